@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pretrace.verdicts.marking.mark import mark, publish
     from pretrace.verdicts.marking.sealed import read_seal
     from pretrace.verdicts.marks import check_marks
-    from pretrace.verdicts.order import OrderSettings, order
     from pretrace.verdicts.triggers import check_triggers
     from pretrace.verification import Verification, verify
 
@@ -62,7 +61,6 @@ _PLACES = {
     "pretrace.verdicts.marking.mark": "mark publish",
     "pretrace.verdicts.marking.sealed": "read_seal",
     "pretrace.verdicts.marks": "check_marks",
-    "pretrace.verdicts.order": "OrderSettings order",
     "pretrace.verdicts.triggers": "check_triggers",
     "pretrace.verification": "Verification verify",
 }
@@ -102,7 +100,6 @@ __all__ = [
     "Frequencies",
     "Models",
     "Options",
-    "OrderSettings",
     "PlantSettings",
     "PretraceError",
     "Run",
@@ -131,7 +128,6 @@ __all__ = [
     "open_corpus",
     "open_model",
     "open_proposer",
-    "order",
     "plant",
     "publish",
     "read_seal",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,10 +50,7 @@ class _Reader:
     def sides(self) -> Iterator[Side]:
         """Every side, the texts in question first."""
         if self.test in ("marks", "triggers"):
-            beacon = _mapping(self._facts("sealed").get("beacon")).get("value")
-            yield self._side(
-                "sealed", self._facts("corpus"), partial(_sealed, str(beacon) if beacon else None)
-            )
+            yield self._side("sealed", self._facts("corpus"), _sealed)
             if "answers" in self.settings:
                 yield self._side("answers", self._facts("answers"), _answers)
             return
@@ -78,8 +74,6 @@ class _Reader:
         """The columns that were read."""
         kept = _mapping(self.settings.get("columns"))
         named = {name: kept.get(name, self.given.get(f"{name}_column")) for name in _COLUMNS}
-        if self.test in ("order", "options"):  # there a label is an answer, and not read
-            named["label"] = named["label"] or ""
         own = {name: getattr(self.override, name) for name in _COLUMNS}
         return Columns(**{name: named[name] if own[name] is None else own[name] for name in _COLUMNS})
 
@@ -114,10 +108,10 @@ class _Reader:
         return self._hash(place, self.columns.of_another)
 
 
-def _sealed(beacon: str | None, place: str) -> str:
-    from pretrace.verdicts.marking.sealed import drawn_seal, read_seal
+def _sealed(place: str) -> str:
+    from pretrace.verdicts.marking.sealed import read_seal
 
-    return texts_hash(drawn_seal(read_seal(Path(place)), beacon).corpus.texts)
+    return texts_hash(read_seal(Path(place)).corpus.texts)
 
 
 def _answers(place: str) -> str:

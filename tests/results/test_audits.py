@@ -502,7 +502,7 @@ def test_other_folders_are_told_apart(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"there is no result\.json in it"):
         load_verdict(tmp_path / "run", "audit")
     with pytest.raises(OutputError, match="holds the result of another test: audit"):
-        load_verdict(folder, "order")
+        load_verdict(folder, "recite")
     for name, key in (("result.json", "pretrace_verdict"), ("verdict.json", "pretrace_audit")):
         (folder / name).write_text('{"outcome": "guilty"}')
         with pytest.raises(OutputError, match=name.replace(".", r"\.")):

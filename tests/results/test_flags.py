@@ -177,7 +177,7 @@ def test_a_new_flagging_takes_the_place_of_a_former_one_and_of_no_other_test(tmp
     assert load_verdict(folder).corpus == "mine"
     folder = former("flagged", tmp_path)
     with pytest.raises(OutputError, match="holds a flagging, which is not replaced"):
-        save_verdict(replace(made(), test="order"), folder)
+        save_verdict(replace(made(), test="recite"), folder)
 
 
 def test_what_is_none_of_ours_is_told(tmp_path):

@@ -210,8 +210,5 @@ def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path: P
         "nonmembers": True,
     }
     assert measured({"settings": {**audit, "heldout": a}}) == {"texts": True, "heldout": False}
-    unlabelled = hashed(open_corpus(str(one), Columns(label="")))
-    order = {"corpus": unlabelled, "command": {"texts": str(one)}}
-    assert measured({"test": "order", "settings": order}) == {"texts": True}
     reference = {"texts": a, "reference": b, "given": {"texts": str(one), "reference": str(other)}}
     assert measured({"settings": reference}) == {"texts": True, "reference": True}

@@ -231,10 +231,10 @@ class Mark(Commands):
             "which one you publish.",
         ),
         Entry(
-            "mark draw",
-            "marking:draw",
-            "The second step of `mark texts --beacon`: when the beacon has come, its value and your "
-            "commitment decide which version of each text you publish.",
+            "mark order",
+            "marking:order",
+            "Put the rows of a set, or the answer options of its items, in an order drawn by lot before "
+            "you publish it.",
         ),
         Entry(
             "mark check",
@@ -301,7 +301,7 @@ class Root(Commands):
         Row(_USED, ("ask",), "What you have goes in, one sentence out."),
         Row(_USED, ("advise",), "Which tests can answer, with what."),
         Row(_USED, ("audit",), "A collection, against control documents."),
-        Row(_USED, ("order", "recite"), "By order of rows, words."),
+        Row(_USED, ("recite",), "By words that the model prints."),
         Row(_USED, ("mark",), "By marks you leave, or random strings."),
         Row(_WHICH, ("flag",), "Each text, at a rate of false flags."),
         Row(_WHICH, ("scan",), "What stands in a corpus you have."),
@@ -334,13 +334,6 @@ class Root(Commands):
             "nothing shown, 3 consistent with training on it, 4 inconclusive.",
         ),
         Entry(
-            "order",
-            "testing:order",
-            "Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and "
-            "compares the published order of rows, or of answer options, with others, under the model in question and "
-            "a second one.",
-        ),
-        Entry(
             "recite",
             "testing:recite",
             "Does the model print these texts, word for word? Held against control texts, other documents' ends and a "
@@ -348,7 +341,7 @@ class Root(Commands):
         ),
         Group(
             "mark",
-            "Before publication: mark texts, draw, check a model for the marks; or for random strings in texts.",
+            "Before publication: mark texts or an order, check a model for the marks; or for random strings in texts.",
             Mark,
         ),
         Entry(

@@ -138,7 +138,7 @@ def export(
 # `pretrace runs again`: the command that made a result, with the options that the result recorded.
 
 
-_TESTS = {"marks": "mark check", "triggers": "mark check", "canaries": "mark canaries", "options": "order"}
+_TESTS = {"marks": "mark check", "triggers": "mark check", "canaries": "mark canaries"}
 """Tests whose command has another name."""
 _RESULT = Option(
     "A folder that a run, an audit, a flagging or another test was written to.",

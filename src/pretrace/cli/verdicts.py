@@ -33,7 +33,7 @@ GONE = {
     "--joint": "an empty line stands between two rows, and nobody can choose what moves p: leave it away.",
 }
 """Options that the tests had in an earlier version, and why they went."""
-TESTS = ("mark check", "mark canaries", "order", "recite")
+TESTS = ("mark check", "mark canaries", "recite")
 
 
 def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> ModelsSettings:
