@@ -134,13 +134,6 @@ def test_a_name_that_is_not_public_is_missing() -> None:
     assert set(PUBLIC) <= set(dir(pretrace))
 
 
-def test_a_name_that_went_says_what_does_the_same() -> None:
-    for name, now in pretrace._NOW.items():
-        assert now in PUBLIC
-        with pytest.raises(ImportError, match=f"pretrace.{name} is pretrace.{now} now"):
-            exec(f"from pretrace import {name}")
-
-
 def test_the_version_is_the_same_wherever_it_stands() -> None:
     """And installed from sources it may lag behind: the installed metadata is not asked."""
     root = Path(pretrace.__file__).parents[2]

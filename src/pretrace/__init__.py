@@ -67,16 +67,12 @@ _PLACES = {
 """The public names by the module that each is taken from when it is first asked for, so that importing pretrace imports
 nothing else; the imports above say the same to type checkers."""
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
-_NOW = {"Audit": "Verdict", "load_audit": "load_verdict", "save_audit": "save_verdict"}
-"""Names that went, and what does the same."""
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not here is a mistake
 
     def __getattr__(name: str) -> Any:
         """A public name, taken from its module."""
-        if name in _NOW:  # no AttributeError, of which `from pretrace import` says no more than the name
-            raise ImportError(f"pretrace.{name} is pretrace.{_NOW[name]} now: an audit is a Verdict.")
         if name not in _PLACE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

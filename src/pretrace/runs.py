@@ -29,31 +29,17 @@ REPORT, APPENDIX = "report.html", "appendix.html"
 @dataclass(frozen=True, slots=True)
 class _ResultKind:
     """A kind of result: the `folder` it lies in, the class `made` of it there, what loads it and saves it, and the
-    name of its module in `pretrace.report`. `save` is None for a folder of an earlier version, which is only read."""
+    name of its module in `pretrace.report`."""
 
     folder: Kind
     made: type[Result]
     load: Callable[[Path], Result]
-    save: Callable[..., None] | None
+    save: Callable[..., None]
     report: str
-
-
-def _former_audit(folder: Path) -> Verdict:
-    from pretrace.verdicts.audit.built import load_audit
-
-    return load_audit(folder)
-
-
-def _former_flagging(folder: Path) -> Verdict:
-    from pretrace.verdicts.flag.built import load_flags
-
-    return load_flags(folder)
 
 
 KINDS = (
     _ResultKind(verdicts.VERDICTS, Verdict, verdicts.load_verdict, verdicts.save_verdict, "verdict"),
-    _ResultKind(verdicts.FORMER_AUDIT, Verdict, _former_audit, None, "verdict"),
-    _ResultKind(verdicts.FORMER_FLAGGING, Verdict, _former_flagging, None, "verdict"),
     _ResultKind(
         run.COMPARISONS,
         SideBySide,
@@ -76,7 +62,7 @@ def save(result: Result, folder: str | Path, **more: Any) -> None:
     `more` goes to what saves such a result: files beside its own. Raises OutputError where nothing can be written, or
     where `folder` holds something else.
     """
-    write = next(kind.save for kind in KINDS if kind.save and isinstance(result, kind.made))
+    write = next(kind.save for kind in KINDS if isinstance(result, kind.made))
     write(result, Path(folder), rendered=_rendered(result), **more)
 
 

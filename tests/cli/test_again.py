@@ -59,7 +59,7 @@ def test_a_flagging_is_made_again_with_its_exit_code(call: Call, tmp_path: Path,
 
 
 def changed(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """The run with other settings, as if an earlier pretrace had written it: without the hash of run.json."""
+    """The run with other settings, without the hash of run.json."""
     facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     del facts["sha256"]
     change(facts["settings"])
@@ -68,7 +68,7 @@ def changed(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
 
 
 REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "an earlier pretrace": (lambda settings: settings.pop("given"), "does not record the options"),
+    "a program": (lambda settings: settings.pop("given"), "does not record the options"),
     "standard input": (lambda settings: settings["given"].update(texts="-"), "made from standard input"),
     "an option of yore": (lambda settings: settings["given"].update(windoze=True), "made with --windoze"),
     "code of a stranger": (

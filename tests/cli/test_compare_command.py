@@ -86,7 +86,7 @@ def test_a_page_and_its_tables(runs: Path, capsys: pytest.CaptureFixture[str]) -
         (["LABELLED"], "two runs or more"),
         (["LABELLED", "./LABELLED"], "given twice"),
         (["LABELLED", "NOWHERE"], "no such folder"),
-        (["LABELLED", "FLAGS"], "FLAGS is a flagging: compare takes runs"),
+        (["LABELLED", "FLAGS"], "FLAGS is the verdict of a test: compare takes runs"),
         (["LABELLED", "SCORED", "--score", "ppl"], "no run has the score 'ppl'; they have loss, zlib."),
         (["LABELLED", "SCORED", "--out", "SCORED"], "would overwrite"),
     ],
@@ -95,7 +95,7 @@ def test_bad_input_is_one_line(
     runs: Path, given: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("FLAGS").mkdir()
-    Path("FLAGS/flags.json").write_text("{}")
+    Path("FLAGS/result.json").write_text("{}")
     assert main(["runs", "compare", *(given if "--out" in given else [*given, "--out", "C"])]) == 2
     error = capsys.readouterr().err
     assert said in " ".join(error.split())

@@ -190,9 +190,6 @@ def check(case: str, call: Call, places: dict[str, Path], out: Path) -> None:
 
 RUNS_KIND = {"out": "run.json", "": "run.json"}
 KIND_OF: dict[str, dict[str, str]] = {
-    "audit": {"out": "verdict.json"},
-    "flag": {"out": "flags.json"},
-    "samples": {"flags-out": "flags.json"},
     "score": RUNS_KIND,
     "evaluate": RUNS_KIND,
     "runs merge": RUNS_KIND,
@@ -201,8 +198,7 @@ KIND_OF: dict[str, dict[str, str]] = {
     "tune": {"out": "adapter_card.json"},
     "plant": {"out": "card.json"},
 }
-"""Which folder an option replaces (of flaggings that of an earlier pretrace); none for tests, since the one that is
-there is of another test."""
+"""Which folder an option replaces; none for tests, since the one that is there is of another test."""
 
 
 def whole_job(out: Path) -> None:

@@ -39,8 +39,8 @@ def row(name: str, situation: Situation) -> Any:
 
 
 def test_every_test_of_a_verdict_is_in_the_list() -> None:
-    # of the logs of a harness; of folders of an earlier pretrace; audits stand there by their controls
-    others = {"samples", "twins", "audit"}
+    # of the logs of a harness; audits stand there by their controls
+    others = {"samples", "audit"}
     assert set(get_args(VerdictTest)) - others <= {choice.name for choice in CHOICES} == set(ENOUGH)
 
 

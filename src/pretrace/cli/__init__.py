@@ -123,15 +123,9 @@ def calling(
 
 
 def _in_full(app: Any, arguments: list[str]) -> list[str]:
-    """The arguments with the command that was left out (`pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`), or that had
-    another name."""
+    """The arguments with the command that was left out: `pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`."""
     import typer
 
-    from pretrace.cli.commands import in_present_words
-
-    arguments, renamed = in_present_words(arguments)
-    if renamed and not {"-q", "--quiet"} & set(arguments):
-        note(renamed)
     first, names = arguments[0], [*getattr(typer.main.get_command(app), "commands", {})]
     if first.startswith("-") or first in names:
         return arguments
@@ -148,13 +142,9 @@ def _plugin_fault(error: BaseException) -> str | None:
 
 
 def _usage(error: Exception) -> str:
-    """What is wrong with the words of a command, and what helps; of options that went, why they did."""
-    from pretrace.cli.verdicts import GONE, TESTS
-
-    context, gone = getattr(error, "ctx", None), getattr(error, "option_name", None)
+    """What is wrong with the words of a command, and what helps."""
+    context = getattr(error, "ctx", None)
     command = context.command_path if context else "pretrace"
-    if gone in GONE and context and command.removeprefix("pretrace ") in TESTS:
-        return f"{command} has no {gone} any more: {GONE[gone]}"
     return f"{error.format_message()} See {command} --help."  # type: ignore[attr-defined]
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import UserDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -430,15 +430,6 @@ class Root(Commands):
     )
 
 
-RENAMED: Mapping[str, str] = {
-    "mark": "mark texts",
-    **{name: f"mark {name}" for name in ("draw", "check", "canaries")},
-    **{name: f"build {name}" for name in ("quality", "gap")},
-    **{name: f"runs {name}" for name in ("report", "compare", "export", "verify", "again", "merge")},
-}
-"""The commands that stand below a word now, by their earlier names, which they keep for a version."""
-
-
 app = typer.Typer(
     name="pretrace",
     cls=Root,
@@ -461,17 +452,6 @@ def root(
     ] = False,
 ) -> None:
     """Was this text, or this collection, in the data a language model was pretrained on?"""
-
-
-def in_present_words(arguments: Sequence[str]) -> tuple[list[str], str]:
-    """The arguments with the present name of their command, and what to say where they had an earlier one."""
-    first, *rest = arguments
-    below = {one.words.split()[1] for one in Mark.entries} | {"-h", "--help"}
-    if first not in RENAMED or (first == "mark" and (not rest or rest[0] in below)):
-        return list(arguments), ""
-    now = RENAMED[first]
-    said = f"`pretrace {first}` is `pretrace {now}` now; the earlier name goes with 0.3."
-    return [*now.split(), *rest], said
 
 
 def call(words: Sequence[str]) -> int:

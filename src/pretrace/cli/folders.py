@@ -15,7 +15,6 @@ from rich.table import Table
 from pretrace.cli.answer import Answer, Plain, lines
 from pretrace.cli.options import Leaf, Passed, leaves_of
 from pretrace.cli.streams import note
-from pretrace.cli.verdicts import GONE, TESTS
 from pretrace.corpora import Columns
 from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
@@ -204,8 +203,8 @@ def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
     given = settings.get("given" if kind.marker == "run.json" else "command")
     if not isinstance(given, Mapping) or not given:
         raise OutputError(
-            f"{folder} does not record the options that it was made with: a program made it, or an earlier pretrace. "
-            "Give the command itself."
+            f"{folder} does not record the options that it was made with: a program made it. Give the "
+            "command itself."
         )
     return _command(kind, content, settings), {name: value for name, value in given.items() if name != "out"}
 
@@ -228,8 +227,9 @@ def command_line(
     for name, value in given.items():
         if name not in leaves:
             flag = f"--{name.replace('_', '-')}"
-            why = f"; {GONE[flag]}" if flag in GONE and command in TESTS else ": give the command itself."
-            raise OutputError(f"{folder} was made with {flag}, which `pretrace {command}` has no more{why}")
+            raise OutputError(
+                f"{folder} was made with {flag}, which `pretrace {command}` does not have: give the command itself."
+            )
         if value == "-":
             raise OutputError(
                 f"{folder} was made from standard input, which is gone: give the command itself."

@@ -131,11 +131,10 @@ def loader(command: str, leaves: Mapping[str, Leaf]) -> Callable[[typer.Context,
 def options_in(path: Path, command: str, leaves: Mapping[str, Leaf]) -> dict[str, Any]:
     """What the file gives for the options of a command, by their names as `leaves` has them. TextsError where it cannot
     be read, ExpressionError for a name that nothing has and for a value of the wrong kind."""
-    from pretrace.cli.commands import RENAMED, every_command
+    from pretrace.cli.commands import every_command
 
     written = _read(path)
     known = {one.words.split()[0] for one in every_command()}  # which tables of a file may be called
-    known |= set(RENAMED)
     for name, value in written.items():
         if isinstance(value, dict) and name not in known:
             raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, known)}.")
@@ -145,13 +144,7 @@ def options_in(path: Path, command: str, leaves: Mapping[str, Leaf]) -> dict[str
         own = own.get(word, {})
         if not isinstance(own, dict):
             raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
-    earlier: object = next((written.get(name) for name, now in RENAMED.items() if now == command), None)
-    kept = (
-        {name: value for name, value in earlier.items() if not isinstance(value, dict)}
-        if isinstance(earlier, dict)
-        else {}
-    )
-    return dict(_values(path, flat | kept | own, leaves))
+    return dict(_values(path, flat | own, leaves))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -17,14 +17,12 @@ VerdictTest = Literal[
     "triggers",
     "canaries",
     "recite",
-    "twins",
     "samples",
 ]
 """The tests: of a collection beside control documents and other models, of each text beside known non-members, of texts
 that were marked before they were published, of trigger sentences, of random strings that stand in the texts, of
 texts that a model prints, and of the items of a benchmark that a
-harness evaluated. "twins" stands in
-folders of an earlier pretrace alone: published texts beside their drafts, a test that is no longer made."""
+harness evaluated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +152,7 @@ class SetTest:
 
     `explained` is the drift of all asked documents, in standard deviations of the known ones, that would explain a
     rejection. `unseen` is the drift that the checks could not have excluded, and `spread` how many times as far as the
-    known ones the asked documents lie below the middle. None in results of before version 0.2.
+    known ones the asked documents lie below the middle.
     """
 
     p: float | None
