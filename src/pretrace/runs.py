@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.errors import OutputError
-from pretrace.results import export as exported
 from pretrace.results import run, verdicts
 from pretrace.results import run as runs
 from pretrace.results.atomic import atomic_text
 from pretrace.results.folder import Kind, Render, Write, seal_of
 from pretrace.results.output_checks import OutputFile, check_file, json_object, recorded_files
-from pretrace.results.serialization import from_json
 from pretrace.types import Run, SideBySide, Verdict
 
 Result = Run | Verdict | SideBySide
@@ -106,14 +104,6 @@ def pages_of(folder: str | Path) -> dict[str, str]:
     result, place = load(folder), Path(folder)
     seal, known = seal_of(kind_of(place), place), {REPORT, *recorded_files(place)}
     return {name: make(seal) for name, make in _pages(result).items() if name in known}
-
-
-def export(folder: str | Path, file: str | Path) -> None:
-    """Write the result in `folder` to `file`, an SQLite database, in place of an earlier file there; of a large run all
-    rows, not its sample. OutputError where the folder holds no result, or where the file cannot be written."""
-    place, result = Path(folder), load(folder)
-    content = from_json((place / kind_of(place).marker).read_bytes())
-    exported.export(result, content, place, Path(file))
 
 
 def save_run(run: Run, folder: str | Path, *, beside: Write | None = None) -> None:

@@ -48,7 +48,6 @@ GIVEN: dict[str, tuple[str, ...]] = {
     "mark order": ("T",),
     "runs merge": (),
     "runs compare": ("RUNS", "RUNS"),
-    "runs export": ("RUNS",),
     "tune": ("T", "--model", "M"),
     "plant": ("T", "--model", "M"),
     "count": ("T", "--model", "M"),
@@ -63,10 +62,10 @@ GIVEN: dict[str, tuple[str, ...]] = {
 
 FILES = {
     "mark check --prompts",
-    "runs export --sqlite",
     "count --out",
     "build quality --figures",
     "mark texts --sealed",
+    "mark order --sealed",
 }
 FILES |= {"build patents --out", "build dated --out"}
 """Options that name a file; the others name a folder."""
@@ -76,8 +75,13 @@ BELOW = {
     "build ccnews --out": ("mask.jsonl", "mask.card.json"),
 }
 """What is written in the folder that these name."""
-NEEDED = {"samples --flags-out": "--out", "samples --options-out": "--out", "mark texts --out": "--sealed"}
-NEEDED |= {"mark texts --sealed": "--out", "score --parts": "--out", "evaluate --parts": "--out"}
+NEEDED = {"samples --flags-out": "--out", "mark texts --out": "--sealed", "mark order --out": "--sealed"}
+NEEDED |= {
+    "mark texts --sealed": "--out",
+    "mark order --sealed": "--out",
+    "score --parts": "--out",
+    "evaluate --parts": "--out",
+}
 NEEDED |= {"flag --parts": "--out", "scan --clean": "--out"}
 """The other output that is asked for with it."""
 SHARDS = {"score --parts", "evaluate --parts", "flag --parts"}
@@ -236,7 +240,6 @@ def test_a_file_is_replaced_by_the_next_of_its_kind(call: Call, tmp_path: Path) 
     save(made(), tmp_path / "run")
     commands = (
         ("build", "quality", texts, texts, "--embeddings", "none", "--figures", out / "figures.json"),
-        ("runs", "export", tmp_path / "run", "--sqlite", out / "run.sqlite"),
     )
     for command in commands:
         for _ in range(2):

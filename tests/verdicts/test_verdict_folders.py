@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sqlite3
-from contextlib import closing
 from dataclasses import fields
 
 import numpy as np
@@ -100,17 +98,6 @@ def test_a_terminal_shows_a_verdict_in_two_lines(made):
     assert first.startswith(f"Verdict({verdict.test}, {verdict.corpus!r}, model ")
     assert verdict.outcome in first
     assert second == f"    {verdict.statement})"
-
-
-def test_a_verdict_as_a_database(made, tmp_path):
-    verdict = made()
-    runs.save(verdict, tmp_path / "V")
-    runs.export(tmp_path / "V", tmp_path / "v.sqlite")
-    with closing(sqlite3.connect(tmp_path / "v.sqlite")) as database:
-        ids = [name for (name,) in database.execute("SELECT id FROM texts")]
-        summary = dict(database.execute("SELECT name, value FROM summary"))
-    assert ids == list(verdict.table("texts").columns["id"])
-    assert (summary["outcome"], summary["test"]) == (verdict.outcome, verdict.test)
 
 
 def test_the_first_page_names_every_check_whatever_became_of_it(made):

@@ -48,7 +48,7 @@ def test_a_value_cannot_become_another_option():
 def test_lines_become_an_option_each():
     given = {"model": ["m"], "placebo": ["one\n two \n\n"], "power": ["on"]}
     made = FORMS["canaries"].arguments(given, str.upper)
-    assert made == ["--model=m", "--power", "--placebo=one", "--placebo=two"]
+    assert made == ["--model=m", "--placebo=one", "--placebo=two", "--power"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import gc
 import os
 import signal
 import sys
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _STOPPED = 130
-_NEW_OBJECTS = 50_000
-"""Objects that are made before the garbage collector looks at them: those of some thousand texts."""
 
 
 def main() -> None:
@@ -33,7 +30,7 @@ def main() -> None:
     prepare()
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # no child imports modules from the folder it is started in
     warnings.showwarning = _note  # type: ignore[assignment]  # takes fewer of the arguments
-    with _interrupts() as interrupts, _seldom_collected():
+    with _interrupts() as interrupts:
         try:
             code, message = _called(sys.argv[1:] or ["--help"])
         except BaseException:
@@ -165,18 +162,6 @@ def _interrupts() -> Iterator[list[int]]:
         yield met
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """While it lasts, the garbage collector looks seldom: what is imported and what is made of a text lasts, and is no
-    cycle, and it would walk through all of that again and again."""
-    before = gc.get_threshold()
-    gc.set_threshold(_NEW_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _note(message: Warning | str, category: type[Warning], filename: str, *_: object) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
 from collections import UserDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
@@ -25,8 +21,6 @@ from pretrace import __version__
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 COMPLETING = "_PRETRACE_COMPLETE"
 """The variable by which a shell asks how a word goes on."""
-OUTLINES = Path(__file__).with_name("options.json")
-"""The options of all commands, by which a shell is answered; written by docs/generate.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +38,8 @@ class Entry:
     plugins: bool = True
 
     def made(self) -> Any:
-        """The command, as typer has it; for a shell that asks how a word goes on, its options alone."""
-        return _outline(self) if COMPLETING in os.environ else _command(self)
+        """The command, as typer has it."""
+        return _command(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,36 +106,6 @@ class Loaded(UserDict[str, Any]):
         return found.made() if isinstance(found, Entry | Group) else found
 
 
-def _outline(entry: Entry) -> Any:
-    """A command of which only the options are known, as `options.json` has them: to tell how a word goes on, nothing of
-    the command need be imported."""
-    from pretrace.cli.options import outlined
-
-    return _typed(
-        entry, TyperCommand, outlined(json.loads(OUTLINES.read_text(encoding="utf-8"))[entry.words])
-    )
-
-
-def outlines() -> str:
-    """What `options.json` holds: by command its options, each with its kind and the first sentence of its help."""
-    from pretrace.cli.help import first_sentence
-
-    known = {
-        entry.words: {
-            one.name: [
-                "flag" if one.is_flag else "list" if one.multiple else "text",
-                first_sentence(one.help or ""),
-            ]
-            for one in _command(entry).params
-            if one.param_type_name == "option"
-        }
-        for entry in every_command()
-    }
-    return (
-        re.sub(r"\[\s+(.+),\s+(.+)\s+\]", r"[\1, \2]", json.dumps(known, indent=1, ensure_ascii=False)) + "\n"
-    )
-
-
 @cache
 def _command(entry: Entry) -> Any:
     from pretrace.cli.help import Command
@@ -154,12 +118,9 @@ def _command(entry: Entry) -> Any:
         function = of_test(getattr(import_module(f"pretrace.{module}"), name))
     else:
         function = getattr(import_module(f"pretrace.cli.{module}"), name)
-    return _typed(entry, Command, command_of(function, plugins=entry.plugins, name=entry.words))
-
-
-def _typed(entry: Entry, kind: type[TyperCommand], function: Callable[..., None]) -> Any:
+    made = command_of(function, plugins=entry.plugins, name=entry.words)
     alone = typer.Typer(add_completion=False)
-    alone.command(entry.words.split()[-1], cls=kind)(function)
+    alone.command(entry.words.split()[-1], cls=Command)(made)
     return typer.main.get_command(alone)
 
 
@@ -265,12 +226,6 @@ class Runs(Commands):
             "runs compare",
             "folders:compare",
             "Put runs side by side: models by corpora, with their controls.",
-        ),
-        Entry(
-            "runs export",
-            "folders:export",
-            "Write a result to one SQLite database: texts, scores, metrics, skipped texts, "
-            "summary and settings.",
         ),
         Entry(
             "runs verify",
@@ -402,7 +357,7 @@ class Root(Commands):
         ),
         Group(
             "runs",
-            "Results: rendered again, side by side, exported, verified, made again, put together from shards.",
+            "Results: rendered again, side by side, verified, made again, put together from shards.",
             Runs,
         ),
         Entry(

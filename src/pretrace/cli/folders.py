@@ -12,14 +12,13 @@ from typing import Annotated, Any
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import Answer, Plain, lines
+from pretrace.cli.answer import Answer, Plain
 from pretrace.cli.options import Leaf, Passed, leaves_of
 from pretrace.cli.streams import note
 from pretrace.corpora import Columns
 from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
 from pretrace.results.atomic import check_writable
-from pretrace.results.export import DATABASE
 from pretrace.results.folder import Kind, Opened
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import kind_of
@@ -96,42 +95,6 @@ def _statement(found: Verification) -> str:
     return f"This {found.kind} is as it was recorded" + (
         f"; not checked: {', '.join(open_)}." if open_ else "."
     )
-
-
-# `pretrace runs export`: a result as a database for other tools.
-
-
-def export(
-    folder: Annotated[
-        Path,
-        Option(
-            "A folder that a run, an audit, a flagging or another test was written to.",
-            metavar="FOLDER",
-            path="in",
-            essential=True,
-        ),
-    ],
-    sqlite: Annotated[
-        Path,
-        Option(
-            "The file to write, such as run.sqlite; datasette and sqlite3 open it.",
-            panel="",
-            path="out",
-            essential=True,
-        ),
-    ],
-) -> Answer:
-    """Write a result to one SQLite database: texts, scores, metrics, skipped texts, summary and settings; of audits,
-    flaggings and other tests their own tables and checks."""
-    from pretrace import runs
-
-    if Path(os.path.realpath(sqlite)).is_relative_to(os.path.realpath(folder)):
-        raise OutputError(
-            f"--sqlite {sqlite} lies in {folder}, which holds a result as it was written: choose a place beside it."
-        )
-    check_writable(sqlite, DATABASE)
-    runs.export(folder, sqlite)
-    return Answer(say=lines(f"Database: {sqlite}"), own={"sqlite": str(sqlite)})
 
 
 # `pretrace runs again`: the command that made a result, with the options that the result recorded.

@@ -12,7 +12,7 @@ import inspect
 import os
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -306,19 +306,6 @@ def command_of(
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
-
-
-def outlined(options: Mapping[str, Sequence[str]]) -> Callable[..., None]:
-    """A function that typer takes for a command with these options, by name their kind and help; none is required."""
-    kinds: dict[str, tuple[Any, Any]] = {"flag": (bool, False), "text": (str, ""), "list": (list[str], [])}
-
-    def told(**given: Any) -> None:
-        """Nothing: a shell asks how a word goes on."""
-
-    told.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [_by_typer(name, *kinds[kind], help=said) for name, (kind, said) in options.items()]
-    )
-    return told
 
 
 def _by_typer(name: str, hint: Any, default: Any, **how: Any) -> inspect.Parameter:
