@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 import typer
 from processes import Call
-from results.test_export import made
 
 from pretrace.cli.commands import app
 from pretrace.frequencies import Frequencies
 from pretrace.jobs.job import Job
 from pretrace.jobs.worker import Survey, remove_parts
 from pretrace.results.output_checks import _FOLDERS
-from pretrace.runs import save
 
 TEXTS = [
     {
@@ -237,7 +235,6 @@ def test_a_file_is_replaced_by_the_next_of_its_kind(call: Call, tmp_path: Path) 
     texts.write_text(
         "".join(json.dumps({**row, "text": f"{row['text']} {i}"}) + "\n" for i, row in enumerate(rows))
     )
-    save(made(), tmp_path / "run")
     commands = (
         ("build", "quality", texts, texts, "--embeddings", "none", "--figures", out / "figures.json"),
     )

@@ -217,8 +217,8 @@ class _CheckInputs:
     )
     model: str | None = option(
         None,
-        "The model in question: a hub id, a model folder, a .gguf file, smollm2, or a server: vllm:URL, sglang:URL, "
-        "tgi:URL, completions:URL. With --answers its name, for the report.",
+        "The model in question: a hub id, a model folder, a .gguf file, smollm2, or a server: vllm:URL, "
+        "completions:URL. With --answers its name, for the report.",
         panel=MODEL,
         path="in",
         essential=True,
