@@ -2,8 +2,7 @@
 docs/audits.md from the list that `pretrace advise` goes by and from benchmarks/results/designs.json.
 
 docs/methods.md is made from src/pretrace/verdicts/methods.json, and what the planner foresees of small models, in
-docs/audit.md, and the README's line on it, from benchmarks/results/dilution.json. A shell is told of options by
-src/pretrace/cli/options.json.
+docs/audit.md, and the README's line on it, from benchmarks/results/dilution.json.
 
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
 (`python -m benchmarks.designs.table --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
@@ -22,7 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from pretrace.cli.commands import OUTLINES, every_command, outlines
+from pretrace.cli.commands import every_command
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
@@ -812,7 +811,6 @@ def _called(choice: Choice) -> str:
 
 
 if __name__ == "__main__":
-    OUTLINES.write_text(outlines(), encoding="utf-8")
     PAGE.write_text(render(), encoding="utf-8")
     whole = with_tests(AUDITS.read_text(encoding="utf-8"), tests())
     AUDITS.write_text(with_tests(whole, innocents(), INNOCENTS), encoding="utf-8")

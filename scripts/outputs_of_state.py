@@ -47,7 +47,6 @@ _FLAG = (
     "flag texts.jsonl --nonmembers controls.jsonl --model target --placebo sibling --fdr 0.2 --score ref "
     "--reference-model base"
 )
-_SECOND = "--stated 'shuffled before release' --placebo sibling"
 _SCORES = (
     '"loss,ppl,zlib,lowercase,min_k,max_k,min_k_plus_plus,ref,dc_pdd,neighbor(m=3),perturbed,'
     "perturbed(kind='deletion'),fsd(ppl),fsd(zlib),na_pdd,probe\""
@@ -88,28 +87,22 @@ _COMMANDS = {
     "--procedure calibrated --also paper,release --out audit-generator",
     "audit-placebo": f"{_AUDIT} --placebo sibling --generator base --generator-dtype float32 {_ADAPTER} "
     "--out audit-placebo",
-    "order": f"order rows.jsonl --model target {_SECOND} --out order",
-    "options": f"order items.jsonl --options options --model target {_SECOND} --out options",
-    "canaries": "canaries canaries.jsonl --model target --placebo sibling --out canaries",
-    "marked": "mark pairs.jsonl --variant-column other --out marked --sealed marked-sealed.json",
-    "marks": "check marked-sealed.json --commitment marked/commitment.txt --model target --placebo sibling "
+    "canaries": "mark canaries canaries.jsonl --model target --placebo sibling --out canaries",
+    "marked": "mark texts pairs.jsonl --variant-column other --out marked --sealed marked-sealed.json",
+    "marks": "mark check marked-sealed.json --commitment marked/commitment.txt --model target --placebo sibling "
     "--out marks",
-    "canary": "mark pairs.jsonl --canary --out canary --sealed canary-sealed.json",
-    "triggers": "check canary-sealed.json --commitment canary/commitment.txt --answers answers.jsonl "
+    "canary": "mark texts pairs.jsonl --canary --out canary --sealed canary-sealed.json",
+    "triggers": "mark check canary-sealed.json --commitment canary/commitment.txt --answers answers.jsonl "
     "--out triggers",
     "scan": "scan texts.jsonl --corpus reference.jsonl --heldout controls.jsonl --out scan",
     "flag-sharded": f"{_FLAG} --out flag-sharded --shard 1/1",
     "flag-refused": "flag texts.jsonl --nonmembers rows.jsonl --model target --out flag-refused",
     "flag-power": "flag texts.jsonl --nonmembers controls.jsonl --model sibling --power --out flag-power",
-    "gap": "gap texts.jsonl controls.jsonl --classifiers 'words,gpt2(layers=1, width=32, epochs=2)'",
+    "gap": "build gap texts.jsonl controls.jsonl --classifiers 'words,gpt2(layers=1, width=32, epochs=2)'",
     "flag": f"{_FLAG} --out flag",
-    "quality.json": "quality texts.jsonl controls.jsonl --embeddings none --figures quality.json",
+    "quality.json": "build quality texts.jsonl controls.jsonl --embeddings none --figures quality.json",
     "refused": "evaluate texts.jsonl --model planted --out refused",
     "demo": "demo --out demo",
-    **{
-        f"{name}.sqlite": f"export {name} --sqlite {name}.sqlite"
-        for name in ("audit-controls", "audit-placebo", "flag", "flag-sharded", "order", "scan")
-    },
 }
 STEPS = tuple(
     Step(name, tuple(shlex.split(command)), (2,) if name == "refused" else ANSWERS)  # it has no labels
@@ -152,9 +145,6 @@ def write_designs(folder: Path) -> None:
     lines = [line.strip() for text in found for line in text.splitlines() if len(line.strip()) > 30]
     designs: dict[str, list[dict[str, Any]]] = {
         "rows": [{"id": f"r{i}", "text": line} for i, line in enumerate(dict.fromkeys(lines))][:300],
-        "items": [
-            {"text": text.split("\n")[0], "options": sorted(set(text.split()))[:4]} for text in found[:60]
-        ],
         "canaries": [
             {"text": f"{text[:80]} key {uuid.UUID(bytes=hashlib.md5(text.encode()).digest(), version=4)} end"}
             for text in found[:30]

@@ -1,9 +1,8 @@
-"""Servers of ours that speak as vLLM, SGLang, TGI and completions with echo do, from a tiny model, and misbehave on
+"""Servers of ours that speak as vLLM and completions with echo do, from a tiny model, and misbehave on
 demand. What llama-cpp-python answers was taken from a real one (0.3.36), its shift included."""
 
 from __future__ import annotations
 
-import base64
 import functools
 import json
 import socket
@@ -15,7 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 Lie = Callable[["ModelServer", list[int]], dict[str, Any]]
@@ -104,7 +102,6 @@ class ModelServer(ThreadingHTTPServer):
         self.flavour = "vllm"  # of /v1/completions: vllm, llama-cpp-python or together
         self.with_ids = True  # whether answers name the tokens by their ids, where they need not
         self.most = MOST  # likeliest tokens that may be asked for
-        self.flat = True  # whether SGLang's flat forms are known
         self.lie: Lie | None = None
         self.words = ""  # that it says where it refuses
         self.answers: Callable[[str], str] | None = (
@@ -147,8 +144,6 @@ class _Handler(BaseHTTPRequestHandler):
         server.keys.add(self.headers["Authorization"])
         if self._hindered():
             return None
-        if self.path == "/info":
-            return self._json(200, {"model_id": server.names[0], "max_input_tokens": server.limit})
         if self.path == "/v1/models":
             models = [
                 {"id": name, "object": "model", "owned_by": server.owner, "max_model_len": server.limit}
@@ -242,8 +237,6 @@ class _Handler(BaseHTTPRequestHandler):
             if server.trouble == "filters":
                 return 400, {"error": {"message": "blocked by the content management policy"}}
             return 200, self._continued(body["messages"][0]["content"].partition("\n\n")[2], body, "chat")
-        if self.path == "/generate":
-            return self._tgi(body) if "inputs" in body else self._sglang(body)
         return 404, {"detail": "Not Found"}
 
     @torch.inference_mode()
@@ -406,76 +399,6 @@ class _Handler(BaseHTTPRequestHandler):
             "choices": [choice],
             "usage": usage,
         }
-
-    def _sglang(self, body: dict[str, Any]) -> tuple[int, Any]:
-        server = self.server
-        beside, with_ids = body["top_logprobs_num"], server.with_ids
-        if "return_flat_raw_top_logprobs" in body and server.flat is None:
-            return 422, {"error": {"message": "unexpected keyword argument return_flat_raw_top_logprobs"}}
-        prompts = body.get("input_ids") or [self._token_ids(one, special=True) for one in body["text"]]
-        answers = []
-        for prompt in prompts:
-            said = self._read(prompt)
-            texts = [None] * len(said["ids"]) if with_ids else server.model.words(said["ids"])
-            tops = [top and top[:beside] for top in said["tops"][: len(said["logp"])]]
-            meta = {
-                "id": "r",
-                "prompt_tokens": said["read"],
-                "completion_tokens": 1,
-                "cached_tokens": 3 if server.trouble == "cached" else 0,
-                "input_token_logprobs": [
-                    [a, b if with_ids else None, c]
-                    for a, b, c in zip(said["logp"], said["ids"], texts, strict=False)
-                ],
-                "output_token_logprobs": [[said["written_logp"], said["written"], None]],
-                "output_top_logprobs": [[[said["written_logp"], said["written"], None]]],
-                **self._tops(tops, flat=bool(body.get("return_flat_raw_top_logprobs") and server.flat)),
-            }
-            answers.append({"text": "?", "output_ids": [said["written"]], "meta_info": meta})
-        if server.trouble == "reordered":
-            answers.reverse()
-        return 200, answers
-
-    def _tops(self, tops: list[Any], *, flat: bool) -> dict[str, Any]:
-        """The likeliest tokens as SGLang names them, in lists or in its flat form, as numbers packed in base64."""
-        if not flat:
-            return {
-                "input_top_logprobs": [top and [[value, id_, None] for id_, value in top] for top in tops]
-            }
-        rows = [top for top in tops if top]
-        values, ids = ([one[i] for top in rows for one in top] for i in (1, 0))
-        packed = {"val": (values, "float32"), "idx": (ids, "int32")}
-        named = {"input_top_logprobs_shape": [len(rows), len(rows[0]) if rows else 0]}
-        named["input_top_logprobs_null_prefix"] = len(tops) - len(rows)
-        for name, (some, kind) in packed.items():
-            key = f"input_top_logprobs_{name}_flat_b64"
-            named[key] = base64.b64encode(np.array(some, dtype=kind).tobytes()).decode()
-            named[f"{key}_dtype"] = kind
-        return named
-
-    def _tgi(self, body: dict[str, Any]) -> tuple[int, Any]:
-        said = self._read(self._token_ids(body["inputs"], special=True))
-        words, written = self.server.model.words(said["ids"]), self.server.model.words([said["written"]])[0]
-        prefill = [
-            {**({"id": a} if self.server.with_ids else {}), "text": b, "logprob": c}
-            for a, b, c in zip(said["ids"], words, said["logp"], strict=False)
-        ]
-        token = {"id": said["written"], "text": written, "logprob": said["written_logp"], "special": False}
-        details = {
-            "finish_reason": "length",
-            "generated_tokens": 1,
-            "seed": None,
-            "prefill": prefill,
-            "tokens": [token],
-        }
-        if body["parameters"].get("top_n_tokens"):
-            details["top_tokens"] = [
-                [
-                    {"id": id_, "text": "", "logprob": one, "special": False}
-                    for id_, one in said["written_tops"]
-                ]
-            ]
-        return 200, {"generated_text": written, "details": details}
 
     def _json(self, status: int, answer: Any) -> None:
         self._send(status, json.dumps(answer).encode(), "application/json")

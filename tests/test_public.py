@@ -22,7 +22,6 @@ PUBLIC = [
     "Frequencies",
     "Models",
     "Options",
-    "OrderSettings",
     "PlantSettings",
     "PretraceError",
     "Run",
@@ -51,7 +50,6 @@ PUBLIC = [
     "open_corpus",
     "open_model",
     "open_proposer",
-    "order",
     "plant",
     "publish",
     "read_seal",
@@ -134,13 +132,6 @@ def test_a_name_that_is_not_public_is_missing() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = pretrace.nothing
     assert set(PUBLIC) <= set(dir(pretrace))
-
-
-def test_a_name_that_went_says_what_does_the_same() -> None:
-    for name, now in pretrace._NOW.items():
-        assert now in PUBLIC
-        with pytest.raises(ImportError, match=f"pretrace.{name} is pretrace.{now} now"):
-            exec(f"from pretrace import {name}")
 
 
 def test_the_version_is_the_same_wherever_it_stands() -> None:

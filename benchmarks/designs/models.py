@@ -7,19 +7,16 @@ question and the other is the second model or placebo. "rejected" counts p at or
 set, or a text that is flagged), "accused" what ends in exit code 3. What a test refuses as bad input (exit code 2)
 counts as neither, and stands in `refused`.
 
-Kinds that fit a test's assumption stand beside kinds that do not: rows and options in reading order, strings that the
-text foretells. A killed run goes on; `--runs`
-sets how many nulls a kind are wanted. `--summary` writes benchmarks/results/innocents_models.json.
+Kinds that fit a test's assumption stand beside kinds that do not: strings that the text foretells. A killed run goes
+on; `--runs` sets how many nulls a kind are wanted. `--summary` writes benchmarks/results/innocents_models.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
-import hashlib
 import json
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,7 +37,6 @@ from pretrace.verdicts.marking import mark as marking
 from pretrace.verdicts.marking.settings import MarkSettings
 from pretrace.verdicts.marking.variants import Candidates
 from pretrace.verdicts.marks import CheckSettings, check_marks
-from pretrace.verdicts.order import OrderSettings, order
 
 DOMAINS = ("wikipedia_en", "hackernews", "pubmed_abstracts", "stackexchange", "nih_exporter")
 TRAINING, CHARACTERS = 200, 1500
@@ -79,17 +75,6 @@ class World:
         of = self.texts[domain or DOMAINS[int(rng.integers(len(DOMAINS)))]][TRAINING:]
         return [of[i] for i in rng.permutation(len(of))[:number].tolist()]
 
-    def sentences(self, rng: Rng, number: int, each: int = 1) -> list[list[str]]:
-        """So many runs of neighbouring sentences of one document each."""
-        found: list[list[str]] = []
-        while len(found) < number:
-            for text in self.documents(rng, number):
-                parts = [one for one in re.split(r"(?<=[.!?])\s+", text) if 20 < len(one) < 120]
-                if len(parts) >= each and len(found) < number:
-                    first = int(rng.integers(len(parts) - each + 1))
-                    found.append(parts[first : first + each])
-        return found
-
 
 def texts_of(data: Path, domain: str) -> list[str]:
     """The documents of a domain of the Pile in `data`, each once, of at most so many characters as are read."""
@@ -101,37 +86,6 @@ def texts_of(data: Path, domain: str) -> list[str]:
 def _corpus(texts: list[str], **meta: list[str]) -> Corpus:
     rows = [{name: values[i] for name, values in meta.items()} for i in range(len(texts))]
     return Corpus("set", tuple(Text(f"t{i}", text, meta=rows[i]) for i, text in enumerate(texts)))
-
-
-def _rows(each: int) -> Callable[[World, Rng], Found]:
-    """12 shards of 8 rows, one sentence a row: of as many documents by lot, or of runs of `each` in reading order."""
-
-    def made(world: World, rng: Rng) -> Found:
-        rows = [one for run in world.sentences(rng, 96 // each, each) for one in run]
-        if each == 1:
-            return _end(order(_corpus(_by_hash(rows)), world.models, OrderSettings(shuffled_with="sha256")))
-        return _end(order(_corpus(rows), world.models, OrderSettings(stated="by lot")))
-
-    return made
-
-
-def _options(ordered: bool) -> Callable[[World, Rng], Found]:
-    """24 items with four sentences of one document as options, by lot or in reading order."""
-
-    def made(world: World, rng: Rng) -> Found:
-        items = world.sentences(rng, 24, 5)
-        lots = [one[1:] if ordered else _by_hash(one[1:], f"{one[0].strip()}\n") for one in items]
-        corpus = _corpus([one[0] for one in items], choices=[json.dumps(one) for one in lots])
-        lot = "" if ordered else "sha256"
-        settings = OrderSettings(stated="by lot", shuffled_with=lot, options="choices")
-        return _end(order(corpus, world.models, settings))
-
-    return made
-
-
-def _by_hash(texts: list[str], before: str = "") -> list[str]:
-    """Texts in the order that `--shuffled-with sha256` repeats."""
-    return sorted(texts, key=lambda one: hashlib.sha256(f"{before}{one.strip()}".encode()).hexdigest())
 
 
 def _strings(foretold: bool) -> Callable[[World, Rng], Found]:
@@ -183,10 +137,6 @@ def _end(found: Any) -> Found:
 
 
 KINDS: dict[tuple[str, str], Callable[[World, Rng], Found]] = {
-    ("order", "sentences of many documents, by lot (their hash)"): _rows(1),
-    ("order", "sentences in reading order, 8 of a document"): _rows(8),
-    ("options", "four sentences of a document, by lot (their hash)"): _options(False),
-    ("options", "four sentences of a document, in reading order"): _options(True),
     ("canaries", "random hashes in texts"): _strings(False),
     ("canaries", "hashes whose beginning stands before them"): _strings(True),
     ("flag", "100 and 100 texts of one domain"): _flagged(0.0),

@@ -59,7 +59,7 @@ ANSWERS = (3, 4)
 """Exit codes of `flag` that are answers."""
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
 FEW_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
-"""What a run over many shards sets by itself (`jobs.worker.keep_few_shapes`), too late where ten texts go first."""
+"""So that oneDNN keeps compiled products of few batch shapes: over many shards they add up to hundreds of megabytes."""
 COMMANDS: dict[str, list[str]] = {
     "score": ["--scores", SCORES],
     "evaluate": ["--scores", SCORES, "--resamples", "200"],

@@ -107,9 +107,9 @@ def tally(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _test_of(name: str) -> tuple[str, str]:
-    """The test that a row of `benchmarks.search.answers` counts for, and what is left of its name."""
+    """The test that a row of the part "answers" counts for, and what is left of its name."""
     what, _, more = name.partition(", ")
-    test = {"order of rows": "order", "order of options": "options", "canaries": "canaries"}[what]
+    test = what
     if more.endswith(", weights"):
         return test, f"read: {more.removesuffix(', weights')}"
     copies = more.removesuffix(", text alone").removesuffix("text alone")

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pretrace.verdicts.marking.mark import mark, publish
     from pretrace.verdicts.marking.sealed import read_seal
     from pretrace.verdicts.marks import check_marks
-    from pretrace.verdicts.order import OrderSettings, order
     from pretrace.verdicts.triggers import check_triggers
     from pretrace.verification import Verification, verify
 
@@ -62,23 +61,18 @@ _PLACES = {
     "pretrace.verdicts.marking.mark": "mark publish",
     "pretrace.verdicts.marking.sealed": "read_seal",
     "pretrace.verdicts.marks": "check_marks",
-    "pretrace.verdicts.order": "OrderSettings order",
     "pretrace.verdicts.triggers": "check_triggers",
     "pretrace.verification": "Verification verify",
 }
 """The public names by the module that each is taken from when it is first asked for, so that importing pretrace imports
 nothing else; the imports above say the same to type checkers."""
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
-_NOW = {"Audit": "Verdict", "load_audit": "load_verdict", "save_audit": "save_verdict"}
-"""Names that went, and what does the same."""
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not here is a mistake
 
     def __getattr__(name: str) -> Any:
         """A public name, taken from its module."""
-        if name in _NOW:  # no AttributeError, of which `from pretrace import` says no more than the name
-            raise ImportError(f"pretrace.{name} is pretrace.{_NOW[name]} now: an audit is a Verdict.")
         if name not in _PLACE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
@@ -102,7 +96,6 @@ __all__ = [
     "Frequencies",
     "Models",
     "Options",
-    "OrderSettings",
     "PlantSettings",
     "PretraceError",
     "Run",
@@ -131,7 +124,6 @@ __all__ = [
     "open_corpus",
     "open_model",
     "open_proposer",
-    "order",
     "plant",
     "publish",
     "read_seal",

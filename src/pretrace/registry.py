@@ -222,7 +222,7 @@ def _built_in(factory: _Factory[Any]) -> bool:
 scores: Registry[Score | Recipe] = Registry("score", "pretrace.scores", group="pretrace.scores")
 corpora: Registry[Corpus] = Registry("corpus", "pretrace.corpora", group="pretrace.corpora")
 rewrites: Registry[Rewrite] = Registry("rewrite", "pretrace.rewrites")
-_RESERVED = ("smollm2", "vllm", "sglang", "tgi", "completions")
+_RESERVED = ("smollm2", "vllm", "completions")
 backends: Registry[Backend] = Registry("back end", group="pretrace.backends", reserved=_RESERVED)
 """What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
 

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.errors import OutputError
-from pretrace.results import export as exported
 from pretrace.results import run, verdicts
 from pretrace.results import run as runs
 from pretrace.results.atomic import atomic_text
 from pretrace.results.folder import Kind, Render, Write, seal_of
 from pretrace.results.output_checks import OutputFile, check_file, json_object, recorded_files
-from pretrace.results.serialization import from_json
 from pretrace.types import Run, SideBySide, Verdict
 
 Result = Run | Verdict | SideBySide
@@ -29,31 +27,17 @@ REPORT, APPENDIX = "report.html", "appendix.html"
 @dataclass(frozen=True, slots=True)
 class _ResultKind:
     """A kind of result: the `folder` it lies in, the class `made` of it there, what loads it and saves it, and the
-    name of its module in `pretrace.report`. `save` is None for a folder of an earlier version, which is only read."""
+    name of its module in `pretrace.report`."""
 
     folder: Kind
     made: type[Result]
     load: Callable[[Path], Result]
-    save: Callable[..., None] | None
+    save: Callable[..., None]
     report: str
-
-
-def _former_audit(folder: Path) -> Verdict:
-    from pretrace.verdicts.audit.built import load_audit
-
-    return load_audit(folder)
-
-
-def _former_flagging(folder: Path) -> Verdict:
-    from pretrace.verdicts.flag.built import load_flags
-
-    return load_flags(folder)
 
 
 KINDS = (
     _ResultKind(verdicts.VERDICTS, Verdict, verdicts.load_verdict, verdicts.save_verdict, "verdict"),
-    _ResultKind(verdicts.FORMER_AUDIT, Verdict, _former_audit, None, "verdict"),
-    _ResultKind(verdicts.FORMER_FLAGGING, Verdict, _former_flagging, None, "verdict"),
     _ResultKind(
         run.COMPARISONS,
         SideBySide,
@@ -76,7 +60,7 @@ def save(result: Result, folder: str | Path, **more: Any) -> None:
     `more` goes to what saves such a result: files beside its own. Raises OutputError where nothing can be written, or
     where `folder` holds something else.
     """
-    write = next(kind.save for kind in KINDS if kind.save and isinstance(result, kind.made))
+    write = next(kind.save for kind in KINDS if isinstance(result, kind.made))
     write(result, Path(folder), rendered=_rendered(result), **more)
 
 
@@ -120,14 +104,6 @@ def pages_of(folder: str | Path) -> dict[str, str]:
     result, place = load(folder), Path(folder)
     seal, known = seal_of(kind_of(place), place), {REPORT, *recorded_files(place)}
     return {name: make(seal) for name, make in _pages(result).items() if name in known}
-
-
-def export(folder: str | Path, file: str | Path) -> None:
-    """Write the result in `folder` to `file`, an SQLite database, in place of an earlier file there; of a large run all
-    rows, not its sample. OutputError where the folder holds no result, or where the file cannot be written."""
-    place, result = Path(folder), load(folder)
-    content = from_json((place / kind_of(place).marker).read_bytes())
-    exported.export(result, content, place, Path(file))
 
 
 def save_run(run: Run, folder: str | Path, *, beside: Write | None = None) -> None:

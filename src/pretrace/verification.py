@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,10 +50,7 @@ class _Reader:
     def sides(self) -> Iterator[Side]:
         """Every side, the texts in question first."""
         if self.test in ("marks", "triggers"):
-            beacon = _mapping(self._facts("sealed").get("beacon")).get("value")
-            yield self._side(
-                "sealed", self._facts("corpus"), partial(_sealed, str(beacon) if beacon else None)
-            )
+            yield self._side("sealed", self._facts("corpus"), _sealed)
             if "answers" in self.settings:
                 yield self._side("answers", self._facts("answers"), _answers)
             return
@@ -62,15 +58,12 @@ class _Reader:
         for role in ("heldout", "nonmembers"):
             if self.settings.get(role):
                 yield self._side(role, self._facts(role), self._hash_of_another)
-        if self.test == "twins":  # of an earlier pretrace, which paired each text with a draft
-            drafts = self._side("drafts", {}, self._hash)
-            yield replace(drafts, places=(), why="the test of twins is no longer part of pretrace")
         if self.given.get("reference") and self.settings.get("reference"):
             yield self._side("reference", self._facts("reference"), self._hash_of_another)
 
     @property
     def given(self) -> Facts:
-        """The options that were given, {} where an older pretrace or a program made the result."""
+        """The options that were given, {} where a program made the result."""
         return _mapping(self.settings.get("given")) or _mapping(self.settings.get("command"))
 
     @property
@@ -78,8 +71,6 @@ class _Reader:
         """The columns that were read."""
         kept = _mapping(self.settings.get("columns"))
         named = {name: kept.get(name, self.given.get(f"{name}_column")) for name in _COLUMNS}
-        if self.test in ("order", "options"):  # there a label is an answer, and not read
-            named["label"] = named["label"] or ""
         own = {name: getattr(self.override, name) for name in _COLUMNS}
         return Columns(**{name: named[name] if own[name] is None else own[name] for name in _COLUMNS})
 
@@ -99,12 +90,7 @@ class _Reader:
     def _first(self) -> Side:
         """The texts in question, whole: a run may have scored a part of them."""
         facts = self._facts("whole_texts") or self._facts("texts") or self._facts("corpus")
-        found = self._side("texts", facts, self._hash)
-        apart = self.settings.get("windows") or self.settings.get("set_aside")
-        if apart and "whole_texts" not in self.settings:
-            why = "the run scored a part of them, or windows, and an earlier pretrace recorded these alone"
-            return replace(found, hashes=(), why=why)
-        return found
+        return self._side("texts", facts, self._hash)
 
     def _hash(self, place: str, columns: Columns | None = None) -> str:
         skip = bool(self.given.get("skip_unreadable"))
@@ -114,10 +100,10 @@ class _Reader:
         return self._hash(place, self.columns.of_another)
 
 
-def _sealed(beacon: str | None, place: str) -> str:
-    from pretrace.verdicts.marking.sealed import drawn_seal, read_seal
+def _sealed(place: str) -> str:
+    from pretrace.verdicts.marking.sealed import read_seal
 
-    return texts_hash(drawn_seal(read_seal(Path(place)), beacon).corpus.texts)
+    return texts_hash(read_seal(Path(place)).corpus.texts)
 
 
 def _answers(place: str) -> str:
@@ -215,9 +201,7 @@ def _files(state: Integrity) -> Checked:
 
 def _seal(state: Integrity, kind: Kind) -> Checked:
     if state.seal is None:
-        return Checked(
-            "seal", "not recorded", f"an earlier pretrace wrote {kind.marker} without a hash of itself"
-        )
+        return Checked("seal", "not recorded", f"{kind.marker} holds no hash of itself")
     words = f"{kind.marker} is as it was written" if state.seal else f"{kind.marker} was changed"
     return Checked("seal", "yes" if state.seal else "no", words)
 

@@ -59,7 +59,7 @@ def test_a_flagging_is_made_again_with_its_exit_code(call: Call, tmp_path: Path,
 
 
 def changed(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """The run with other settings, as if an earlier pretrace had written it: without the hash of run.json."""
+    """The run with other settings, without the hash of run.json."""
     facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     del facts["sha256"]
     change(facts["settings"])
@@ -68,7 +68,7 @@ def changed(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
 
 
 REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "an earlier pretrace": (lambda settings: settings.pop("given"), "does not record the options"),
+    "a program": (lambda settings: settings.pop("given"), "does not record the options"),
     "standard input": (lambda settings: settings["given"].update(texts="-"), "made from standard input"),
     "an option of yore": (lambda settings: settings["given"].update(windoze=True), "made with --windoze"),
     "code of a stranger": (
@@ -112,7 +112,7 @@ def test_code_that_is_trusted_runs_again(
     assert (tmp_path / "RUN-again" / "run.json").read_bytes() == (run / "run.json").read_bytes()
 
 
-@pytest.mark.parametrize("test", ["order", "options", "marks", "triggers"])
+@pytest.mark.parametrize("test", ["marks", "triggers", "canaries", "recite"])
 def test_every_test_has_a_command_that_takes_its_options(test: str, tmp_path: Path) -> None:
     from pretrace.cli.folders import _TESTS
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import shutil
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,7 +84,7 @@ def test_a_page_and_its_tables(runs: Path, capsys: pytest.CaptureFixture[str]) -
         (["LABELLED"], "two runs or more"),
         (["LABELLED", "./LABELLED"], "given twice"),
         (["LABELLED", "NOWHERE"], "no such folder"),
-        (["LABELLED", "FLAGS"], "FLAGS is a flagging: compare takes runs"),
+        (["LABELLED", "FLAGS"], "FLAGS is the verdict of a test: compare takes runs"),
         (["LABELLED", "SCORED", "--score", "ppl"], "no run has the score 'ppl'; they have loss, zlib."),
         (["LABELLED", "SCORED", "--out", "SCORED"], "would overwrite"),
     ],
@@ -95,7 +93,7 @@ def test_bad_input_is_one_line(
     runs: Path, given: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("FLAGS").mkdir()
-    Path("FLAGS/flags.json").write_text("{}")
+    Path("FLAGS/result.json").write_text("{}")
     assert main(["runs", "compare", *(given if "--out" in given else [*given, "--out", "C"])]) == 2
     error = capsys.readouterr().err
     assert said in " ".join(error.split())
@@ -112,17 +110,3 @@ def test_start_tokens_that_differ_are_printed(runs: Path, capsys: pytest.Capture
     assert "Does not compare: start token: no start token (1); a start token" in " ".join(
         capsys.readouterr().out.split()
     )
-
-
-def test_a_run_as_a_database(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["runs", "export", "LABELLED", "--sqlite", "run.sqlite"]) == 0
-    with closing(sqlite3.connect("run.sqlite")) as database:
-        found = database.execute("SELECT id, loss FROM scored ORDER BY row").fetchall()
-    run = load_run("LABELLED")
-    assert found == list(zip(run.ids, run.column("loss").tolist(), strict=True))
-    assert main(["runs", "export", "LABELLED", "--sqlite", "LABELLED/run.sqlite"]) == 2
-    assert "choose a place beside it" in " ".join(capsys.readouterr().err.split())
-    assert not Path("LABELLED/run.sqlite").exists()
-    assert main(["runs", "compare", "LABELLED", "SCORED", "--out", "C"]) == 0
-    assert main(["runs", "export", "C", "--sqlite", "c.sqlite"]) == 2
-    assert "C/table.csv" in " ".join(capsys.readouterr().err.split())

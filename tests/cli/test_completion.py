@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from pretrace.cli import main
-from pretrace.cli.commands import OUTLINES, outlines
 from pretrace.scores import scores
 
 
@@ -43,7 +42,3 @@ def test_bash_is_told_how_a_word_goes_on(
         main()
     assert not left.value.code
     assert set(capsys.readouterr().out.split()) == expected
-
-
-def test_a_shell_is_told_the_options_that_there_are() -> None:
-    assert OUTLINES.read_text(encoding="utf-8") == outlines(), "run: python docs/generate.py"

@@ -6,8 +6,6 @@ import hashlib
 import json
 import random
 import stat
-import time
-from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from pretrace.errors import PretraceError
 from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking import sealed as seals
 from pretrace.verdicts.marking.settings import MarkSettings
 
 
@@ -272,8 +269,6 @@ def test_strings_that_anybody_could_guess_are_refused_before_a_model_is_opened(a
         (("--variant-column", "text", "--sealed", "NEW"), "'t0' has two variants that are equal"),
         (("--variant-column", "nowhere", "--sealed", "NEW"), "no column 'nowhere'"),
         (("--canary", "--sealed", "NEW", "--out", "FULL"), "is not empty"),
-        (("--canary", "--sealed", "NEW", "--beacon", "drand:7"), "no value of the future"),
-        (("--canary", "--sealed", "NEW", "--beacon", "dice"), "names a public value"),
     ],
 )
 def test_mark_refuses_before_a_model_is_opened_and_leaves_nothing(
@@ -313,7 +308,6 @@ def _opened(*_, **__):
         (("--commitment", "HASH", "--answers", "TEXTS", "--prompts", "P"), "give one of them"),
         (("--commitment", "HASH", "--texts", "TEXTS"), "another variant than the one drawn"),
         (("--commitment", "HASH", "--texts", "STRANGE"), "none of their variants"),
-        (("--commitment", "HASH", "--beacon-value", "0" * 64), "names no beacon"),
     ],
 )
 def test_check_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch, marked, options, message):
@@ -337,59 +331,3 @@ def test_canaries_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch):
         with pytest.raises(PretraceError, match=message):
             ask("mark", "canaries", texts, "--model", "smollm2", "--out", tmp_path / "R", *options)
     assert not (tmp_path / "R").exists()
-
-
-class Later(datetime):
-    """The time in two hours."""
-
-    @classmethod
-    def now(cls, tz=None):
-        return super().now(tz) + timedelta(hours=2)
-
-
-def test_a_draw_by_a_beacon_in_two_steps(ask, tmp_path, model_folder, monkeypatch):
-    texts = written(tmp_path / "t.jsonl", rows(9))
-    soon = int((time.time() + 3600 - 1_692_803_367) // 3)  # in an hour
-    sealed, commit = tmp_path / "sealed.json", tmp_path / "COMMIT"
-    code, said = ask(
-        "mark", "texts", texts, "--canary", "--beacon", f"drand:{soon}", "--out", commit, "--sealed", sealed
-    )
-    assert code == 0
-    assert "nothing is drawn yet" in said
-    assert "before the beacon comes" in said
-    assert [one.name for one in commit.iterdir()] == ["commitment.txt"]
-    value = hashlib.sha256(b"what the beacon gave").hexdigest()
-    draw = ("mark", "draw", sealed, "--beacon-value", value, "--out", tmp_path / "PUB")
-    with pytest.raises(PretraceError, match="cannot be known yet"):
-        ask(*draw)
-    monkeypatch.setattr(seals, "datetime", Later)
-    with pytest.raises(PretraceError, match="64 hexadecimal digits"):
-        ask("mark", "draw", sealed, "--beacon-value", "1234", "--out", tmp_path / "PUB")
-    assert not (tmp_path / "PUB").exists()
-    code, said = ask(*draw)
-    assert (code, "9 texts of t are drawn" in said) == (0, True)
-    pub = tmp_path / "PUB"
-    assert {one.name for one in pub.iterdir()} == {"published.jsonl", "commitment.txt", "beacon.txt"}
-    assert (pub / "commitment.txt").read_text() == (commit / "commitment.txt").read_text()
-    told = (
-        "mark",
-        "check",
-        sealed,
-        "--commitment",
-        commit / "commitment.txt",
-        "--texts",
-        pub / "published.jsonl",
-    )
-    told = (*told, "--model", model_folder, "--out", tmp_path / "R")
-    with pytest.raises(PretraceError, match="give its value with --beacon-value"):
-        ask(*told)
-    with pytest.raises(PretraceError, match="another variant than the one drawn"):
-        ask(*told, "--beacon-value", hashlib.sha256(b"another value").hexdigest())
-    code, _ = ask(*told, "--beacon-value", pub / "beacon.txt")
-    assert code == 4
-    page = (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
-    assert value in page
-    assert "not verified by this tool" in page
-    assert "nobody could choose the draw" in " ".join(page.split())
-    code, said = ask("runs", "verify", tmp_path / "R")
-    assert (code, "no" in {word.strip(":") for word in said.split()}) == (0, False), said

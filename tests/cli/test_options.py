@@ -14,7 +14,7 @@ import pytest
 import typer
 from processes import Call, Command
 
-from pretrace.cli.commands import RENAMED, Root, app, every_command
+from pretrace.cli.commands import Root, app, every_command
 from pretrace.cli.help import first_sentence
 from pretrace.cli.options import Given, Only, command_of
 from pretrace.settings import LARGEST, option_of
@@ -113,20 +113,6 @@ def test_the_help_lists_commands_by_question_on_one_screen(
     for row in Root.rows:  # in a line
         assert re.search(rf"│ {', '.join(row.commands)} +{re.escape(row.says)} *│", said)
     assert len(said.rstrip("\n").splitlines()) <= 39  # and the prompt
-
-
-@pytest.mark.parametrize("earlier", RENAMED)
-def test_an_earlier_name_is_told_its_present_one(earlier: str, call: Call) -> None:
-    now = RENAMED[earlier]
-    code, _, said = call(earlier, "--no-such-option")
-    told, refused = said.splitlines()
-    assert (
-        told
-        == f"pretrace: note: `pretrace {earlier}` is `pretrace {now}` now; the earlier name goes with 0.3."
-    )
-    assert (code, refused) == (2, f"pretrace: No such option: --no-such-option See pretrace {now} --help.")
-    assert call(*now.split(), "--no-such-option")[2] == f"{refused}\n"
-    assert call(earlier, "--no-such-option", "--quiet")[2] == f"{refused}\n"
 
 
 def test_a_list_of_commands_says_the_first_sentence_of_each() -> None:

@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 import typer
 from processes import Call
-from results.test_export import made
 
 from pretrace.cli.commands import app
 from pretrace.frequencies import Frequencies
 from pretrace.jobs.job import Job
 from pretrace.jobs.worker import Survey, remove_parts
 from pretrace.results.output_checks import _FOLDERS
-from pretrace.runs import save
 
 TEXTS = [
     {
@@ -40,16 +38,14 @@ GIVEN: dict[str, tuple[str, ...]] = {
     "mark texts": ("T", "--variant-column", "variant"),
     "mark check": ("SEALED", "--model", "M", "--commitment", "0" * 64),
     "mark canaries": ("T", "--model", "M"),
-    "order": ("T", "--model", "M"),
     "score": ("T", "--model", "M"),
     "evaluate": ("T", "--model", "M"),
     "scan": ("T", "--corpus", "T"),
     "recite": ("T", "--model", "M"),
     "ask": ("T", "--corpus", "T"),
-    "mark draw": ("SEALED", "--beacon-value", "0" * 64),
+    "mark order": ("T",),
     "runs merge": (),
     "runs compare": ("RUNS", "RUNS"),
-    "runs export": ("RUNS",),
     "tune": ("T", "--model", "M"),
     "plant": ("T", "--model", "M"),
     "count": ("T", "--model", "M"),
@@ -64,10 +60,10 @@ GIVEN: dict[str, tuple[str, ...]] = {
 
 FILES = {
     "mark check --prompts",
-    "runs export --sqlite",
     "count --out",
     "build quality --figures",
     "mark texts --sealed",
+    "mark order --sealed",
 }
 FILES |= {"build patents --out", "build dated --out"}
 """Options that name a file; the others name a folder."""
@@ -77,8 +73,13 @@ BELOW = {
     "build ccnews --out": ("mask.jsonl", "mask.card.json"),
 }
 """What is written in the folder that these name."""
-NEEDED = {"samples --flags-out": "--out", "samples --options-out": "--out", "mark texts --out": "--sealed"}
-NEEDED |= {"mark texts --sealed": "--out", "score --parts": "--out", "evaluate --parts": "--out"}
+NEEDED = {"samples --flags-out": "--out", "mark texts --out": "--sealed", "mark order --out": "--sealed"}
+NEEDED |= {
+    "mark texts --sealed": "--out",
+    "mark order --sealed": "--out",
+    "score --parts": "--out",
+    "evaluate --parts": "--out",
+}
 NEEDED |= {"flag --parts": "--out", "scan --clean": "--out"}
 """The other output that is asked for with it."""
 SHARDS = {"score --parts", "evaluate --parts", "flag --parts"}
@@ -191,9 +192,6 @@ def check(case: str, call: Call, places: dict[str, Path], out: Path) -> None:
 
 RUNS_KIND = {"out": "run.json", "": "run.json"}
 KIND_OF: dict[str, dict[str, str]] = {
-    "audit": {"out": "verdict.json"},
-    "flag": {"out": "flags.json"},
-    "samples": {"flags-out": "flags.json"},
     "score": RUNS_KIND,
     "evaluate": RUNS_KIND,
     "runs merge": RUNS_KIND,
@@ -202,8 +200,7 @@ KIND_OF: dict[str, dict[str, str]] = {
     "tune": {"out": "adapter_card.json"},
     "plant": {"out": "card.json"},
 }
-"""Which folder an option replaces (of flaggings that of an earlier pretrace); none for tests, since the one that is
-there is of another test."""
+"""Which folder an option replaces; none for tests, since the one that is there is of another test."""
 
 
 def whole_job(out: Path) -> None:
@@ -238,10 +235,8 @@ def test_a_file_is_replaced_by_the_next_of_its_kind(call: Call, tmp_path: Path) 
     texts.write_text(
         "".join(json.dumps({**row, "text": f"{row['text']} {i}"}) + "\n" for i, row in enumerate(rows))
     )
-    save(made(), tmp_path / "run")
     commands = (
         ("build", "quality", texts, texts, "--embeddings", "none", "--figures", out / "figures.json"),
-        ("runs", "export", tmp_path / "run", "--sqlite", out / "run.sqlite"),
     )
     for command in commands:
         for _ in range(2):

@@ -71,16 +71,3 @@ def test_the_power_of_a_flagging_comes_from_its_file() -> None:
             f"{one} of 200 ({one / 200:.0%})" for one in (found[kind], found[f"{kind} (with a placebo)"])
         ]
         assert f"| {asked:,} texts, {known:,} known | {' | '.join(cells)} |" in page
-
-
-def test_every_kind_of_innocents_of_the_order_is_accused_in_at_most_a_twentieth() -> None:
-    content = json.loads((ROOT / "benchmarks/results/innocents_frame.json").read_text(encoding="utf-8"))
-    shares = {row["kind"]: row["accused"] / row["runs"] for row in content["rows"] if row["runs"]}
-    assert max(shares.values()) <= 0.05, shares
-    running = [row for row in content["rows"] if row["kind"].startswith("running text")]
-    kept = sum(row["before"]["accused"] for row in running)
-    number = sum(row["runs"] for row in running)
-    said = f"of {number:,} sets of 24 shards of running text"
-    page = " ".join((ROOT / "docs/order.md").read_text(encoding="utf-8").split())
-    assert said in page
-    assert f"they withheld {number - kept:,}" in page

@@ -17,7 +17,7 @@ import pretrace
 from pretrace.cli import main
 from pretrace.errors import TextsError
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
-from pretrace.harnesses.sample_logs import OPTIONS, TextOf, is_log, metric_of, read_log
+from pretrace.harnesses.sample_logs import TextOf, is_log, metric_of, read_log
 from pretrace.harnesses.samples import samples
 from pretrace.runs import load, render
 from pretrace.scoring.plan import Models
@@ -60,7 +60,6 @@ def test_requests_are_rebuilt_as_the_harness_made_them(logs, model_folder):
     assert TextOf(log, "question").corpus().texts[3].text == f"Question: {doc['question']}\nAnswer:"
     whole = TextOf(log, "prompt").corpus().texts[3].text
     assert whole.endswith(f"\n\n{own}")  # behind one example
-    assert TextOf(log).with_options().texts[3].meta == {OPTIONS: json.dumps(doc["choices"])}
 
 
 def test_accuracies_of_the_log_are_those_of_the_harness(logs):
@@ -81,23 +80,16 @@ def test_letters_and_written_answers(logs):
     letters, doc = read_log(str(logs[0]), task="letters"), PUBLISHED[5]
     text = TextOf(letters).corpus().texts[5].text
     assert text.endswith(f"C. {doc['choices'][2]}\nAnswer: {'ABC'[doc['answer']]}")
-    asked = TextOf(letters).with_options().texts[5]
-    assert asked.text == doc["question"]  # not with the options in their order
-    assert json.loads(asked.meta[OPTIONS]) == doc["choices"]
     writing = read_log(str(logs[0]), task="writing")
     assert writing.filter == "whole"
     assert "the figures are those of whole" in writing.notes[0]
     assert len(writing.items) == len(PUBLISHED)
     answer = doc["choices"][doc["answer"]]
     assert TextOf(writing).corpus().texts[5].text == f"Question: {doc['question']}\nAnswer: {answer}"
-    with pytest.raises(TextsError, match="no multiple-choice task"):
-        TextOf(writing).with_options()
 
 
 def test_the_command(logs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    # the packaged model takes minutes for this
-    monkeypatch.setattr("pretrace.verdicts.frame.with_second", lambda models, **_: models)
     arguments = [
         "samples",
         logs[0],
@@ -110,13 +102,11 @@ def test_the_command(logs, tmp_path, monkeypatch, capsys):
         "--suspect-p",
         "0.2",
     ]
-    arguments += ["--options-out", "ORDER", "--stated", "drawn by lot", "--flags-out", "FLAGS"]
+    arguments += ["--flags-out", "FLAGS"]
     code, said = ran(monkeypatch, capsys, *arguments)
-    verdict, flagged, order = load("OUT"), load("FLAGS"), load("ORDER")
+    verdict, flagged = load("OUT"), load("FLAGS")
     assert (code, verdict.test, verdict.outcome) == (4, "samples", "inconclusive"), said  # no --power
     assert verdict.p == flagged.p
-    assert (order.test, order.units + len(order.skipped)) == ("options", 40)
-    assert order.statement in " ".join(verdict.reasons)
     column = verdict.table("items").columns
     suspect = column["suspect"] == 1
     assert np.array_equal(suspect, column["p"] <= 0.2)
@@ -129,17 +119,6 @@ def test_the_command(logs, tmp_path, monkeypatch, capsys):
     assert "does not show that training on them raised it" in verdict.trust[0]
     assert "accuracy, with its 95% interval" in render("OUT").read_text()
     assert verdict.settings["log"]["few-shot examples"] == 1
-
-
-def test_a_lot_that_did_not_give_the_order_is_said_before_a_model_is_opened(
-    logs, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
-    arguments = ["samples", logs[0], "--task", "quiz", "--nonmembers", logs[1], "--out", "OUT"]
-    arguments += ["--model", "no/such-model", "--options-out", "ORDER", "--shuffled-with", "random.shuffle:7"]
-    code, said = ran(monkeypatch, capsys, *arguments)
-    assert (code, "do not stand as they were published" in " ".join(said.split())) == (2, True), said
-    assert not [*tmp_path.iterdir()]
 
 
 def test_items_that_were_seen_are_set_apart(logs):

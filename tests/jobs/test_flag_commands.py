@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,7 +13,7 @@ from processes import Command, killed_half_way
 from pretrace.cli.commands import app
 from pretrace.errors import OutputError
 from pretrace.jobs import worker
-from pretrace.runs import export, load_verdict
+from pretrace.runs import load_verdict
 from pretrace.scoring import evidence
 
 SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.worker.SHARD": 32}
@@ -78,24 +76,6 @@ def test_killed_and_started_again_and_by_two_workers(
     monkeypatch.setattr(worker, "SHARD", 10_000)
     assert called(*flag(sets, model_folder, tmp_path / "WHOLE")) == code
     _as_at_once(tmp_path)
-    _exported(tmp_path)
-
-
-def _exported(folder: Path) -> None:
-    """A database of either holds the same texts, every one of them."""
-    rows = {}
-    for name in ("FLAGS", "WHOLE"):
-        export(folder / name, folder / f"{name}.sqlite")
-        with closing(sqlite3.connect(folder / f"{name}.sqlite")) as database:
-            rows[name] = set(
-                database.execute('SELECT id, "group", document, score, p, q, flagged, drawn FROM flags')
-            )
-    assert rows["FLAGS"] == rows["WHOLE"]
-    assert len(rows["FLAGS"]) == 400
-    part = sorted((folder / "FLAGS" / "flags").iterdir())[-1]
-    part.write_bytes(part.read_bytes()[:-1])
-    with pytest.raises(OutputError, match="gone, damaged or was changed"):
-        export(folder / "FLAGS", folder / "FLAGS.sqlite")
 
 
 def _as_at_once(folder: Path) -> None:

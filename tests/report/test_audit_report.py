@@ -23,11 +23,10 @@ from report import audits
 from report.audits import altered, answer_of, plan_of
 from report.test_report_html import HIDDEN, Page, check_safe
 
-import pretrace
 from pretrace.errors import OutputError
 from pretrace.report import audit_plots as plots
 from pretrace.report import chance_plots, facts, wording
-from pretrace.report.audit import SECTIONS, command_line, python_call, render, repeating, write
+from pretrace.report.audit import SECTIONS, render, repeating, write
 from pretrace.report.audit_first import first_page
 from pretrace.report.frame import speaking
 from pretrace.report.wording import named
@@ -42,14 +41,11 @@ from pretrace.types import (
     Pair,
     Power,
     Quality,
-    Sampling,
     Sensitivity,
     Situation,
     Verdict,
 )
 from pretrace.verdicts.audit.built import figures_of
-from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.audit.snippets import SnippetSettings
 from pretrace.verdicts.outcome import null_of
 
 MAKERS = (
@@ -498,35 +494,6 @@ def test_an_audit_that_recorded_no_null_says_so() -> None:
     text = first_text(altered(audits.placebos(), null=None))
     assert "The version of pretrace that made this audit did not record" in text
     assert "dark end" not in text
-
-
-def test_the_command_and_the_call_make_the_audit_again() -> None:
-    audit = audits.controls()
-    command = command_line(audit).replace(" \\\n    ", " ")
-    assert command.startswith("pretrace audit 'notes of Ines' --model HuggingFaceTB/SmolLM2-135M ")
-    assert f"--placebo '{audits.PLACEBO}' --quick --level 0.05 --seed 0 --out AUDIT" in command
-    assert "--trust-remote-code" not in command
-    assert "--also" not in command
-    call = python_call(audit)
-    compile(call, "call", "exec")
-    assert f"target = pretrace.open_model('{audits.MODEL}', revision='3b1e', dtype='float32')" in call
-    assert f"placebos=(pretrace.open_model('{audits.PLACEBO}', revision='77aa', dtype='float32'),)" in call
-    assert "heldout=heldout" in call
-    assert f"generator = pretrace.open_model('{audits.MODEL}', revision='3b1e', dtype='float32')" in call
-    scope: dict[str, Any] = {"pretrace": pretrace, "SnippetSettings": SnippetSettings, "Sampling": Sampling}
-    exec(call[call.index("settings =") : call.index("heldout =")], scope)
-    assert scope["settings"] == AuditSettings(
-        also=("paper", "original"),
-        classifiers=("words",),
-        method="lora(rank=32, epochs=6, learning_rate=0.0005)",
-        statements=audit.statements,
-    )
-    made = altered(audit, settings={**audit.settings, "command": None})
-    assert command_line(made) == ""
-    assert python_call(altered(audit, settings={})) == ""
-    text = section_text(audit, "repeat")
-    assert "The command pretrace audit 'notes of Ines' \\ --model" in text
-    assert "The same in Python import pretrace" in text
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-12, 1e12])

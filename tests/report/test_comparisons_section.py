@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -63,23 +62,6 @@ def test_a_stored_run_prints_what_compare_finds_to_the_last_bit(tmp_path: Path):
     assert page == render(run_of())
     for one in expected:
         assert f"[{one.difference.low:.3f}, {one.difference.high:.3f}]".replace("-", "−") in page
-
-
-def test_a_run_of_an_earlier_version_says_that_nothing_was_computed(tmp_path: Path):
-    save_run(run_of(), tmp_path / "run")
-    marker, path = tmp_path / "run" / "run.json", tmp_path / "run" / "metrics.json"
-    metrics = json.loads(path.read_bytes())
-    del metrics["comparisons"]
-    for row in metrics["rows"]:
-        del row["survives"]
-    path.write_text(json.dumps(metrics))
-    facts = json.loads(marker.read_bytes())
-    del facts["sha256"]
-    facts["files"]["metrics.json"] = hashlib.sha256(path.read_bytes()).hexdigest()
-    marker.write_text(json.dumps(facts))
-    loaded = load_run(tmp_path / "run")
-    assert loaded.evaluation == replace(run_of().evaluation, comparisons=())
-    assert "was not computed" in section(loaded).body
 
 
 def test_where_nothing_could_be_shown_it_is_said():

@@ -91,12 +91,6 @@ def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
     )
 
 
-def test_too_coarse_to_clear_is_no_clearance():
-    said = words(flags.render(made("coarse", statement="Too coarse to clear: nothing stands out, but.")))
-    assert said.count("Too coarse to clear") == 1
-    assert "Nothing stands out, but." in said
-
-
 def test_documents_are_spoken_of_where_they_have_several_texts():
     one = made(columns={"documents": tuple(f"d{i // 7}" for i in range(60))})
     said = words(flags.render(one))
@@ -104,11 +98,6 @@ def test_documents_are_spoken_of_where_they_have_several_texts():
     assert "60 texts of “mine” (9 documents) were set beside" in said
     assert "7 of 60 texts" in said
     assert "p, q and the flag are of the whole document" in said
-
-
-def test_a_result_of_version_0_1_has_no_test_of_the_set():
-    said = words(flags.render(made("none", set_test=None)))
-    assert "as a whole" not in said
 
 
 def test_the_same_flagging_gives_the_same_bytes_and_a_whole_page(tmp_path):

@@ -1,4 +1,4 @@
-"""Audits come back from disk to the last bit, what was changed is noticed, and those of an earlier pretrace open."""
+"""Audits come back from disk to the last bit, what was changed is noticed, and other folders are told apart."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ import json
 import math
 import re
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,13 +23,12 @@ from report.audits import altered, answer_of
 
 from pretrace import runs
 from pretrace.errors import OutputError
-from pretrace.report.audit import render
 from pretrace.results.run import save_run
 from pretrace.results.serialization import to_json
 from pretrace.results.verdicts import AUDIT, EXIT_CODES, save_verdict
 from pretrace.runs import load_verdict
-from pretrace.types import Answer, Check, Estimate, Outcome, Pair, Placebo, Run, Verdict
-from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
+from pretrace.types import Answer, Check, Estimate, Outcome, Pair, Run, Verdict
+from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, pairs_of
 from pretrace.verification import verify_folder
 
 MAKERS = (
@@ -337,163 +331,6 @@ def test_a_verdict_of_another_shape_is_no_audit(folder: Path, case: str) -> None
         load_verdict(folder)
 
 
-def old_audit(folder: Path, **fields: Any) -> None:
-    """An audit as format 1 was written: made by hand, so that what is written today cannot change it."""
-    folder.mkdir()
-    rows = [("a.md", "suspect", 0.25), ("b.md", "suspect", -0.5), ("draft.md", "heldout", 0.125)]
-    rows = rows if fields.get("design") == "heldout" else rows[:2]
-    lines = ['"document","side","value"', *(f'"{name}","{side}",{value}' for name, side, value in rows)]
-    (folder / "documents.csv").write_text("\n".join(lines) + "\n")
-    columns = dict(zip(("document", "side", "value"), map(list, zip(*rows, strict=True)), strict=True))
-    pq.write_table(pa.table(columns), folder / "documents.parquet")
-    pair = {"id": "a.md#0", "document": "a.md", "prefix": "one", "true": " two", "generated": " three"}
-    (folder / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
-    placebo = {
-        "name": "base",
-        "grade": "own",
-        "closeness": 0.99,
-        "words": "the target in an earlier state",
-        "facts": {},
-    }
-    verdict = {
-        "pretrace_audit": 1,
-        "outcome": "nothing",
-        "exit_code": 0,
-        "statement": "Nothing shown: there is no sign of training on “c” in m.",
-        "corpus": "c",
-        "model": "m",
-        "design": "synthetic",
-        "level": 0.05,
-        "hypothesis": "m was not trained on “c”.",
-        "procedure": "pretrace",
-        "p": 0.5,
-        "statistic": "sign-flip permutation test of document means, less a tolerance of 0.04",
-        "documents": 2,
-        "pieces": 2,
-        "effect": {"value": -0.125, "low": -0.9, "high": 0.6},
-        "unit": "of a typical token's lead",
-        "standardised": -0.2,
-        "facts": {"permutations": 10000, "tolerance": 0.04, "scale_nats": 0.0371},
-        "checks": [
-            {"name": "power", "title": "Seen", "status": "not run", "words": "No.", "cure": "", "figures": {}}
-        ],
-        "reasons": ["The test gave p = 0.5."],
-        "advice": [],
-        "variants": [],
-        "placebo": placebo,
-        "power": None,
-        "gaps": [],
-        "quality": [],
-        "settings": {
-            "seed": 0,
-            "models": {"target": {"name": "m", "weights": "ab" * 32}},
-            "time": "2026-01-02",
-        },
-        **fields,
-    }
-    tables = ("documents.csv", "documents.parquet", "pairs.jsonl")
-    verdict["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in tables}
-    seal(folder, verdict, "verdict.json")
-
-
-def test_an_audit_of_format_1_is_read_and_rendered(tmp_path: Path) -> None:
-    old_audit(tmp_path / "old")
-    found = load_verdict(tmp_path / "old", "audit")
-    own = figures_of(found)
-    assert (own.design, found.outcome) == ("placebos", "nothing")
-    assert own.placebos == (Placebo("base", "own", 0.99, "the target in an earlier state"),)
-    assert own.placebo == own.placebos[0]
-    assert own.facts == {
-        "permutations": 10000,
-        "margin": 0.04,
-        "scale_nats": 0.0371,
-        "placebo": "base",
-    }
-    documents, values = documents_of(found, SUSPECT)
-    assert (documents, values.tolist()) == (("a.md", "b.md"), [0.25, -0.5])
-    assert pairs_of(found, SUSPECT) == (Pair("a.md#0", "a.md", "one", " two", " three"),)
-    assert pairs_of(found, CONTROL) == ()
-    assert (found.null, own.sensitivity, own.plan, own.leans) == (None, None, None, ())
-    text = " ".join(render(found).split())
-    assert "The version of pretrace that made this audit did not record" in text
-    assert "A margin of 0.04 was taken off as well" in text
-    runs.save_verdict(found, tmp_path / "new")
-    assert_equal(load_verdict(tmp_path / "new"), found)
-
-
-def test_heldout_texts_of_format_1_are_control_documents(tmp_path: Path) -> None:
-    old_audit(tmp_path / "old", design="heldout", placebo=None)
-    found = load_verdict(tmp_path / "old")
-    own = figures_of(found)
-    assert (own.design, own.placebos, own.placebo) == ("controls", (), None)
-    documents, values = documents_of(found, CONTROL)
-    assert (documents, values.tolist()) == (("draft.md",), [0.125])
-    assert "1 control document" in render(found)
-
-
-@pytest.mark.parametrize(
-    "fields", [{"design": "placebos"}, {"placebo": "base"}, {"placebo": {"grade": "own"}}]
-)
-def test_what_format_1_never_wrote_is_damage(fields: dict[str, Any], tmp_path: Path) -> None:
-    old_audit(tmp_path / "old", **fields)
-    with pytest.raises(OutputError, match=r"its verdict\.json is damaged"):
-        load_verdict(tmp_path / "old")
-
-
-def former(name: str, tmp_path: Path) -> Path:
-    """A copy of a folder of format 2, which that version wrote."""
-    return shutil.copytree(Path(__file__).parent / "former" / f"audit-{name}", tmp_path / name)
-
-
-@pytest.mark.parametrize("make", [audits.controls, audits.nothing, audits.hostile])
-def test_an_audit_of_format_2_is_the_verdict_that_would_be_made_today(
-    make: Callable[[], Verdict], tmp_path: Path
-) -> None:
-    folder = former(make.__name__, tmp_path)
-    old = json.loads((folder / "verdict.json").read_bytes())
-    found = load_verdict(folder, "audit")
-    today = make()
-    checks = zip(today.checks, found.checks, strict=True)
-    assert_equal(  # the sentences that named options then are kept as they were written
-        found,
-        replace(
-            today,
-            checks=tuple(replace(one, cure=then.cure) for one, then in checks),
-            reasons=found.reasons,
-            advice=found.advice,
-        ),
-    )
-    assert [one.cure for one in found.checks] == [one["cure"] for one in old["checks"]]
-    assert (list(found.reasons), list(found.advice)) == (old["reasons"], old["advice"])
-    assert (found.p, found.units, found.hypothesis) == (old["p"], old["documents"], old["hypothesis"])
-    assert (found.outcome, found.statement) == (old["outcome"], old["statement"])
-    page = runs.render(folder).read_text(encoding="utf-8", errors="surrogatepass")
-    assert old["sha256"] in page
-    assert [one.state for one in verify_folder(folder).checks] == ["yes", "yes", "yes"]
-    runs.export(folder, tmp_path / "old.sqlite")
-    with closing(sqlite3.connect(tmp_path / "old.sqlite")) as database:
-        [(number,)] = database.execute("SELECT count(*) FROM documents").fetchall()
-    assert number == len(found.table("documents"))
-
-
-@pytest.mark.parametrize("name", ["documents.csv", "documents.parquet", "pairs.jsonl", "verdict.json"])
-def test_damage_to_a_former_audit_is_noticed(name: str, tmp_path: Path) -> None:
-    folder = former("controls", tmp_path)
-    (folder / name).write_bytes((folder / name).read_bytes() + b"x")
-    with pytest.raises(OutputError, match=name.replace(".", r"\.")):
-        load_verdict(folder)
-    (folder / name).unlink()
-    with pytest.raises(OutputError, match=r"there is no"):
-        load_verdict(folder, "audit")
-
-
-def test_an_audit_takes_the_place_of_a_former_one(tmp_path: Path) -> None:
-    folder = former("controls", tmp_path)
-    runs.save_verdict(audits.nothing(), folder)
-    assert_equal(load_verdict(folder), audits.nothing())
-    assert not (folder / "verdict.json").exists()
-
-
 def test_other_folders_are_told_apart(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="there is no such folder"):
         load_verdict(tmp_path / "missing", "audit")
@@ -502,15 +339,13 @@ def test_other_folders_are_told_apart(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"there is no result\.json in it"):
         load_verdict(tmp_path / "run", "audit")
     with pytest.raises(OutputError, match="holds the result of another test: audit"):
-        load_verdict(folder, "order")
-    for name, key in (("result.json", "pretrace_verdict"), ("verdict.json", "pretrace_audit")):
-        (folder / name).write_text('{"outcome": "guilty"}')
-        with pytest.raises(OutputError, match=name.replace(".", r"\.")):
-            load_verdict(folder, "audit")
-        (folder / name).write_text(json.dumps({key: 99}))
-        with pytest.raises(OutputError, match="newer pretrace"):
-            load_verdict(folder, "audit")
-        (folder / name).unlink()
+        load_verdict(folder, "recite")
+    (folder / "result.json").write_text('{"outcome": "guilty"}')
+    with pytest.raises(OutputError, match=r"result\.json"):
+        load_verdict(folder, "audit")
+    (folder / "result.json").write_text('{"pretrace_verdict": 99}')
+    with pytest.raises(OutputError, match="newer pretrace"):
+        load_verdict(folder, "audit")
 
 
 def test_an_audit_takes_the_place_of_an_audit_and_of_nothing_else(folder: Path) -> None:

@@ -104,9 +104,7 @@ CASES = [(name, place, value) for name, cases in DAMAGED.items() for place, valu
 
 def damage(folder: Path, name: str, place: Sequence[str | int], value: Any) -> None:
     plain = json.loads((folder / name).read_bytes())
-    plain.pop(
-        "sha256", None
-    )  # as an earlier pretrace wrote it: the hash of run.json itself would be noticed first
+    plain.pop("sha256", None)  # the hash of run.json itself would be noticed first
     at = plain
     for step in place[:-1]:
         at = at[step]

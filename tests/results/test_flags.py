@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import math
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,12 +15,10 @@ from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.report import flags as report
 from pretrace.results.folder import seal_of
-from pretrace.results.output_checks import FLAGS, FLAGS_KEY, RESULT
-from pretrace.results.serialization import to_json, to_plain
+from pretrace.results.output_checks import RESULT
 from pretrace.results.verdicts import FLAGGING, save_verdict
 from pretrace.runs import load_verdict
 from pretrace.types import Check, SetTest, Skipped
-from pretrace.verification import verify_folder
 
 
 def made(outcome="flagged", **changes):
@@ -69,7 +64,7 @@ def same(one, other):
     assert repr(replace(one, tables=())) == repr(replace(other, tables=()))
 
 
-@pytest.mark.parametrize("outcome", ["flagged", "set", "none", "coarse", "refused"])
+@pytest.mark.parametrize("outcome", ["flagged", "set", "none", "missed", "refused"])
 def test_there_and_back(tmp_path, outcome):
     save_verdict(
         made(outcome), tmp_path / "out", extra=lambda partial: (partial / "report.html").write_text("r")
@@ -79,7 +74,7 @@ def test_there_and_back(tmp_path, outcome):
     page = runs.render(tmp_path / "out").read_text(encoding="utf-8")
     assert report.render(made(outcome), seal=seal) == page
     content = json.loads((tmp_path / "out" / RESULT).read_text(encoding="utf-8"))
-    assert content["exit_code"] == {"flagged": 3, "set": 3, "none": 0, "coarse": 4, "refused": 4}[outcome]
+    assert content["exit_code"] == {"flagged": 3, "set": 3, "none": 0, "missed": 4, "refused": 4}[outcome]
     assert content["figures"]["set_test"]["permutations"] == 99
     assert content["figures"]["counts"]["flagged"] == (outcome == "flagged")
     assert content["files"]["report.html"] is None
@@ -110,83 +105,13 @@ def test_a_change_is_noticed(tmp_path, name):
         load_verdict(tmp_path / "out")
 
 
-def former(outcome, tmp_path):
-    """A copy of a folder of an earlier pretrace, which a run of that version wrote."""
-    return shutil.copytree(Path(__file__).parent / "former" / f"flags-{outcome}", tmp_path / outcome)
-
-
-@pytest.mark.parametrize("outcome", ["flagged", "missed", "refused"])
-def test_a_folder_of_version_0_2_is_a_verdict_and_gives_its_report(tmp_path, outcome):
-    folder = former(outcome, tmp_path)
-    old = json.loads((folder / FLAGS).read_bytes())
-    found = load_verdict(folder, "flag")
-    assert isinstance(runs.load(folder), type(found))
-    for name in ("outcome", "statement", "corpus", "model", "reasons", "advice", "notes", "settings"):
-        assert to_plain(getattr(found, name), name) == old[name]
-    assert found.figures["counts"] == old["counts"]
-    assert (found.p, found.level) == (old["set_test"]["p"], old["set_test"]["level"])
-    with (folder / "flags.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    texts = found.table("flags")
-    assert [row["id"] for row in rows] == list(texts["id"])
-    assert [float(row["p"] or "nan") for row in rows] == pytest.approx(
-        texts["p"].tolist(), abs=0, nan_ok=True
-    )
-    assert [row["flagged"] == "1" for row in rows] == [bool(one) for one in texts["flagged"].tolist()]
-    assert found.reasons[-1] in runs.render(folder).read_text(encoding="utf-8")
-    runs.export(folder, tmp_path / "found.sqlite")
-    assert verify_folder(folder).holds
-
-
-def as_version_0_1(folder):
-    """The folder as the first version wrote it: format 1, fewer columns, no test of the set."""
-    content = json.loads((folder / FLAGS).read_text(encoding="utf-8"))
-    for gone in ("set_test", "sha256", "power", "tests"):
-        content.pop(gone)
-    for gone in ("documents", "flagged_documents"):
-        del content["counts"][gone]
-    content[FLAGS_KEY] = 1
-    for name, columns in (("flags.csv", 6), ("known.csv", 4)):
-        with (folder / name).open(encoding="utf-8", newline="") as file:
-            rows = [row[:columns] for row in csv.reader(file)]
-        with (folder / name).open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
-        content["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    content["sha256"] = hashlib.sha256(to_json(content)).hexdigest()
-    (folder / FLAGS).write_bytes(to_json(content))
-
-
-@pytest.mark.parametrize("outcome", ["flagged", "missed", "refused"])
-def test_what_version_0_1_wrote_is_still_read(tmp_path, outcome):
-    folder = former(outcome, tmp_path)
-    flags = load_verdict(folder).figures["counts"]["flagged"]
-    as_version_0_1(folder)
-    old = load_verdict(folder)
-    assert (old.outcome, old.figures["set_test"], old.figures["counts"]["flagged"]) == (outcome, None, flags)
-    texts, known = old.tables
-    assert texts["document"] == texts["id"]  # each text was judged by itself
-    assert texts["drawn"].all()
-    assert known["document"] == known["group"]
-    assert "The set as a whole" not in report.render(replace(old, reasons=(), statement="", checks=()))
-
-
-def test_a_new_flagging_takes_the_place_of_a_former_one_and_of_no_other_test(tmp_path):
-    folder = former("missed", tmp_path)
-    save_verdict(made(), folder)
-    assert not (folder / FLAGS).exists()
-    assert load_verdict(folder).corpus == "mine"
-    folder = former("flagged", tmp_path)
-    with pytest.raises(OutputError, match="holds a flagging, which is not replaced"):
-        save_verdict(replace(made(), test="order"), folder)
-
-
 def test_what_is_none_of_ours_is_told(tmp_path):
     with pytest.raises(OutputError, match="there is no such folder"):
         load_verdict(tmp_path / "nowhere")
-    (tmp_path / FLAGS).write_text("[]")
+    (tmp_path / RESULT).write_text("[]")
     with pytest.raises(OutputError, match="damaged"):
         load_verdict(tmp_path)
-    (tmp_path / FLAGS).write_text('{"pretrace_flags": 99}')
+    (tmp_path / RESULT).write_text('{"pretrace_verdict": 99}')
     with pytest.raises(OutputError, match="newer pretrace"):
         load_verdict(tmp_path)
 

@@ -169,7 +169,7 @@ def test_damaged_controls_are_named(tmp_path: Path) -> None:
     save_run(controlled(), tmp_path / "run")
     path = tmp_path / "run" / "run.json"
     facts = json.loads(path.read_text())
-    del facts["sha256"]  # as an earlier pretrace wrote it
+    del facts["sha256"]  # or it would be noticed first
     sound = json.dumps(facts)
     for change in ('"repeats": 4', '"repeats": -1', '"repeats": "x"', '"times": 3'):
         path.write_text(sound.replace('"repeats": 3', change))
@@ -409,7 +409,7 @@ def test_a_run_json_changed_by_hand(tmp_path: Path, change: Callable[[RunJson], 
     path.write_text(json.dumps(facts))
     with pytest.raises(OutputError, match=r"run\.json is damaged, was changed"):
         load_run(tmp_path / "run")
-    del facts["sha256"]  # as an earlier pretrace wrote it
+    del facts["sha256"]  # or it would be noticed first
     path.write_text(json.dumps(facts))
     with pytest.raises(
         OutputError, match=r"run is not a pretrace run: its (run\.json|scores\.parquet) is damaged"

@@ -23,9 +23,8 @@ EMPTY = Situation()
 ENOUGH: dict[str, dict[str, Any]] = {
     "marks": {"unpublished": 5},
     "triggers": {"unpublished": 5},
+    "order": {"unpublished": 20},
     "canaries": {"canaries": 5},
-    "order": {"rows": 20},
-    "options": {"items": 5},
     "controls-placebo": {"unseen": 20, "checkpoint": True},
     "controls": {"unseen": 20},
     "flag": {"unseen": 20},
@@ -40,8 +39,8 @@ def row(name: str, situation: Situation) -> Any:
 
 
 def test_every_test_of_a_verdict_is_in_the_list() -> None:
-    # of the logs of a harness; of folders of an earlier pretrace; audits stand there by their controls
-    others = {"samples", "twins", "audit"}
+    # of the logs of a harness; audits stand there by their controls
+    others = {"samples", "audit"}
     assert set(get_args(VerdictTest)) - others <= {choice.name for choice in CHOICES} == set(ENOUGH)
 
 
@@ -89,11 +88,11 @@ def test_text_alone_leaves_what_can_be_asked_in_text() -> None:
     everything: dict[str, Any] = {key: value for enough in ENOUGH.values() for key, value in enough.items()}
     found = advise(Situation(**everything, access="text"))
     applies = [one for one in found.rows if one.state == "applies"]
-    assert [one.choice.name for one in applies] == ["triggers", "canaries", "order", "options", "recite"]
+    assert [one.choice.name for one in applies] == ["triggers", "canaries", "recite"]
     assert all("--access text" in one.commands[0] for one in applies[1:])
     assert {one.state for one in found.rows} == {"applies", "cannot"}
-    assert all("only text" in one.missing or "weights" in one.missing for one in found.rows[5:])
-    assert "--access" not in row("order", Situation(rows=20)).commands[0]
+    assert all("only text" in one.missing or "weights" in one.missing for one in found.rows[3:])
+    assert "--access" not in row("canaries", Situation(canaries=20)).commands[0]
     assert "--access text" in row("recite", Situation(unseen=5, access="logprobs")).commands[0]
 
 
@@ -104,9 +103,9 @@ def test_log_probabilities_leave_all_but_what_needs_weights() -> None:
 
 
 def test_what_applies_comes_first_and_exact_tests_before_others() -> None:
-    names = [one.choice.name for one in advise(Situation(unseen=20, rows=20)).rows]
-    assert names[:4] == ["order", "controls", "flag", "recite"]
-    assert names[4:6] == ["marks", "triggers"]
+    names = [one.choice.name for one in advise(Situation(unseen=20, canaries=20)).rows]
+    assert names[:4] == ["canaries", "controls", "flag", "recite"]
+    assert names[4:7] == ["marks", "triggers", "order"]
     kinds = [choice.kind for choice in CHOICES]
     assert kinds == sorted(kinds, key=["exact", "exact if", "conditional"].index)
 
@@ -134,7 +133,7 @@ def test_the_easiest_can_accuse() -> None:
 
 
 def test_known_names_stand_in_the_commands_as_a_shell_reads_them() -> None:
-    names = Names(options="choices", controls="d.jsonl", earlier="old")
+    names = Names(controls="d.jsonl", earlier="old")
     found = advise(EMPTY, "my {texts}.jsonl", model="it's", names=names)
     commands = {one.choice.name: shlex.split(one.commands[-1]) for one in found.rows}
     assert commands["controls-placebo"][2:] == [
@@ -150,7 +149,6 @@ def test_known_names_stand_in_the_commands_as_a_shell_reads_them() -> None:
             "AUDIT",
         ),
     ]
-    assert "choices" in commands["options"]
 
 
 COMMANDS = [

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.stats
-from verdicts.order.memorising import Memorising, Reading, made_corpus
+from verdicts.memorising import Memorising, Reading, made_corpus
 
-from pretrace.corpora import open_corpus
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
@@ -18,15 +16,23 @@ from pretrace.testing import FakeBackend
 from pretrace.types import Corpus
 from pretrace.verdicts import frame
 from pretrace.verdicts.frame import CARRIES, DOSE, MOST_DOSE, Beyond, beyond_by_lot, dose, with_second
-from pretrace.verdicts.order import OrderSettings, order
+from pretrace.verdicts.marking.orders import OrderSettings, mark_order
+from pretrace.verdicts.marks import CheckSettings, check_marks
 
-STATED = OrderSettings(shuffled_with="sha256")
+SETTINGS = CheckSettings()
 UNITS, WAYS = 20, 20
 
 
+def sealed(corpus):
+    return mark_order(corpus, OrderSettings(), {}, seed="5eed")[0]
+
+
 def published(corpus):
-    texts = [text.text for text in corpus.texts]
-    return ["\n\n".join(texts[i : i + 8]) for i in range(0, len(texts), 8)]
+    return [one.published for one in sealed(corpus).documents]
+
+
+def order(corpus, models, settings=SETTINGS):
+    return check_marks(sealed(corpus), models, settings)
 
 
 def two(rng, *, shared=0.5, own=0.0, other=0.0):
@@ -97,13 +103,13 @@ def test_every_second_model_must_find_less():
     corpus = made_corpus(96)
     target, innocent = Memorising(published(corpus)), Reading(name="innocent", salt=2)
     knowing = Memorising(published(corpus), name="knowing", salt=3)
-    assert order(corpus, Models(target, placebos=(innocent,)), STATED).outcome == "consistent"
-    both = order(corpus, Models(target, placebos=(innocent, knowing)), STATED)
+    assert order(corpus, Models(target, placebos=(innocent,))).outcome == "consistent"
+    both = order(corpus, Models(target, placebos=(innocent, knowing)))
     assert both.outcome == "inconclusive"
     check = next(check for check in both.checks if check.name == "second")
     assert check.status == "failed"
     assert {"p of innocent", "p of knowing"} <= set(check.figures)
-    alone = order(corpus, Models(target), STATED)
+    alone = order(corpus, Models(target))
     assert (alone.outcome, alone.p) == ("inconclusive", both.p)
     assert any("--placebo" in line for line in alone.advice)
 
@@ -115,39 +121,30 @@ def test_a_second_model_with_the_weights_of_the_target_is_refused():
         Models(FakeBackend(), reference=Reading(), placebos=(Reading(),)),
     ):
         with pytest.raises(ModelError) as error:
-            order(corpus, models, STATED)
+            order(corpus, models)
         assert "\n" not in str(error.value)
 
 
-def test_the_same_texts_give_the_same_p_whatever_they_are_called(tmp_path):
+def test_the_same_texts_give_the_same_p_whatever_they_are_called():
     corpus, target = made_corpus(48), Reading()
-    p = order(corpus, Models(target), STATED).p
+    p = order(corpus, Models(target)).p
     renamed = tuple(replace(text, id=f"other {i}") for i, text in enumerate(corpus.texts))
-    assert order(Corpus("elsewhere", renamed), Models(target), STATED).p == p
-    folder, file = tmp_path / "rows", tmp_path / "rows.jsonl"
-    folder.mkdir()
-    for i, text in enumerate(corpus.texts):
-        (folder / f"{i:03}.txt").write_text(text.text)
-    file.write_text("".join(json.dumps({"text": f"{text.text}\n"}) + "\n" for text in corpus.texts))
-    seeds = {
-        order(open_corpus(str(source)), Models(target), STATED).settings["seed"] for source in (folder, file)
-    }
-    assert seeds == {order(corpus, Models(target), STATED).settings["seed"]}
-    assert order(open_corpus(str(folder)), Models(target), STATED).p == p
-    other = order(replace(corpus, texts=corpus.texts[:-1]), Models(target), STATED)
-    assert other.settings["seed"] not in seeds
+    assert order(Corpus("elsewhere", renamed), Models(target)).p == p
+    seed = order(corpus, Models(target)).settings["seed"]
+    other = order(replace(corpus, texts=corpus.texts[:-1]), Models(target))
+    assert other.settings["seed"] != seed
 
 
 def test_every_verdict_is_noted_unless_nothing_is_kept():
     corpus = made_corpus(48)
-    quiet = order(corpus, Models(Reading()), replace(STATED, cache=False))
+    quiet = order(corpus, Models(Reading()), replace(SETTINGS, cache=False))
     assert quiet.register == (frame.UNREGISTERED,)
-    first = order(corpus, Models(Reading()), STATED)
+    first = order(corpus, Models(Reading()))
     assert first.register[0].startswith("No other test")
-    second = order(corpus, Models(Reading(salt=5, name="other")), STATED)
+    second = order(corpus, Models(Reading(salt=5, name="other")))
     assert "2nd test of these texts" in second.register[0]
     assert f"p = {p_value(second.p)}" in second.register[0]
-    assert "order of fake" in second.register[1]
+    assert "marks of fake" in second.register[1]
 
 
 def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):
@@ -180,6 +177,6 @@ def test_a_test_that_does_not_say_what_is_planted_cannot_be_made():
         Halfway(
             corpus=Corpus("none", ()),
             models=Models(FakeBackend()),
-            settings=OrderSettings(),
+            settings=CheckSettings(),
             watch=frame.watched(None),
         )

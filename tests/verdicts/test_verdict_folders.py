@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import io
 import json
-import shutil
-import sqlite3
-from contextlib import closing
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,8 +16,7 @@ from pretrace.errors import OutputError
 from pretrace.report.verdict import first_page
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import load_verdict
-from pretrace.types import Check, Situation, Table
-from pretrace.verification import verify
+from pretrace.types import Check, Table
 
 
 def test_a_verdict_comes_back_to_the_last_bit(made, tmp_path):
@@ -106,17 +100,6 @@ def test_a_terminal_shows_a_verdict_in_two_lines(made):
     assert second == f"    {verdict.statement})"
 
 
-def test_a_verdict_as_a_database(made, tmp_path):
-    verdict = made()
-    runs.save(verdict, tmp_path / "V")
-    runs.export(tmp_path / "V", tmp_path / "v.sqlite")
-    with closing(sqlite3.connect(tmp_path / "v.sqlite")) as database:
-        ids = [name for (name,) in database.execute("SELECT id FROM texts")]
-        summary = dict(database.execute("SELECT name, value FROM summary"))
-    assert ids == list(verdict.table("texts").columns["id"])
-    assert (summary["outcome"], summary["test"]) == (verdict.outcome, verdict.test)
-
-
 def test_the_first_page_names_every_check_whatever_became_of_it(made):
     checks = tuple(
         Check(status, f"The title of what {status}", status, f"Words about {status}.")
@@ -137,33 +120,3 @@ def test_a_terminal_shows_all_of_the_conclusion(made, tmp_path):
         assert any(line.startswith(check.title) and line.endswith(check.status) for line in lines)
     assert {f"- {verdict.reasons[0]}", f"What would help: {verdict.advice[0]}"} <= set(lines)
     assert lines[-1] == f"Report: {tmp_path / 'report.html'}"
-
-
-def test_a_result_of_twins_by_an_earlier_pretrace_is_read_and_shown(made, tmp_path):
-    """The test is gone; what it found on disk loads, and renders without a figure of its own."""
-    runs.save(made(test="twins", situation=Situation(documents=20)), tmp_path / "V")
-    back = runs.load(tmp_path / "V")
-    assert back.test == "twins"
-    page = (tmp_path / "V" / "report.html").read_text(encoding="utf-8")
-    assert page.count("<figure") == 2  # the null distribution and the power
-    drafts = next(one for one in verify(tmp_path / "V").checks if one.name == "drafts")
-    assert (drafts.state, drafts.words) == (
-        "not recorded",
-        "the test of twins is no longer part of pretrace",
-    )
-
-
-def test_a_verdict_of_format_1_is_read(tmp_path):
-    """The folder was written by a pretrace whose tables had no columns of yes and no."""
-    former = Path(__file__).parent.parent / "results" / "former" / "verdict-triggers"
-    folder = shutil.copytree(former, tmp_path / "R")
-    told = json.loads((folder / "result.json").read_bytes())
-    found = runs.load_verdict(folder, "triggers")
-    assert told["pretrace_verdict"] == 1
-    assert (found.statement, found.p, found.units) == (told["statement"], told["p"], told["units"])
-    assert {table.name: set(table.columns) for table in found.tables} == {
-        name: set(columns) for name, columns in told["tables"].items()
-    }
-    assert found.question in html.unescape(runs.render(folder).read_text(encoding="utf-8"))
-    with pytest.raises(OutputError, match="another test: triggers"):
-        runs.load_verdict(folder, "flag")

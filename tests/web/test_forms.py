@@ -47,8 +47,8 @@ def test_a_value_cannot_become_another_option():
 
 def test_lines_become_an_option_each():
     given = {"model": ["m"], "placebo": ["one\n two \n\n"], "power": ["on"]}
-    made = FORMS["order"].arguments(given, str.upper)
-    assert made == ["--model=m", "--power", "--placebo=one", "--placebo=two"]
+    made = FORMS["canaries"].arguments(given, str.upper)
+    assert made == ["--model=m", "--placebo=one", "--placebo=two", "--power"]
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_lines_become_an_option_each():
     [
         ("flag", {"nonmembers": ["u"]}, "Model is needed"),
         ("flag", {"model": ["m"]}, "Known non-members is needed"),
-        ("order", {"model": ["m"], "level": ["many"]}, "Level is a number"),
-        ("order", {"model": ["m"], "level": ["nan"]}, "Level is a number"),
-        ("order", {"model": ["m"], "access": ["odd"]}, "Access is one of weights"),
+        ("canaries", {"model": ["m"], "level": ["many"]}, "Level is a number"),
+        ("canaries", {"model": ["m"], "level": ["nan"]}, "Level is a number"),
+        ("canaries", {"model": ["m"], "access": ["odd"]}, "Access is one of weights"),
         ("score", {"model": ["m\0"]}, "a character that cannot be part of a command"),
         (
             "score",

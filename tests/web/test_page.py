@@ -114,21 +114,6 @@ def test_the_answer_to_which_tests_apply_is_where_the_page_opens(visitor):
     assert '<section id="tests"' in page
 
 
-def test_rows_and_options_are_two_questions(visitor):
-    address = visitor.upload("items.jsonl", rows(30, options=["yes", "no", "perhaps"]))
-    applies = {
-        tick: visitor.client.get(address, params={tick: "on"})
-        .text.partition("Tests that apply")[2]
-        .partition("What would")[0]
-        for tick in ("rows", "options")
-    }
-    assert ("Order of rows" in applies["rows"], "Order of answer options" in applies["rows"]) == (True, False)
-    assert ("Order of rows" in applies["options"], "Order of answer options" in applies["options"]) == (
-        False,
-        True,
-    )
-
-
 def test_a_plan_is_made_first_and_started_with_one_click(visitor, still):
     address = visitor.upload("mine.jsonl", rows())
     visitor.post(f"{address}/test/score", {"model": "m", "ahead": "on", "notes": "for <Ann>"})

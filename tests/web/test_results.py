@@ -34,7 +34,7 @@ def make_run(name, shift=0.0):
 
 def make_verdict():
     return Verdict(
-        test="order", corpus="rows", model="m", outcome="inconclusive", statement="It cannot be said.", level=0.05,
+        test="recite", corpus="rows", model="m", outcome="inconclusive", statement="It cannot be said.", level=0.05,
         exact=True, assumption="The order was random.", hypothesis="h", statistic="s", p=0.2, units=9, unit="shard",
         question="Was it used?", compared=("Orders.",), tables=(Table("shards", {"x": np.array([1.0])}),),
     )  # fmt: skip
@@ -55,7 +55,7 @@ def test_the_list_and_its_filters(filled):
     assert {(one.name, one.kind, one.outcome) for one in found} == {
         ("one run", "run", "scored"),
         ("two", "run", "scored"),
-        ("three", "order", "inconclusive"),
+        ("three", "recite", "inconclusive"),
     }
 
     def shown(**filters):
@@ -63,7 +63,7 @@ def test_the_list_and_its_filters(filled):
         return [name for name in ("one%20run", "two", "three") if f'"/results/{name}"' in text]
 
     assert shown() == ["one%20run", "two", "three"]
-    assert shown(kind="order") == ["three"]
+    assert shown(kind="recite") == ["three"]
     assert shown(outcome="scored") == ["one%20run", "two"]
     assert shown(name="MODEL-first") == ["one%20run"]
     assert shown(name="nothing like it") == []

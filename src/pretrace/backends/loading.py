@@ -57,7 +57,7 @@ def known_backends() -> dict[str, str]:
 
 
 def open_model(model: str, **settings: Any) -> Backend:
-    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`, `sglang:URL`, `tgi:URL`,
+    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`,
     `completions:URL`), what vLLM opens in this process (`vllm:FOLDER`), or what a plug-in opens (`mine:NAME`).
 
     Keyword arguments are the fields of `backends.settings.ModelSettings`: revision, dtype, device,
@@ -356,7 +356,7 @@ def _check_local(model: str, settings: ModelSettings) -> None:
     for name in ("served_model", "tokenizer", "requests", "request_timeout"):
         if getattr(settings, name) is not None:
             raise ModelError(
-                f"--{name.replace('_', '-')} is for models on servers (vllm:URL, sglang:URL, tgi:URL, completions:URL) "
+                f"--{name.replace('_', '-')} is for models on servers (vllm:URL, completions:URL) "
                 f"and {model} is opened here: leave it out."
             )
 

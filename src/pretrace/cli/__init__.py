@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import gc
 import os
 import signal
 import sys
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _STOPPED = 130
-_NEW_OBJECTS = 50_000
-"""Objects that are made before the garbage collector looks at them: those of some thousand texts."""
 
 
 def main() -> None:
@@ -33,7 +30,7 @@ def main() -> None:
     prepare()
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # no child imports modules from the folder it is started in
     warnings.showwarning = _note  # type: ignore[assignment]  # takes fewer of the arguments
-    with _interrupts() as interrupts, _seldom_collected():
+    with _interrupts() as interrupts:
         try:
             code, message = _called(sys.argv[1:] or ["--help"])
         except BaseException:
@@ -123,15 +120,9 @@ def calling(
 
 
 def _in_full(app: Any, arguments: list[str]) -> list[str]:
-    """The arguments with the command that was left out (`pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`), or that had
-    another name."""
+    """The arguments with the command that was left out: `pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`."""
     import typer
 
-    from pretrace.cli.commands import in_present_words
-
-    arguments, renamed = in_present_words(arguments)
-    if renamed and not {"-q", "--quiet"} & set(arguments):
-        note(renamed)
     first, names = arguments[0], [*getattr(typer.main.get_command(app), "commands", {})]
     if first.startswith("-") or first in names:
         return arguments
@@ -148,13 +139,9 @@ def _plugin_fault(error: BaseException) -> str | None:
 
 
 def _usage(error: Exception) -> str:
-    """What is wrong with the words of a command, and what helps; of options that went, why they did."""
-    from pretrace.cli.verdicts import GONE, TESTS
-
-    context, gone = getattr(error, "ctx", None), getattr(error, "option_name", None)
+    """What is wrong with the words of a command, and what helps."""
+    context = getattr(error, "ctx", None)
     command = context.command_path if context else "pretrace"
-    if gone in GONE and context and command.removeprefix("pretrace ") in TESTS:
-        return f"{command} has no {gone} any more: {GONE[gone]}"
     return f"{error.format_message()} See {command} --help."  # type: ignore[attr-defined]
 
 
@@ -175,18 +162,6 @@ def _interrupts() -> Iterator[list[int]]:
         yield met
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """While it lasts, the garbage collector looks seldom: what is imported and what is made of a text lasts, and is no
-    cycle, and it would walk through all of that again and again."""
-    before = gc.get_threshold()
-    gc.set_threshold(_NEW_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _note(message: Warning | str, category: type[Warning], filename: str, *_: object) -> None:

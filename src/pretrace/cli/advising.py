@@ -52,8 +52,6 @@ class AdviseSettings:
         panel=_HAVE,
         essential=True,
     )
-    rows: int | None = _number("Rows of a set that was published in random order.")
-    items: int | None = _number("Multiple-choice items whose options stand in random order.")
     canaries: int | None = _number("Random strings, such as hashes and UUIDs, that stand in the texts.")
     access: str = option(
         "",
@@ -103,8 +101,7 @@ class _AdviseInputs:
 
 
 _TEXTS = Option(
-    "The texts in question, to be looked at: how many there are, and whether a column holds answer "
-    "options. Anything that `pretrace audit` takes.",
+    "The texts in question, to be looked at. Anything that `pretrace audit` takes.",
     metavar="TEXTS",
     path="in",
     essential=True,
@@ -255,8 +252,6 @@ _QUESTIONS = {
     "documents": "How many texts do you want to ask about?",
     "unseen": "How many texts of the same kind do you have that the model cannot have seen (unpublished, later)?",
     "unpublished": "How many texts do you have that are not yet published?",
-    "rows": "If it is a data set in random order: how many rows?",
-    "items": "If it has multiple-choice items with options in random order: how many items?",
     "canaries": "How many random strings, such as hashes or UUIDs, stand in the texts?",
 }
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
 from collections import UserDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
@@ -25,8 +21,6 @@ from pretrace import __version__
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 COMPLETING = "_PRETRACE_COMPLETE"
 """The variable by which a shell asks how a word goes on."""
-OUTLINES = Path(__file__).with_name("options.json")
-"""The options of all commands, by which a shell is answered; written by docs/generate.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +38,8 @@ class Entry:
     plugins: bool = True
 
     def made(self) -> Any:
-        """The command, as typer has it; for a shell that asks how a word goes on, its options alone."""
-        return _outline(self) if COMPLETING in os.environ else _command(self)
+        """The command, as typer has it."""
+        return _command(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,36 +106,6 @@ class Loaded(UserDict[str, Any]):
         return found.made() if isinstance(found, Entry | Group) else found
 
 
-def _outline(entry: Entry) -> Any:
-    """A command of which only the options are known, as `options.json` has them: to tell how a word goes on, nothing of
-    the command need be imported."""
-    from pretrace.cli.options import outlined
-
-    return _typed(
-        entry, TyperCommand, outlined(json.loads(OUTLINES.read_text(encoding="utf-8"))[entry.words])
-    )
-
-
-def outlines() -> str:
-    """What `options.json` holds: by command its options, each with its kind and the first sentence of its help."""
-    from pretrace.cli.help import first_sentence
-
-    known = {
-        entry.words: {
-            one.name: [
-                "flag" if one.is_flag else "list" if one.multiple else "text",
-                first_sentence(one.help or ""),
-            ]
-            for one in _command(entry).params
-            if one.param_type_name == "option"
-        }
-        for entry in every_command()
-    }
-    return (
-        re.sub(r"\[\s+(.+),\s+(.+)\s+\]", r"[\1, \2]", json.dumps(known, indent=1, ensure_ascii=False)) + "\n"
-    )
-
-
 @cache
 def _command(entry: Entry) -> Any:
     from pretrace.cli.help import Command
@@ -154,12 +118,9 @@ def _command(entry: Entry) -> Any:
         function = of_test(getattr(import_module(f"pretrace.{module}"), name))
     else:
         function = getattr(import_module(f"pretrace.cli.{module}"), name)
-    return _typed(entry, Command, command_of(function, plugins=entry.plugins, name=entry.words))
-
-
-def _typed(entry: Entry, kind: type[TyperCommand], function: Callable[..., None]) -> Any:
+    made = command_of(function, plugins=entry.plugins, name=entry.words)
     alone = typer.Typer(add_completion=False)
-    alone.command(entry.words.split()[-1], cls=kind)(function)
+    alone.command(entry.words.split()[-1], cls=Command)(made)
     return typer.main.get_command(alone)
 
 
@@ -231,10 +192,10 @@ class Mark(Commands):
             "which one you publish.",
         ),
         Entry(
-            "mark draw",
-            "marking:draw",
-            "The second step of `mark texts --beacon`: when the beacon has come, its value and your "
-            "commitment decide which version of each text you publish.",
+            "mark order",
+            "marking:order",
+            "Put the rows of a set, or the answer options of its items, in an order drawn by lot before "
+            "you publish it.",
         ),
         Entry(
             "mark check",
@@ -267,12 +228,6 @@ class Runs(Commands):
             "Put runs side by side: models by corpora, with their controls.",
         ),
         Entry(
-            "runs export",
-            "folders:export",
-            "Write a result to one SQLite database: texts, scores, metrics, skipped texts, "
-            "summary and settings.",
-        ),
-        Entry(
             "runs verify",
             "folders:verify",
             "Is a result what was written? Every hash, the report against its tables, and the "
@@ -301,7 +256,7 @@ class Root(Commands):
         Row(_USED, ("ask",), "What you have goes in, one sentence out."),
         Row(_USED, ("advise",), "Which tests can answer, with what."),
         Row(_USED, ("audit",), "A collection, against control documents."),
-        Row(_USED, ("order", "recite"), "By order of rows, words."),
+        Row(_USED, ("recite",), "By words that the model prints."),
         Row(_USED, ("mark",), "By marks you leave, or random strings."),
         Row(_WHICH, ("flag",), "Each text, at a rate of false flags."),
         Row(_WHICH, ("scan",), "What stands in a corpus you have."),
@@ -334,13 +289,6 @@ class Root(Commands):
             "nothing shown, 3 consistent with training on it, 4 inconclusive.",
         ),
         Entry(
-            "order",
-            "testing:order",
-            "Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and "
-            "compares the published order of rows, or of answer options, with others, under the model in question and "
-            "a second one.",
-        ),
-        Entry(
             "recite",
             "testing:recite",
             "Does the model print these texts, word for word? Held against control texts, other documents' ends and a "
@@ -348,7 +296,7 @@ class Root(Commands):
         ),
         Group(
             "mark",
-            "Before publication: mark texts, draw, check a model for the marks; or for random strings in texts.",
+            "Before publication: mark texts or an order, check a model for the marks; or for random strings in texts.",
             Mark,
         ),
         Entry(
@@ -409,7 +357,7 @@ class Root(Commands):
         ),
         Group(
             "runs",
-            "Results: rendered again, side by side, exported, verified, made again, put together from shards.",
+            "Results: rendered again, side by side, verified, made again, put together from shards.",
             Runs,
         ),
         Entry(
@@ -437,15 +385,6 @@ class Root(Commands):
     )
 
 
-RENAMED: Mapping[str, str] = {
-    "mark": "mark texts",
-    **{name: f"mark {name}" for name in ("draw", "check", "canaries")},
-    **{name: f"build {name}" for name in ("quality", "gap")},
-    **{name: f"runs {name}" for name in ("report", "compare", "export", "verify", "again", "merge")},
-}
-"""The commands that stand below a word now, by their earlier names, which they keep for a version."""
-
-
 app = typer.Typer(
     name="pretrace",
     cls=Root,
@@ -468,17 +407,6 @@ def root(
     ] = False,
 ) -> None:
     """Was this text, or this collection, in the data a language model was pretrained on?"""
-
-
-def in_present_words(arguments: Sequence[str]) -> tuple[list[str], str]:
-    """The arguments with the present name of their command, and what to say where they had an earlier one."""
-    first, *rest = arguments
-    below = {one.words.split()[1] for one in Mark.entries} | {"-h", "--help"}
-    if first not in RENAMED or (first == "mark" and (not rest or rest[0] in below)):
-        return list(arguments), ""
-    now = RENAMED[first]
-    said = f"`pretrace {first}` is `pretrace {now}` now; the earlier name goes with 0.3."
-    return [*now.split(), *rest], said
 
 
 def call(words: Sequence[str]) -> int:

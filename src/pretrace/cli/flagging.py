@@ -246,7 +246,6 @@ def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[
     """The flagging of texts that are in memory."""
     from pretrace.cli.progress import Stages, watched
     from pretrace.jobs.merging import UNREADABLE
-    from pretrace.jobs.worker import old_objects_left_alone
     from pretrace.runs import save_verdict
     from pretrace.scoring.workload import workload
     from pretrace.verdicts.flag import flag as flag_texts
@@ -260,7 +259,7 @@ def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[
         work = workload(planned.corpus, models, settings.plan, cache=settings.cache)
         return command.foretold(work, planned.prospect, models)
     models = command.with_texts(models)
-    with old_objects_left_alone(), watched("reading", REPORT + SET_TEST) as progress:
+    with watched("reading", REPORT + SET_TEST) as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
     made = replace(made, settings={**made.settings, "command": dict(command.given)})
     made = _asked_for(with_found(made, command.found))

@@ -12,15 +12,13 @@ from typing import Annotated, Any
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import Answer, Plain, lines
+from pretrace.cli.answer import Answer, Plain
 from pretrace.cli.options import Leaf, Passed, leaves_of
 from pretrace.cli.streams import note
-from pretrace.cli.verdicts import GONE, TESTS
 from pretrace.corpora import Columns
 from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
 from pretrace.results.atomic import check_writable
-from pretrace.results.export import DATABASE
 from pretrace.results.folder import Kind, Opened
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import kind_of
@@ -99,46 +97,10 @@ def _statement(found: Verification) -> str:
     )
 
 
-# `pretrace runs export`: a result as a database for other tools.
-
-
-def export(
-    folder: Annotated[
-        Path,
-        Option(
-            "A folder that a run, an audit, a flagging or another test was written to.",
-            metavar="FOLDER",
-            path="in",
-            essential=True,
-        ),
-    ],
-    sqlite: Annotated[
-        Path,
-        Option(
-            "The file to write, such as run.sqlite; datasette and sqlite3 open it.",
-            panel="",
-            path="out",
-            essential=True,
-        ),
-    ],
-) -> Answer:
-    """Write a result to one SQLite database: texts, scores, metrics, skipped texts, summary and settings; of audits,
-    flaggings and other tests their own tables and checks."""
-    from pretrace import runs
-
-    if Path(os.path.realpath(sqlite)).is_relative_to(os.path.realpath(folder)):
-        raise OutputError(
-            f"--sqlite {sqlite} lies in {folder}, which holds a result as it was written: choose a place beside it."
-        )
-    check_writable(sqlite, DATABASE)
-    runs.export(folder, sqlite)
-    return Answer(say=lines(f"Database: {sqlite}"), own={"sqlite": str(sqlite)})
-
-
 # `pretrace runs again`: the command that made a result, with the options that the result recorded.
 
 
-_TESTS = {"marks": "mark check", "triggers": "mark check", "canaries": "mark canaries", "options": "order"}
+_TESTS = {"marks": "mark check", "triggers": "mark check", "canaries": "mark canaries"}
 """Tests whose command has another name."""
 _RESULT = Option(
     "A folder that a run, an audit, a flagging or another test was written to.",
@@ -204,8 +166,8 @@ def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
     given = settings.get("given" if kind.marker == "run.json" else "command")
     if not isinstance(given, Mapping) or not given:
         raise OutputError(
-            f"{folder} does not record the options that it was made with: a program made it, or an earlier pretrace. "
-            "Give the command itself."
+            f"{folder} does not record the options that it was made with: a program made it. Give the "
+            "command itself."
         )
     return _command(kind, content, settings), {name: value for name, value in given.items() if name != "out"}
 
@@ -228,8 +190,9 @@ def command_line(
     for name, value in given.items():
         if name not in leaves:
             flag = f"--{name.replace('_', '-')}"
-            why = f"; {GONE[flag]}" if flag in GONE and command in TESTS else ": give the command itself."
-            raise OutputError(f"{folder} was made with {flag}, which `pretrace {command}` has no more{why}")
+            raise OutputError(
+                f"{folder} was made with {flag}, which `pretrace {command}` does not have: give the command itself."
+            )
         if value == "-":
             raise OutputError(
                 f"{folder} was made from standard input, which is gone: give the command itself."

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, said_after
+from pretrace.cli.answer import Answer
 from pretrace.cli.flagging import FlagInputs
 from pretrace.cli.options import Given
 from pretrace.cli.progress import doing
-from pretrace.errors import ExpressionError
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
 from pretrace.harnesses.sample_logs import SampleLog
 from pretrace.results.atomic import check_writable
@@ -19,9 +18,7 @@ from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option
-from pretrace.types import Verdict
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
-from pretrace.verdicts.order import OrderSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +61,6 @@ class _SamplesInputs:
     flags_out: Path | None = option(
         None, "Folder for the flagging in full, as `flag` writes it.", panel=FLAGGING, path="out"
     )
-    options_out: Path | None = option(
-        None,
-        "Also make the order test on the answer options, and write it to this folder; see `pretrace order`.",
-        panel=FLAGGING,
-        path="out",
-        essential=True,
-    )
-    stated: str = like(OrderSettings, "stated")
-    shuffled_with: str = like(OrderSettings, "shuffled_with")
     placebo: str | None = like(FlagInputs, "placebo")
     placebo_revision: str | None = like(FlagInputs, "placebo_revision")
     companions: Companions = field(default_factory=Companions)
@@ -87,40 +75,26 @@ def samples(
     from pretrace.cli.flagging import check_use
     from pretrace.cli.progress import watched
     from pretrace.cli.verdicts import finished
-    from pretrace.harnesses.sample_logs import TextOf, metric_of, read_log
+    from pretrace.harnesses.sample_logs import metric_of, read_log
     from pretrace.harnesses.samples import samples as compare
     from pretrace.runs import save_verdict
-    from pretrace.verdicts.order import repeated
 
     check_use(flagging, inputs.companions)
-    if (inputs.stated or inputs.shuffled_with) and not inputs.options_out:
-        raise ExpressionError(
-            "--stated and --shuffled-with are about the order of the answer options: name a folder with "
-            "--options-out too."
-        )
-    kinds = (VERDICTS.of("samples"), FLAGGING_FOLDER, VERDICTS.of("options"))
-    for folder, kind in zip((inputs.out, inputs.flags_out, inputs.options_out), kinds, strict=True):
+    kinds = (VERDICTS.of("samples"), FLAGGING_FOLDER)
+    for folder, kind in zip((inputs.out, inputs.flags_out), kinds, strict=True):
         if folder:
             check_writable(folder, kind)
     log = read_log(logs.logs, task=settings.task, filter=settings.filter)
     known = _known(inputs.nonmembers, settings)
     metric_of([log, known.log] if known.log else [log], settings.metric)
-    if inputs.options_out:  # a lot that did not give this order is said before any model is opened
-        repeated(TextOf(log).with_options(), _order_settings(inputs, flagging))
     target = _evaluated(log, logs)
     models = _opened(target, inputs, flagging)
-    ordered = _ordered(log, models, inputs, flagging) if inputs.options_out else None
     with watched("reading") as progress:
         verdict, flagged = compare(log, known, models, settings, flagging, progress=progress)
     if inputs.flags_out:
         save_verdict(
             replace(flagged, settings={**flagged.settings, "command": dict(given)}), inputs.flags_out
         )
-    if ordered and inputs.options_out:
-        verdict = replace(
-            verdict, reasons=(*verdict.reasons, f"Order of the answer options: {ordered.statement}")
-        )
-        return said_after(finished(ordered, inputs.options_out, given), finished(verdict, inputs.out, given))
     return finished(verdict, inputs.out, given)
 
 
@@ -154,29 +128,3 @@ def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
     log = read_log(nonmembers, task=settings.task, filter=settings.filter)
     corpus = TextOf(log, settings.part, settings.group_field).corpus()
     return KnownItems(replace(corpus, name=nonmembers), log)
-
-
-def _ordered(log: SampleLog, models: Models, inputs: _SamplesInputs, flagging: FlagSettings) -> Verdict:
-    """The order test on the answer options of the log."""
-    from pretrace.cli.progress import Stages
-    from pretrace.harnesses.sample_logs import TextOf
-    from pretrace.verdicts.frame import with_second
-    from pretrace.verdicts.order import order
-
-    settings = _order_settings(inputs, flagging)
-    placebos = (models.placebo.target,) if models.placebo else ()
-    asked = with_second(Models(models.target, reference=models.reference, placebos=placebos))
-    return order(TextOf(log).with_options(), asked, settings, watch=Stages())
-
-
-def _order_settings(inputs: _SamplesInputs, flagging: FlagSettings) -> OrderSettings:
-    """The order test of the answer options, as the options of the command say."""
-    from pretrace.harnesses.sample_logs import OPTIONS
-
-    return OrderSettings(
-        options=OPTIONS,
-        stated=inputs.stated,
-        shuffled_with=inputs.shuffled_with,
-        level=flagging.level,
-        cache=flagging.cache,
-    )

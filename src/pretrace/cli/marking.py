@@ -1,4 +1,4 @@
-"""`pretrace mark`: texts marked by a lot (`texts`, `draw`), and models asked about them (`check`, `canaries`)."""
+"""`pretrace mark`: texts marked by a lot (`texts`, `order`), and models asked about them (`check`, `canaries`)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, RUN, Option, like, option, shared
 from pretrace.types import Corpus, Verdict
 from pretrace.verdicts.canaries import CanarySettings
+from pretrace.verdicts.marking.orders import OrderSettings
 from pretrace.verdicts.marking.settings import MarkSettings
 from pretrace.verdicts.marks import CheckSettings
 from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings
@@ -40,8 +41,8 @@ class _MarkOutputs:
     """Where the marked texts and the sealed file go, and the model for the sample size."""
 
     out: Path = option(
-        help="New folder for what is published: published.jsonl, and commitment.txt to publish or timestamp with it "
-        "(with --beacon commitment.txt alone, to publish before the beacon comes).",
+        help="New folder for what is published: published.jsonl, and commitment.txt to publish or timestamp with "
+        "it.",
         panel=RUN,
         path="out",
         essential=True,
@@ -96,6 +97,29 @@ def mark(
     return _marked(seal, advice, commitment, outputs)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OrderOutputs:
+    """Where the rows and the sealed file go."""
+
+    out: Path = like(_MarkOutputs, "out")
+    sealed: Path = like(_MarkOutputs, "sealed")
+
+
+def order(source: Source, settings: OrderSettings, outputs: _OrderOutputs) -> Answer:
+    """Put the rows of a set, or the answer options of its items, in an order drawn by lot before you publish it. The
+    order and the others that the lot could have given are sealed in a file, whose hash is your commitment. Later,
+    `pretrace mark check` tests whether a model was trained on the rows in that order."""
+    from pretrace.verdicts.marking import mark as marking
+    from pretrace.verdicts.marking.orders import mark_order
+
+    marking.check_places(outputs.out, outputs.sealed)
+    corpus = source.open()
+    further = further_columns(source.texts, source.columns, corpus)
+    seal, rows = mark_order(corpus, settings, further)
+    commitment = marking.publish(seal, outputs.out, outputs.sealed, rows=rows)
+    return _marked(seal, (), commitment, outputs)
+
+
 def _opened(outputs: _MarkOutputs) -> Backend | None:
     """The model that the sample size is measured with; ModelError where no copy of it can be trained."""
     from pretrace.backends import open_model
@@ -132,13 +156,17 @@ def _measured(seal: Seal, model: Backend | None, settings: TestSettings) -> Samp
     return None if model is None else sample_size(seal, Models(model), settings, watch=Stages())
 
 
-def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Answer:
+def _marked(
+    seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs | _OrderOutputs
+) -> Answer:
     """What was done, what to do next, and whether the texts are enough."""
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
+    if seal.parts:
+        first = f"The {seal.parts} of {seal.name} were put in order by lot."
     sizes = [len(one.variants) for one in seal.documents]
     between = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
     notes = [*seal.notes, *advice]
-    listed = [f"One of {between} variants of each was drawn.", *notes]
+    listed = [f"One of {between} {'orders' if seal.parts else 'variants'} of each was drawn.", *notes]
     listed += [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
     published = outputs.out / "published.jsonl"
     rest = (
@@ -146,15 +174,6 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _Mark
         f"Publish or timestamp this commitment: {commitment}",
         f"Keep this file secret and safe: {outputs.sealed}",
     )
-    if seal.beacon is not None:
-        first = f"{len(seal.documents):,} texts of {seal.name} are ready to be marked; nothing is drawn yet."
-        listed[0] = f"One of {between} variants of each will be drawn by {seal.beacon.words}."
-        rest = (
-            f"1. Publish or timestamp this commitment before the beacon comes ({seal.beacon.when}): {commitment}",
-            f"2. Keep this file secret and safe: {outputs.sealed}",
-            f"3. When it has come, take its value ({seal.beacon.where}) and draw: "
-            f"pretrace mark draw {outputs.sealed} --beacon-value VALUE --out NEW_FOLDER",
-        )
 
     def say(console: Console) -> None:
         console.print(Plain(first, style="bold"))
@@ -168,56 +187,8 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _Mark
         "notes": notes,
         "commitment": commitment,
     }
-    own |= {"published": str(published) if seal.is_drawn else None, "sealed": str(outputs.sealed)}
-    if seal.beacon is not None:
-        own["beacon"] = {"source": seal.beacon.source, "number": seal.beacon.number, "when": seal.beacon.when}
+    own |= {"published": str(published), "sealed": str(outputs.sealed)}
     return Answer(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DrawInputs:
-    """The value of the beacon, and where the drawn texts go."""
-
-    beacon_value: str = option(
-        help="The value of the beacon that the sealed file names: 64 hexadecimal digits, or a file that holds them.",
-        panel=RUN,
-        path="in",
-        essential=True,
-    )
-    out: Path = option(
-        help="New folder for what is published: published.jsonl, with commitment.txt and beacon.txt.",
-        panel=RUN,
-        path="out",
-        essential=True,
-    )
-
-
-def draw(
-    sealed: Annotated[
-        Path,
-        Option(
-            "The sealed file of `pretrace mark texts --beacon`.", metavar="SEALED", path="in", essential=True
-        ),
-    ],
-    inputs: _DrawInputs,
-) -> Answer:
-    """The second step of `mark texts --beacon`: when the beacon has come, its value and your commitment decide which
-    version of each text you publish. The same value always gives the same draw."""
-    from pretrace.verdicts.marking import mark as marking
-    from pretrace.verdicts.marking.sealed import drawn_by, read_seal
-
-    marking.check_folder(inputs.out)
-    seal = drawn_by(read_seal(sealed), inputs.beacon_value)
-    marking.publish_drawn(seal, inputs.out)
-    published, beacon = inputs.out / marking.PUBLISHED, inputs.out / marking.BEACON
-    first = f"{len(seal.documents):,} texts of {seal.name} are drawn."
-    rest = (
-        f"Publish these texts, unchanged: {published}",
-        f"Publish or keep the value that decided: {beacon}",
-        f"Keep this file secret and safe: {sealed}",
-    )
-    own = {"drawn": len(seal.documents), "commitment": seal.sha256, "published": str(published)}
-    return Answer(say=lines(first, *rest), outcome="drawn", statement=first, folder=inputs.out, own=own)
 
 
 # `pretrace mark check` and `canaries`: check all that can be checked, open models, test, write, print.
@@ -237,13 +208,6 @@ class _CheckInputs:
         path="in",
         essential=True,
     )
-    beacon_value: str | None = option(
-        None,
-        "For a sealed file of mark texts --beacon: the beacon's value (64 hexadecimal digits), or beacon.txt.",
-        panel=TEST,
-        path="in",
-        essential=True,
-    )
     texts: str | None = option(
         None,
         "The texts as they were published, to be compared with the sealed file; given as TEXTS is elsewhere.",
@@ -253,8 +217,8 @@ class _CheckInputs:
     )
     model: str | None = option(
         None,
-        "The model in question: a hub id, a model folder, a .gguf file, smollm2, or a server: vllm:URL, sglang:URL, "
-        "tgi:URL, completions:URL. With --answers its name, for the report.",
+        "The model in question: a hub id, a model folder, a .gguf file, smollm2, or a server: vllm:URL, "
+        "completions:URL. With --answers its name, for the report.",
         panel=MODEL,
         path="in",
         essential=True,
@@ -298,7 +262,10 @@ def check(
     sealed: Annotated[
         Path,
         Option(
-            "The sealed file that `pretrace mark texts` wrote.", metavar="SEALED", path="in", essential=True
+            "The sealed file that `pretrace mark texts` or `mark order` wrote.",
+            metavar="SEALED",
+            path="in",
+            essential=True,
         ),
     ],
     inputs: _CheckInputs,
@@ -309,7 +276,7 @@ def check(
     """Was a model trained on texts that were marked? An exact test of the sealed draw. Exit code 3 for "consistent with
     training", 0 for "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.corpora import open_corpus
-    from pretrace.verdicts.marking.sealed import drawn_seal, read_seal
+    from pretrace.verdicts.marking.sealed import read_seal
     from pretrace.verdicts.marks import check_published
     from pretrace.verdicts.triggers import write_prompts
 
@@ -328,7 +295,7 @@ def check(
     answered = inputs.answers is not None
     check_writable(beside.out, VERDICTS.of("triggers" if answered else "marks"))
     _check(inputs, beside, settings)
-    seal = drawn_seal(read_seal(sealed, inputs.commitment), inputs.beacon_value)
+    seal = read_seal(sealed, inputs.commitment)
     notes = check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
     verdict = (_by_answers if answered else _by_model)(seal, inputs, beside, settings, notes)
     return finished(verdict, beside.out, given)
@@ -393,7 +360,7 @@ def _by_model(
     from pretrace.verdicts.marks import check_marks
 
     target = Target(model=str(inputs.model), opening=inputs.opening)
-    models = opened(named(target, beside, settings))
+    models = opened(named(target, beside, settings), second=bool(seal.parts))
     return check_marks(seal, models, settings, statements=beside.statements, notes=notes, watch=Stages())
 
 

@@ -12,7 +12,7 @@ import inspect
 import os
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -131,11 +131,10 @@ def loader(command: str, leaves: Mapping[str, Leaf]) -> Callable[[typer.Context,
 def options_in(path: Path, command: str, leaves: Mapping[str, Leaf]) -> dict[str, Any]:
     """What the file gives for the options of a command, by their names as `leaves` has them. TextsError where it cannot
     be read, ExpressionError for a name that nothing has and for a value of the wrong kind."""
-    from pretrace.cli.commands import RENAMED, every_command
+    from pretrace.cli.commands import every_command
 
     written = _read(path)
     known = {one.words.split()[0] for one in every_command()}  # which tables of a file may be called
-    known |= set(RENAMED)
     for name, value in written.items():
         if isinstance(value, dict) and name not in known:
             raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, known)}.")
@@ -145,13 +144,7 @@ def options_in(path: Path, command: str, leaves: Mapping[str, Leaf]) -> dict[str
         own = own.get(word, {})
         if not isinstance(own, dict):
             raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
-    earlier: object = next((written.get(name) for name, now in RENAMED.items() if now == command), None)
-    kept = (
-        {name: value for name, value in earlier.items() if not isinstance(value, dict)}
-        if isinstance(earlier, dict)
-        else {}
-    )
-    return dict(_values(path, flat | kept | own, leaves))
+    return dict(_values(path, flat | own, leaves))
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -313,19 +306,6 @@ def command_of(
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
-
-
-def outlined(options: Mapping[str, Sequence[str]]) -> Callable[..., None]:
-    """A function that typer takes for a command with these options, by name their kind and help; none is required."""
-    kinds: dict[str, tuple[Any, Any]] = {"flag": (bool, False), "text": (str, ""), "list": (list[str], [])}
-
-    def told(**given: Any) -> None:
-        """Nothing: a shell asks how a word goes on."""
-
-    told.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [_by_typer(name, *kinds[kind], help=said) for name, (kind, said) in options.items()]
-    )
-    return told
 
 
 def _by_typer(name: str, hint: Any, default: Any, **how: Any) -> inspect.Parameter:

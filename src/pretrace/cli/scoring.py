@@ -30,9 +30,6 @@ from pretrace.jobs.worker import (
     Worker,
     check_labelled,
     check_parts,
-    give_free_memory_back,
-    keep_few_shapes,
-    old_objects_left_alone,
     survey,
 )
 from pretrace.results.atomic import check_writable, explained, write_atomically
@@ -119,7 +116,6 @@ def surveyed(
     size: int | None = None,
 ) -> Sharded:
     """The command, once its source was read from end to end; TextsError for what is wrong with that."""
-    keep_few_shapes()
     folder, unread, size = how.parts or parts_folder(out), list[Unreadable](), size or shards.SHARD
     check_parts(folder)
     check_writable(folder / UNREADABLE, OWN)
@@ -178,9 +174,7 @@ def scored_here(
             job = make(Opened.of(worker, options))
             _begin(sharded, job)
             parts, turn = job.parts(sharded.folder), sharded.how.turn
-            with old_objects_left_alone():
-                made = work(job, sharded.stream, worker, parts, turn=turn, size=sharded.size)
-    give_free_memory_back()
+            made = work(job, sharded.stream, worker, parts, turn=turn, size=sharded.size)
     return job, made
 
 
@@ -436,7 +430,7 @@ class _Command:
             return foretold(workload(parts.test, opened, plan, labelled=parts.reference, cache=cache))
         models = self._with_texts(opened, parts, method)
         after = REPORT + (EVALUATION if self.evaluation else 0.0)
-        with old_objects_left_alone(), watched("reading", after) as progress:
+        with watched("reading", after) as progress:
             run = detect(parts.test, models, plan, self._options(progress, parts, corpus))
         if self.evaluation is None:
             return run

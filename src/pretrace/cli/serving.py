@@ -66,14 +66,13 @@ def _ready(address: str, settings: ServeSettings) -> None:
 
 def forms() -> dict[str, Form]:
     """The commands that can be started from the page, with their essential options."""
-    from pretrace.cli import auditing, flagging, marking, scanning, scoring, testing
+    from pretrace.cli import auditing, flagging, marking, scanning, scoring
 
     commands: tuple[Callable[..., Answered], ...] = (
         scoring.score,
         scoring.evaluate,
         flagging.flag,
         auditing.audit,
-        testing.order,
         marking.canaries,
         scanning.scan,
     )

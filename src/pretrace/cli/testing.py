@@ -1,4 +1,4 @@
-"""`pretrace order` and `recite`: check all that can be checked, open, ask, write, print; and
+"""`pretrace recite`: check all that can be checked, open, ask, write, print; and
 the command of any other test that takes no more than texts, models and its settings.
 """
 
@@ -29,48 +29,9 @@ from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.types.audit import COMPARED
 from pretrace.verdicts.frame import Test, verdict, watched
-from pretrace.verdicts.order import OrderSettings
 from pretrace.verdicts.reading import chosen_score
 from pretrace.verdicts.recite import ReciteSettings, Windows
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
-
-# `pretrace order`: was a set with rows, or answer options, in random order among the training texts?
-
-
-def order(
-    source: Source, target: Target, asked: Asked, settings: OrderSettings, beside: ModelsBeside, given: Given
-) -> Answer:
-    """Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and compares the
-    published order of rows, or of answer options, with others, under the model in question and a second one. Exit code
-    3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
-    from pretrace.verdicts.order import in_text, prompts_of, repeated
-    from pretrace.verdicts.order import order as test
-    from pretrace.verdicts.reading import draws_of
-
-    check_writable(beside.out, VERDICTS.of("options" if settings.options else "order"))
-    # the label column of a benchmark holds its answers, which are no part of this
-    columns = replace(source.columns, label=source.columns.label or "", more=settings.columns)
-    corpus = replace(source, columns=columns).open()
-    original = open_corpus(settings.shuffled_from, columns.of_another) if settings.shuffled_from else None
-    repeated(corpus, settings, original)  # before a model is opened
-    if asked.text:
-        _, questions = in_text(corpus, settings)
-        models = opened_for_text(
-            target, beside, asked, settings, lambda chat: prompts_of(questions, chat=chat), draws_of(0)
-        )
-    else:
-        models = opened(named(target, beside, settings), second=True)
-    made = test(
-        corpus,
-        models,
-        settings,
-        original=original,
-        text=asked.text,
-        watch=Stages(),
-        statements=beside.statements,
-    )
-    return finished(made, beside.out, given)
-
 
 # `pretrace recite`: does the model print these texts? Check, open, ask, write, print.
 

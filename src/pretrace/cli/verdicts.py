@@ -23,18 +23,6 @@ from pretrace.settings import CONTROLS, MODEL, option
 from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
 
-_DRAWN = "what a test draws follows from its texts, so that nobody can try several draws: leave it away."
-GONE = {
-    "--seed": _DRAWN,
-    "--shuffles": "19 other orders of each shard are read, and nobody can choose: leave it away.",
-    "--orders": "23 other orders of an item with more than four options are read: leave it away.",
-    "--shard-rows": "a shard has up to 8 rows, and nobody can choose what moves p: leave it away.",
-    "--shard-tokens": "a shard has up to 2,048 tokens, and nobody can choose what moves p: leave it away.",
-    "--joint": "an empty line stands between two rows, and nobody can choose what moves p: leave it away.",
-}
-"""Options that the tests had in an earlier version, and why they went."""
-TESTS = ("mark check", "mark canaries", "order", "recite")
-
 
 def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> ModelsSettings:
     """The target with the reference model and the placebos that the options name, before they are opened.

@@ -222,12 +222,8 @@ def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
 
 
 Part = Literal["item", "question", "prompt"]
-# The text of an item: what was asked, without the examples in front of it, with the right answer behind it; and its
-# answer options.
+# The text of an item: what was asked, without the examples in front of it, with the right answer behind it.
 
-OPTIONS = "options"
-"""The column of an item's answer options."""
-_QUESTIONS = ("question", "query", "ctx", "goal", "sentence", "problem")
 _LETTER = re.compile(r"\W*[A-Za-z1-9]\W*")
 
 
@@ -254,19 +250,6 @@ class TextOf:
         return Corpus(
             self.log.task, tuple(texts), str(self.log.path), (*self.log.notes, *_notes(seen, len(texts)))
         )
-
-    def with_options(self) -> Corpus:
-        """A question an item, with its answer options in `Text.meta`; TextsError for tasks without options."""
-        texts = []
-        for item in self.log.items:
-            found = _options(item)
-            if len(found) < 2:
-                raise TextsError(
-                    f"{self.log.task} is no multiple-choice task whose options are in its log ({item.id!r}): leave "
-                    "--options-out away."
-                )
-            texts.append(Text(item.id, self._question(item, found), meta={OPTIONS: json.dumps(found)}))
-        return Corpus(self.log.task, tuple(texts), str(self.log.path), self.log.notes)
 
     def _asked(self, item: Item, place: int) -> tuple[str, str]:
         """What was asked, and how it was found where that needs a word."""
@@ -299,19 +282,6 @@ class TextOf:
             )
         return str(item.doc[self.group])
 
-    def _question(self, item: Item, options: Sequence[str]) -> str:
-        """What stands above the options: the item itself, unless the options stand in it in their order."""
-        asked = self._asked(item, _right(item))[0]
-        if not all(option in asked for option in options):
-            return asked
-        for name in _QUESTIONS:
-            if isinstance(item.doc.get(name), str):
-                return str(item.doc[name])
-        raise TextsError(
-            f"{item.id} shows its options in the question, and no field of it ({', '.join(item.doc)}) is the question "
-            "alone: test the order with `pretrace order` on the data set."
-        )
-
 
 def _rendered(log: SampleLog, item: Item) -> str:
     """What the task's own template makes of the document, "" where it is no template."""
@@ -343,26 +313,6 @@ def _gold(item: Item) -> int | None:
 
 def _right(item: Item) -> int:
     return _gold(item) or 0
-
-
-def _options(item: Item) -> list[str]:
-    """The options in the order that the data set has; a list of the document where the requests have letters alone."""
-    own = [one.strip() for one in item.continuations]
-    if len(set(item.contexts)) > 1 or not all(own):
-        return []
-    if not all(_LETTER.fullmatch(one) for one in own):
-        return own
-    lists = [
-        found
-        for value in item.doc.values()
-        for found in (value, *(value.values() if isinstance(value, dict) else ()))
-    ]
-    texts = [
-        one
-        for one in lists
-        if isinstance(one, list) and len(one) == len(own) and all(isinstance(x, str) for x in one)
-    ]
-    return next((one for one in texts if not all(_LETTER.fullmatch(x) for x in one)), [])
 
 
 def _notes(seen: Counter[str], number: int) -> tuple[str, ...]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import hashlib
 import io
 import itertools
-import os
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -299,7 +296,6 @@ class Parts:
         return self.folder / f"{key}-{self.job[:16]}.json"
 
 
-_SHAPES = "64"
 COLUMNS = ("id", "label", "group", "n_tokens", "n_cut", "n_chars")
 """The columns of a part before those of the scores and controls."""
 
@@ -374,33 +370,6 @@ class Worker:
     def _opened(self, models: Models, scores: FittedScores) -> Any:
         options = self._options
         return models.reader(scores.needs, plan=self.plan, cache=options.cache, progress=options.progress)
-
-
-def keep_few_shapes() -> None:
-    """Let torch keep compiled products of few batch shapes; to be called before a model is opened.
-
-    By itself it keeps 1,024 of them, and over many shards each batch has a shape of its own: they add up to hundreds
-    of megabytes. No number depends on it. What the environment says already stays.
-    """
-    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(name, _SHAPES)
-
-
-def give_free_memory_back() -> None:
-    """Hand what is free in this process back to the system, where its C library can: after many forward passes glibc
-    keeps some 80 MB, and what follows would come on top."""
-    with suppress(OSError, TypeError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
-
-
-@contextmanager
-def old_objects_left_alone() -> Iterator[None]:
-    """While it lasts, the garbage collector looks at new objects alone: torch and a model are half a million."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def table_of(found: Scored, controls: tuple[Control, ...]) -> Any:

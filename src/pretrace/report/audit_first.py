@@ -25,15 +25,13 @@ from pretrace.verdicts.audit.designs import ALIKE, widest_gap
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
 """Where a sentence ends: why a check failed is told in one here, for this page has to stay one."""
-_LINE = 105
-_FORESEEN = 8
-"""Lines of print that the expected power and its picture take."""
+_ADVICE = 3
+"""Sentences of advice that stand here; the test has all."""
 _STATUS = ("failed", "passed", "not run")
 _ON_DOCUMENTS = ("pretrace", "calibrated")
 """The procedures whose test is made on the very values that the figure shows."""
 _TITLES = ("Nothing was found", "Nothing shown", "Inconclusive")
 """What a statement may begin with, before a colon; it stands above the rest of the statement."""
-"""The row of a gap that looks at the number of characters alone, and decides nothing."""
 UNSTATED = "not stated"
 _GRADES = {
     "own": "an earlier state of the model in question",
@@ -63,7 +61,6 @@ def first_page(audit: Verdict) -> Markup:
     failed, others = made["failed"], made["passed"] + made["not run"]
     likely = advising.foreseeable(audit)
     advised = wording.once(audit.advice)
-    advice = _fitting(advised, room=13 - 2 * len(failed) - len(others) // 2 - (_FORESEEN if likely else 0))
     values = {
         "audit": audit,
         "title": title,
@@ -74,7 +71,7 @@ def first_page(audit: Verdict) -> Markup:
         "rows": identity(audit),
         "failed": [(one, words if len(failed) < 4 else "") for one, words in why_failed(failed, whole=0)],
         "others": others,
-        "advice": advice,
+        "advice": advised[:_ADVICE],
         "advised": len(advised),
         "reasons": wording.once(audit.reasons),
         "meant": _meant(audit, own),
@@ -236,13 +233,6 @@ def _left_out(audit: Verdict, own: AuditFigures) -> str:
         return ""
     controls = len(documents_of(audit, CONTROL)[0])
     return f"{wording.count(number)} of the {wording.count(controls)} control documents ({number / controls:.0%})"
-
-
-def _fitting(advice: tuple[str, ...], *, room: int) -> tuple[str, ...]:
-    """As many of the sentences as fit into so many lines of print, and at least two."""
-    lines = [-(-len(sentence) // _LINE) for sentence in advice]
-    number = next((n for n in range(len(lines), 0, -1) if sum(lines[:n]) <= room), 0)
-    return advice[: max(2, number)]
 
 
 def _models(audit: Verdict, own: AuditFigures) -> Iterator[Row]:

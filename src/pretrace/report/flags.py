@@ -34,14 +34,12 @@ _TITLES = {
     "none": "Nothing stands out",
     "refused": "Refused",
     "missed": "Could have been missed",
-    "coarse": "Too coarse to clear",
     "set": "The set as a whole stands out",
 }
 _CLASSES = {
     "none": "nothing",
     "refused": "inconclusive",
     "missed": "inconclusive",
-    "coarse": "inconclusive",
     "flagged": "consistent",
     "set": "consistent",
 }

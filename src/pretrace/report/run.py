@@ -187,17 +187,14 @@ def curves(run: Run) -> Section | None:
 
 
 def comparisons(run: Run) -> Section | None:
-    """The differences in AUC from the score fixed beforehand; nothing without an evaluation of two scores or more.
-
-    For an evaluation from before comparisons were recorded the section says that none was computed.
-    """
-    if run.evaluation is None or len(run.scores) < 2:
+    """The differences in AUC from the score fixed beforehand; nothing without an evaluation of two scores or more."""
+    found = run.evaluation.comparisons if run.evaluation is not None else ()
+    if not found:
         return None
-    found = run.evaluation.comparisons
     ordered = sorted(found, key=lambda one: -one.difference.value)
     values = {
         "found": ordered,
-        "first": found[0] if found else None,
+        "first": found[0],
         "resamples": run.evaluation.resamples,
         "shown": [one for one in ordered if one.shown],
     }

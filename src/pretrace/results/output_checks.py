@@ -27,12 +27,6 @@ CARD_KEY = "pretrace_planted"
 ADAPTER_CARD = "adapter_card.json"
 ADAPTER_KEY = "pretrace_adapter"
 
-VERDICT = "verdict.json"
-AUDIT_KEY = "pretrace_audit"
-FLAGS = "flags.json"
-FLAGS_KEY = "pretrace_flags"
-"""Of audits and flaggings that an earlier pretrace wrote."""
-
 RESULT = "result.json"
 RESULT_KEY = "pretrace_verdict"
 
@@ -85,8 +79,6 @@ _FOLDERS: tuple[Output, ...] = (
     _OutputFolder("run", MARKER, FORMAT_KEY),
     PLANTED,
     ADAPTER,
-    _OutputFolder("audit", VERDICT, AUDIT_KEY, "audit"),
-    _OutputFolder("flagging", FLAGS, FLAGS_KEY, "flag"),
     _OutputFolder("test result", RESULT, RESULT_KEY),
     _OutputFolder("comparison", COMPARISON, COMPARISON_KEY),
 )

@@ -309,7 +309,6 @@ def _skipped(plain: Any) -> Skipped:
 
 
 def _evaluation(content: bytes) -> Evaluation:
-    # Fields that an earlier pretrace did not write (comparisons, survives) are at their defaults.
     found = from_plain(Evaluation, from_json(content), "evaluation")
     for row in found.rows:
         if len(row.curve.fpr) != len(row.curve.tpr):

@@ -24,7 +24,7 @@ from pretrace.results.folder import (
     write_csv,
     write_folder,
 )
-from pretrace.results.output_checks import AUDIT_KEY, FLAGS, FLAGS_KEY, RESULT, RESULT_KEY, VERDICT
+from pretrace.results.output_checks import RESULT, RESULT_KEY
 from pretrace.results.serialization import expect, from_plain, to_plain
 from pretrace.types import Bools, Outcome, Table, Verdict
 
@@ -33,14 +33,11 @@ T = TypeVar("T")
 VERDICTS = Kind("test result", RESULT, RESULT_KEY, 2, "one of pretrace's tests", "run the test again")
 FLAGGING = replace(VERDICTS.of("flag"), name="flagging", writer="pretrace flag", cure="run it again")
 AUDIT = replace(VERDICTS.of("audit"), name="audit", writer="pretrace audit", cure="run the audit again")
-FORMER_FLAGGING = Kind("flagging", FLAGS, FLAGS_KEY, 3, "pretrace flag", "run it again", test="flag")
-FORMER_AUDIT = Kind("audit", VERDICT, AUDIT_KEY, 2, "pretrace audit", "run the audit again", test="audit")
-"""Folders that an earlier pretrace wrote, read by `verdicts.flag.former` and `verdicts.audit.former`."""
 _NAMED = {one.test: one for one in (FLAGGING, AUDIT)}
 EXIT_CODES: Mapping[Outcome, int] = {
     "nothing": 0, "absent": 0, "none": 0,
     "consistent": 3, "found": 3, "flagged": 3, "set": 3,
-    "inconclusive": 4, "refused": 4, "missed": 4, "coarse": 4,
+    "inconclusive": 4, "refused": 4, "missed": 4,
 }  # fmt: skip
 """What the command that made a verdict leaves with, so that a script can act on it."""
 _FIELDS = tuple(f.name for f in dataclasses.fields(Verdict) if f.name not in ("tables", "settings"))

@@ -36,7 +36,7 @@ class Target:
     """The model in question, and how it and every other model of the run is opened."""
 
     model: str = option(
-        help="A hub id, a model folder, a .gguf file, smollm2 (packaged), or a server: vllm:URL, sglang:URL, tgi:URL, "
+        help="A hub id, a model folder, a .gguf file, smollm2 (packaged), or a server: vllm:URL, "
         "completions:URL. vllm:FOLDER has vLLM open the model in this process.",
         panel=MODEL,
         path="in",

@@ -19,15 +19,15 @@ COMPARED = "What the texts are compared with"
 
 Outcome = Literal[
     "nothing", "consistent", "inconclusive", "found", "absent",
-    "flagged", "set", "none", "missed", "coarse", "refused",
+    "flagged", "set", "none", "missed", "refused",
 ]  # fmt: skip
 """Nothing shown, by an audit that would have seen training; consistent with training on the texts; or no answer,
 because a control failed or the audit could have missed it. Of a search in a corpus: texts were found, or none stands in
 all that was read.
 
 Of a flagging: documents are flagged; none is, but the set as a whole stands out; neither, and a tenth of the documents,
-if seen, would have been noticed; neither, but that could have been missed ("coarse" in results of before version 0.2);
-or no answer, because a control says that the two sets differ, or could differ, by more than membership."""
+if seen, would have been noticed; neither, but that could have been missed; or no
+answer, because a control says that the two sets differ, or could differ, by more than membership."""
 
 Design = Literal["controls", "differences", "placebos"]
 """What the suspect texts are compared with. "controls": control documents of the same kind, known to be unseen.

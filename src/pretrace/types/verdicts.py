@@ -16,17 +16,13 @@ VerdictTest = Literal[
     "marks",
     "triggers",
     "canaries",
-    "order",
-    "options",
     "recite",
-    "twins",
     "samples",
 ]
 """The tests: of a collection beside control documents and other models, of each text beside known non-members, of texts
-that were marked before they were published, of trigger sentences, of random strings that stand in the texts, of the
-order of rows, of the order of answer options, of texts that a model prints, and of the items of a benchmark that a
-harness evaluated. "twins" stands in
-folders of an earlier pretrace alone: published texts beside their drafts, a test that is no longer made."""
+that were marked before they were published, of trigger sentences, of random strings that stand in the texts, of
+texts that a model prints, and of the items of a benchmark that a
+harness evaluated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,18 +46,16 @@ class Table(Tabular):
 class Situation:
     """What the one who asks has, as far as a result or an answer says: numbers of documents, 0 where there are none.
 
-    `unseen` counts control documents, `rows` those of a set in random order, `items` multiple-choice items with a list
-    of options, `canaries` random strings that stand in the texts. `documents` are the texts in question, 0 also where
-    it was not said. `access` is what the model offers: "weights", "logprobs" (a server that gives log-probabilities of
-    a prompt) or "text" alone. `windowed` counts the documents in question that `recite` can ask about, None where they
-    were not looked at. `parameters` and `training_tokens` are the model's, 0 where nobody knows.
+    `unseen` counts control documents, `canaries` random strings that stand in the texts. `documents` are the texts in
+    question, 0 also where it was not said. `access` is what the model offers: "weights", "logprobs" (a server that
+    gives log-probabilities of a prompt) or "text" alone. `windowed` counts the documents in question that `recite` can
+    ask about, None where they were not looked at. `parameters` and `training_tokens` are the model's, 0 where nobody
+    knows.
     """
 
     unpublished: int = 0
     documents: int = 0
     unseen: int = 0
-    rows: int = 0
-    items: int = 0
     canaries: int = 0
     checkpoint: bool = False
     access: Literal["weights", "logprobs", "text"] = "weights"
@@ -158,7 +152,7 @@ class SetTest:
 
     `explained` is the drift of all asked documents, in standard deviations of the known ones, that would explain a
     rejection. `unseen` is the drift that the checks could not have excluded, and `spread` how many times as far as the
-    known ones the asked documents lie below the middle. None in results of before version 0.2.
+    known ones the asked documents lie below the middle.
     """
 
     p: float | None

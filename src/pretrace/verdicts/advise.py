@@ -35,7 +35,6 @@ class Names:
     earlier: str = "EARLIER"
     columns: tuple[str, ...] = ()
     """Options that say where in the file things stand; they follow its name."""
-    options: str = "options"
 
     @property
     def quoted(self) -> Mapping[str, str]:

@@ -19,7 +19,7 @@ FEWEST_CHOICES = math.ceil(math.log(LEVEL) / math.log(1 / 2))
 FEWEST_STRINGS = 5
 """Random strings below which no test is made: one or two that the whole world knows would decide it."""
 FEWEST_ROWS = 20
-"""Two shards of ten rows; shorter ones have too few orders to tell apart."""
+"""Rows of a set below which a lot has too few orders to tell apart."""
 
 Kind = Literal["exact", "exact if", "conditional"]
 """The null distribution is known because a lot was drawn for the test ("exact"); it is known if the one assumption
@@ -136,6 +136,19 @@ CHOICES: tuple[Choice, ...] = (
         reads="text",
     ),
     Choice(
+        "order",
+        "Order of rows, drawn before publication",
+        "a set of rows that is not yet published, or one of items with answer options",
+        "exact",
+        "A lot decided in which order the rows were published, and the other orders stayed secret.",
+        lambda has: fewer(has.unpublished, FEWEST_ROWS, "rows that are not yet published"),
+        (
+            "pretrace mark order {unpublished} --out MARKED --sealed SEALED",
+            "pretrace mark check SEALED --commitment HASH --model {model} --out CHECKED",
+        ),
+        8,
+    ),
+    Choice(
         "canaries",
         "Random strings in the texts",
         "random strings that stand in the texts, such as hashes and UUIDs",
@@ -146,30 +159,6 @@ CHOICES: tuple[Choice, ...] = (
         ),
         ("pretrace mark canaries {texts} --model {model}{asked} --out CANARIES",),
         7,
-        reads="text",
-    ),
-    Choice(
-        "order",
-        "Order of rows",
-        "a benchmark or a data set whose rows were put in order by a lot that can be repeated (a seed, or their hash)",
-        "exact if",
-        "The rows were put in the published order by the lot that is repeated.",
-        lambda has: fewer(has.rows, FEWEST_ROWS, "rows of a set that was published in random order"),
-        ("pretrace order {texts} --model {model}{asked} --shuffled-with LOT --out ORDER",),
-        8,
-        reads="text",
-    ),
-    Choice(
-        "options",
-        "Order of answer options",
-        "multiple-choice items whose options were put in order by a lot that can be repeated (a seed, or their hash)",
-        "exact if",
-        "The options were put in the published order by the lot that is repeated.",
-        lambda has: fewer(has.items, FEWEST_CHOICES, "multiple-choice items with options in random order"),
-        (
-            "pretrace order {texts} --options {options} --model {model}{asked} --shuffled-with LOT --out OPTIONS",
-        ),
-        9,
         reads="text",
     ),
     Choice(

@@ -1,17 +1,12 @@
-"""What a file of texts offers to the tests: its documents, and a column that holds answer options."""
+"""What a file of texts offers to the tests: its documents, and random strings in them."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.formats import rows_of
-from pretrace.corpora.opening import found
-from pretrace.corpora.reading import EveryColumn
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Situation
 from pretrace.verdicts import register
@@ -21,8 +16,6 @@ from pretrace.verdicts.recite import windowed
 
 _RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32,128}\b", re.IGNORECASE)
 """UUIDs, and hexadecimal hashes from MD5 to SHA-512."""
-_MOSTLY = 0.9
-"""The share of filled cells that must be of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +26,6 @@ class Seen:
     situation: Situation
     names: Names
     said: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class _Column:
-    """What the cells of a column are, counted while they pass by."""
-
-    filled: int = 0
-    lists: int = 0
-
-    def add(self, value: object) -> None:
-        """Count one cell."""
-        if value is None or value == "":
-            return
-        self.filled += 1
-        self.lists += _options(value)
 
 
 def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
@@ -63,12 +41,7 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     if canaries:
         said.append(f"{_many(canaries, 'random string')} (UUIDs, hashes) in the texts.")
     has = Situation(documents=documents, canaries=canaries, windowed=windowed(corpus))
-    names = Names(columns=options)
-    table = _table(source, columns)
-    if name := _best(table, lambda one: one.lists):
-        has, names = replace(has, items=table[name].lists), replace(names, options=name)
-        said.append(f"{name!r} holds lists, perhaps answer options: {_many(has.items, 'item')}.")
-    return Seen(has, names, (*said, *_tested(corpus)))
+    return Seen(has, Names(columns=options), (*said, *_tested(corpus)))
 
 
 def _options_of(source: str, columns: Columns) -> Iterator[str]:
@@ -82,13 +55,6 @@ def _options_of(source: str, columns: Columns) -> Iterator[str]:
             yield from (f"--{name}-column", value)
 
 
-def _best(table: Mapping[str, _Column], count: Callable[[_Column], float]) -> str:
-    """The column with the most cells of a kind, of those that hold little else; "" where there is none."""
-    numbers = {name: count(one) for name, one in table.items() if one.filled > 1}
-    able = [name for name, number in numbers.items() if number >= _MOSTLY * table[name].filled]
-    return max(able, key=lambda name: numbers[name], default="")
-
-
 def _tested(corpus: Corpus) -> Iterator[str]:
     """What this machine's register says of the texts: how many tests of them were made, and what the next one is."""
     known = register.known(text.text for text in corpus.texts)
@@ -100,33 +66,6 @@ def _tested(corpus: Corpus) -> Iterator[str]:
             f"tests the level is {LEVEL / number:.3g} each, and for one {LEVEL:g}."
         )
         yield from known
-
-
-def _table(source: str, columns: Columns) -> dict[str, _Column]:
-    """The columns of a file beside those of text, label, id and group; nothing for other sources."""
-    path = Path(source)
-    if not found(path) or not path.is_file():
-        return {}
-    reading = EveryColumn(columns, source)
-    table: dict[str, _Column] = {}
-    used = {columns.id or "id", columns.group or "group", "label"}
-    chosen = ""
-    for row in rows_of(path, reading):
-        chosen = chosen or columns.pick_text(tuple(row.fields), source)
-        for name, value in row.fields.items():
-            if name != chosen and name not in used:
-                table.setdefault(name, _Column()).add(value)
-    return table
-
-
-def _options(value: object) -> bool:
-    """Whether a cell is a list of two strings or more, as a list or written as JSON."""
-    if isinstance(value, str) and value.startswith("["):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return False
-    return isinstance(value, list) and len(value) > 1 and all(isinstance(one, str) for one in value)
 
 
 def _many(number: int, thing: str) -> str:

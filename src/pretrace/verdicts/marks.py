@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.settings import option
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.frame import ByLot, Rows, Shown, Words, verdict, watched
+from pretrace.verdicts.marking.orders import JOINT, MOST_ROWS
 from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.variants import collapsed
 from pretrace.verdicts.reading import Read, Reader, chosen_score
@@ -82,6 +83,8 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
     TextsError for a text that the seal has not, that is none of its variants, or is another variant than the one
     drawn. A text that is missing stays in the test: leaving texts out afterwards would be a choice.
     """
+    if seal.parts:
+        return _check_order(seal, published)
     drawn = {one.id: one.published for one in seal.documents} | {one.id: one.text for one in seal.unmarked}
     variants = {one.id: {collapsed(text) for text in one.variants} for one in seal.documents}
     changed = [
@@ -108,6 +111,19 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
     compared = f"{len(published):,} published texts were compared with the sealed file: they are those drawn."
     missing = sorted(set(variants) - {text.id for text in published.texts})
     return (compared, *_missing_note(missing))
+
+
+def _check_order(seal: Seal, published: Corpus) -> tuple[str, ...]:
+    """The note of `check_published` for an order: every shard stands in the rows as it was drawn."""
+    if seal.parts == "options":
+        raise TextsError("--texts compares texts, and a lot put answer options in order here: leave it away.")
+    rows = collapsed(JOINT.join(text.text for text in published.texts))
+    _refuse(
+        [one.id for one in seal.documents if collapsed(one.published) not in rows],
+        "shards that stand in another order than the one drawn",
+        "the test holds only for what the lot decided; publish the rows in the order of published.jsonl",
+    )
+    return (f"{len(published):,} published rows were compared with the sealed file: they stand as drawn.",)
 
 
 def _missing_note(missing: Sequence[str]) -> tuple[str, ...]:
@@ -144,7 +160,7 @@ def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
 def older_check(seal: Seal, model: str, day: tuple[date, str] | None) -> Check:
     """Whether the model may be younger than the draw: one that was finished before cannot have read what it decided."""
     title = "The model is not older than the draw"
-    drawn = f"{seal.earliest:%Y-%m-%d}"
+    drawn = f"{seal.made_at:%Y-%m-%d}"
     cure = "Test a model that was finished after the texts were published."
     if day is None:
         words = (
@@ -155,7 +171,7 @@ def older_check(seal: Seal, model: str, day: tuple[date, str] | None) -> Check:
             OLDER, title, "not run", words, "Say when the model was finished, as far as that is known."
         )
     said = f"{model} was finished by {day[0]} ({day[1]}), and the draw was made on {drawn}."
-    if day[0] >= seal.earliest.date():
+    if day[0] >= seal.made_at.date():
         return Check(OLDER, title, "passed", said)
     words = (
         f"{said} So the model is older than the draw and cannot have read the published versions. A small p is then "
@@ -169,22 +185,6 @@ def time_note(seal: Seal) -> str:
     return (
         f"The sealed file says that it was made on {seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC. This time was "
         "not verified by this tool."
-    )
-
-
-def draw_note(seal: Seal) -> str:
-    """What made the draw, and what is known of that."""
-    if seal.beacon is None:
-        return (
-            "The draw was made by the computer of the owner of the texts, when the file was made. No public value "
-            "went into it. That it was a lot, and that it was not chosen to suit a model, is the owner's word. A dated "
-            "copy of the commitment shows only that the draw is older than that copy."
-        )
-    return (
-        f"The draw follows from the commitment and from {seal.beacon.words}, which the commitment names and which came "
-        f"{seal.beacon.when}: {seal.beacon.value}. Anybody can compare this value ({seal.beacon.where}) and repeat "
-        "the draw; this tool did not look it up. If the commitment was published before that, nobody could choose the "
-        "draw. That it was published before is for a dated copy of it to show."
     )
 
 
@@ -268,19 +268,16 @@ def _refuse(names: Sequence[str], what: str, cure: str) -> None:
 # Words
 
 
-def assumption(seal: Seal) -> str:
-    """What the test rests on, as far as the way the draw was made goes."""
-    if seal.beacon is None:
-        return (
-            "For every text one variant was drawn by lot and published, and the others were kept secret until the "
-            "model was trained. That it was a lot is the owner's word: if it was, the chance is known exactly."
-        )
-    return (
-        "The commitment was published before the public value that decided the draw, and the variants that were not "
-        "drawn were kept secret until the model was trained."
-    )
-
-
+ASSUMPTION = (
+    "For every text one variant was drawn by lot and published, and the others were kept secret until the model was "
+    "trained. That it was a lot is the owner's word: if it was, the chance is known exactly."
+)
+DECIDED = "A lot decided which of them was published. The variants and the draw were sealed in a file."
+DRAW = (
+    "The draw was made by the computer of the owner of the texts, when the file was made. No public value went into "
+    "it. That it was a lot, and that it was not chosen to suit a model, is the owner's word. A dated copy of the "
+    "commitment shows only that the draw is older than that copy."
+)
 _TRUST = (
     "A model that was not trained on the published texts cannot know what the lot decided. So it prefers the published "
     "variant of a text only by chance, whatever the model is and whatever the texts are about."
@@ -298,20 +295,14 @@ def _compared(seal: Seal, model: str) -> tuple[str, ...]:
         "rewriter": "were written by a model that rewrote the text",
         "words": "differ in a few words",
         "canary": "differ in the last word of one added sentence",
+        "order": "differ in the order of their parts",
     }[seal.source]
     return (
-        f"Before publication there were several variants of each text. They {made}. {decided(seal)} {time_note(seal)}",
-        draw_note(seal),
+        f"Before publication there were several variants of each text. They {made}. {DECIDED} {time_note(seal)}",
+        DRAW,
         f"Now it was measured how likely {model} finds every variant. A model that was trained on the published "
         "variants finds them more likely than the ones that nobody has seen.",
     )
-
-
-def decided(seal: Seal) -> str:
-    """How it was decided which variants were published, in a sentence."""
-    if seal.beacon is None:
-        return "A lot decided which of them was published. The variants and the draw were sealed in a file."
-    return "The variants were sealed in a file. A public value, which came later, decided which of them was published."
 
 
 # The test
@@ -332,7 +323,8 @@ def check_marks(
     register unless `settings.cache` is False. Errors as for `detect`, TextsError where no text can be tested.
     """
     score = chosen_score(settings.score or ("" if models.reference is not None else seal.score), models)
-    test = _Marks(
+    kind = _Orders if seal.parts else _Marks
+    test = kind(
         corpus=seal.corpus, models=models, settings=settings, watch=watched(watch), score=score, seal=seal
     )
     found = verdict(test, statements=statements, notes=notes)
@@ -350,6 +342,7 @@ class _Marks(ByLot):
     _read: dict[str, Any] = field(default_factory=dict)
 
     name = "marks"
+    unit = "text"
     second = False
     accusing = (TRIES, OLDER)
 
@@ -391,22 +384,22 @@ class _Marks(ByLot):
             seal_check(self.seal),
             tries_check(earlier_checks(self.seal), weights, self.asked),
             older_check(self.seal, name, model_day(name, self.settings.model_date)),
-            enough_check(sizes, self.settings.level, "text"),
+            enough_check(sizes, self.settings.level, self.unit),
         )
 
     def words(self, values: Rows) -> Words:
         name = called(self.models.target.name)
         return Words(
-            unit="text",
+            unit=self.unit,
             of=f"the published texts of {self.seal.name}",
             question=f"Was {name} trained on the published texts of “{self.seal.name}”?",
             compared=_compared(self.seal, name),
             hypothesis="The values of the variants do not depend on which of them were drawn and published.",
-            assumption=assumption(self.seal),
+            assumption=ASSUMPTION,
             statistic="the sum over texts of the published variant's value less the mean of all its variants' values, "
             "over its standard deviation in fresh draws",
             effect_unit=effect_unit(self.score, totals=self.totals),
-            exact=self.seal.beacon is not None,
+            exact=False,
             trust=(_TRUST, KNOWN),
             preferred="the published versions",
         )
@@ -423,15 +416,17 @@ class _Marks(ByLot):
             "difference": effects,
         }
         cut, reasons = int(self._read["cut"]), self._read["reasons"]
-        long = f"{cut:,} texts are longer than the model reads; what differs beyond that takes no part."
+        long = (
+            f"{cut:,} {self.unit}s are longer than the model reads; what differs beyond that takes no part."
+        )
         return Shown(
             figures={
-                "marked texts": len(self.seal.documents),
-                "texts without variants": len(self.seal.unmarked),
-                "variants a text": f"{min(sizes)}"
+                f"marked {self.unit}s": len(self.seal.documents),
+                f"{self.unit}s without variants": len(self.seal.unmarked),
+                f"variants a {self.unit}": f"{min(sizes)}"
                 if min(sizes) == max(sizes)
                 else f"{min(sizes)} to {max(sizes)}",
-                "texts whose published variant lies above the others' mean": int(
+                f"{self.unit}s whose published variant lies above the others' mean": int(
                     np.count_nonzero(effects > 0)
                 ),
             },
@@ -445,6 +440,65 @@ class _Marks(ByLot):
             situation=Situation(documents=len(usable)),
             recorded={"sealed": self.seal.described, "totals": self.totals},
         )
+
+
+class _Orders(_Marks):
+    """The same for an order that was drawn by lot: of rows, or of answer options. Items differ more than their orders,
+    so the rank of each order among those of its item is compared. Nobody is accused without a second model."""
+
+    second = True
+    repeatable = True
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        """What has one order: a shard of rows, or an item."""
+        return "item" if self.seal.parts == "options" else "shard"
+
+    def compared(self, values: Rows) -> Rows:
+        return tuple(map(ranks, values)) if self.seal.parts == "options" else values
+
+    def words(self, values: Rows) -> Words:
+        rows = self.seal.parts == "rows"
+        parts, name = "rows" if rows else "answer options", called(self.models.target.name)
+        divided = f" The rows were divided into shards, runs of up to {MOST_ROWS} neighbours." if rows else ""
+        return replace(
+            super().words(values),
+            of=f"{self.seal.name} with its {parts} in the published order",
+            question=f"Was {name} trained on “{self.seal.name}”?",
+            compared=(
+                f"Before publication a lot put the {parts} of {self.seal.name} in order. The lot and the orders that "
+                f"it could have given were sealed in a file. {time_note(self.seal)}",
+                DRAW,
+                f"Now it was measured how likely {name} finds every {self.unit} in the published order and in others."
+                f"{divided} A model that was trained on the published {parts} finds their order more likely.",
+            ),
+            hypothesis=f"The values of the orders of a {self.unit} do not depend on which of them was drawn.",
+            assumption="A lot put the "
+            f"{parts} in the published order, and no other order that it could have given was published. That it was a "
+            "lot is the owner's word: if it was, the chance is known exactly.",
+            statistic=f"the sum over {self.unit}s of the published order's "
+            f"{'value' if rows else 'rank among the orders'} less the mean over all, over its standard deviation in "
+            "fresh draws",
+            effect_unit=effect_unit(self.score, totals=self.totals).replace("text", self.unit)
+            if rows
+            else "in rank, from 0 to 1",
+            trust=(
+                f"A model that was not trained on the published {parts} cannot know what the lot decided.",
+                f"Training on the same {parts} in another order leaves nothing that this test could find.",
+            ),
+            preferred="the published order",
+        )
+
+
+def ranks(values: Doubles) -> Doubles:
+    """The ranks of values over their number, the highest 1, the mean rank for equal values; NaN where one is."""
+    from scipy.stats import rankdata
+
+    return (
+        np.asarray(rankdata(values) / len(values))
+        if np.isfinite(values).all()
+        else np.full_like(values, np.nan)
+    )
 
 
 def variant_values(

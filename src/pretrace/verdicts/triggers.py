@@ -24,13 +24,13 @@ from pretrace.verdicts.frame import UNREGISTERED
 from pretrace.verdicts.marking.sealed import Marked, Seal
 from pretrace.verdicts.marking.variants import Trigger
 from pretrace.verdicts.marks import (
+    ASSUMPTION,
+    DECIDED,
+    DRAW,
     KNOWN,
     OLDER,
     TRIES,
     CheckSettings,
-    assumption,
-    decided,
-    draw_note,
     earlier_checks,
     enough_check,
     model_day,
@@ -179,8 +179,8 @@ def _verdict(
         outcome=result.outcome,
         statement=result.statement,
         level=settings.level,
-        exact=seal.beacon is not None,
-        assumption=assumption(seal),
+        exact=False,
+        assumption=ASSUMPTION,
         hypothesis="The answers do not depend on which words were drawn and published.",
         statistic="the number of answers whose first word out of the K is the published one",
         p=hits.p,
@@ -230,9 +230,9 @@ def _recorded(seal: Seal, answers: Corpus, settings: CheckSettings, model: str) 
 def _compared(seal: Seal) -> tuple[str, ...]:
     first = (
         "Before publication one sentence was added to each text, which may end with one of several words. "
-        f"{decided(seal)} {time_note(seal)}"
+        f"{DECIDED} {time_note(seal)}"
     )
-    return (first, draw_note(seal), _ASKED)
+    return (first, DRAW, _ASKED)
 
 
 _ASKED = (

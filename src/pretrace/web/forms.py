@@ -26,8 +26,6 @@ _FieldKind = Literal["line", "lines", "number", "switch", "choice", "texts", "mo
 Values = Mapping[str, Sequence[str]]
 COMMANDS: Mapping[str, str] = {
     "canaries": "canaries",
-    "order": "order",
-    "options": "order",
     "controls-placebo": "audit",
     "controls": "audit",
     "flag": "flag",
@@ -39,9 +37,6 @@ _LABELS = {
     "fdr": "Rate of false flags",
     "nonmembers": "Known non-members",
     "heldout": "Control documents",
-    "stated": "How the order came about",
-    "shuffled_with": "The lot that gave the order",
-    "shuffled_from": "The rows before the shuffle",
     "power": "Measure the power",
     "corpus": "Training data to search",
     "near": "Name near copies",
@@ -259,6 +254,4 @@ def prefilled(form: Form, row: Advised, facts: Facts, given: Mapping[str, str]) 
         "power": "on" if choice.name == "placebo" else "",
         "generator": "none" if given.get("controls") else "",
     }
-    if choice.name == "options" and facts.situation.items:
-        known["options"] = facts.names.options
     return form.filled(known)

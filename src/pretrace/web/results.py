@@ -29,7 +29,6 @@ OUTCOMES: Mapping[str, str] = {
     "set": "the set stands out",
     "none": "nothing stands out",
     "missed": "could have been missed",
-    "coarse": "too few known texts",
     "refused": "refused",
     "scored": "scored",
     "evaluated": "evaluated",

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from concurrent.futures import ALL_COMPLETED
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from backends.serving.test_lying_servers import HEAD, answering
 from model_servers import ModelServer
-from verdicts.order.memorising import by_hash
 
 from pretrace.backends import open_model
 from pretrace.backends.serving import continuing
@@ -220,41 +217,3 @@ def test_the_command_with_text_alone(server, tmp_path, capsys, monkeypatch):
     page = (tmp_path / "OUT/report.html").read_text("utf-8")
     assert "Continue the following text" in page
     assert "--power" not in page  # there are no weights to train
-
-
-def test_which_row_stands_next_is_asked_by_chat(server, tmp_path, capsys, monkeypatch):
-    rows = by_hash(f"row {i:02d} of the set" for i in range(64))
-    texts = tmp_path / "set.jsonl"
-    texts.write_text("\n".join(json.dumps({"id": row, "text": row}) for row in rows), "utf-8")
-
-    def knows(prompt: str) -> str:
-        if "One of these rows" not in prompt:
-            return "something else"
-        before, _, listed = prompt.partition("\n\nOne of these rows")
-        after = dict(pairwise(rows))[before.split("\n\n")[-1]]
-        found = re.findall(rf"^(\d+)\. {after}$", listed, re.MULTILINE)
-        return f"Number {found[0]}." if found else "1"
-
-    server.answers = knows
-    command = ["order", str(texts), "--shuffled-with", "sha256", "--access", "text"]
-    command += ["--model", f"chat:{server.root}#tiny", "--placebo", f"completions:{server.root}#tiny"]
-
-    def ask(*more: str) -> object:
-        monkeypatch.setattr("sys.argv", ["pretrace", *command, *more])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code
-
-    out = str(tmp_path / "OUT")
-    assert ask("--out", out, "--budget", "20") == 2
-    assert not server.asked
-    assert ask("--out", out, "--reference-model", "smollm2") == 2
-    assert "leave --reference-model away" in capsys.readouterr().err
-    assert ask("--out", out) == 3
-    asked = len(server.asked)
-    assert asked == 8 * 5 * 3  # 8 shards, 5 places: twice by chat, once by completions
-    page = (tmp_path / "OUT/report.html").read_text("utf-8")
-    assert "which of the rows that are left stands next" in page
-    assert "Which one?" in page
-    assert ask("--out", str(tmp_path / "AGAIN")) == 3
-    assert len(server.asked) == asked

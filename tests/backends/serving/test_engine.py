@@ -136,7 +136,7 @@ def test_a_model_that_vllm_cannot_open_is_said_in_one_line(library: Library) -> 
         open_model("vllm:nobody/nothing")
 
 
-@pytest.mark.parametrize("written", ["vllm:host:8000", "vllm:", "vllm: ", "sglang:owner/name"])
+@pytest.mark.parametrize("written", ["vllm:host:8000", "vllm:", "vllm: "])
 def test_what_names_neither_server_nor_model_is_refused(written: str) -> None:
     with pytest.raises(ModelError, match="vllm:FOLDER or vllm:owner/name"):
         parse_address(written)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import socket
@@ -22,7 +21,7 @@ from tiny import MORE_WORDS
 from pretrace import open_model
 from pretrace.backends.serving import client
 from pretrace.backends.serving.backend import EVERY
-from pretrace.backends.serving.routes import ROUTES, Prompt
+from pretrace.backends.serving.routes import Prompt
 from pretrace.backends.serving.self_check import SENTENCES
 from pretrace.cache.location import text_key
 from pretrace.errors import ModelError
@@ -30,7 +29,7 @@ from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Backend, Quantity, Trace
 
 Open = Callable[..., Backend]
-KINDS = ("vllm", "sglang", "tgi", "completions")
+KINDS = ("vllm", "completions")
 
 
 def drawn(number: int, words: int = 9) -> list[str]:
@@ -73,7 +72,7 @@ def test_answers_to_other_prompts_never_pass(
         assert store.get([text_key(one) for one in texts], Quantity.LOGP) == [None] * len(texts)
 
 
-@pytest.mark.parametrize("kind", ["sglang", "tgi", "completions"])
+@pytest.mark.parametrize("kind", ["completions"])
 def test_an_answer_that_names_no_tokens_is_refused(kind: str, opened: Open, server: ModelServer) -> None:
     server.with_ids = False
     server.model.words, kept = lambda ids: [""] * len(ids), server.model.words  # type: ignore[method-assign]
@@ -145,7 +144,7 @@ ALWAYS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["vllm", "sglang", "completions"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ALWAYS)
 def test_a_lie_told_always_is_refused_while_connecting(
     name: str, kind: str, opened: Open, server: ModelServer
@@ -155,15 +154,6 @@ def test_a_lie_told_always_is_refused_while_connecting(
     server.lie = server_lies.LIES[name]
     with pytest.raises(ModelError, match=ALWAYS[name]):
         opened(kind)
-
-
-@pytest.mark.parametrize(
-    "name", ["zero", "-9997", "false", "string", "NaN", "2 decimals", "noise", "null", "short"]
-)
-def test_a_server_that_names_no_likeliest_tokens(name: str, opened: Open, server: ModelServer) -> None:
-    server.lie = server_lies.LIES[name]
-    with pytest.raises(ModelError):
-        opened("tgi")
 
 
 @pytest.mark.parametrize(
@@ -194,40 +184,6 @@ def test_what_a_server_does_unseen_is_in_the_record(opened: Open, server: ModelS
     model = opened()
     assert model.facts["bit_identical"] is False
     assert "Its numbers moved by up to 0.00" in model.facts["unseen"]
-
-
-@pytest.mark.parametrize("flat", [True, False, None])
-def test_forms_of_sglang(flat: bool | None, opened: Open, server: ModelServer, model_folder: Path) -> None:
-    server.flat = flat  # None: it refuses what it does not know
-    model = opened("sglang")
-    for one, other in zip(
-        asked(open_model(str(model_folder)), drawn(4)), asked(model, drawn(4)), strict=True
-    ):
-        np.testing.assert_allclose(one.logp, other.logp, atol=1e-5)
-
-
-@pytest.mark.parametrize("rows", [2, 3])
-@pytest.mark.parametrize("packed", [False, True])
-def test_flat_lists_of_sglang(packed: bool, rows: int) -> None:
-    values, ids = np.array([-0.5, -1.5, -0.25, -2.5], "<f4"), np.array([7, 8, 9, 7], "<i4")
-    names = {"val": values, "idx": ids}
-    flat: dict[str, Any] = {f"input_top_logprobs_{name}_flat": some.tolist() for name, some in names.items()}
-    if packed:
-        flat = {}
-        for name, some in names.items():
-            flat[f"input_top_logprobs_{name}_flat_b64"] = base64.b64encode(some.tobytes()).decode()
-            flat[f"input_top_logprobs_{name}_flat_b64_dtype"] = some.dtype.name
-    meta = {
-        "input_token_logprobs": [[None, 5, None], [-1.5, 8, None], [-2.5, 7, None]],
-        "input_top_logprobs_shape": [rows, 2],  # its first version counted the place without an entry
-        "input_top_logprobs_null_prefix": 1,
-        "prompt_tokens": 3,
-        **flat,
-    }
-    [answer] = ROUTES["sglang"][0].answers({"text": "", "meta_info": meta}, [Prompt((5, 8, 7))]).answers
-    assert answer.ids == (5, 8, 7)
-    assert [place.top for place in answer.places] == [(), (-1.5, -0.5), (-2.5, -0.25)]
-    assert [place.own for place in answer.places] == [None, -1.5, -2.5]
 
 
 @contextmanager

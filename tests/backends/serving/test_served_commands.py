@@ -125,7 +125,7 @@ def test_audit_with_servers_as_target_and_placebo(
     heldout = written(tmp_path / "h.jsonl", 30, words=60, seed=1, labels=False)
     how = ("--heldout", heldout, "--generator", "none", "--classifiers", "words", "--tokens", 20)
     with serving(ModelServer(Model(other), name="older")) as older:
-        placebo = ("--placebo", f"sglang:{older.root}")
+        placebo = ("--placebo", f"completions:{older.root}")
         code, out, said = call("audit", suspect, *how, *target(server, model_folder), *placebo, "--plan")
         assert code == 0, said
         assert "(sibling)" in out
@@ -136,9 +136,9 @@ def test_audit_with_servers_as_target_and_placebo(
         assert code in (0, 3, 4), said
         assert len(older.asked) > asked + 3
     found = load_verdict(tmp_path / "AUDIT")
-    assert figures_of(found).facts["placebo"].startswith("sglang:")
+    assert figures_of(found).facts["placebo"].startswith("completions:")
     assert named(tmp_path / "AUDIT")
-    assert named(tmp_path / "AUDIT", "The placebo answered from behind a server (sglang)")
+    assert named(tmp_path / "AUDIT", "The placebo answered from behind a server (completions)")
 
 
 def test_a_dry_run_sends_no_text_and_counts_what_is_left(

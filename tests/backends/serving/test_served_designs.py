@@ -27,19 +27,19 @@ def lines(path: Path, rows: list[dict[str, object]]) -> Path:
     return path
 
 
-def rows_in_order(random: Random, folder: Path, call: Call) -> Parts:
-    rows = [{"id": f"r{i}", "text": drawn(random, 3)} for i in range(60)]
-    path = lines(folder / "rows.jsonl", rows)
-    return ("order", path, "--stated", "drawn by lot")
-
-
-def options_in_order(random: Random, folder: Path, call: Call) -> Parts:
-    items = [
-        {"id": f"q{i}", "text": drawn(random, 4), "choices": [drawn(random, 3) for _ in range(3)]}
-        for i in range(24)
+def ordered(random: Random, folder: Path, call: Call, *options: object) -> Parts:
+    rows = [
+        {"id": f"r{i}", "text": drawn(random, 3), "choices": [drawn(random, 3) for _ in range(3)]}
+        for i in range(60)
     ]
-    path = lines(folder / "items.jsonl", items)
-    return ("order", path, "--stated", "drawn by lot", "--options", "choices")
+    path, published, sealed = lines(folder / "rows.jsonl", rows), folder / "PUB", folder / "sealed.json"
+    made = call("mark", "order", path, *options, "--out", published, "--sealed", sealed)
+    assert made[0] == 0, made
+    return ("mark", "check", sealed, "--commitment", published / "commitment.txt")
+
+
+def options(random: Random, folder: Path, call: Call) -> Parts:
+    return ordered(random, folder, call, "--options", "choices")
 
 
 def marks(random: Random, folder: Path, call: Call) -> Parts:
@@ -57,7 +57,7 @@ def random_strings(random: Random, folder: Path, call: Call) -> Parts:
     return ("mark", "canaries", lines(folder / "files.jsonl", rows))
 
 
-@pytest.mark.parametrize("design", [rows_in_order, options_in_order, marks, random_strings])
+@pytest.mark.parametrize("design", [ordered, options, marks, random_strings])
 def test_a_server_gives_what_its_weights_give(
     design: Callable[[Random, Path, Call], Parts],
     call: Call,
@@ -87,7 +87,7 @@ def test_a_server_gives_what_its_weights_give(
     assert "The model in question answered from behind a server (vllm)" in first
 
 
-@pytest.mark.parametrize("design", [rows_in_order, marks])
+@pytest.mark.parametrize("design", [random_strings, marks])
 def test_power_is_refused_before_anything_is_sent(
     design: Callable[[Random, Path, Call], Parts],
     call: Call,

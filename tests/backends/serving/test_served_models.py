@@ -25,8 +25,6 @@ from pretrace.types import Backend, Quantity, Trace
 Open = Callable[..., Backend]
 KINDS = [
     ("vllm", "vllm"),
-    ("sglang", "vllm"),
-    ("tgi", "vllm"),
     ("completions", "vllm"),
     ("completions", "legacy"),
     ("completions", "fireworks"),
@@ -64,7 +62,7 @@ def test_log_probabilities_are_those_of_the_weights(
         assert served.offers == Quantity.LOGP
 
 
-@pytest.mark.parametrize("kind", ["vllm", "tgi"])
+@pytest.mark.parametrize("kind", ["vllm", "completions"])
 def test_cut_texts_are_cut_alike(kind: str, opened: Open, model_folder: Path) -> None:
     texts = ["Ärger über Öl – naïve café, 東京 and 🙂 too. " * 3, *SENTENCES]
     for limit in (5, 17, 30):
@@ -91,7 +89,7 @@ def test_texts_share_a_request_up_to_the_budget_and_requests_run_together(
     assert 2 <= server.busiest <= 3
 
 
-@pytest.mark.parametrize("kind", ["vllm", "sglang", "tgi", "completions"])
+@pytest.mark.parametrize("kind", ["vllm", "completions"])
 def test_no_text_is_sent_before_the_check(kind: str, opened: Open, server: ModelServer) -> None:
     opened(kind)
     sent = {prompt for prompt in server.prompts() if isinstance(prompt, str)}
@@ -122,7 +120,7 @@ TROUBLES = {
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-@pytest.mark.parametrize("kind", ["vllm", "sglang", "tgi", "completions", "together"])
+@pytest.mark.parametrize("kind", ["vllm", "completions", "together"])
 def test_a_server_in_trouble_is_refused_by_name(
     kind: str, trouble: str, opened: Open, server: ModelServer
 ) -> None:
@@ -171,16 +169,10 @@ def test_llama_cpp_python_without_its_flag(opened: Open, server: ModelServer) ->
     ("kind", "trouble", "says"),
     [
         ("vllm", "other ids", "other tokens than the tokenizer"),
-        ("sglang", "other ids", "other tokens than the tokenizer"),
-        ("tgi", "other ids", "other tokens than the tokenizer"),
         ("completions", "other ids", "other tokens than the tokenizer"),
         ("vllm", "reordered", "in another order"),
-        ("sglang", "reordered", "in another order"),
         ("completions", "reordered", "in another order"),
-        ("tgi", "one less", "other tokens"),
         ("vllm", "one less", "numbers for"),
-        ("sglang", "cached", "--disable-radix-cache"),
-        ("tgi", "none", "--enable-prefill-logprobs"),
         ("completions", "none", "--logits_all true"),
         ("vllm", "none", "--max-logprobs"),
     ],
@@ -191,7 +183,7 @@ def test_what_is_wrong_is_said(kind: str, trouble: str, says: str, opened: Open,
         opened(kind)
 
 
-@pytest.mark.parametrize("kind", ["vllm", "sglang", "tgi", "completions"])
+@pytest.mark.parametrize("kind", ["vllm", "completions"])
 def test_the_tokenizer_of_another_model_is_refused(kind: str, server: ModelServer, tmp_path: Path) -> None:
     from tiny import make_tokenizer
     from tokenizers import normalizers
@@ -204,7 +196,7 @@ def test_the_tokenizer_of_another_model_is_refused(kind: str, server: ModelServe
 
 
 @pytest.mark.parametrize("trouble", ["busy", "500", "cut"])
-@pytest.mark.parametrize("kind", ["vllm", "sglang"])
+@pytest.mark.parametrize("kind", ["vllm", "completions"])
 def test_a_request_that_fails_is_repeated(
     trouble: str, kind: str, opened: Open, server: ModelServer, model_folder: Path
 ) -> None:
@@ -254,9 +246,9 @@ def test_servers_that_cannot_be_used(owner: str, says: str, opened: Open, server
     ("model", "says"),
     [
         ("vllm:localhost:8000", "is written vllm:http://host:port"),
-        ("sglang:", "is written sglang:http"),
+        ("completions:", "is written completions:http"),
         ("vllm:http://me:hunter2@host/v1", "put the key in PRETRACE_API_KEY"),
-        ("tgi:https://host/?key=hunter2", "put the key in PRETRACE_API_KEY"),
+        ("completions:https://host/?key=hunter2", "put the key in PRETRACE_API_KEY"),
         ("completions:https://api.openai.com/v1", "generated tokens only"),
         ("completions:https://mine.openai.azure.com", "generated tokens only"),
         ("vllm:http://127.0.0.1:9", "cannot be reached"),
@@ -340,7 +332,7 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch, opened: Open) -> None:
 
 
 def test_servers_are_listed() -> None:
-    assert {"vllm:URL", "sglang:URL", "tgi:URL", "completions:URL"} <= set(known_backends())
+    assert {"vllm:URL", "completions:URL"} <= set(known_backends())
 
 
 def test_two_models_are_told_apart(

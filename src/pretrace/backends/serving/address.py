@@ -11,13 +11,11 @@ from urllib.parse import SplitResult, urlsplit
 
 from pretrace.errors import ModelError
 
-Kind = Literal["vllm", "sglang", "tgi", "completions"]
+Kind = Literal["vllm", "completions"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 DESCRIBED = {
     "vllm:URL": "a model behind a vLLM server (extra: server; --served-model, --tokenizer): log-probabilities only",
     "vllm:MODEL": "a folder or hub id that vLLM opens in this process (extra: vllm): log-probabilities only",
-    "sglang:URL": "the same behind an SGLang server, asked by its own route /generate",
-    "tgi:URL": "the same behind Text Generation Inference, started with --enable-prefill-logprobs",
     "completions:URL": "the same behind /v1/completions with echo: Together, Fireworks, llama-cpp-python, vLLM",
 }
 """What `--model` takes for servers, with one line each."""
@@ -81,7 +79,7 @@ def parse_text_address(model: str) -> TextAddress:
             "no address of that form."
         )
     _refuse_secret(parts)
-    return TextAddress(kind, _root(url, parts, "completions"), name)
+    return TextAddress(kind, _root(url, parts), name)
 
 
 def served_kind(model: str) -> Kind | None:
@@ -119,7 +117,7 @@ def parse_address(model: str) -> Address:
     _refuse_secret(parts)
     if _generates_only(parts):
         raise ModelError(_hosted(parts))
-    return Address(kind, _root(url, parts, kind), name)
+    return Address(kind, _root(url, parts), name)
 
 
 def _refuse_secret(parts: SplitResult) -> None:
@@ -143,7 +141,7 @@ def refuse_bare_url(model: str) -> None:
         )
     raise ModelError(
         f"an address alone does not tell what kind of server is there: write vllm:{parts.scheme}://{parts.netloc} for "
-        "vLLM, sglang: or tgi: for these, completions: for a /v1/completions with echo (--served-model NAME where it "
+        "vLLM, completions: for a /v1/completions with echo (--served-model NAME where it "
         "holds several). A server can be audited if it gives log-probabilities of your text; most chat APIs do not."
         if not holds_secret(parts)
         else "an address alone does not tell what kind of server is there, and this one may hold a secret: write "
@@ -254,9 +252,7 @@ def host_of(written: str) -> tuple[str, int | None] | None:
         return None
 
 
-def _root(url: str, parts: SplitResult, kind: Kind) -> str:
-    """The address that routes are appended to: OpenAI's begin below /v1, the native ones beside it."""
+def _root(url: str, parts: SplitResult) -> str:
+    """The address that routes are appended to; OpenAI's begin below /v1."""
     url = url.rstrip("/")
-    if kind in ("vllm", "completions"):
-        return url if parts.path.strip("/") else f"{url}/v1"
-    return url.removesuffix("/v1")
+    return url if parts.path.strip("/") else f"{url}/v1"

@@ -112,10 +112,7 @@ def _listed(url: str, found: Any) -> dict[str, Mapping[str, Any]]:
 
 def _held(address: Address, client: Client | Engine) -> dict[str, Mapping[str, Any]]:
     """The models that a server says it holds, with what it says of each; empty where it does not say."""
-    if address.kind == "tgi":
-        found = client.find("/info")
-        return {str(found["model_id"]): found} if isinstance(found, dict) and "model_id" in found else {}
-    held = _listed(address.url, client.find("/v1/models" if address.kind == "sglang" else "/models"))
+    held = _listed(address.url, client.find("/models"))
     for one in held.values():
         why = _OTHER_SERVERS.get(str(one.get("owned_by")))
         if why:

@@ -8,13 +8,10 @@ to more than 1 are none.
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 _Json = dict[str, Any]
 BESIDE = 2
@@ -62,7 +59,7 @@ class Answer:
     `logp` has one entry a token, None where nothing was predicted; it is empty where the server offers none. `ids`
     are the tokens as the server has them and `words` the same as text, with what it wrote, None where it does not
     say. `places` holds what else is said of each token; `best` is the text of the likeliest token beside each, None
-    where the server does not say. `cached` counts tokens that were not computed but remembered.
+    where the server does not say.
     """
 
     logp: tuple[float | None, ...]
@@ -71,7 +68,6 @@ class Answer:
     places: tuple[Place, ...] = ()
     best: tuple[str | None, ...] = ()
     generated: Generated = Generated()
-    cached: int = 0
 
     def likeliest(self, place: int) -> bool | None:
         """Whether the token at a place is the likeliest there; None where the server does not say."""
@@ -97,8 +93,7 @@ class Route:
     `asks_ids` says that token ids are sent, and not text; `several`, that a request takes several prompts. `request`
     makes the body for prompts, a model's name and a number of likeliest tokens; `answers` reads what came back. It
     raises LookupError, TypeError or ValueError for an answer of another form. `cure` tells how a server of this kind is
-    started so that it gives
-    log-probabilities of prompts.
+    started so that it gives log-probabilities of prompts.
     """
 
     title: str
@@ -214,124 +209,6 @@ def _first(logprobs: Mapping[str, Any] | None) -> float | None:
     return _or_none(found[0])
 
 
-def _sglang_request(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
-    return {"input_ids": [list(one.ids) for one in prompts], **_SGLANG, "top_logprobs_num": beside}
-
-
-def _sglang_flat(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
-    return {**_sglang_request(prompts, model, beside), **_FLAT}
-
-
-def _sglang_text(prompts: Sequence[Prompt], model: str) -> _Json:
-    return {"text": [one.text for one in prompts], **_SGLANG, "top_logprobs_num": 1}
-
-
-_SGLANG: _Json = {
-    "sampling_params": {"max_new_tokens": 1, "temperature": 0},
-    "return_logprob": True,
-    "logprob_start_len": 0,
-}
-_FLAT: _Json = {"return_flat_raw_top_logprobs": True, "return_flat_raw_top_logprobs_b64": True}
-"""Asks for shorter answers. Servers from before these forms answer in lists; one that refuses is asked without."""
-
-
-def _sglang_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
-    answers = [body] if isinstance(body, dict) else body
-    if len(answers) != len(prompts):
-        raise ValueError(f"{len(answers)} answers for {len(prompts)} prompts")
-    read = [one["meta_info"].get("prompt_tokens") for one in answers]
-    known = all(isinstance(one, int) and one > 0 for one in read)
-    return Said([_sglang_answer(one) for one in answers], sum(read) if known else None)
-
-
-def _sglang_answer(answer: _Json) -> Answer:
-    meta = answer["meta_info"]
-    entries = meta.get("input_token_logprobs") or ()
-    logp = tuple(_or_none(entry[0]) for entry in entries)
-    with_ids = all(entry[1] is not None for entry in entries)
-    ids = tuple(_whole(entry[1]) for entry in entries) if with_ids else ()
-    places = []
-    for own, id_, top in zip(logp, ids, _sglang_tops(meta) or [None] * len(logp), strict=False):
-        listed = dict(top or ())
-        if top and own is not None:
-            places.append(Place(tuple({id_: own, **listed}.values()), listed.get(id_)))
-        else:
-            places.append(Place())
-    written = (meta.get("output_token_logprobs") or [(None, None, None)])[0]
-    return Answer(
-        logp=logp,
-        ids=ids or None,
-        words=None if with_ids else tuple(str(entry[2] or "") for entry in entries),
-        places=tuple(places),
-        generated=Generated(written[1], answer.get("text"), _or_none(written[0])),
-        cached=int(meta.get("cached_tokens") or 0),
-    )
-
-
-def _sglang_tops(meta: _Json) -> list[list[tuple[int, float]] | None]:
-    """Id and number of the likeliest tokens at each place: from lists, or from the flat form, which may be base64
-    (SGLang's changes 32078, 31960 and 32223). Its `shape` counts the places with entries, in its first version those
-    without as well, which `null_prefix` counts."""
-    shape = meta.get("input_top_logprobs_shape")
-    if shape is None:
-        return [
-            None if top is None else [(_whole(one[1]), _number(one[0])) for one in top]
-            for top in meta.get("input_top_logprobs") or ()
-        ]
-    beside, skipped = _whole(shape[1]), _whole(meta.get("input_top_logprobs_null_prefix") or 0)
-    values, ids = (_flat(meta, f"input_top_logprobs_{name}_flat") for name in ("val", "idx"))
-    if len(values) != len(ids) or (beside and len(values) % beside):
-        raise ValueError("flat lists of different lengths")
-    pairs = [(_whole(id_), _number(value)) for id_, value in zip(ids, values, strict=True)]
-    rows = [pairs[i : i + beside] for i in range(0, len(pairs), beside)] if beside else []
-    return [*[None] * skipped, *rows]
-
-
-def _flat(meta: _Json, name: str) -> list[Any]:
-    packed = meta.get(f"{name}_b64")
-    if packed is None:
-        return list(meta[name])
-    kind = str(meta.get(f"{name}_b64_dtype") or ("float32" if "_val_" in name else "int32"))
-    if kind not in ("float16", "float32", "float64", "int32", "int64"):
-        raise ValueError(f"numbers of the kind {kind[:20]!r}")
-    made = np.frombuffer(base64.b64decode(packed, validate=True), np.dtype(kind).newbyteorder("<"))
-    return list(made.tolist())
-
-
-def _tgi_request(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
-    parameters = {"max_new_tokens": 1, "do_sample": False, "details": True, "decoder_input_details": True}
-    return {"inputs": prompts[0].text, "parameters": parameters}
-
-
-def _tgi_beside(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
-    """Asks for the likeliest tokens as well, which it names for what it writes alone."""
-    asked = _tgi_request(prompts, model, beside)
-    return {**asked, "parameters": {**asked["parameters"], "top_n_tokens": 5}}
-
-
-def _tgi_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
-    details = (body[0] if isinstance(body, list) else body)["details"]
-    prefill = details.get("prefill") or ()
-    written = (details.get("tokens") or [{}])[0]
-    with_ids = all(one.get("id") is not None for one in prefill)
-    top = (details.get("top_tokens") or [()])[0]
-    return Said(
-        [
-            Answer(
-                logp=tuple(_or_none(one.get("logprob")) for one in prefill),
-                ids=(tuple(_whole(one["id"]) for one in prefill) or None) if with_ids else None,
-                words=tuple(str(one["text"]) for one in prefill),
-                generated=Generated(
-                    written.get("id"),
-                    written.get("text"),
-                    _or_none(written.get("logprob")),
-                    tuple(_number(one["logprob"]) for one in top),
-                ),
-            )
-        ]
-    )
-
-
 def _echo_ids(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
     return {
         **_ECHO,
@@ -441,27 +318,17 @@ def _choices(body: Any, prompts: Sequence[Prompt]) -> list[_Json]:
 
 
 _VLLM_CURE = "log-probabilities of prompts are part of vLLM's own server since 0.4 and need --max-logprobs of 2 or more"
-_SGLANG_CURE = "start SGLang with --disable-radix-cache, and let nothing in front of it drop return_logprob"
-_TGI_CURE = "start Text Generation Inference with --enable-prefill-logprobs (they are off since 3.0)"
 _ECHO_CURE = (
     "the server must take echo with logprobs: llama-cpp-python is started with --logits_all true, for vLLM take "
     "vllm:URL; many services give them for generated tokens only"
 )
 ROUTES: Mapping[str, tuple[Route, ...]] = {
     "vllm": (Route("vLLM", "/completions", True, True, _vllm_request, _vllm_answers, _VLLM_CURE),),
-    "sglang": (
-        Route("SGLang", "/generate", True, True, _sglang_flat, _sglang_answers, _SGLANG_CURE),
-        Route("SGLang", "/generate", True, True, _sglang_request, _sglang_answers, _SGLANG_CURE),
-    ),
-    "tgi": (
-        Route("Text Generation Inference", "/generate", False, False, _tgi_beside, _tgi_answers, _TGI_CURE),
-        Route("Text Generation Inference", "/generate", False, False, _tgi_request, _tgi_answers, _TGI_CURE),
-    ),
     "completions": (
         Route("completions with echo", "/completions", True, True, _echo_ids, _echo_answers, _ECHO_CURE),
         Route("completions with echo", "/completions", False, False, _echo_text, _echo_answers, _ECHO_CURE),
     ),
 }
 """The routes of each kind of server, in the order in which they are tried."""
-TEXT_REQUESTS = {"vllm": _vllm_text, "sglang": _sglang_text, "completions": _echo_tokens}
+TEXT_REQUESTS = {"vllm": _vllm_text, "completions": _echo_tokens}
 """The same question with text instead of ids, which shows the tokens of the server's own tokenizer."""

@@ -170,13 +170,9 @@ class Check:
         return pairs
 
     def offered(self, answer: Answer) -> None:
-        """ModelError where there are no log-probabilities, or some were remembered and not computed."""
+        """ModelError where there are no log-probabilities."""
         if not any(one is not None for one in answer.logp):
             raise ModelError(f"{self.name} gives no log-probabilities of prompts: {self.route.cure}.")
-        if answer.cached:
-            raise ModelError(
-                f"{self.name} remembers how a text begins and leaves out its log-probabilities: {self.route.cure}."
-            )
 
     def same_tokens(self, prompt: Prompt, answer: Answer) -> None:
         """ModelError unless the answer has our tokens, one number each, and none for the first."""

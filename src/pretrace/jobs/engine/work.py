@@ -15,7 +15,7 @@ from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Piece, Pool, connected
 from pretrace.jobs.job import Job, Opened, shards_to_do
 from pretrace.jobs.settings import EngineSettings
-from pretrace.jobs.worker import Parts, Worker, keep_few_shapes
+from pretrace.jobs.worker import Parts, Worker
 from pretrace.scan.corpus import CorpusFile
 from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import Searching, search_file
@@ -65,7 +65,6 @@ class Scoring:
         """The worker's own account of itself, and what scores a shard."""
         from pretrace.scoring.plan import open_models, with_texts
 
-        keep_few_shapes()
         plan, options = ScorePlan.parse(self.expressions), self.options
         models = with_texts(open_models(self.wanted), self.wanted, self.texts, self.method, seed=options.seed)
         plan.check(models)

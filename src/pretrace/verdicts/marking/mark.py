@@ -27,13 +27,11 @@ from pretrace.verdicts.marking import variants
 from pretrace.verdicts.marking import variants as generated
 from pretrace.verdicts.marking import variants as words
 from pretrace.verdicts.marking.sealed import (
-    UNDRAWN,
     Marked,
     Seal,
     Source,
     Unmarked,
     check_seal_place,
-    named,
     sealed_bytes,
     write_seal,
 )
@@ -43,8 +41,7 @@ from pretrace.verdicts.planting import paired_power, planted_shift
 from pretrace.verdicts.reading import Reader
 from pretrace.verdicts.settings import TestSettings
 
-PUBLISHED, COMMITMENT, BEACON = "published.jsonl", "commitment.txt", "beacon.txt"
-_FURTHER = "further columns"
+PUBLISHED, COMMITMENT = "published.jsonl", "commitment.txt"
 _SOURCES: dict[str, Source] = {
     "--variant-column": "columns",
     "--variant-texts": "texts",
@@ -56,18 +53,6 @@ _SAID = (
     "This is the SHA-256 of the sealed file of {name}, which holds all variants of the texts and which of them was "
     "drawn. Publish this line, or have it timestamped, before or together with the texts: it shows later that the "
     "draw was made beforehand. Keep the sealed file secret and unchanged."
-)
-
-
-_TO_COME = (
-    "This is the SHA-256 of the sealed file of {name}, which holds all variants of the texts. Which of them is "
-    "published will follow from this line and from {beacon}, which comes {when}. Publish this line, or have it "
-    "timestamped, BEFORE that: it shows later that nobody could choose the draw. Keep the sealed file secret and "
-    "unchanged."
-)
-_CAME = (
-    "This is {beacon}, published {when}. Together with the commitment {commitment} it decided which variants of "
-    "{name} were published. Compare it with {where}."
 )
 
 
@@ -111,16 +96,13 @@ def mark(
     *,
     lot: Lot = secrets.randbelow,
 ) -> Seal:
-    """The seal of texts whose variants are known: for each one variant is drawn by `lot`, all equally likely, or with
-    `settings.beacon` nothing is drawn yet (`drawn_by`).
+    """The seal of texts whose variants are known: for each one variant is drawn by `lot`, all equally likely.
 
     Another `lot` than the default is for tests and simulations: what is to be an evidence must not be predictable.
-    TextsError where no text has variants, ExpressionError for a beacon that is none or lies in the past.
+    TextsError where no text has variants.
     """
-    beacon = named(settings.beacon) if settings.beacon is not None else None
-    take: Lot = lot if beacon is None else lambda _: UNDRAWN
     documents = tuple(
-        _marked(text, candidates, take) for text in corpus.texts if text.id in candidates.variants
+        _marked(text, candidates, lot) for text in corpus.texts if text.id in candidates.variants
     )
     if not documents:
         raise TextsError(
@@ -144,7 +126,6 @@ def mark(
         totals=source == "canary",
         notes=(*candidates.notes, *_unmarked_note(len(unmarked), len(corpus))),
         about=candidates.about,
-        beacon=beacon,
     )
 
 
@@ -171,27 +152,28 @@ def check_folder(out: Path) -> None:
 
 
 def publish(
-    seal: Seal, out: Path, sealed: Path, further: Mapping[str, Mapping[str, object]] | None = None
+    seal: Seal,
+    out: Path,
+    sealed: Path,
+    further: Mapping[str, Mapping[str, object]] | None = None,
+    *,
+    rows: bytes | None = None,
 ) -> str:
     """Write the sealed file and the folder with what is to be published, both or neither; the commitment.
 
-    The folder holds `commitment.txt` and, unless a beacon is still to decide, `published.jsonl`. `further` are the
+    The folder holds `commitment.txt` and `published.jsonl`. `further` are the
     other columns of the texts by their ids, which are published with them: all but those that would give a variant
-    away. OutputError where one of the two is there already, or cannot be written.
+    away. `rows` are what is published of an order that was drawn (`mark_order`). OutputError where one of the two is
+    there already, or cannot be written.
     """
     check_places(out, sealed)
-    if not seal.is_drawn:  # they are published when the beacon has come
-        seal = replace(
-            seal, about={**seal.about, _FURTHER: json.loads(json.dumps(further or {}, default=str))}
-        )
     content = sealed_bytes(seal)
     commitment = hashlib.sha256(content).hexdigest()
     missing = [parent for parent in sealed.parents if not parent.exists()]
     written = False
     try:
         with new_folder(out) as partial:
-            if seal.is_drawn:
-                atomic_bytes(partial / PUBLISHED, _published(seal, further or {}))
+            atomic_bytes(partial / PUBLISHED, _published(seal, further or {}) if rows is None else rows)
             atomic_bytes(partial / COMMITMENT, _commitment(seal, commitment))
             # Before the folder has its name: a kill in between leaves a sealed file and never texts without one.
             write_seal(content, sealed)
@@ -204,29 +186,8 @@ def publish(
     return commitment
 
 
-def publish_drawn(seal: Seal, out: Path) -> None:
-    """Write the folder with what is to be published of a seal that was read and drawn by its beacon: `published.jsonl`,
-    `commitment.txt` and `beacon.txt`. OutputError where it is there already or cannot be written."""
-    if seal.beacon is None or not seal.beacon.value:
-        raise TextsError(
-            "nothing was drawn by a beacon: give the value of the beacon that the sealed file names."
-        )
-    check_folder(out)
-    beacon = seal.beacon
-    said = _CAME.format(
-        beacon=beacon.words, when=beacon.when, where=beacon.where, commitment=seal.sha256[:16], name=seal.name
-    )
-    with new_folder(out) as partial:
-        atomic_bytes(partial / PUBLISHED, _published(seal, seal.about.get(_FURTHER, {})))
-        atomic_bytes(partial / COMMITMENT, _commitment(seal, seal.sha256))
-        atomic_bytes(partial / BEACON, f"{beacon.value}\n\n{said}\n".encode())
-
-
 def _commitment(seal: Seal, sha256: str) -> bytes:
-    said = _SAID.format(name=seal.name)
-    if seal.beacon is not None:
-        said = _TO_COME.format(name=seal.name, beacon=seal.beacon.words, when=seal.beacon.when)
-    return f"{sha256}\n\n{said}\n".encode()
+    return f"{sha256}\n\n{_SAID.format(name=seal.name)}\n".encode()
 
 
 def with_advice(seal: Seal, advice: tuple[str, ...]) -> Seal:

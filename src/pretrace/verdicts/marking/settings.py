@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
-from pretrace.settings import RUN, cache_option, check_ranges, option, seed_option
-from pretrace.verdicts.marking.sealed import named
+from pretrace.settings import cache_option, check_ranges, option, seed_option
 from pretrace.verdicts.marking.variants import MOST_CHOICES
 
 VARIANTS = "Variants (one kind)"
@@ -68,20 +67,11 @@ class MarkSettings:
         name="no-original",
         panel=VARIANTS,
     )
-    beacon: str | None = option(
-        None,
-        "Let a public value of the future decide what is published: drand:ROUND or bitcoin:HEIGHT. Then publish the "
-        "commitment before it comes, and make the draw with pretrace mark draw.",
-        panel=RUN,
-        essential=True,
-    )
     seed: int = seed_option()
     cache: bool = cache_option()
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self.beacon is not None:
-            named(self.beacon)
         require(0 < self.share <= 1, f"--share lies between 0 and 1, found {self.share}.")
         given = self.given
         if len(given) != 1:
