@@ -17,8 +17,9 @@ from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus
 from pretrace.verdicts import frame
-from pretrace.verdicts.frame import CARRIES, DOSE, MOST_DOSE, Beyond, beyond_by_lot, dose, with_second
+from pretrace.verdicts.frame import beyond_by_lot, with_second
 from pretrace.verdicts.order import OrderSettings, order
+from pretrace.verdicts.second import CARRIES, DOSE, MOST_DOSE, Beyond, dose
 
 STATED = OrderSettings(shuffled_with="sha256")
 UNITS, WAYS = 20, 20

@@ -28,8 +28,6 @@ from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, 
 from pretrace.verdicts.choices import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import (
-    MOST_DOSE,
-    Beyond,
     ByLot,
     Rows,
     Shown,
@@ -49,6 +47,7 @@ from pretrace.verdicts.reading import (
     draws_of,
 )
 from pretrace.verdicts.record import listed
+from pretrace.verdicts.second import MOST_DOSE, Beyond
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
 
 # Settings

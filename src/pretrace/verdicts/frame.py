@@ -36,7 +36,6 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.results.rounding import p_value
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.statistics.intervals import mean_interval, standardised
@@ -54,24 +53,19 @@ from pretrace.types import (
     Table,
     Verdict,
 )
-from pretrace.types.audit import Status
 from pretrace.verdicts import register
-from pretrace.verdicts.draws import seed_of
+from pretrace.verdicts.draws import TextsSketch, seed_of
 from pretrace.verdicts.outcome import SECOND, Found, conclude, null_of
 from pretrace.verdicts.planting import paired_power, planted_shift
 from pretrace.verdicts.reading import check_references
 from pretrace.verdicts.record import record
+from pretrace.verdicts.second import CARRIES, MOST_DOSE, Beyond, SecondAnswer, dose, second_check
 from pretrace.verdicts.settings import TestSettings
 
 V = TypeVar("V")
 Rows = tuple[Doubles, ...]
 """The values of every unit's alternatives, [units][alternatives], the realised one first; NaN where there is none."""
 
-DOSE, MOST_DOSE = 2.0, 3.0
-"""How many times as clearly as the second model the target may see what stands in the texts, before it is accused: the
-first where both read alike, up to the second where they do not."""
-CARRIES = 0.1
-"""The correlation of two models' values below which the second model cannot speak for the target."""
 _DEFAULT_SECOND = "smollm2"
 ASKED = "reading with the model in question"
 """The stage that comes first."""
@@ -115,15 +109,6 @@ class Tested:
     effect: Estimate | None = None
     standardised: float | None = None
     reasons: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Beyond:
-    """What the target shows beyond `dose` times what the second model shows, as a p-value; `dose` is infinite where the
-    second model cannot speak for the target."""
-
-    p: float
-    dose: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -397,15 +382,6 @@ def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int, multiple: fl
     return Beyond(lot_test(left, draws=draws, seed=seed).p, d)
 
 
-def dose(correlation: float) -> float:
-    """How many times what the second model shows is taken off: 1 / correlation of both models' values, but at least
-    `DOSE` and at most `MOST_DOSE`; infinite where they hardly correlate. The less alike two models read, the less the
-    one shows what the other would find."""
-    if correlation < CARRIES:
-        return float("inf")
-    return float(np.clip(1 / correlation, DOSE, MOST_DOSE))
-
-
 def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
     """The correlation of ranks within units: an alternative that one model has learnt by heart hardly moves it."""
     from scipy.stats import rankdata
@@ -421,62 +397,30 @@ def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
 
 
 def _second(test: Test[V], values: V, found: Tested, words: Words) -> Check | None:
-    """The same test with each model that cannot have seen the texts: it must find nothing, and the target must show
-    more than `dose` times what it shows. Where the lot itself is known (`second`, `repeatable`), the first half of that
-    is enough, as it is where the test `found` nothing: there is no preference to hold against what it shows. With
-    `second_if_found` a test that found nothing asks none."""
+    """The same test with each second model; see `second_check`. Where the lot itself is known (`second`, `repeatable`),
+    its own p is enough, as it is where the test `found` nothing: there is no preference to compare with what it shows.
+    With `second_if_found` a test that found nothing asks none."""
     models, level = test.models.placebos, test.settings.level
-    title = "A model that cannot have seen the texts does not find the same"
-    cure = "Name a model that cannot have seen the texts: an older one, or one of another family. [--placebo]"
-    if not models:
-        said = "No such model was asked."
-        return Check(SECOND, title, "not run", said, cure) if test.second else None
-    if test.second_if_found and (found.p is None or found.p > level):
+    if not models and not test.second:
+        return None
+    role = SECOND if test.second else "placebo"
+    asked = {"does": f"{words.verb} {words.preferred}", "preferred": words.preferred, "role": role}
+    if models and test.second_if_found and (found.p is None or found.p > level):
         said = (
             "No such model was asked: the test alone does not speak for training, and there was nothing that a second "
             "model could have withheld."
         )
-        return Check(SECOND, title, "not run", said)
-    told, figures, good = [], {}, True
+        return replace(second_check((), level, **asked), words=said, cure="")
+    answers = []
     for one in models:
         name = called(one.name)
         read = test.read(one, f"reading with {name}")
         p = test.tested(read).p
         if p is None:
             raise ModelError(f"the second model {one.name} reads none of the units: name another one.")
-        figures[f"p of {name}"] = p
-        told.append(_asked_words(name, p, words, level))
-        good = good and p > level
-        if not test.second or test.repeatable or found.p is None or found.p > level:
-            continue
-        rest = test.beyond(values, read)
-        figures[f"p beyond {name}"], figures[f"multiple of {name}"] = rest.p, rest.dose
-        good = good and rest.p <= level
-        told.append(_beyond_words(name, rest, level))
-    status: Status = "passed" if good else "failed"
-    cure = (
-        f"Something in the texts may make {words.preferred} likelier for every model, or that model has seen the texts "
-        "too. Name another second model, larger and more like the one in question."
-    )
-    role = SECOND if test.second else "placebo"
-    plain = {name: value for name, value in figures.items() if np.isfinite(value)}
-    return Check(role, title, status, " ".join(told), "" if good else cure, plain)
-
-
-def _asked_words(name: str, p: float, words: Words, level: float) -> str:
-    does = "does" if p <= level else "does not"
-    return f"{name} was asked whether it {words.verb} {words.preferred}, too: p = {p_value(p)}, so it {does}."
-
-
-def _beyond_words(name: str, rest: Beyond, level: float) -> str:
-    if not np.isfinite(rest.dose):
-        return (
-            f"But {name} reads these texts so differently from the model in question that it cannot show what every "
-            "model would find in them."
-        )
-    left = "so it shows more" if rest.p <= level else "so it does not show more"
-    against = f"{rest.dose:.1f} times what {name} shows"
-    return f"The model in question was then held against {against}: p = {p_value(rest.p)}, {left}."
+        compares = test.second and not test.repeatable and found.p is not None and found.p <= level
+        answers.append(SecondAnswer(name, p, test.beyond(values, read) if compares else None))
+    return second_check(answers, level, **asked)
 
 
 def _registered(test: Test[V], p: float | None, outcome: str) -> tuple[str, ...]:
@@ -485,13 +429,13 @@ def _registered(test: Test[V], p: float | None, outcome: str) -> tuple[str, ...]
         return (UNREGISTERED,)
     models = test.models
     matters = {**test.matters, "reference": weights_of(models.reference) if models.reference else None}
-    entry = register.Entry.of(
+    entry = register.Entry(
         test.name,
-        [text.text for text in test.corpus.texts],
+        TextsSketch.of(text.text for text in test.corpus.texts),
         weights_of(models.target),
         matters,
         models.target.name,
     )
-    kth = register.kth(entry, test.settings.level)
+    earlier = register.count_earlier_tests(entry, test.settings.level)
     register.note(entry, p, outcome)
-    return (kth.words(p), *kth.others)
+    return (earlier.words(p), *earlier.others)

@@ -29,7 +29,7 @@ from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.variants import collapsed
 from pretrace.verdicts.reading import Read, Reader, chosen_score
 from pretrace.verdicts.record import listed
-from pretrace.verdicts.register import earlier_tests, note_test
+from pretrace.verdicts.register import note_test, read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
 
 # Settings
@@ -201,7 +201,7 @@ def seal_check(seal: Seal) -> Check:
 
 def earlier_checks(seal: Seal) -> tuple[dict[str, Any], ...]:
     """What this machine's register holds on tests of this seal, of any model, oldest first."""
-    return earlier_tests(f"seal {seal.sha256}")
+    return tuple(line for line in read_tests() if line.get("seal") == seal.sha256)
 
 
 def tries_check(earlier: Sequence[Mapping[str, Any]], weights: str, asked: Mapping[str, Any]) -> Check:
@@ -234,7 +234,7 @@ def note_check(seal: Seal, weights: str, found: Verdict, asked: Mapping[str, Any
     """Add the test to this machine's register."""
     note_test(
         {
-            "texts": f"seal {seal.sha256}",
+            "seal": seal.sha256,
             "weights": weights,
             "test": found.test,
             "time": found.settings.get("time"),

@@ -49,10 +49,11 @@ from pretrace.types import (
     Verdict,
     Written,
 )
-from pretrace.verdicts.frame import ASKED, DOSE, Beyond, Shown, Test, Tested, Words, verdict, watched
+from pretrace.verdicts.frame import ASKED, Shown, Test, Tested, Words, verdict, watched
 from pretrace.verdicts.outcome import null_of
 from pretrace.verdicts.planting import planted_shift, trained
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of
+from pretrace.verdicts.second import DOSE, Beyond
 from pretrace.verdicts.settings import TEST, TestSettings
 
 # Settings

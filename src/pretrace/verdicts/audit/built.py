@@ -241,7 +241,7 @@ def _upgraded(content: Plain) -> Plain:
 # verdicts.
 
 
-ACCUSING = ("placebo", "controls", "stand-in", "mixture", "spread", "kinds")
+ACCUSING = ("placebo", "controls", "mixture", "spread", "kinds")
 """Checks that withhold an accusation alone: each asks whether something besides training makes the suspect documents
 look known, and that hides no training."""
 _INFORMING = ("power",)
@@ -260,10 +260,7 @@ class Question:
 
 
 def found(answer: Answer, power: Power | None, question: Question) -> Found:
-    """What the deciding test gave, with the power of the exposure that decides, as the rule wants it.
-
-    An audit asks no second model by the name of "second": control documents and placebos are its own controls.
-    """
+    """What the deciding test gave, with the power of the exposure that decides, as the rule wants it."""
     corpus, model = question.corpus, question.model
     said: dict[Outcome, str] = {
         "consistent": f"The predictions of {model} on {corpus} are consistent with training on these texts, or on "
@@ -280,6 +277,7 @@ def found(answer: Answer, power: Power | None, question: Question) -> Found:
         planted=power,
         accusing=ACCUSING,
         informing=_INFORMING,
+        second=True,
         noun="audit",
         unit="document",
         trainable=question.trainable,
