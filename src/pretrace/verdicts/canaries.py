@@ -23,7 +23,7 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.permutation import share_reached
-from pretrace.statistics.ranks import centred, lot_test
+from pretrace.statistics.ranks import lot_test
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict, Written
 from pretrace.verdicts.choices import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
@@ -471,13 +471,7 @@ class _Canaries(ByLot):
         know, so that no likeness is asked here as `beyond_by_lot` asks it. What both could see in the strings is what
         the gates look for.
         """
-        both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
-        x, y = ([centred(values[i]) for i in both] for values in (own, other))
-        units = [np.sqrt(sum(float(np.mean(row**2)) for row in rows)) for rows in (x, y)]
-        if not both or min(units) == 0:
-            return Beyond(1.0, 1.0)
-        left = [one / units[0] - two / units[1] for one, two in zip(x, y, strict=True)]
-        return Beyond(lot_test(left, draws=self.settings.draws, seed=self.seed).p, 1.0)
+        return beyond_by_lot(own, other, draws=self.settings.draws, seed=self.seed, multiple=1.0)
 
     def planted(self) -> Sequence[str]:
         """Each string with what stands before it, as far as no other string of the test stands there: so it is read as
@@ -572,7 +566,9 @@ class _InText(_Canaries):
 
     def beyond(self, own: Rows, other: Rows) -> Beyond:
         """The same lot, for what the target writes less `MOST_DOSE` times what the second model writes."""
-        return beyond_by_lot(own, other, draws=self.settings.draws, seed=self.seed, multiple=MOST_DOSE)
+        return beyond_by_lot(
+            own, other, draws=self.settings.draws, seed=self.seed, multiple=MOST_DOSE, scaled=False
+        )
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
         same = alike([[Written(one)] for one in self.told[id(self.models.target)]])

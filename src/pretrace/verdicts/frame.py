@@ -66,6 +66,8 @@ V = TypeVar("V")
 Rows = tuple[Doubles, ...]
 """The values of every unit's alternatives, [units][alternatives], the realised one first; NaN where there is none."""
 
+VALUES = "values"
+"""The name of the table of the numbers that p rests on."""
 _DEFAULT_SECOND = "smollm2"
 ASKED = "reading with the model in question"
 """The stage that comes first."""
@@ -182,6 +184,10 @@ class Test(ABC, Generic[V]):
         """Figures, tables, and what was left out."""
         return Shown()
 
+    def numbers(self, values: V) -> Mapping[str, Doubles]:
+        """The numbers that p rests on, a column each, for the table `VALUES`: `runs verify` computes p from them."""
+        return {}
+
     @property
     def trainable(self) -> bool:
         """Whether a copy of the target could be trained, to measure the power."""
@@ -234,6 +240,15 @@ class ByLot(Test[Rows]):
         first, second = self.compared(own), self.compared(other)
         return beyond_by_lot(first, second, draws=self.settings.draws, seed=self.seed)
 
+    def numbers(self, values: Rows) -> Mapping[str, Doubles]:
+        """The values of every unit's alternatives, the realised one in the column "0"; none of a unit without all."""
+        rows = self.compared(values)
+        found = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
+        for place, row in enumerate(rows):
+            if np.isfinite(row).all():
+                found[place, : len(row)] = row
+        return {str(place): column for place, column in enumerate(found.T)}
+
     def effects(self, values: Rows) -> Doubles:
         """Realised value less the mean of the others, [units], NaN where a value is missing."""
         rows = self.compared(values)
@@ -271,7 +286,8 @@ def verdict(
         check_references(models, [models.reference])
     values = test.read(models.target, ASKED)
     found, words = test.tested(values), test.words(values)
-    second = _second(test, values, found, words)
+    beside = _read_second(test, found)
+    second = _second(test, values, beside, found, words)
     checks = (*test.checks(values), *((second,) if second else ()))
     power = test.power(values) if settings.power and found.p is not None else None
     said = conclude(
@@ -299,7 +315,6 @@ def verdict(
         seconds=test.watch.seconds,
         more={**shown.recorded, "seed": test.seed},
     )
-    beside = dict(second.figures) if second else {}
     return Verdict(
         test=test.name,
         corpus=test.corpus.name,
@@ -326,8 +341,8 @@ def verdict(
         reasons=(*found.reasons, *said.reasons),
         advice=said.advice,
         notes=(*test.corpus.notes, *shown.notes, *notes),
-        figures={**shown.figures, **beside},
-        tables=shown.tables,
+        figures={**shown.figures, **(second.figures if second else {})},
+        tables=(*shown.tables, *_values_table(test, {called(models.target.name): values, **beside})),
         skipped=shown.skipped,
         statements=dict(statements or {}),
         situation=shown.situation,
@@ -358,20 +373,22 @@ def watched(watch: Watch | None) -> Timed:
     return Timed(watch or Unwatched())
 
 
-def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int, multiple: float | None = None) -> Beyond:
+def beyond_by_lot(
+    own: Rows, other: Rows, *, draws: int, seed: int, multiple: float | None = None, scaled: bool = True
+) -> Beyond:
     """The test by lot of what the target shows beyond a multiple of what the second model shows.
 
     Both models' values are divided by the standard deviation of their own statistic over lots: a model that sees more
     of everything is not held to more. With x and y so divided, what is tested of an alternative is x − d·y, for the d
-    of `dose`. Were the texts to raise x at most d times as far as y, this rejects no more often
+    of `dose`, or a given `multiple`. Were the texts to raise x at most d times as far as y, this rejects no more often
     than the level says. d looks at all alternatives alike, so the test is exact wherever the first one is.
 
-    With a `multiple` both models' values are on one scale, as answers are: they stand as they are, and d is that.
+    Not `scaled`, both models' values are on one scale, as answers are, and stand as they are.
     """
     both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
     x, y = [centred(own[i]) for i in both], [centred(other[i]) for i in both]
     spread_x, spread_y = (np.sqrt(sum(float(np.mean(row**2)) for row in rows)) for rows in (x, y))
-    if multiple is not None:
+    if not scaled:
         spread_y = spread_x
     if not both or spread_x == 0 or spread_y == 0:
         return Beyond(1.0, float("inf") if multiple is None else multiple)
@@ -396,28 +413,52 @@ def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
     return shared / np.sqrt(alone * beside) if alone * beside > 0 else 0.0
 
 
-def _second(test: Test[V], values: V, found: Tested, words: Words) -> Check | None:
+def _read_second(test: Test[V], found: Tested) -> dict[str, V]:
+    """What each second model makes of the units, by its name; with `second_if_found` a test that found nothing asks
+    none."""
+    if test.second_if_found and (found.p is None or found.p > test.settings.level):
+        return {}
+    names = {called(one.name): one for one in test.models.placebos}
+    return {name: test.read(one, f"reading with {name}") for name, one in names.items()}
+
+
+def _values_table(test: Test[V], read: Mapping[str, V]) -> tuple[Table, ...]:
+    """The numbers of the model in question and of each second model, one under the other."""
+    numbers = {name: test.numbers(values) for name, values in read.items()}
+    columns = next(iter(numbers.values()))
+    if not columns:
+        return ()
+    models = tuple(name for name, one in numbers.items() for _ in next(iter(one.values())))
+    return (
+        Table(
+            VALUES,
+            {
+                "model": models,
+                **{name: np.concatenate([one[name] for one in numbers.values()]) for name in columns},
+            },
+        ),
+    )
+
+
+def _second(test: Test[V], values: V, beside: Mapping[str, V], found: Tested, words: Words) -> Check | None:
     """The same test with each second model; see `second_check`. Where the lot itself is known (`second`, `repeatable`),
-    its own p is enough, as it is where the test `found` nothing: there is no preference to compare with what it shows.
-    With `second_if_found` a test that found nothing asks none."""
+    its own p is enough, as it is where the test `found` nothing: there is no preference to compare with."""
     models, level = test.models.placebos, test.settings.level
     if not models and not test.second:
         return None
     role = SECOND if test.second else "placebo"
     asked = {"does": f"{words.verb} {words.preferred}", "preferred": words.preferred, "role": role}
-    if models and test.second_if_found and (found.p is None or found.p > level):
+    if models and not beside:
         said = (
             "No such model was asked: the test alone does not speak for training, and there was nothing that a second "
             "model could have withheld."
         )
         return replace(second_check((), level, **asked), words=said, cure="")
     answers = []
-    for one in models:
-        name = called(one.name)
-        read = test.read(one, f"reading with {name}")
+    for name, read in beside.items():
         p = test.tested(read).p
         if p is None:
-            raise ModelError(f"the second model {one.name} reads none of the units: name another one.")
+            raise ModelError(f"the second model {name} reads none of the units: name another one.")
         compares = test.second and not test.repeatable and found.p is not None and found.p <= level
         answers.append(SecondAnswer(name, p, test.beyond(values, read) if compares else None))
     return second_check(answers, level, **asked)
