@@ -149,7 +149,9 @@ def audit(
         with reading_elsewhere(engine, wanted, models) as spread:
             made = make_audit(corpus, spread, **asked, watch=_PlanShown())
     except DesignError as error:
-        return foreseen(error.plan)
+        refused = replace(error.verdict, settings={**error.verdict.settings, "command": dict(given)})
+        save_verdict(refused, out)
+        return foreseen(error.plan, out)
     made = with_found(made, beside)
     made = replace(made, settings={**made.settings, "command": dict(given)})
     save_verdict(made, out)

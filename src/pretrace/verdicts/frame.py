@@ -59,7 +59,7 @@ from pretrace.verdicts.outcome import SECOND, Found, conclude, null_of
 from pretrace.verdicts.planting import paired_power, planted_shift
 from pretrace.verdicts.reading import check_references
 from pretrace.verdicts.record import record
-from pretrace.verdicts.second import CARRIES, MOST_DOSE, Beyond, SecondAnswer, dose, second_check
+from pretrace.verdicts.second import Beyond, SecondAnswer, dose, second_check
 from pretrace.verdicts.settings import TestSettings
 
 V = TypeVar("V")
@@ -238,7 +238,8 @@ class ByLot(Test[Rows]):
     def beyond(self, own: Rows, other: Rows) -> Beyond:
         """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
         first, second = self.compared(own), self.compared(other)
-        return beyond_by_lot(first, second, draws=self.settings.draws, seed=self.seed)
+        how = {"multiple": self.multiple, "scaled": self.scaled}
+        return beyond_by_lot(first, second, draws=self.settings.draws, seed=self.seed, **how)
 
     def numbers(self, values: Rows) -> Mapping[str, Doubles]:
         """The values of every unit's alternatives, the realised one in the column "0"; none of a unit without all."""
@@ -313,7 +314,11 @@ def verdict(
         settings,
         score=test.score,
         seconds=test.watch.seconds,
-        more={**shown.recorded, "seed": test.seed},
+        more={
+            **shown.recorded,
+            "seed": test.seed,
+            "rule": {"of": words.of, "unit": words.read or words.unit},
+        },
     )
     return Verdict(
         test=test.name,

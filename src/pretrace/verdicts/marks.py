@@ -332,7 +332,7 @@ def check_marks(
     register unless `settings.cache` is False. Errors as for `detect`, TextsError where no text can be tested.
     """
     score = chosen_score(settings.score or ("" if models.reference is not None else seal.score), models)
-    test = _Marks(
+    test = Marks(
         corpus=seal.corpus, models=models, settings=settings, watch=watched(watch), score=score, seal=seal
     )
     found = verdict(test, statements=statements, notes=notes)
@@ -342,7 +342,7 @@ def check_marks(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Marks(ByLot):
+class Marks(ByLot):
     """The test of marked texts. Pretrace drew the lot itself, so no second model is needed."""
 
     settings: CheckSettings

@@ -324,7 +324,7 @@ def recite(  # noqa: PLR0913
                     f"{one.name} does not say which tokens are the likeliest, which the chance of a sample takes: open "
                     "its weights here, or ask it for text alone (--access text with chat:URL or completions:URL)."
                 )
-    test = _Recite(
+    test = Recite(
         corpus=corpus,
         models=models,
         settings=settings,
@@ -372,7 +372,7 @@ def score_of(*, text: bool) -> str:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Recite(Test[Recited]):
+class Recite(Test[Recited]):
     """The test of recitation."""
 
     settings: ReciteSettings

@@ -168,6 +168,7 @@ def _verdict(
     share = share_interval(hits.number, number)
     effect = Estimate(*(value - expected / number for value in (share.value, share.low, share.high)))
     of, unit = f"the published texts of {seal.name}", "of the sentences more than by chance"
+    recorded = {**recorded, "rule": {"of": of, "unit": "text"}}
     result = conclude(
         # A model that is not here cannot be trained to see what a test would have found.
         Found(model, of, settings.level, hits.p, effect, unit, accusing=(TRIES, OLDER), trainable=False),

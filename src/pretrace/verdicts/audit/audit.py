@@ -11,6 +11,7 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.baselines.classifier_two_sample import pair_gap
+from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
@@ -25,27 +26,24 @@ from pretrace.types import (
     Check,
     Corpus,
     Design,
-    Doubles,
     Gap,
     Generator,
     Placebo,
     Power,
     Quantity,
     Sensitivity,
+    Table,
     Verdict,
 )
 from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.built import (
     CONTROL,
+    DOCUMENTS,
     SUSPECT,
     Question,
     audit_verdict,
-    documents_of,
-    documents_table,
     found,
-    pairs_of,
-    pairs_table,
 )
 from pretrace.verdicts.audit.checks import pair_quality
 from pretrace.verdicts.audit.data import AuditData, bytewise
@@ -115,7 +113,7 @@ def audit(
     asked = _Asked.of(texts, models, generator, heldout, settings)
     ready = asked.planned()
     if ready.plan.design is None and PRETRACE in (asked.settings.procedure, *asked.settings.also):
-        raise DesignError(ready.plan)
+        raise DesignError(ready.plan, asked.refused(ready.plan))
     clock = Timed(watch or Unwatched())
     clock.planned(ready.plan)
     clock.plan(ready.stages, ready.after)
@@ -194,14 +192,66 @@ class _Asked:
         """The audit with the owner's names of the documents, in the order of these."""
         mine = self.named.names
         # What a generator wrote in place of a document goes by the name of that document.
-        named = (SUSPECT, mine), (CONTROL, self.named_heldout.names if self.named_heldout else mine)
-        first, second = (_called(*documents_of(result, side), names) for side, names in named)
-        pairs, others = (
-            [replace(pair, document=names[pair.document]) for pair in pairs_of(result, side)]
-            for side, names in named
+        names = {SUSPECT: mine, CONTROL: self.named_heldout.names if self.named_heldout else mine}
+        tables = []
+        for table in result.tables:
+            sides = table["side"]
+            called = tuple(names[side][one] for side, one in zip(sides, table["document"], strict=True))
+            rows = list(range(len(table)))
+            if table.name == DOCUMENTS:
+                rows.sort(key=lambda row, names=called, sides=sides: (sides[row] != SUSPECT, names[row]))
+            columns = {**table.columns, "document": called}
+            tables.append(
+                Table(
+                    table.name,
+                    {
+                        name: values[rows]
+                        if isinstance(values, np.ndarray)
+                        else tuple(values[row] for row in rows)
+                        for name, values in columns.items()
+                    },
+                )
+            )
+        return replace(result, tables=tuple(tables))
+
+    def refused(self, plan: AuditPlan) -> Verdict:
+        """The result of an audit that could not have answered: why, and the words that give the two sides away."""
+        corpus, model, tables = self.corpus.name, called(self.models.target.name), ()
+        if self.heldout is not None:
+            sides = [[text.text for text in one.texts] for one in (self.corpus, self.heldout)]
+            words, suspect, control = zip(*telling_words(*sides), strict=True)
+            shares = {"suspect texts": np.array(suspect), "control documents": np.array(control)}
+            tables = (Table("words", {"word": words, **shares}),)
+        return Verdict(
+            test="audit",
+            corpus=corpus,
+            model=self.models.target.name,
+            outcome="inconclusive",
+            statement=f"Inconclusive: no audit of {corpus} was made, since it could not have answered.",
+            level=self.settings.level,
+            exact=False,
+            assumption="No model was asked for the texts.",
+            hypothesis=f"{model} was not trained on “{corpus}”.",
+            statistic="none: no test was made",
+            p=None,
+            units=plan.documents,
+            unit="document",
+            question=f"Was {model} trained on “{corpus}”?",
+            compared=("The texts alone were compared, before any model was asked.",),
+            reasons=(plan.why,),
+            advice=plan.cures,
+            notes=("The table of words gives the share of documents of either side in which each stands.",)
+            if tables
+            else (),
+            tables=tables,
+            statements=dict(self.settings.statements),
+            settings={
+                "corpus": record_corpus(self.corpus),
+                "heldout": record_corpus(self.heldout) if self.heldout is not None else None,
+                "software": record_software(),
+                "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            },
         )
-        written = (pairs_table((pairs, others)),) if pairs or others else ()
-        return replace(result, tables=(documents_table((first, second)), *written))
 
     def planned(self) -> Planned:
         return planned(
@@ -294,15 +344,6 @@ def _check(
                 f"{settings.procedure}: leave --power away, or name that procedure in --also."
             )
         check_plantable(target)
-
-
-def _called(
-    documents: Sequence[str], values: Doubles, names: Mapping[str, str]
-) -> tuple[tuple[str, ...], Doubles]:
-    """The documents by these names, in the order of the names."""
-    called = [names[one] for one in documents]
-    order = sorted(range(len(called)), key=lambda i: called[i])
-    return tuple(called[i] for i in order), values[order]
 
 
 def _registered(entry: Entry, result: Verdict, *, kept: bool) -> tuple[str, ...]:
@@ -399,6 +440,9 @@ def _assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) ->
         answer,
         ((values.documents, values.values), (values.heldout_documents, values.heldout_values)),
         pairs=(made.pairs, made.control_pairs),
+        seconds={called(model.name): data.alone(model) for model in data.seconds}
+        if data.design != "placebos" and settings.procedure == PRETRACE
+        else {},
         corpus=corpus.name,
         model=model,
         outcome=verdict.outcome,
