@@ -12,22 +12,33 @@ once, for what the audit still finds. `--summary` writes benchmarks/results/audi
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.audits.documents import Setup
-from benchmarks.audits.models import Base, Target, make_base, make_target
+from benchmarks.audits.models import make_base, make_target
 from benchmarks.experiments import DATA
-from pretrace import open_corpus, open_model
+from pretrace import Models, open_corpus, open_model
+from pretrace.backends import open_tokenizer
 from pretrace.scoring.evidence import open_store, trace
-from pretrace.types import Backend, Quantity, Text
+from pretrace.statistics.sensitivity import controls_left_out
+from pretrace.types import Backend, Corpus, Quantity, Text
+from pretrace.verdicts.audit import checks
+from pretrace.verdicts.audit.data import AuditData, beyond
+from pretrace.verdicts.audit.document_values import DocumentValues, p_value
+from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.snippets import Pieces, Sample, Samples
+from pretrace.verdicts.draws import LEAST_DRAWS
 
 KINDS = ("hackernews", "wikipedia_en", "arxiv", "stdlib")
 DOCUMENTS, CHARACTERS = 100, 620
@@ -35,6 +46,7 @@ MODELS = ("smollm2", "old", "new", "other", "reader")
 SETUP = Setup(layers=4, width=192, vocabulary=4096)
 SMALLER = Setup(layers=3, width=128, vocabulary=2048, epochs=1)
 Rng = np.random.Generator
+LEVEL, DRAWS = 0.05, 2000
 
 _NEAR = {
     "q": "wa", "w": "qe", "e": "wr", "r": "et", "t": "ry", "y": "tu", "u": "yi", "i": "uo", "o": "ip", "p": "ol",
@@ -190,18 +202,16 @@ class Bench:
         if name == "smollm2":
             return open_model("smollm2")
         others = {kind: texts for kind, (_, texts) in self.divided.items()}
+        folder = self.work / name
         if name in ("old", "other"):
-            base = Base(0 if name == "old" else 1)
             at = 0 if name == "old" else 300
             texts = [text for some in others.values() for text in some[at : at + 250]]
             if name == "other":  # pages that "old" never saw, and two kinds more
                 for more in ("pubmed_abstracts", "stackexchange"):
-                    texts += [
-                        t.text[:1000]
-                        for t in open_corpus(str(self.data / f"pile/{more}.jsonl.gz")).texts[:150]
-                    ]
-            make_base(SETUP if name == "old" else SMALLER, base, texts, self.work / name)
-            return open_model(str(self.work / name / base.name))
+                    corpus = open_corpus(str(self.data / f"pile/{more}.jsonl.gz"))
+                    texts += [text.text[:1000] for text in corpus.texts[:150]]
+            make_base(SETUP if name == "old" else SMALLER, texts, folder)
+            return open_model(str(folder))
         if name == "new":
             learnt = [text for some in others.values() for text in some[600:720]]
         else:
@@ -211,20 +221,13 @@ class Bench:
                 for text, inside in zip(self.divided[kind][0], self.members(kind), strict=True)
                 if inside
             ]
-        start = self.work / "old" / Base(0).name
-        make_target(
-            SETUP, Target(0), start, [Text(str(i), t) for i, t in enumerate(learnt)], self.work / name
-        )
-        return open_model(str(self.work / name))
+        make_target(SETUP, 0, self.work / "old", [Text(str(i), t) for i, t in enumerate(learnt)], folder)
+        return open_model(str(folder))
 
     def snippets(self, kind: str, noise: str, share: float) -> list[str]:
         """All snippets of these documents, as the command cuts them."""
-        from pretrace.backends import open_tokenizer
-        from pretrace.types import Corpus
-        from pretrace.verdicts.audit.snippets import Pieces
-
         texts = tuple(Text(str(i), text) for i, text in enumerate(self.documents(kind, noise, share)))
-        pieces = Pieces.of(Corpus(kind, texts), open_tokenizer("smollm2").spans, 64)
+        pieces = Pieces.of(Corpus(kind, texts), self.spans, 64)
         return [piece.text for some in pieces.documents.values() for piece in some]
 
     def read(self, name: str, kind: str, cells: slice) -> None:
@@ -240,6 +243,74 @@ class Bench:
                     flush=True,
                 )
 
+    def values(
+        self, kind: str, noise: str, share: float, model: Backend
+    ) -> tuple[DocumentValues, DocumentValues]:
+        """What a model makes of the documents of a kind, clean and with a noise: its own score, which a target alone is
+        judged by, and its mean log-probability a token, which a second model is asked for."""
+        sides = []
+        for one in (("clean", 0.0), (noise, share)):
+            texts = tuple(Text(f"{i:03}", text) for i, text in enumerate(self.documents(kind, *one)))
+            pieces = Pieces.of(Corpus(kind, texts), self.spans, 64).documents
+            sides.append([Sample(name, piece.text) for name in sorted(pieces) for piece in pieces[name]])
+        samples = Samples(*map(tuple, sides))
+        data = AuditData(samples, Models(model), AuditSettings())
+        return data.compared_with(None), data.alone(model)
+
+    @cached_property
+    def spans(self) -> Callable[[str], npt.NDArray[np.int64]]:
+        """How the command cuts texts."""
+        return open_tokenizer("smollm2").spans
+
+    def split(
+        self, target: str, second: str, splits: int, kinds: tuple[str, ...], cells: int
+    ) -> Iterator[dict[str, Any]]:
+        """So many audits of each of the first cells: a row an audit."""
+        models = [self.model(name) for name in (target, second)]
+        for noise, share in CELLS[:cells]:
+            (own, _), (_, other) = (self.values(kind, noise, share, model) for model in models)
+            for turn in range(splits):
+                order = np.random.default_rng([8, KINDS.index(kind), turn]).permutation(DOCUMENTS)
+                yield {
+                    "kind": kind,
+                    "noise": noise,
+                    "share": share,
+                    "target": target,
+                    "second": second,
+                    "turn": turn,
+                    **audited(dealt(own, order), dealt(other, order), turn),
+                }
+
+
+def dealt(values: DocumentValues, order: npt.NDArray[np.int64]) -> DocumentValues:
+    """Half of the documents as they are, the other half with their noise."""
+    half = len(order) // 2
+    names = np.array(values.documents)
+    return DocumentValues(
+        tuple(names[order[:half]]),
+        values.values[order[:half]],
+        tuple(names[order[half:]]),
+        values.heldout_values[order[half:]],
+    )
+
+
+def audited(own: DocumentValues, other: DocumentValues, seed: int) -> dict[str, Any]:
+    """The test, what a second model shows, and the checks of values that withhold the rejection."""
+    p = p_value(own, seed=seed, draws=DRAWS)
+    row: dict[str, Any] = {"p": p, "rejected": p <= LEVEL, "failed": []}
+    if p > LEVEL:
+        return row
+    asked = p_value(other, seed=seed, draws=DRAWS)
+    rest = beyond(own, other, seed=seed)
+    left = controls_left_out(own.values, own.heldout_values, LEVEL, permutations=LEAST_DRAWS, seed=seed)
+    failed = {
+        "second finds it": asked <= LEVEL,
+        "not beyond": rest.p > LEVEL,
+        "mixture": checks.mixture_check(left or 0, own).status == "failed",
+        "spread": checks.spread_check(own, seed=seed).status == "failed",
+    }
+    return row | {"failed": [name for name, one in failed.items() if one], "multiple": rest.dose}
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
@@ -248,8 +319,15 @@ if __name__ == "__main__":
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--read", nargs=4, metavar=("MODEL", "KIND", "FIRST", "LAST"))
+    parser.add_argument("--split", nargs=4, metavar=("TARGET", "SECOND", "KIND", "SPLITS"))
+    parser.add_argument("--cells", type=int, default=len(CELLS))
     given = parser.parse_args()
     bench = Bench(given.work, given.data)
     if given.read:
         name, kind, first, last = given.read
         bench.read(name, kind, slice(int(first), int(last)))
+    if given.split:
+        target, second, kind, number = given.split
+        path = given.work / f"splits-{target}-{second}-{kind}.jsonl"
+        rows = list(bench.split(target, second, int(number), kind, given.cells))
+        path.write_text("".join(json.dumps(row, default=bool) + "\n" for row in rows), encoding="utf-8")
