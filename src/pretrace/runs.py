@@ -151,7 +151,8 @@ def _report_module(result: Result) -> Any:
     """The module that makes the report of such a result."""
     name = next(kind.report for kind in KINDS if isinstance(result, kind.made))
     if isinstance(result, Verdict):
-        name = _REPORTS.get(result.test, name)
+        # An audit that was refused has no design, and the page of any other test.
+        name = _REPORTS.get(result.test, name) if result.figures else name
     return import_module(f"pretrace.report.{name}")
 
 

@@ -13,6 +13,7 @@ from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.results.folder import Integrity, Kind, Opened
 from pretrace.results.serialization import expect
 from pretrace.scoring.provenance import texts_hash
+from pretrace.verdicts.recompute import recompute
 
 # Which texts a result is about: where they were, how they were read, and the hashes that were recorded of them.
 
@@ -186,7 +187,7 @@ def _opened(kind: Kind, place: Path) -> tuple[Opened, Mapping[str, Any]]:
 
 def _own(kind: Kind, place: Path, opened: Opened, settings: Mapping[str, Any]) -> tuple[Checked, ...]:
     state = opened.integrity(apart=runs.REPORT)
-    return _files(state), _seal(state, kind), _report(place, settings)
+    return _files(state), _seal(state, kind, opened.seal), _report(place, settings), _numbers(place)
 
 
 def _files(state: Integrity) -> Checked:
@@ -199,11 +200,37 @@ def _files(state: Integrity) -> Checked:
     return Checked("files", "no", f"{', '.join(wrong[:_NAMED])}{more}")
 
 
-def _seal(state: Integrity, kind: Kind) -> Checked:
+def _seal(state: Integrity, kind: Kind, seal: str) -> Checked:
     if state.seal is None:
         return Checked("seal", "not recorded", f"{kind.marker} holds no hash of itself")
-    words = f"{kind.marker} is as it was written" if state.seal else f"{kind.marker} was changed"
-    return Checked("seal", "yes" if state.seal else "no", words)
+    if not state.seal:
+        return Checked("seal", "no", f"{kind.marker} was changed")
+    words = (
+        f"{kind.marker} is as it was sealed, with the SHA-256 {seal}: compare it with one that you received elsewhere. "
+        "A hash shows damage and not forgery, for whoever rewrites a folder can seal it anew"
+    )
+    return Checked("seal", "yes", words)
+
+
+def _numbers(place: Path) -> Checked:
+    """Whether the tables give the numbers and the outcome that the folder tells."""
+    try:
+        found = recompute(runs.load(place))
+    except (OutputError, KeyError, TypeError, ValueError) as error:
+        return Checked("numbers", "no", f"they cannot be computed from the tables: {error}")
+    if not found:
+        return Checked("numbers", "not recorded", "the tables of this result give none of them")
+    wrong = [one for one in found if not one.agrees]
+    if wrong:
+        told = [f"{one.name} is {_shown(one.recorded)}, the tables give {_shown(one.given)}" for one in wrong]
+        more = f"; and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+        return Checked("numbers", "no", "; ".join(told[:_NAMED]) + more)
+    names = ", ".join(dict.fromkeys(one.name for one in found))
+    return Checked("numbers", "yes", f"computed again from the tables, without a model: {names}")
+
+
+def _shown(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _report(place: Path, settings: Mapping[str, Any]) -> Checked:

@@ -15,9 +15,10 @@ from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus
 from pretrace.verdicts import frame
-from pretrace.verdicts.frame import CARRIES, DOSE, MOST_DOSE, Beyond, beyond_by_lot, dose, with_second
+from pretrace.verdicts.frame import beyond_by_lot, with_second
 from pretrace.verdicts.marking.orders import OrderSettings, mark_order
 from pretrace.verdicts.marks import CheckSettings, check_marks
+from pretrace.verdicts.second import CARRIES, DOSE, MOST_DOSE, Beyond, dose
 
 SETTINGS = CheckSettings()
 UNITS, WAYS = 20, 20

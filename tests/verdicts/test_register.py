@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pretrace.errors import OutputError
-from pretrace.verdicts.register import FILE, Entry, earlier_tests, known, kth, note, note_test, ordinal
-
-
-def test_earlier_tests_of_the_same_texts_and_weights_come_back_in_order(tmp_path: Path) -> None:
-    for i, (texts, weights) in enumerate([("t", "w"), ("t", "other"), ("u", "w"), ("t", "w")]):
-        note_test({"texts": texts, "weights": weights, "p": i / 10}, tmp_path)
-    assert [entry["p"] for entry in earlier_tests("t", "w", tmp_path)] == [0.0, 0.3]
-    assert earlier_tests("t", "w", tmp_path / "nowhere") == ()
+from pretrace.verdicts.draws import TextsSketch
+from pretrace.verdicts.register import (
+    FILE,
+    Entry,
+    count_earlier_tests,
+    known,
+    note,
+    note_test,
+    ordinal,
+    read_tests,
+)
 
 
 def test_a_damaged_line_is_passed_over(tmp_path: Path) -> None:
-    note_test({"texts": "t", "weights": "w"}, tmp_path)
+    note(entry(), 0.5, "inconclusive", tmp_path)
     with (tmp_path / FILE).open("ab") as file:
         file.write(b'{"texts": "t", "wei\n[1]\n\xff\xfe\n')
-    note_test({"texts": "t", "weights": "w", "name": "\ud800"}, tmp_path)
-    assert len(earlier_tests("t", "w", tmp_path)) == 2
+    note_test({"seal": "s", "name": "\ud800"}, tmp_path)
+    assert [line.get("seal") for line in read_tests(tmp_path)] == [None, "s"]
+    assert read_tests(tmp_path / "nowhere") == ()
+    assert len(known(["one text", "another"], tmp_path)) == 1
 
 
 def test_no_place_to_write_is_said(tmp_path: Path) -> None:
@@ -32,11 +38,11 @@ def test_no_place_to_write_is_said(tmp_path: Path) -> None:
 
 
 def entry(test: str = "order", weights: str = "w", **settings: object) -> Entry:
-    return Entry.of(test, ["one text", "another"], weights, settings, "model")
+    return Entry(test, TextsSketch.of(["one text", "another"]), weights, settings, "model")
 
 
 def test_different_tests_of_the_same_texts_are_counted_and_the_same_one_only_once(tmp_path: Path) -> None:
-    assert kth(entry(), 0.05, tmp_path).number == 1
+    assert count_earlier_tests(entry(), 0.05, tmp_path).number == 1
     for one, p in (
         (entry(), 0.2),
         (entry(score="zlib"), 0.03),
@@ -44,23 +50,52 @@ def test_different_tests_of_the_same_texts_are_counted_and_the_same_one_only_onc
         (entry(), 0.2),
     ):
         note(one, p, "inconclusive", tmp_path)
-    new = kth(entry("canaries"), 0.05, tmp_path)
+    new = count_earlier_tests(entry("canaries"), 0.05, tmp_path)
     assert (new.number, new.each, new.again) == (4, 0.0125, False)
     assert [line.partition(": ")[2] for line in new.others] == [
         "order of model, p = 0.2, inconclusive",
         "order of model, p = 0.03, inconclusive",
         "order of model, p = 0.5, inconclusive",
     ]
-    again = kth(entry(), 0.05, tmp_path)
+    again = count_earlier_tests(entry(), 0.05, tmp_path)
     assert (again.number, again.again, len(again.others)) == (3, True, 2)
     assert len(known(["another", "one  text\n"], tmp_path)) == 3  # a multiset, whatever white space
-    other = Entry.of("order", ["other texts"], "w", {})
-    assert kth(other, 0.05, tmp_path).number == 1
+    other = Entry("order", TextsSketch.of(["other texts"]), "w", {})
+    assert count_earlier_tests(other, 0.05, tmp_path).number == 1
 
 
-def test_an_audit_of_an_earlier_version_counts_as_well(tmp_path: Path) -> None:
-    note_test({"texts": entry().texts, "weights": "w", "procedure": "pretrace", "p": 0.01}, tmp_path)
-    assert kth(entry(), 0.05, tmp_path).number == 2
+TEXTS = [f"text {number}" for number in range(1000)]
+
+
+@pytest.mark.parametrize("number", [4, 50, 200, 1000])
+@pytest.mark.parametrize(
+    ("changed", "same"),
+    [
+        (lambda texts: texts[1:], True),
+        (lambda texts: [*texts, "one more"], True),
+        (lambda texts: texts[: len(texts) // 2], True),
+        (lambda texts: [*texts, *(f"other {i}" for i in range(len(texts) // 2))], True),
+        (lambda texts: [*texts[: len(texts) // 4], *(f"other {i}" for i in range(len(texts)))], False),
+        (lambda texts: [f"{text}." for text in texts], False),
+    ],
+    ids=[
+        "one dropped",
+        "one added",
+        "half of them",
+        "half as many added",
+        "a quarter and others",
+        "all changed",
+    ],
+)
+def test_collections_that_share_half_of_their_texts_are_one(
+    tmp_path: Path, number: int, changed: Callable[[list[str]], list[str]], same: bool
+) -> None:
+    first = TEXTS[:number]
+    note(Entry("audit", TextsSketch.of(first), "w", {}), 0.6, "inconclusive", tmp_path)
+    again = Entry("audit", TextsSketch.of(changed(first)), "w", {})
+    found = count_earlier_tests(again, 0.05, tmp_path)
+    assert (found.number, found.again) == (2 if same else 1, False)
+    assert (len(known(changed(first), tmp_path)) == 1) is same
 
 
 @pytest.mark.parametrize(
@@ -75,13 +110,17 @@ def test_an_audit_of_an_earlier_version_counts_as_well(tmp_path: Path) -> None:
 def test_the_words_give_both_levels(tmp_path: Path, p: float | None, said: str) -> None:
     for weights in "ab":
         note(entry(weights=weights), 0.5, "inconclusive", tmp_path)
-    words = kth(entry(), 0.05, tmp_path).words(p)
+    words = count_earlier_tests(entry(), 0.05, tmp_path).words(p)
     assert words.startswith(
         "This is the 3rd test of these texts on this machine; for 3 tests the level is 0.0167 each"
     )
     assert said in words
-    assert "known" in kth(entry(), 0.05, tmp_path / "empty").words(p)
-    assert kth(entry(weights="a"), 0.05, tmp_path).words().startswith("This test was made before")
+    assert "known" in count_earlier_tests(entry(), 0.05, tmp_path / "empty").words(p)
+    assert (
+        count_earlier_tests(entry(weights="a"), 0.05, tmp_path)
+        .words()
+        .startswith("This test was made before")
+    )
 
 
 def test_ordinals() -> None:

@@ -11,9 +11,9 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Answer, of_folder, printer
 from pretrace.cli.options import Given, Only
 from pretrace.cli.printing import conclusion, foreseen, shown
-from pretrace.cli.progress import Stages, announce_training, doing
+from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.streams import quiet
-from pretrace.cli.verdicts import FoundInputs, found_of, with_found
+from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_found
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
@@ -124,7 +124,6 @@ def audit(
     with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
     from pretrace.jobs.engine.work import reading_elsewhere
     from pretrace.runs import save_verdict
-    from pretrace.scoring.plan import open_models
     from pretrace.verdicts.audit.audit import audit as make_audit
     from pretrace.verdicts.audit.audit import plan
 
@@ -140,8 +139,7 @@ def audit(
     beside = found_of(inputs.found, lambda: corpus.texts, source.texts)
     heldout = open_corpus(inputs.heldout, source.columns.of_another) if inputs.heldout else None
     wanted = _wanted(target, inputs)
-    with doing("opening the models"):
-        models = open_models(wanted)
+    models = opened(wanted, second=True)
     generator = _generator(target.opening, inputs, needed=heldout is None)
     asked: dict[str, Any] = {"generator": generator, "heldout": heldout, "settings": settings}
     announce_training(settings.classifiers)
@@ -151,7 +149,9 @@ def audit(
         with reading_elsewhere(engine, wanted, models) as spread:
             made = make_audit(corpus, spread, **asked, watch=_PlanShown())
     except DesignError as error:
-        return foreseen(error.plan)
+        refused = replace(error.verdict, settings={**error.verdict.settings, "command": dict(given)})
+        save_verdict(refused, out)
+        return foreseen(error.plan, out)
     made = with_found(made, beside)
     made = replace(made, settings={**made.settings, "command": dict(given)})
     save_verdict(made, out)

@@ -267,10 +267,18 @@ def _listed(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:
 # What `pretrace audit --plan` prints: what the audit could answer, and what it would cost.
 
 
-def foreseen(plan: AuditPlan) -> Answer:
-    """What an audit could answer; exit code 4 where that is nothing."""
+def foreseen(plan: AuditPlan, out: Path | None = None) -> Answer:
+    """What an audit could answer; exit code 4 where that is nothing. `out` is the folder with the page of a refusal."""
+
+    def say(console: Console) -> None:
+        shown(plan, console)
+        if out is not None:
+            console.print(
+                Plain(f"The words that tell the two sides apart: {out / 'report.html'}"), soft_wrap=True
+            )
+
     return Answer(
-        say=partial(shown, plan),
+        say=say,
         outcome="plan" if plan.design else "cannot answer",
         code=0 if plan.design else CANNOT_ANSWER,
         statement=plan.why,

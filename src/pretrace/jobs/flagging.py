@@ -28,7 +28,7 @@ from pretrace.results.run import p_bars, score_bars
 from pretrace.scoring.provenance import record_card
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Bools, Skipped, Table, Text, Verdict
-from pretrace.verdicts.draws import text_digest
+from pretrace.verdicts.draws import TextsSketch, text_digest
 from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
 from pretrace.verdicts.flag.concluding import Conclusion, concluded, looked
 from pretrace.verdicts.flag.flag import Asking, power_of, record, registered, told
@@ -81,6 +81,13 @@ class Side:
         order = np.lexsort(parts.T[::-1])
         return hashlib.sha256(parts[order].tobytes()).hexdigest()
 
+    @property
+    def sketch(self) -> TextsSketch:
+        """The sketch of the texts."""
+        return TextsSketch.of_digests(
+            bytes(self.digests[at : at + 32]) for at in range(0, len(self.digests), 32)
+        )
+
 
 @dataclass(slots=True)
 class Gathered:
@@ -129,7 +136,7 @@ class Gathered:
     @property
     def draws(self) -> Draws:
         """Where all draws come from."""
-        return Draws(self.asked.hash, self.known.hash)
+        return Draws(self.asked.hash, self.known.hash, self.asked.sketch)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

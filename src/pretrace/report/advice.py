@@ -31,7 +31,7 @@ def of_verdict(verdict: Verdict) -> Section | None:
         has = replace(verdict.situation, access=_access(target))
         names = _names(command, "nonmembers", "")
         return section(has, texts, verdict.model, names=names, made="flag")
-    if verdict.test == "audit":
+    if verdict.test == "audit" and verdict.figures:
         has = replace(verdict.situation, access=_access(target))
         made, earlier = _audited(figures_of(verdict), command.get("placebo"))
         return section(has, texts, verdict.model, names=_names(command, "heldout", earlier), made=made)

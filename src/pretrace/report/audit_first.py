@@ -74,11 +74,21 @@ def first_page(audit: Verdict) -> Markup:
         "advice": advised[:_ADVICE],
         "advised": len(advised),
         "reasons": wording.once(audit.reasons),
+        "why": _why(audit, failed),
+        "withheld": facts.rejected(audit) and audit.outcome == "inconclusive",
         "meant": _meant(audit, own),
         "served": (*facts.served(audit.settings), *sentences(audit.settings)),
         "foreseen": likely,
     }
     return fill("audit/first.html", values | _compared(own) | _drawn(audit, own) | _strength(audit, own))
+
+
+def _why(audit: Verdict, failed: Sequence[Check]) -> tuple[str, ...]:
+    """Why an audit is inconclusive, for the box of the answer: each failed check in a sentence, and what else withheld
+    it; where nothing did, the reasons as they are."""
+    told = [f"{check.title}: no. {words}" for check, words in why_failed(failed, whole=0)]
+    others = [one for one in audit.reasons if not any(one.startswith(check.title) for check in failed)]
+    return tuple(told[:3]) + wording.once(others[1:] if facts.rejected(audit) else others)
 
 
 def why_failed(failed: Sequence[Check], whole: int = 2) -> list[tuple[Check, str]]:

@@ -21,7 +21,7 @@ def html(result: Run | Verdict) -> str:
     """The result as HTML for the cell of a notebook, in which what strangers wrote is escaped."""
     if isinstance(result, Run):
         return str(_run(result))
-    if result.test == "audit":
+    if result.test == "audit" and result.figures:
         return _framed("Audit", result, audit_first.first_page(result))
     if result.test == "flag":
         return _framed("Flagging", result, flags.first_page(result))

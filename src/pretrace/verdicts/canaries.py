@@ -23,18 +23,15 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.permutation import share_reached
-from pretrace.statistics.ranks import centred, lot_test
+from pretrace.statistics.ranks import lot_test
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict, Written
 from pretrace.verdicts.choices import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import (
-    MOST_DOSE,
-    Beyond,
     ByLot,
     Rows,
     Shown,
     Words,
-    beyond_by_lot,
     verdict,
     watched,
 )
@@ -49,6 +46,7 @@ from pretrace.verdicts.reading import (
     draws_of,
 )
 from pretrace.verdicts.record import listed
+from pretrace.verdicts.second import MOST_DOSE
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
 
 # Settings
@@ -420,7 +418,7 @@ def check_canaries(  # noqa: PLR0913
     if text:
         check_without_reference(models)
     logp = LOGP + (", less that of the reference model" if models.reference is not None else "")
-    test = (_InText if text else _Canaries)(
+    test = (CanariesInText if text else Canaries)(
         corpus=corpus,
         models=models,
         settings=settings,
@@ -435,7 +433,7 @@ LOGP = "log-probability of context and string in nats"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Canaries(ByLot):
+class Canaries(ByLot):
     """The test of random strings."""
 
     settings: CanarySettings
@@ -444,6 +442,10 @@ class _Canaries(ByLot):
 
     name = "canaries"
     accusing: ClassVar[tuple[str, ...]] = ("few", "known")
+    multiple = 1.0
+    """The target must prefer the strings more clearly. How alike two models find random strings is a matter of their
+    tokens and says nothing of what either could know, so no likeness is asked; what both could see in the strings is
+    what the gates look for."""
 
     @property
     def matters(self) -> Mapping[str, Any]:
@@ -463,22 +465,6 @@ class _Canaries(ByLot):
         cut = read.cut.reshape(len(self.found.strings), 1 + ALTERNATIVES).any(axis=1)
         self._cut[model.name] = int(np.count_nonzero(cut))
         return read.totals
-
-    def beyond(self, own: Rows, other: Rows) -> Beyond:
-        """The same lot for the target's values less the second model's, each in units of its own statistic's standard
-        deviation: the target must prefer the strings more clearly.
-
-        How alike two models find random strings is a matter of their tokens and says nothing of what either could
-        know, so that no likeness is asked here as `beyond_by_lot` asks it. What both could see in the strings is what
-        the gates look for.
-        """
-        both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
-        x, y = ([centred(values[i]) for i in both] for values in (own, other))
-        units = [np.sqrt(sum(float(np.mean(row**2)) for row in rows)) for rows in (x, y)]
-        if not both or min(units) == 0:
-            return Beyond(1.0, 1.0)
-        left = [one / units[0] - two / units[1] for one, two in zip(x, y, strict=True)]
-        return Beyond(lot_test(left, draws=self.settings.draws, seed=self.seed).p, 1.0)
 
     def planted(self) -> Sequence[str]:
         """Each string with what stands before it, as far as no other string of the test stands there: so it is read as
@@ -540,7 +526,7 @@ class _Canaries(ByLot):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _InText(_Canaries):
+class CanariesInText(Canaries):
     """The same for models that give text alone: they are given what stands before a string and its first half, and what
     they write is compared with the rest. The alternatives begin with the same half, so that the rest that stands in the
     text is one of twenty that were equally likely."""
@@ -548,6 +534,7 @@ class _InText(_Canaries):
     told: dict[int, list[str]] = field(default_factory=dict)
 
     accusing: ClassVar[tuple[str, ...]] = ("few", "known", "answers")
+    multiple, scaled = MOST_DOSE, False
 
     @property
     def matters(self) -> Mapping[str, Any]:
@@ -570,10 +557,6 @@ class _InText(_Canaries):
             else np.full(1 + len(one.alternatives), np.nan)
             for one, answer in zip(self.found.strings, self.told[id(model)], strict=True)
         )
-
-    def beyond(self, own: Rows, other: Rows) -> Beyond:
-        """The same lot, for what the target writes less `MOST_DOSE` times what the second model writes."""
-        return beyond_by_lot(own, other, draws=self.settings.draws, seed=self.seed, multiple=MOST_DOSE)
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
         same = alike([[Written(one)] for one in self.told[id(self.models.target)]])

@@ -7,13 +7,16 @@ never enter, so the same texts as a folder and as an archive give the same p.
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 LEAST_DRAWS, MOST_DRAWS = 1000, 10_000_000
 """Draws of a null distribution: with fewer, p itself is a matter of luck; more than so many no memory holds."""
 _BYTES = 8
+_LOWEST = 64
 
 
 def texts_hash(texts: Iterable[str], *, ordered: bool = False) -> str:
@@ -45,6 +48,41 @@ def seed_from(test: str, hashed: str, **settings: Any) -> int:
     plain = json.dumps(settings, sort_keys=True, ensure_ascii=True, default=str)
     digest = hashlib.sha256(f"{test}\n{hashed}\n{plain}".encode()).digest()
     return int.from_bytes(digest[:_BYTES], "big")
+
+
+@dataclass(frozen=True, slots=True)
+class TextsSketch:
+    """The `number` of different texts of a collection and their lowest hashes, 64 at most (Broder 1997): enough to see
+    whether two collections share half of the texts of the smaller one; exact where both have up to 64."""
+
+    number: int
+    lowest: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> TextsSketch:
+        """Sketch these texts."""
+        return cls.of_digests(text_digest(text) for text in texts)
+
+    @classmethod
+    def of_digests(cls, digests: Iterable[bytes]) -> TextsSketch:
+        """Sketch texts that are not held in memory, by `text_digest` of each."""
+        different = {digest[:_BYTES].hex() for digest in digests}
+        return cls(len(different), tuple(heapq.nsmallest(_LOWEST, different)))
+
+    @classmethod
+    def read(cls, plain: object) -> TextsSketch | None:
+        """Read what a JSON file holds of one; None for anything else."""
+        if not isinstance(plain, dict) or not isinstance(plain.get("number"), int):
+            return None
+        return cls(plain["number"], tuple(map(str, plain.get("lowest", ()))))
+
+    def shares_half(self, other: TextsSketch) -> bool:
+        """Say whether both have at least half of the smaller one's texts in common."""
+        mine, theirs = set(self.lowest), set(other.lowest)
+        lowest = heapq.nsmallest(_LOWEST, mine | theirs)
+        alike = sum(one in mine and one in theirs for one in lowest) / max(1, len(lowest))  # Jaccard
+        common = alike / (1 + alike) * (self.number + other.number)
+        return common > 0 and common >= min(self.number, other.number) / 2
 
 
 def _plain(text: str) -> bytes:

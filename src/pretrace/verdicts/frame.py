@@ -36,7 +36,6 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.results.rounding import p_value
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.statistics.intervals import mean_interval, standardised
@@ -54,24 +53,21 @@ from pretrace.types import (
     Table,
     Verdict,
 )
-from pretrace.types.audit import Status
 from pretrace.verdicts import register
-from pretrace.verdicts.draws import seed_of
+from pretrace.verdicts.draws import TextsSketch, seed_of
 from pretrace.verdicts.outcome import SECOND, Found, conclude, null_of
 from pretrace.verdicts.planting import paired_power, planted_shift
 from pretrace.verdicts.reading import check_references
 from pretrace.verdicts.record import record
+from pretrace.verdicts.second import Beyond, SecondAnswer, dose, second_check
 from pretrace.verdicts.settings import TestSettings
 
 V = TypeVar("V")
 Rows = tuple[Doubles, ...]
 """The values of every unit's alternatives, [units][alternatives], the realised one first; NaN where there is none."""
 
-DOSE, MOST_DOSE = 2.0, 3.0
-"""How many times as clearly as the second model the target may see what stands in the texts, before it is accused: the
-first where both read alike, up to the second where they do not."""
-CARRIES = 0.1
-"""The correlation of two models' values below which the second model cannot speak for the target."""
+VALUES = "values"
+"""The name of the table of the numbers that p rests on."""
 _DEFAULT_SECOND = "smollm2"
 ASKED = "reading with the model in question"
 """The stage that comes first."""
@@ -115,15 +111,6 @@ class Tested:
     effect: Estimate | None = None
     standardised: float | None = None
     reasons: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Beyond:
-    """What the target shows beyond `dose` times what the second model shows, as a p-value; `dose` is infinite where the
-    second model cannot speak for the target."""
-
-    p: float
-    dose: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,6 +184,10 @@ class Test(ABC, Generic[V]):
         """Figures, tables, and what was left out."""
         return Shown()
 
+    def numbers(self, values: V) -> Mapping[str, Doubles]:
+        """The numbers that p rests on, a column each, for the table `VALUES`: `runs verify` computes p from them."""
+        return {}
+
     @property
     def trainable(self) -> bool:
         """Whether a copy of the target could be trained, to measure the power."""
@@ -247,7 +238,17 @@ class ByLot(Test[Rows]):
     def beyond(self, own: Rows, other: Rows) -> Beyond:
         """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
         first, second = self.compared(own), self.compared(other)
-        return beyond_by_lot(first, second, draws=self.settings.draws, seed=self.seed)
+        how = {"multiple": self.multiple, "scaled": self.scaled}
+        return beyond_by_lot(first, second, draws=self.settings.draws, seed=self.seed, **how)
+
+    def numbers(self, values: Rows) -> Mapping[str, Doubles]:
+        """The values of every unit's alternatives, the realised one in the column "0"; none of a unit without all."""
+        rows = self.compared(values)
+        found = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
+        for place, row in enumerate(rows):
+            if np.isfinite(row).all():
+                found[place, : len(row)] = row
+        return {str(place): column for place, column in enumerate(found.T)}
 
     def effects(self, values: Rows) -> Doubles:
         """Realised value less the mean of the others, [units], NaN where a value is missing."""
@@ -286,7 +287,8 @@ def verdict(
         check_references(models, [models.reference])
     values = test.read(models.target, ASKED)
     found, words = test.tested(values), test.words(values)
-    second = _second(test, values, found, words)
+    beside = _read_second(test, found)
+    second = _second(test, values, beside, found, words)
     checks = (*test.checks(values), *((second,) if second else ()))
     power = test.power(values) if settings.power and found.p is not None else None
     said = conclude(
@@ -312,9 +314,12 @@ def verdict(
         settings,
         score=test.score,
         seconds=test.watch.seconds,
-        more={**shown.recorded, "seed": test.seed},
+        more={
+            **shown.recorded,
+            "seed": test.seed,
+            "rule": {"of": words.of, "unit": words.read or words.unit},
+        },
     )
-    beside = dict(second.figures) if second else {}
     return Verdict(
         test=test.name,
         corpus=test.corpus.name,
@@ -341,8 +346,8 @@ def verdict(
         reasons=(*found.reasons, *said.reasons),
         advice=said.advice,
         notes=(*test.corpus.notes, *shown.notes, *notes),
-        figures={**shown.figures, **beside},
-        tables=shown.tables,
+        figures={**shown.figures, **(second.figures if second else {})},
+        tables=(*shown.tables, *_values_table(test, {called(models.target.name): values, **beside})),
         skipped=shown.skipped,
         statements=dict(statements or {}),
         situation=shown.situation,
@@ -373,20 +378,22 @@ def watched(watch: Watch | None) -> Timed:
     return Timed(watch or Unwatched())
 
 
-def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int, multiple: float | None = None) -> Beyond:
+def beyond_by_lot(
+    own: Rows, other: Rows, *, draws: int, seed: int, multiple: float | None = None, scaled: bool = True
+) -> Beyond:
     """The test by lot of what the target shows beyond a multiple of what the second model shows.
 
     Both models' values are divided by the standard deviation of their own statistic over lots: a model that sees more
     of everything is not held to more. With x and y so divided, what is tested of an alternative is x − d·y, for the d
-    of `dose`. Were the texts to raise x at most d times as far as y, this rejects no more often
+    of `dose`, or a given `multiple`. Were the texts to raise x at most d times as far as y, this rejects no more often
     than the level says. d looks at all alternatives alike, so the test is exact wherever the first one is.
 
-    With a `multiple` both models' values are on one scale, as answers are: they stand as they are, and d is that.
+    Not `scaled`, both models' values are on one scale, as answers are, and stand as they are.
     """
     both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
     x, y = [centred(own[i]) for i in both], [centred(other[i]) for i in both]
     spread_x, spread_y = (np.sqrt(sum(float(np.mean(row**2)) for row in rows)) for rows in (x, y))
-    if multiple is not None:
+    if not scaled:
         spread_y = spread_x
     if not both or spread_x == 0 or spread_y == 0:
         return Beyond(1.0, float("inf") if multiple is None else multiple)
@@ -395,15 +402,6 @@ def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int, multiple: fl
         return Beyond(1.0, d)
     left = [a / spread_x - d * b / spread_y for a, b in zip(x, y, strict=True)]
     return Beyond(lot_test(left, draws=draws, seed=seed).p, d)
-
-
-def dose(correlation: float) -> float:
-    """How many times what the second model shows is taken off: 1 / correlation of both models' values, but at least
-    `DOSE` and at most `MOST_DOSE`; infinite where they hardly correlate. The less alike two models read, the less the
-    one shows what the other would find."""
-    if correlation < CARRIES:
-        return float("inf")
-    return float(np.clip(1 / correlation, DOSE, MOST_DOSE))
 
 
 def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
@@ -420,63 +418,55 @@ def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
     return shared / np.sqrt(alone * beside) if alone * beside > 0 else 0.0
 
 
-def _second(test: Test[V], values: V, found: Tested, words: Words) -> Check | None:
-    """The same test with each model that cannot have seen the texts: it must find nothing, and the target must show
-    more than `dose` times what it shows. Where the lot itself is known (`second`, `repeatable`), the first half of that
-    is enough, as it is where the test `found` nothing: there is no preference to hold against what it shows. With
-    `second_if_found` a test that found nothing asks none."""
+def _read_second(test: Test[V], found: Tested) -> dict[str, V]:
+    """What each second model makes of the units, by its name; with `second_if_found` a test that found nothing asks
+    none."""
+    if test.second_if_found and (found.p is None or found.p > test.settings.level):
+        return {}
+    names = {called(one.name): one for one in test.models.placebos}
+    return {name: test.read(one, f"reading with {name}") for name, one in names.items()}
+
+
+def _values_table(test: Test[V], read: Mapping[str, V]) -> tuple[Table, ...]:
+    """The numbers of the model in question and of each second model, one under the other."""
+    numbers = {name: test.numbers(values) for name, values in read.items()}
+    columns = next(iter(numbers.values()))
+    if not columns:
+        return ()
+    models = tuple(name for name, one in numbers.items() for _ in next(iter(one.values())))
+    return (
+        Table(
+            VALUES,
+            {
+                "model": models,
+                **{name: np.concatenate([one[name] for one in numbers.values()]) for name in columns},
+            },
+        ),
+    )
+
+
+def _second(test: Test[V], values: V, beside: Mapping[str, V], found: Tested, words: Words) -> Check | None:
+    """The same test with each second model; see `second_check`. Where the lot itself is known (`second`, `repeatable`),
+    its own p is enough, as it is where the test `found` nothing: there is no preference to compare with."""
     models, level = test.models.placebos, test.settings.level
-    title = "A model that cannot have seen the texts does not find the same"
-    cure = "Name a model that cannot have seen the texts: an older one, or one of another family. [--placebo]"
-    if not models:
-        said = "No such model was asked."
-        return Check(SECOND, title, "not run", said, cure) if test.second else None
-    if test.second_if_found and (found.p is None or found.p > level):
+    if not models and not test.second:
+        return None
+    role = SECOND if test.second else "placebo"
+    asked = {"does": f"{words.verb} {words.preferred}", "preferred": words.preferred, "role": role}
+    if models and not beside:
         said = (
             "No such model was asked: the test alone does not speak for training, and there was nothing that a second "
             "model could have withheld."
         )
-        return Check(SECOND, title, "not run", said)
-    told, figures, good = [], {}, True
-    for one in models:
-        name = called(one.name)
-        read = test.read(one, f"reading with {name}")
+        return replace(second_check((), level, **asked), words=said, cure="")
+    answers = []
+    for name, read in beside.items():
         p = test.tested(read).p
         if p is None:
-            raise ModelError(f"the second model {one.name} reads none of the units: name another one.")
-        figures[f"p of {name}"] = p
-        told.append(_asked_words(name, p, words, level))
-        good = good and p > level
-        if not test.second or test.repeatable or found.p is None or found.p > level:
-            continue
-        rest = test.beyond(values, read)
-        figures[f"p beyond {name}"], figures[f"multiple of {name}"] = rest.p, rest.dose
-        good = good and rest.p <= level
-        told.append(_beyond_words(name, rest, level))
-    status: Status = "passed" if good else "failed"
-    cure = (
-        f"Something in the texts may make {words.preferred} likelier for every model, or that model has seen the texts "
-        "too. Name another second model, larger and more like the one in question."
-    )
-    role = SECOND if test.second else "placebo"
-    plain = {name: value for name, value in figures.items() if np.isfinite(value)}
-    return Check(role, title, status, " ".join(told), "" if good else cure, plain)
-
-
-def _asked_words(name: str, p: float, words: Words, level: float) -> str:
-    does = "does" if p <= level else "does not"
-    return f"{name} was asked whether it {words.verb} {words.preferred}, too: p = {p_value(p)}, so it {does}."
-
-
-def _beyond_words(name: str, rest: Beyond, level: float) -> str:
-    if not np.isfinite(rest.dose):
-        return (
-            f"But {name} reads these texts so differently from the model in question that it cannot show what every "
-            "model would find in them."
-        )
-    left = "so it shows more" if rest.p <= level else "so it does not show more"
-    against = f"{rest.dose:.1f} times what {name} shows"
-    return f"The model in question was then held against {against}: p = {p_value(rest.p)}, {left}."
+            raise ModelError(f"the second model {name} reads none of the units: name another one.")
+        compares = test.second and not test.repeatable and found.p is not None and found.p <= level
+        answers.append(SecondAnswer(name, p, test.beyond(values, read) if compares else None))
+    return second_check(answers, level, **asked)
 
 
 def _registered(test: Test[V], p: float | None, outcome: str) -> tuple[str, ...]:
@@ -485,13 +475,13 @@ def _registered(test: Test[V], p: float | None, outcome: str) -> tuple[str, ...]
         return (UNREGISTERED,)
     models = test.models
     matters = {**test.matters, "reference": weights_of(models.reference) if models.reference else None}
-    entry = register.Entry.of(
+    entry = register.Entry(
         test.name,
-        [text.text for text in test.corpus.texts],
+        TextsSketch.of(text.text for text in test.corpus.texts),
         weights_of(models.target),
         matters,
         models.target.name,
     )
-    kth = register.kth(entry, test.settings.level)
+    earlier = register.count_earlier_tests(entry, test.settings.level)
     register.note(entry, p, outcome)
-    return (kth.words(p), *kth.others)
+    return (earlier.words(p), *earlier.others)

@@ -30,7 +30,7 @@ from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.variants import collapsed
 from pretrace.verdicts.reading import Read, Reader, chosen_score
 from pretrace.verdicts.record import listed
-from pretrace.verdicts.register import earlier_tests, note_test
+from pretrace.verdicts.register import note_test, read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
 
 # Settings
@@ -201,7 +201,7 @@ def seal_check(seal: Seal) -> Check:
 
 def earlier_checks(seal: Seal) -> tuple[dict[str, Any], ...]:
     """What this machine's register holds on tests of this seal, of any model, oldest first."""
-    return earlier_tests(f"seal {seal.sha256}")
+    return tuple(line for line in read_tests() if line.get("seal") == seal.sha256)
 
 
 def tries_check(earlier: Sequence[Mapping[str, Any]], weights: str, asked: Mapping[str, Any]) -> Check:
@@ -234,7 +234,7 @@ def note_check(seal: Seal, weights: str, found: Verdict, asked: Mapping[str, Any
     """Add the test to this machine's register."""
     note_test(
         {
-            "texts": f"seal {seal.sha256}",
+            "seal": seal.sha256,
             "weights": weights,
             "test": found.test,
             "time": found.settings.get("time"),
@@ -323,7 +323,7 @@ def check_marks(
     register unless `settings.cache` is False. Errors as for `detect`, TextsError where no text can be tested.
     """
     score = chosen_score(settings.score or ("" if models.reference is not None else seal.score), models)
-    kind = _Orders if seal.parts else _Marks
+    kind = Orders if seal.parts else Marks
     test = kind(
         corpus=seal.corpus, models=models, settings=settings, watch=watched(watch), score=score, seal=seal
     )
@@ -334,7 +334,7 @@ def check_marks(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Marks(ByLot):
+class Marks(ByLot):
     """The test of marked texts. Pretrace drew the lot itself, so no second model is needed."""
 
     settings: CheckSettings
@@ -442,7 +442,11 @@ class _Marks(ByLot):
         )
 
 
-class _Orders(_Marks):
+ORDERED = {"rows": "shard", "options": "item"}
+"""What has one order, by what a sealed lot put in order."""
+
+
+class Orders(Marks):
     """The same for an order that was drawn by lot: of rows, or of answer options. Items differ more than their orders,
     so the rank of each order among those of its item is compared. Nobody is accused without a second model."""
 
@@ -452,7 +456,7 @@ class _Orders(_Marks):
     @property
     def unit(self) -> str:  # type: ignore[override]
         """What has one order: a shard of rows, or an item."""
-        return "item" if self.seal.parts == "options" else "shard"
+        return ORDERED[str(self.seal.parts)]
 
     def compared(self, values: Rows) -> Rows:
         return tuple(map(ranks, values)) if self.seal.parts == "options" else values

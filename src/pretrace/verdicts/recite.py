@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -49,10 +49,11 @@ from pretrace.types import (
     Verdict,
     Written,
 )
-from pretrace.verdicts.frame import ASKED, DOSE, Beyond, Shown, Test, Tested, Words, verdict, watched
+from pretrace.verdicts.frame import ASKED, Shown, Test, Tested, Words, verdict, watched
 from pretrace.verdicts.outcome import null_of
 from pretrace.verdicts.planting import planted_shift, trained
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of
+from pretrace.verdicts.second import DOSE, Beyond
 from pretrace.verdicts.settings import TEST, TestSettings
 
 # Settings
@@ -323,7 +324,7 @@ def recite(  # noqa: PLR0913
                     f"{one.name} does not say which tokens are the likeliest, which the chance of a sample takes: open "
                     "its weights here, or ask it for text alone (--access text with chat:URL or completions:URL)."
                 )
-    test = _Recite(
+    test = Recite(
         corpus=corpus,
         models=models,
         settings=settings,
@@ -371,7 +372,7 @@ def score_of(*, text: bool) -> str:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Recite(Test[Recited]):
+class Recite(Test[Recited]):
     """The test of recitation."""
 
     settings: ReciteSettings
@@ -433,12 +434,10 @@ class _Recite(Test[Recited]):
 
     def by_document(self, values: Doubles, *, control: bool) -> Doubles:
         """The mean of the windows' values of each document of one set, [documents], NaN where it has none."""
-        sums: dict[str, list[float]] = {}
-        for one, value in zip(self.windows.found, values.tolist(), strict=True):
-            if one.control == control:
-                sums.setdefault(one.document, []).append(value)
-        means = [[v for v in some if v == v] for some in sums.values()]
-        return np.array([float(np.mean(some)) if some else np.nan for some in means])
+        chosen = [one.control == control for one in self.windows.found]
+        return means_by_document(
+            [one.document for one in self.windows.found if one.control == control], values[chosen]
+        )
 
     def sides(self, values: Doubles) -> tuple[Doubles, Doubles]:
         """The documents' values of both sets, those without one left out."""
@@ -448,13 +447,17 @@ class _Recite(Test[Recited]):
 
     def ps(self, values: Doubles) -> tuple[PermutationTest | None, PermutationTest | None]:
         """The swap and, with controls, the comparison with them, of one value a window: own less other."""
-        own, controls = self.sides(values)
-        if len(own) < FEWEST:
-            return None, None
-        swap = sign_flip_test(own, flips=self.settings.draws, seed=self.seed % 2**32)
-        if len(controls) < FEWEST:
-            return swap, None
-        return swap, two_sample_test(own, controls, permutations=self.settings.draws, seed=self.seed % 2**32)
+        return swap_and_controls(*self.sides(values), draws=self.settings.draws, seed=self.seed)
+
+    def numbers(self, values: Recited) -> Mapping[str, Doubles]:
+        found = self.windows.found
+        codes = {name: code for code, name in enumerate(dict.fromkeys(one.document for one in found))}
+        return {
+            "document": np.array([codes[one.document] for one in found], dtype=np.float64),
+            "control": np.array([one.control for one in found], dtype=np.float64),
+            "own": values.own,
+            "other": values.other,
+        }
 
     def tested(self, values: Recited) -> Tested:
         difference = values.own - values.other
@@ -788,6 +791,27 @@ WRITTEN = 8
 GATE = 0.1
 """How often fair texts are withheld: each score without a model is tested at this level over their number."""
 _DRAWS = 999
+
+
+def means_by_document(documents: Sequence[Hashable], values: Doubles) -> Doubles:
+    """The mean of the windows' values of each document, in the order in which they first stand, NaN without any."""
+    sums: dict[Hashable, list[float]] = {}
+    for document, value in zip(documents, values.tolist(), strict=True):
+        sums.setdefault(document, []).append(value)
+    means = [[v for v in some if v == v] for some in sums.values()]
+    return np.array([float(np.mean(some)) if some else np.nan for some in means])
+
+
+def swap_and_controls(
+    own: Doubles, controls: Doubles, *, draws: int, seed: int
+) -> tuple[PermutationTest | None, PermutationTest | None]:
+    """The two tests of one value a document; None where documents are too few."""
+    if len(own) < FEWEST:
+        return None, None
+    swap = sign_flip_test(own, flips=draws, seed=seed % 2**32)
+    if len(controls) < FEWEST:
+        return swap, None
+    return swap, two_sample_test(own, controls, permutations=draws, seed=seed % 2**32)
 
 
 def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) -> list[list[bool]]:

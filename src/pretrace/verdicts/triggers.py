@@ -20,6 +20,7 @@ from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.ranks import chance_of_hits
 from pretrace.types import Check, Corpus, Estimate, Situation, Table, Verdict
+from pretrace.verdicts.draws import TextsSketch
 from pretrace.verdicts.frame import UNREGISTERED
 from pretrace.verdicts.marking.sealed import Marked, Seal
 from pretrace.verdicts.marking.variants import Trigger
@@ -42,7 +43,7 @@ from pretrace.verdicts.marks import (
 )
 from pretrace.verdicts.outcome import Found, conclude
 from pretrace.verdicts.record import listed
-from pretrace.verdicts.register import Entry, kth, note
+from pretrace.verdicts.register import Entry, count_earlier_tests, note
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +151,8 @@ def check_triggers(
     register: tuple[str, ...] = (UNREGISTERED,)
     if settings.cache:
         texts = [one.published for one, _ in _triggers_of(seal)]
-        entry = Entry.of("triggers", texts, f"named {model}", asked, model)
-        found = kth(entry, settings.level)
+        entry = Entry("triggers", TextsSketch.of(texts), f"named {model}", asked, model)
+        found = count_earlier_tests(entry, settings.level)
         register = (found.words(verdict.p), *found.others)
         note(entry, verdict.p, verdict.outcome)
         note_check(seal, f"named {model}", verdict, asked)
@@ -167,6 +168,7 @@ def _verdict(
     share = share_interval(hits.number, number)
     effect = Estimate(*(value - expected / number for value in (share.value, share.low, share.high)))
     of, unit = f"the published texts of {seal.name}", "of the sentences more than by chance"
+    recorded = {**recorded, "rule": {"of": of, "unit": "text"}}
     result = conclude(
         # A model that is not here cannot be trained to see what a test would have found.
         Found(model, of, settings.level, hits.p, effect, unit, accusing=(TRIES, OLDER), trainable=False),

@@ -29,7 +29,7 @@ from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Backend, Corpus, Encoded, Quantity, Sampling, States, Text, Trace, Verdict
 from pretrace.verdicts.audit import planning
-from pretrace.verdicts.audit.audit import SHUFFLES, audit
+from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -107,9 +107,20 @@ CULPRIT = Remembers(NUMBERS, "culprit", MEMBERS, back=32)
 NEVER = Remembers(NUMBERS, "never saw them")
 
 
+class Stranger(Remembers):
+    """A model of another family, which finds texts as hard as NUMBERS does."""
+
+    def __init__(self, name: str, texts: Corpus | None = None) -> None:
+        super().__init__(NUMBERS, name, texts, back=32)
+        self.tokenizer_hash = "other tokens"
+
+
+STRANGER = Stranger("stranger")
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _quick() -> Iterator[None]:
-    """Sides are dealt out a tenth as often as for users, and classifiers compare the same texts once."""
+    """Classifiers compare the same texts once."""
     compared: dict[str, Any] = {}
 
     def once(cuts: Sequence[Cut], settings: AuditSettings, seed: int) -> Any:
@@ -121,7 +132,6 @@ def _quick() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         gaps = planning._gaps
         patch.setattr(planning, "_gaps", once)
-        patch.setitem(SHUFFLES, "pretrace", 20)
         yield
 
 
@@ -233,8 +243,9 @@ def test_control_documents_that_differ_as_texts_are_compared_by_differences(trai
         ]
         assert figures_of(result).facts["margin"] == 0
         assert not figures_of(result).leans
-    assert found.outcome == "consistent", found.reasons
     assert found.p < 0.01 < null.p
+    # The base sees as well that the two kinds of text differ, so nobody is accused.
+    assert (found.outcome, status(found)["second"]) == ("inconclusive", "failed")
     assert null.outcome == "inconclusive"
 
 
@@ -250,18 +261,20 @@ def innocent() -> Verdict:
     return direct(OTHERS, NEVER)
 
 
-@pytest.mark.parametrize("placebos", [(), (NEVER,)])
-def test_control_documents_alone_give_a_valid_answer(placebos: tuple[Backend, ...]) -> None:
-    found, null = direct(MEMBERS, *placebos), innocent() if placebos else direct(OTHERS)
+@pytest.mark.parametrize("placebos", [(NEVER,), (STRANGER,)], ids=["of the family", "of another"])
+def test_control_documents_and_a_second_model_give_a_valid_answer(placebos: tuple[Backend, ...]) -> None:
+    found, null = direct(MEMBERS, *placebos), direct(OTHERS, *placebos)
+    family = placebos[0] is NEVER
     for result in (found, null):
         assert figures_of(result).design == "controls"
         assert set(documents_of(result, CONTROL)[0]) == {text.id for text in FRESH.texts}
         assert not pairs_of(result, SUSPECT)
-        assert status(result)["placebo"] == ("passed" if placebos else "not run")
+        assert status(result)["placebo"] == ("passed" if family else "not run")
+        assert status(result)["second"] == "passed"
         assert [one.facts["placebo"] for one in figures_of(result).answers] == [
-            placebos[0].name if placebos else None
+            placebos[0].name if family else None
         ]
-        assert (figures_of(result).placebo is None) == (not placebos)
+        assert (figures_of(result).placebo is None) == (not family)
     assert found.outcome == "consistent", found.reasons
     assert found.p < 0.01
     assert found.effect is not None
@@ -272,21 +285,26 @@ def test_control_documents_alone_give_a_valid_answer(placebos: tuple[Backend, ..
     assert null.outcome == "inconclusive"
 
 
+def test_nobody_is_accused_without_a_second_model_that_finds_nothing() -> None:
+    """Neither without one, nor beside one that knows the texts as well."""
+    alone = direct(MEMBERS)
+    assert (alone.p < 0.01, alone.outcome, status(alone)["second"]) == (True, "inconclusive", "not run")
+    assert any("--placebo" in advice for advice in alone.advice), alone.advice
+    saw = direct(MEMBERS, Stranger("saw them as well", MEMBERS))
+    assert (saw.p < 0.01, saw.outcome, status(saw)["second"]) == (True, "inconclusive", "failed")
+    assert "a model that cannot have seen the texts may find the same" in saw.statement
+
+
 def test_beside_control_documents_one_placebo_of_the_family_is_enough() -> None:
-    saw = Remembers(NUMBERS, "saw them as well", MEMBERS, back=32)
-    stranger = Remembers(FakeBackend(name="stranger"), "stranger", MEMBERS, back=32)
-    stranger.tokenizer_hash = "other tokens"
-    found = direct(MEMBERS, stranger, NEVER, saw)
+    cousin = Remembers(NUMBERS, "a cousin", back=32)
+    found = direct(MEMBERS, STRANGER, NEVER, cousin)
     assert [one.facts["placebo"] for one in figures_of(found).answers] == [NEVER.name]
     assert [(one.name, one.closeness is None) for one in figures_of(found).placebos] == [
-        (stranger.name, True),
+        (STRANGER.name, True),
         (NEVER.name, False),
-        (saw.name, True),
+        (cousin.name, True),
     ]
     assert found.outcome == "consistent"
-    alone = direct(MEMBERS, stranger)
-    assert figures_of(alone).facts["placebo"] is None
-    assert alone.outcome == "consistent"
 
 
 def test_the_opposite_direction_is_no_training() -> None:
@@ -328,15 +346,13 @@ def test_other_procedures_are_shown_and_decide_nothing() -> None:
 
 
 def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(
-    trained: Trained, monkeypatch: pytest.MonkeyPatch
+    trained: Trained,
 ) -> None:
-    # twenty take half a minute; tests/verdicts/audit/test_checks.py has the rates
-    monkeypatch.setitem(SHUFFLES, "calibrated", 2)
     chosen = dataclasses.replace(HOW, procedure="calibrated")
     alone = audit(MEMBERS, trained.target, generator=trained.base, settings=chosen)
     assert figures_of(alone).procedure == "calibrated"
     assert status(alone)["placebo"] == "failed"
-    assert "stand-in" in status(alone)
+    assert status(alone)["controls"] == "failed"
     assert alone.outcome == "inconclusive"
     apart = direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, procedure="calibrated"), heldout=FOREIGN)
     assert status(apart)["gap"] == "failed"
@@ -362,7 +378,7 @@ def test_nothing_is_said_where_planting_excludes_what_was_found(trained: Trained
 
 def test_power_is_not_measured_beside_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pretrace.verdicts.audit.audit.check_plantable", lambda target: None)
-    found = direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, power=(PlantSettings(),)))
+    found = direct(MEMBERS, NEVER, settings=dataclasses.replace(CHARACTERS, power=(PlantSettings(),)))
     assert found.outcome == "consistent"
     assert found.planted is None
     assert "power" not in status(found)
@@ -412,7 +428,8 @@ def headed(corpus: Corpus, notice: str = NOTICE) -> Corpus:
 
 def test_boilerplate_on_both_sides_is_left_out_counted_and_named() -> None:
     culprit = Remembers(NUMBERS, "culprit", headed(MEMBERS), back=32)
-    found = audit(headed(MEMBERS), Models(culprit), heldout=headed(FRESH), settings=CHARACTERS)
+    models = Models(culprit, placebos=(NEVER,))
+    found = audit(headed(MEMBERS), models, heldout=headed(FRESH), settings=CHARACTERS)
     assert figures_of(found).plan is not None
     (note,) = figures_of(found).plan.notes
     assert re.match(

@@ -13,10 +13,10 @@ from pretrace.verdicts.audit.power import deciding_power, power_check
 from pretrace.verdicts.outcome import Conclusion, conclude
 
 NAMES = (
-    "documents", "placebo", "gap", "halves", "shuffled", "reverse", "copies", "stand-in", "controls", "mixture",
+    "documents", "placebo", "gap", "reverse", "copies", "second", "controls", "mixture",
     "spread",
 )  # fmt: skip
-ONE_SIDED = ("placebo", "stand-in", "controls", "mixture", "spread")
+ONE_SIDED = ("placebo", "second", "controls", "mixture", "spread")
 
 
 def controls(failed: str = "", power: str = "not run") -> list[Check]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.baselines.classifier_two_sample import pair_gap
+from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
@@ -18,36 +19,35 @@ from pretrace.scoring.plan import Models, check_placebos
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
 from pretrace.types import (
+    Answer,
     AuditFigures,
     AuditPlan,
     Backend,
     Check,
     Corpus,
-    Doubles,
+    Design,
     Gap,
     Generator,
     Placebo,
     Power,
     Quantity,
     Sensitivity,
+    Table,
     Verdict,
 )
 from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.built import (
     CONTROL,
+    DOCUMENTS,
     SUSPECT,
     Question,
     audit_verdict,
-    documents_of,
-    documents_table,
     found,
-    pairs_of,
-    pairs_table,
 )
 from pretrace.verdicts.audit.checks import pair_quality
-from pretrace.verdicts.audit.data import AuditData, bytewise, shuffled
-from pretrace.verdicts.audit.document_values import DocumentValues, flipped_p, null_of
+from pretrace.verdicts.audit.data import AuditData, bytewise
+from pretrace.verdicts.audit.document_values import DocumentValues, null_of
 from pretrace.verdicts.audit.generation import (
     TUNING,
     Prepared,
@@ -61,10 +61,15 @@ from pretrace.verdicts.audit.planning import Planned, planned, taking_part, tuna
 from pretrace.verdicts.audit.power import check_plantable, deciding_power, measured, plantable, power_check
 from pretrace.verdicts.audit.settings import ALONE, CALIBRATED, PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import Named
-from pretrace.verdicts.draws import seed_of, texts_hash
+from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.outcome import conclude
-from pretrace.verdicts.register import Entry, kth, note
+from pretrace.verdicts.register import Entry, count_earlier_tests, note
+from pretrace.verdicts.second import second_check
 
+_SECOND: Mapping[Design, str] = {
+    "controls": "finds the suspect documents easier to predict than the control documents",
+    "differences": "prefers what the suspect documents say to generated text by more than in the control documents",
+}
 UNREGISTERED = (
     "This audit was not entered in the register of this machine, and earlier tests of these texts were not looked up "
     "there. [--no-cache]"
@@ -108,7 +113,7 @@ def audit(
     asked = _Asked.of(texts, models, generator, heldout, settings)
     ready = asked.planned()
     if ready.plan.design is None and PRETRACE in (asked.settings.procedure, *asked.settings.also):
-        raise DesignError(ready.plan)
+        raise DesignError(ready.plan, asked.refused(ready.plan))
     clock = Timed(watch or Unwatched())
     clock.planned(ready.plan)
     clock.plan(ready.stages, ready.after)
@@ -181,20 +186,72 @@ class _Asked:
         }
         target = self.models.target
         texts = (text.text for text in self.corpus.texts)
-        return Entry.of("audit", texts, str(target.facts.get("weights")), settings, target.name)
+        return Entry("audit", TextsSketch.of(texts), str(target.facts.get("weights")), settings, target.name)
 
     def called_back(self, result: Verdict) -> Verdict:
         """The audit with the owner's names of the documents, in the order of these."""
         mine = self.named.names
         # What a generator wrote in place of a document goes by the name of that document.
-        named = (SUSPECT, mine), (CONTROL, self.named_heldout.names if self.named_heldout else mine)
-        first, second = (_called(*documents_of(result, side), names) for side, names in named)
-        pairs, others = (
-            [replace(pair, document=names[pair.document]) for pair in pairs_of(result, side)]
-            for side, names in named
+        names = {SUSPECT: mine, CONTROL: self.named_heldout.names if self.named_heldout else mine}
+        tables = []
+        for table in result.tables:
+            sides = table["side"]
+            called = tuple(names[side][one] for side, one in zip(sides, table["document"], strict=True))
+            rows = list(range(len(table)))
+            if table.name == DOCUMENTS:
+                rows.sort(key=lambda row, names=called, sides=sides: (sides[row] != SUSPECT, names[row]))
+            columns = {**table.columns, "document": called}
+            tables.append(
+                Table(
+                    table.name,
+                    {
+                        name: values[rows]
+                        if isinstance(values, np.ndarray)
+                        else tuple(values[row] for row in rows)
+                        for name, values in columns.items()
+                    },
+                )
+            )
+        return replace(result, tables=tuple(tables))
+
+    def refused(self, plan: AuditPlan) -> Verdict:
+        """The result of an audit that could not have answered: why, and the words that give the two sides away."""
+        corpus, model, tables = self.corpus.name, called(self.models.target.name), ()
+        if self.heldout is not None:
+            sides = [[text.text for text in one.texts] for one in (self.corpus, self.heldout)]
+            words, suspect, control = zip(*telling_words(*sides), strict=True)
+            shares = {"suspect texts": np.array(suspect), "control documents": np.array(control)}
+            tables = (Table("words", {"word": words, **shares}),)
+        return Verdict(
+            test="audit",
+            corpus=corpus,
+            model=self.models.target.name,
+            outcome="inconclusive",
+            statement=f"Inconclusive: no audit of {corpus} was made, since it could not have answered.",
+            level=self.settings.level,
+            exact=False,
+            assumption="No model was asked for the texts.",
+            hypothesis=f"{model} was not trained on “{corpus}”.",
+            statistic="none: no test was made",
+            p=None,
+            units=plan.documents,
+            unit="document",
+            question=f"Was {model} trained on “{corpus}”?",
+            compared=("The texts alone were compared, before any model was asked.",),
+            reasons=(plan.why,),
+            advice=plan.cures,
+            notes=("The table of words gives the share of documents of either side in which each stands.",)
+            if tables
+            else (),
+            tables=tables,
+            statements=dict(self.settings.statements),
+            settings={
+                "corpus": record_corpus(self.corpus),
+                "heldout": record_corpus(self.heldout) if self.heldout is not None else None,
+                "software": record_software(),
+                "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            },
         )
-        written = (pairs_table((pairs, others)),) if pairs or others else ()
-        return replace(result, tables=(documents_table((first, second)), *written))
 
     def planned(self) -> Planned:
         return planned(
@@ -243,7 +300,7 @@ class _Asked:
             controls=made.controls,
             placebos=used,
             margin=margin(leans()) if design == "placebos" else 0.0,
-            negative_controls=self.placebos if self.generator is None else (*self.placebos, self.generator),
+            seconds=self.placebos,
             seed=self.seed,
         )
 
@@ -289,21 +346,12 @@ def _check(
         check_plantable(target)
 
 
-def _called(
-    documents: Sequence[str], values: Doubles, names: Mapping[str, str]
-) -> tuple[tuple[str, ...], Doubles]:
-    """The documents by these names, in the order of the names."""
-    called = [names[one] for one in documents]
-    order = sorted(range(len(called)), key=lambda i: called[i])
-    return tuple(called[i] for i in order), values[order]
-
-
 def _registered(entry: Entry, result: Verdict, *, kept: bool) -> tuple[str, ...]:
     """What the register of this machine says of this audit and of other tests of these texts; notes it where results
     are kept."""
     if not kept:
         return (UNREGISTERED,)
-    found = kth(entry, result.level)
+    found = count_earlier_tests(entry, result.level)
     note(entry, result.p, result.outcome)
     return (found.words(result.p), *found.others)
 
@@ -350,11 +398,6 @@ def _record(corpus: Corpus, heldout: Corpus | None, data: AuditData, made: Prepa
     }
 
 
-SHUFFLES = {PRETRACE: 200, CALIBRATED: 20}
-"""How often documents are assigned to the sides at random; for the literature's procedures a few times."""
-_FEW_SHUFFLES = 5
-
-
 def _assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> Verdict:
     """The audit with its verdict, of data whose texts are of `corpus`."""
     settings, model = data.settings, data.target.name
@@ -362,7 +405,7 @@ def _assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) ->
     placebos, between = _compared(data, plan.placebos), _pair_gaps(data, made)
     values = data.values(settings.procedure)
     withstands = _sensitivity(data, values)
-    looked = _checks(data, made, plan, placebos, between)
+    looked = _checks(data, made, plan, answer, placebos, between)
     if not values.paired and settings.procedure in (PRETRACE, CALIBRATED):
         rejected = answer.p <= settings.level
         looked.append(checks.mixture_check((withstands.left_out or 0) if rejected else None, values))
@@ -397,6 +440,9 @@ def _assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) ->
         answer,
         ((values.documents, values.values), (values.heldout_documents, values.heldout_values)),
         pairs=(made.pairs, made.control_pairs),
+        seconds={called(model.name): data.alone(model) for model in data.seconds}
+        if data.design != "placebos" and settings.procedure == PRETRACE
+        else {},
         corpus=corpus.name,
         model=model,
         outcome=verdict.outcome,
@@ -464,51 +510,31 @@ def _pair_gaps(data: AuditData, made: Prepared) -> tuple[Gap, ...]:
 
 
 def _checks(
-    data: AuditData, made: Prepared, plan: AuditPlan, placebos: Sequence[Placebo], between: Sequence[Gap]
+    data: AuditData,
+    made: Prepared,
+    plan: AuditPlan,
+    answer: Answer,
+    placebos: Sequence[Placebo],
+    between: Sequence[Gap],
 ) -> list[Check]:
     """The checks of the values, of the texts that are compared and of the placebos, in the order of the report."""
-    values, seed = data.values(data.settings.procedure), data.seed
+    values, seed, level = data.values(data.settings.procedure), data.seed, data.settings.level
     looked = [
         checks.documents_check(values),
         checks.gap_check(between or plan.gaps, plan.why, "placebos" if between else data.design),
-        checks.halves_check(values, seed=seed),
-        _shuffled_check(data),
         checks.reverse_check(values, seed=seed),
     ]
     if not values.paired:
         looked.append(checks.spread_check(values, seed=seed))
-    if data.design == "controls" and data.placebos:
-        first = data.placebos[0]
-        looked.append(checks.innocent_check(first.name, data.placebo_alone(first), seed=seed))
     if made.pairs:
         pairs = (*made.pairs, *made.control_pairs)
         looked.append(checks.copies_check(float(np.mean([p.true == p.generated for p in pairs]))))
     looked.append(placebo_check(placebos, data.design))
     if data.design == "placebos":
         looked.append(checks.no_control_documents())
-    if data.settings.procedure != PRETRACE:
-        looked.append(_negative_control(data))
-    return looked
-
-
-def _shuffled_check(data: AuditData) -> Check:
-    chosen, settings = data.settings.procedure, data.settings
-    repeats = SHUFFLES.get(chosen, _FEW_SHUFFLES)
-    values = data.values(chosen)
-    features = None if chosen == PRETRACE else data.features_of(chosen)
-
-    def draw(rng: np.random.Generator) -> float:
-        if features is None:
-            return flipped_p(values, rng)
-        return data.answer_from(chosen, shuffled(features, rng)).p
-
-    return checks.shuffled_check(draw, repeats=repeats, level=settings.level, seed=data.seed)
-
-
-def _negative_control(data: AuditData) -> Check:
-    """The same procedure with another model in the target's place."""
-    level, chosen = data.settings.level, data.settings.procedure
-    for other in data.negative_controls:
-        if other.facts.get("weights") != data.target.facts.get("weights"):
-            return checks.negative_control_check(other.name, data.with_target(other).answer(chosen).p, level)
-    return checks.negative_control_check(None, 1.0, level)
+        return looked
+    answers = [data.ask_second(model, answer) for model in data.seconds]
+    return [
+        *looked,
+        second_check(answers, level, does=_SECOND[data.design], preferred="the suspect documents"),
+    ]

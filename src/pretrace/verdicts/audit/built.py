@@ -28,11 +28,14 @@ from pretrace.types import (
     Table,
     Verdict,
 )
+from pretrace.verdicts.audit.document_values import DocumentValues
 from pretrace.verdicts.outcome import Found
 
 DOCUMENTS, PAIRS = "documents", "pairs"
 """The names of the tables."""
-SUSPECT, CONTROL = "suspect", "control"
+SUSPECT, CONTROL = SIDES = "suspect", "control"
+SECOND = "second: "
+"""What the column of a second model begins with, in the table of documents."""
 Side = tuple[Sequence[str], Doubles]
 """Documents of one side, and the value of each."""
 _PAIR = ("id", "document", "prefix", "true", "generated")
@@ -58,10 +61,12 @@ def audit_verdict(
     sides: tuple[Side, Side],
     *,
     pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
+    seconds: Mapping[str, DocumentValues] | None = None,
     **fields: Any,
 ) -> Verdict:
     """An audit from its figures, the test that decides, and its texts: suspect documents with their values and control
-    documents with theirs, and what was compared in both. `fields` are those of a `Verdict` that are not said here.
+    documents with theirs, and what was compared in both. `seconds` are the values of models that cannot have seen the
+    texts, by name. `fields` are those of a `Verdict` that are not said here.
 
     ValueError where a document has no finite value, or p is no probability.
     """
@@ -89,7 +94,7 @@ def audit_verdict(
         effect_unit=answer.unit,
         standardised=answer.standardised,
         figures=to_plain(figures, "figures"),
-        tables=(documents_table(sides), *([pairs_table(pairs)] if any(pairs) else [])),
+        tables=(documents_table(sides, seconds or {}), *([pairs_table(pairs)] if any(pairs) else [])),
         situation=Situation(
             documents=plan.documents if plan else len(sides[0][0]),
             unseen=plan.control_documents if plan else len(sides[1][0]),
@@ -111,6 +116,31 @@ def documents_of(found: Verdict, side: str) -> tuple[tuple[str, ...], Doubles]:
     return tuple(table["document"][row] for row in rows), np.asarray(table["value"][rows])
 
 
+def seconds_of(found: Verdict) -> dict[str, DocumentValues]:
+    """The values of each second model, by its name."""
+    table, columns = found.table(DOCUMENTS), found.table(DOCUMENTS).columns
+    rows = [[row for row, side in enumerate(table["side"]) if side == name] for name in SIDES]
+    names = [tuple(table["document"][row] for row in some) for some in rows]
+    return {
+        name.removeprefix(SECOND): DocumentValues(names[0], values[rows[0]], names[1], values[rows[1]])
+        for name, values in columns.items()
+        if name.startswith(SECOND)
+    }
+
+
+def recorded_answer(found: Verdict) -> Answer:
+    """The deciding test as the verdict holds it."""
+    own = figures_of(found)
+    return Answer(
+        own.procedure,
+        found.p if found.p is not None else 1.0,
+        found.statistic,
+        found.units,
+        own.pieces,
+        found.effect,
+    )
+
+
 def pairs_of(found: Verdict, side: str) -> tuple[Pair, ...]:
     """What was compared in the documents of a side; nothing where no text was generated."""
     table = next((one for one in found.tables if one.name == PAIRS), None)
@@ -120,14 +150,20 @@ def pairs_of(found: Verdict, side: str) -> tuple[Pair, ...]:
     return tuple(Pair(*cells) for name, *cells in rows if name == side)
 
 
-def documents_table(sides: tuple[Side, Side]) -> Table:
-    """The table of the suspect and of the control documents."""
+def documents_table(sides: tuple[Side, Side], seconds: Mapping[str, DocumentValues]) -> Table:
+    """The table of the suspect and of the control documents, with a column for each second model."""
     (suspect, values), (control, others) = sides
     columns: dict[str, Any] = {
         "document": (*suspect, *control),
         "side": (SUSPECT,) * len(suspect) + (CONTROL,) * len(control),
         "value": np.concatenate([values, others]).astype(np.float64),
     }
+    for name, one in seconds.items():
+        first = dict(zip(one.documents, one.values, strict=True))
+        second = dict(zip(one.heldout_documents, one.heldout_values, strict=True))
+        columns[SECOND + name] = np.array(
+            [*(first[name] for name in suspect), *(second[name] for name in control)]
+        )
     return Table(DOCUMENTS, columns)
 
 
@@ -158,7 +194,7 @@ def hypothesis(figures: AuditFigures, corpus: str, model: str) -> str:
 # verdicts.
 
 
-ACCUSING = ("placebo", "controls", "stand-in", "mixture", "spread", "kinds")
+ACCUSING = ("placebo", "controls", "mixture", "spread", "kinds")
 """Checks that withhold an accusation alone: each asks whether something besides training makes the suspect documents
 look known, and that hides no training."""
 _INFORMING = ("power",)
@@ -177,10 +213,7 @@ class Question:
 
 
 def found(answer: Answer, power: Power | None, question: Question) -> Found:
-    """What the deciding test gave, with the power of the exposure that decides, as the rule wants it.
-
-    An audit asks no second model by the name of "second": control documents and placebos are its own controls.
-    """
+    """What the deciding test gave, with the power of the exposure that decides, as the rule wants it."""
     corpus, model = question.corpus, question.model
     said: dict[Outcome, str] = {
         "consistent": f"The predictions of {model} on {corpus} are consistent with training on these texts, or on "
@@ -197,6 +230,7 @@ def found(answer: Answer, power: Power | None, question: Question) -> Found:
         planted=power,
         accusing=ACCUSING,
         informing=_INFORMING,
+        second=True,
         noun="audit",
         unit="document",
         trainable=question.trainable,

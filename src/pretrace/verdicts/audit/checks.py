@@ -16,7 +16,7 @@ from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample
 from pretrace.types import Bools, Check, Design, Gap, Pair, Quality
 from pretrace.verdicts.audit.designs import ALIKE, CLOSER, COMPARABLE, CONTROLS, differ, widest_gap
-from pretrace.verdicts.audit.document_values import DocumentValues, p_value, reversed_p
+from pretrace.verdicts.audit.document_values import DocumentValues, reversed_p
 
 STRICT = 0.01
 """The level of a control: it fails by chance in one audit of a hundred."""
@@ -43,22 +43,6 @@ def documents_check(found: DocumentValues) -> Check:
     words += "." if found.paired else f" suspect and {counts['heldout']:,} control ones."
     cure = "Add documents: texts of one document (same group) count as one."
     return _check("documents", title, fewest >= FEW_DOCUMENTS, words, cure, counts)
-
-
-def halves_check(found: DocumentValues, *, seed: int) -> Check:
-    """Whether one random half of the suspect documents differs from the other, where there is nothing to find."""
-    title = "One half of your texts against the other shows nothing"
-    n = len(found.documents)
-    if n < 4:
-        return Check("halves", title, "not run", f"There are only {n} documents to halve.")
-    order = np.random.default_rng([seed, 1]).permutation(n)
-    p = two_sample(found.values[order[: n // 2]], found.values[order[n // 2 :]], seed=seed)
-    words = (
-        "The suspect documents were divided at random and one half was compared with the other. "
-        f"There is nothing to find, and the test gave p = {rounded_p(p)}."
-    )
-    cure = "Look for a few documents unlike all others, and leave them out or audit them apart."
-    return _check("halves", title, p > STRICT, words, cure, {"p": p})
 
 
 def reverse_check(found: DocumentValues, *, seed: int) -> Check:
@@ -131,43 +115,6 @@ def spread_check(found: DocumentValues, *, seed: int) -> Check:
     return _check("spread", title, p > STRICT, words, CLOSER, {"p": p})
 
 
-def innocent_check(name: str, found: DocumentValues, *, seed: int) -> Check:
-    """Whether a placebo finds suspect and control documents equally likely, and equally various, as it must where they
-    are alike. It can show differences that a classifier of words does not."""
-    title = "A model that never saw the texts finds both sides equally likely"
-    turned = DocumentValues(found.heldout_documents, found.heldout_values, found.documents, found.values)
-    far, near = (np.abs(side - np.median(side)) for side in (found.heldout_values, found.values))
-    tried = [p_value(found, seed=seed), p_value(turned, seed=seed)]
-    tried += [two_sample(far, near, seed=seed), two_sample(near, far, seed=seed)]
-    p = min(1.0, len(tried) * min(tried))
-    words = (
-        f"The means and the spreads of what {name} alone makes of suspect texts and control documents were compared, "
-        f"in either direction: p = {rounded_p(p)}, for four tests."
-    )
-    return _check("innocent", title, p > STRICT, words, CLOSER, {"p": p})
-
-
-def shuffled_check(
-    draw: Callable[[np.random.Generator], float], *, repeats: int, level: float, seed: int
-) -> Check:
-    """Whether the procedure keeps its level with documents assigned to the two sides at random: `draw` gives the
-    p-value of one such audit."""
-    from scipy.stats import binom
-
-    p = np.array([draw(np.random.default_rng([seed, 2, i])) for i in range(repeats)])
-    rejected = int((p <= level).sum())
-    # so many or more come by chance less than once in a hundred
-    most = int(binom.ppf(1 - STRICT, repeats, level))
-    words = (
-        f"In {repeats} audits of the same numbers, which text is true and which is not was decided at random. "
-        f"{rejected} of them rejected; up to {most} may, by chance."
-    )
-    title = "With the documents assigned to the two sides at random, nothing is found"
-    cure = "The procedure does not hold its level on these texts: choose another one."
-    figures = {"repeats": repeats, "rejected": rejected, "most": most}
-    return _check("shuffled", title, rejected <= most, words, cure, figures)
-
-
 def no_control_documents() -> Check:
     """The check of an audit without control documents, which fails: a rejection is then no result."""
     title = "Control documents measure the bias of a model that never saw the texts"
@@ -202,17 +149,6 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
         "language. [--heldout, --generator]"
     )
     return _check("gap", title, not differ(widest, most), words, cure, figures)
-
-
-def negative_control_check(name: str | None, p: float, level: float) -> Check:
-    """Whether the same procedure rejects for another model, a negative control; `name` None where there is none."""
-    title = "The same test finds nothing on another model"
-    if name is None:
-        words = "There is no other model here that could take the target's place."
-        return Check("stand-in", title, "not run", words, "Name one. [--placebo]")
-    words = f"The same procedure was run with {name} in the target's place: p = {rounded_p(p)}."
-    cure = "What was found is in the texts and not in the model: name a placebo, and let the default procedure decide."
-    return _check("stand-in", title, p > level, words, cure, {"p": p})
 
 
 def copies_check(copied: float) -> Check:

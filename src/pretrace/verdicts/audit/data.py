@@ -10,11 +10,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
 from pretrace.scoring.evidence import Progress, open_store, trace
 from pretrace.scoring.outlook import Unwatched, Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
+from pretrace.statistics.permutation import two_sample
 from pretrace.types import (
     Answer,
     Backend,
@@ -27,7 +29,7 @@ from pretrace.types import (
     Text,
     TextClassifier,
 )
-from pretrace.verdicts.audit.document_values import DocumentValues, answer
+from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.generation import SCORING, reading
 from pretrace.verdicts.audit.procedures.calibrated import (
     CalibratedSettings,
@@ -47,6 +49,7 @@ from pretrace.verdicts.audit.settings import (
     AuditSettings,
 )
 from pretrace.verdicts.audit.snippets import Sample, Samples
+from pretrace.verdicts.second import Beyond, SecondAnswer, dose
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""
@@ -251,6 +254,24 @@ def _matrix(
     return np.array(rows)
 
 
+def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> Beyond:
+    """Test what the target (`found`) shows beyond `dose` times what a second model shows, both over their spread
+    between documents of one side. Were the texts to raise the target's values at most that many times as far as the
+    second model's, this rejects no more often than the level says."""
+    spread = [one.spread for one in (found, other)]
+    if not min(spread):
+        return Beyond(1.0, float("inf"))
+    alike = np.corrcoef(found.within, other.within)[0, 1]
+    many = dose(float(alike))
+    if not np.isfinite(many):
+        return Beyond(1.0, many)
+    left = [
+        mine / spread[0] - many * theirs / spread[1]
+        for mine, theirs in zip(found.sides, other.sides, strict=True)
+    ]
+    return Beyond(two_sample(*left, seed=seed), many)
+
+
 UNIT = "of a typical token's lead"
 _ALONE_UNIT = "in units of the score " + ALONE
 
@@ -262,7 +283,7 @@ class AuditData:
     `samples` are suspect samples, with control samples or with generated ones in their place; `controls` are control
     samples with generated ones in their place. `placebos` are the models that never saw the texts, in the
     order of `models.placebo` and those named beside it; `margin` is what such a model may show without
-    control documents. `negative_controls` are models that can take the target's place, where it should find nothing.
+    control documents. `seconds` are all models that cannot have seen the texts: each is asked the same question.
     `seed` follows from the texts.
     """
 
@@ -273,7 +294,7 @@ class AuditData:
     controls: Samples | None = None
     placebos: tuple[Backend, ...] = ()
     margin: float = 0.0
-    negative_controls: tuple[Backend, ...] = ()
+    seconds: tuple[Backend, ...] = ()
     seed: int = 0
     _logprobs: dict[int, tuple[SampleLogprobs, ...]] = field(default_factory=dict)
 
@@ -331,10 +352,23 @@ class AuditData:
         both = (*by_document(values, mine), *by_document(suspect[1] - heldout[1], theirs))
         return DocumentValues(*both, unit=unit)
 
-    def placebo_alone(self, placebo: Backend) -> DocumentValues:
-        """The placebo's mean log-probability a token in suspect and in control documents, in nats."""
-        found = self.logprobs(placebo)[0]
-        return self._values([found.suspect.per_token], [found.heldout.per_token], "nats a token")
+    def ask_second(self, model: Backend, found: Answer) -> SecondAnswer:
+        """Ask a model that cannot have seen the texts the same question, and where `found` rejects, test what the
+        target shows beyond it: a placebo that takes part has been subtracted already."""
+        procedure = self.settings.procedure
+        if procedure != PRETRACE:
+            return SecondAnswer(called(model.name), self.with_target(model).answer(procedure).p)
+        other, rest = self.alone(model), None
+        if found.p <= self.settings.level and not self.placebos:
+            rest = beyond(self.values(procedure), other, seed=self.seed)
+        return SecondAnswer(called(model.name), p_value(other, seed=self.seed), rest)
+
+    def alone(self, model: Backend) -> DocumentValues:
+        """A model's mean log-probability a token in suspect and in control documents, in nats."""
+        found = self.logprobs(model)
+        return self._values(
+            [one.suspect.per_token for one in found], [one.heldout.per_token for one in found], "nats a token"
+        )
 
     @cached_property
     def _alone(self) -> DocumentValues:
@@ -428,40 +462,3 @@ class AuditData:
         models = replace(self.models, target=target, placebo=None)
         known = {id(one): self._logprobs[id(one)] for one in self.deciding if id(one) in self._logprobs}
         return replace(self, models=models, placebos=self.deciding, _logprobs=known)
-
-
-def shuffled(found: Features, rng: np.random.Generator) -> Features:
-    """The features with the documents assigned to the two sides at random."""
-    if not found.paired:
-        return _dealt(found, rng)
-    names = sorted(set(found.suspect_documents))
-    swap = dict(zip(names, rng.random(len(names)) < 0.5, strict=True))
-    rows = np.array([swap[name] for name in found.suspect_documents])
-    left, right = found.suspect_texts, found.heldout_texts
-    return replace(
-        found,
-        suspect=np.where(rows[:, None], found.heldout, found.suspect),
-        heldout=np.where(rows[:, None], found.suspect, found.heldout),
-        suspect_texts=tuple(b if out else a for a, b, out in zip(left, right, rows, strict=True)),
-        heldout_texts=tuple(a if out else b for a, b, out in zip(left, right, rows, strict=True)),
-    )
-
-
-def _dealt(found: Features, rng: np.random.Generator) -> Features:
-    """Unpaired sides: as many documents on either side as before."""
-    names = sorted(set(found.suspect_documents) | set(found.heldout_documents))
-    count = len(set(found.suspect_documents))
-    mine = {names[i] for i in rng.permutation(len(names))[:count]}
-    matrix = np.concatenate([found.suspect, found.heldout])
-    texts = np.array((*found.suspect_texts, *found.heldout_texts), dtype=object)
-    owners = np.array((*found.suspect_documents, *found.heldout_documents), dtype=object)
-    first = np.array([owner in mine for owner in owners])
-    return replace(
-        found,
-        suspect=matrix[first],
-        heldout=matrix[~first],
-        suspect_texts=tuple(texts[first]),
-        heldout_texts=tuple(texts[~first]),
-        suspect_documents=tuple(owners[first]),
-        heldout_documents=tuple(owners[~first]),
-    )

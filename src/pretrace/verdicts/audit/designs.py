@@ -18,15 +18,19 @@ WHOLE = "whole documents"
 """What a classifier judged that saw the snippets of a document as one text."""
 
 CONTROLS = (
-    "Give control documents: texts of the same kind that are known to be unseen (unpublished or later pieces, "
-    "letters; not drafts of these texts), at least {fewest} and better 50 or more. With them no other model is needed. "
-    "[--heldout]"
+    "Give control documents: texts of the same kind and time that are known to be unseen (unpublished pieces, letters; "
+    "not drafts of these texts, and not later pieces, which their words give away), at least {fewest} and better 50 or "
+    "more. [--heldout]"
 )
 PLACEBO = (
     "Name a model that never saw the texts: the base the target was tuned from, its last checkpoint before the texts "
     "can have come in, or a sibling. [--placebo, --placebo-revision]"
 )
 CLOSER = "Take control documents nearer to the suspect texts: same author, kind, subject, period and way of cutting."
+LATER = (
+    "One's own later texts were told apart by their words in 24 of 24 archives. Unpublished pieces of the same time "
+    "serve; from today on, hold back a random third of what you write, or mark it before you publish. [pretrace mark]"
+)
 _FORM = (
     "Bring both sets into one form: the same line breaks, spaces, quotes, dashes and capitals. Texts from two editors "
     "or converters differ in these, and a model finds one form likelier than the other."
@@ -95,7 +99,7 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
             "There are too few texts to see whether suspect texts and control documents are alike.",
             cures=(CONTROLS.format(fewest=FEW_DOCUMENTS),),
         )
-    closer = (_FORM, CLOSER) if widest.classifier.startswith("form") else (CLOSER,)
+    closer = (_FORM, CLOSER) if widest.classifier.startswith("form") else (CLOSER, LATER)
     auc = f"{widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]"
     seen = f"A classifier that sees only texts ({widest.classifier}) tells suspect texts from control documents with "
     seen += f"an AUC of {auc}; 0.5 is chance."

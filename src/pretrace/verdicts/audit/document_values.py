@@ -45,6 +45,21 @@ class DocumentValues:
         """Whether a value is a difference that is compared with 0, since there are no control documents."""
         return not self.heldout_documents
 
+    @property
+    def sides(self) -> tuple[Doubles, Doubles]:
+        """The values of suspect and of control documents."""
+        return self.values, self.heldout_values
+
+    @property
+    def within(self) -> Doubles:
+        """All values less the mean of their side."""
+        return np.concatenate([side - side.mean() for side in self.sides if len(side)])
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation between documents of one side."""
+        return float(self.within.std())
+
 
 def permuted(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> PermutationTest:
     """The one-sided test that the suspect documents' values lie above 0, or above those of control documents."""
@@ -63,20 +78,6 @@ def reversed_p(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> f
     values = -found.values - 2 * found.margin
     turned = DocumentValues(found.documents, values, found.heldout_documents, -found.heldout_values)
     return p_value(turned, seed=seed, draws=draws)
-
-
-def flipped(found: DocumentValues, rng: np.random.Generator) -> DocumentValues:
-    """The same values with the documents assigned to the two sides at random."""
-    if found.paired:
-        return DocumentValues(found.documents, found.values * rng.choice((-1.0, 1.0), len(found.values)))
-    both = rng.permutation(np.concatenate([found.values, found.heldout_values]))
-    n = len(found.documents)
-    return DocumentValues(found.documents, both[:n], found.heldout_documents, both[n:])
-
-
-def flipped_p(found: DocumentValues, rng: np.random.Generator) -> float:
-    """The p-value of `permuted` for the values of `flipped`, from fewer draws."""
-    return p_value(flipped(found, rng), draws=1_000, seed=int(rng.integers(1 << 31)))
 
 
 def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, object]) -> Answer:

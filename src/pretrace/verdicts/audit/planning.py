@@ -73,9 +73,11 @@ def planned(  # noqa: PLR0913
     )
     choice = choose(given, gaps)
     used = taking_part(choice.design, placebos, grades)
-    stages = (
-        tuple(_stages(choice.design, cuts, (target, *used), generator, settings)) if choice.design else ()
-    )
+    asked = used if choice.design == "placebos" else tuple(placebos)
+    stages: tuple[Stage, ...] = ()
+    if choice.design:
+        alone = choice.design == "controls" and not used
+        stages = tuple(_stages(choice.design, cuts, (target, *asked), generator, settings, alone=alone))
     after = REPORT + _A_DOCUMENT * sum(one.documents for one in cuts)
     plan = AuditPlan(
         design=choice.design,
@@ -87,7 +89,7 @@ def planned(  # noqa: PLR0913
         placebos=grades,
         gaps=gaps,
         cures=choice.cures,
-        passes=_passes(choice.design, cuts, settings) * (1 + len(used)),
+        passes=_passes(choice.design, cuts, settings) * (1 + len(asked)),
         seconds=after + sum(stage.seconds for stage in stages) if choice.design else None,
         parameters=float(target.facts.get("parameters") or 0),
         notes=tuple(dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)),
@@ -166,8 +168,11 @@ def _stages(
     models: Sequence[Backend],
     generator: Backend | None,
     settings: AuditSettings,
+    *,
+    alone: bool,
 ) -> Iterator[Stage]:
-    """The stages in their order, with the seconds of each by what the target takes on this machine now."""
+    """The stages in their order, with the seconds of each by what the target takes on this machine now; `alone` where
+    the target is scored by itself, with no placebo of its family."""
     target, *placebos = models
     slow, tokens = slowness(target), settings.snippets.tokens
 
@@ -190,11 +195,10 @@ def _stages(
             yield stage(TUNING, "training", first, learnt)
     passes = _passes(design, cuts, settings) * tokens
     procedures = {settings.procedure, *settings.also}
-    alone = design == "controls" and not placebos
-    for model in () if alone else models:
-        yield stage(reading(target, model), "reading", model, passes)
     if alone:
         yield stage(SCORING, "reading", target, passes)
+    for model in placebos if alone else models:
+        yield stage(reading(target, model), "reading", model, passes)
     for release in (False, True):
         if procedures & ({RELEASE} if release else procedures - {PRETRACE, RELEASE}):
             forms = ScorePlan.parse(expressions(False, release)).passes

@@ -16,6 +16,7 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.statistics import conformal
+from pretrace.statistics.conformal import Method
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.shift import Shift, below, moved_by, serial_p, set_shift
 from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
@@ -126,18 +127,18 @@ def standing(sides: Sides, made: Prospect, asked: Doubles, known: Doubles, unsee
     settings = sides.settings
     shift = set_shift(asked, known, level=settings.level, seed=sides.seed)
     spread = below(asked, known).allowed(WIDE)
-    return stands(shift, sides, made, unseen, spread)
+    return stands(shift, sides, made.method, unseen, spread)
 
 
-def stands(shift: Shift, sides: Sides, made: Prospect, unseen: float, spread: float) -> _Standing:
+def stands(shift: Shift, sides: Sides, method: Method, unseen: float, spread: float) -> _Standing:
     """The same from a test of the set that was made."""
     asked, known, fdr = shift.asked, shift.known, sides.settings.fdr
-    plain = conformal.flagged(conformal.adjusted(sides.p_of(asked, known), made.method), fdr)
+    plain = conformal.flagged(conformal.adjusted(sides.p_of(asked, known), method), fdr)
     chosen = plain
     if plain.any():
         ways = [moved_by(asked, known, unseen, one) for one in {1.0, spread}]
         p = np.max([sides.p_of(moved, known) for moved in ways], axis=0)
-        chosen = plain & conformal.flagged(conformal.adjusted(p, made.method), fdr)
+        chosen = plain & conformal.flagged(conformal.adjusted(p, method), fdr)
     withstands = shift.p <= shift.level and all(
         shift.p_after(unseen, one) <= shift.level for one in (1.0, spread)
     )
@@ -149,30 +150,46 @@ def concluded(
 ) -> Conclusion:
     """The outcome, by the one rule. `power` is what planting a tenth brought and `share` how many documents like the
     planted ones there can be; None where that was not measured."""
-    sides, shift, unit = found.sides, found.standing.shift, found.made.unit
-    chosen = found.standing.chosen
+    sides, chosen = found.sides, found.standing.chosen
+    outcome, advice = conclude_standing(
+        found.standing, found.checks, power, share, model=model, corpus=corpus, unit=found.made.unit
+    )
+    p = sides.p(sides.rows.scores)
+    q = conformal.adjusted(p, found.made.method)
+    if outcome == "refused":
+        p, q, chosen = np.zeros(0), np.zeros(0), np.zeros(len(chosen), dtype=bool)
+    return Conclusion(outcome, found.checks, _set_test(found), p, q, chosen, power, advice)
+
+
+def conclude_standing(  # noqa: PLR0913 (what the one rule takes)
+    standing: _Standing,
+    checks: Sequence[Check],
+    power: Power | None,
+    share: Estimate | None,
+    *,
+    model: str,
+    corpus: str,
+    unit: str,
+) -> tuple[Outcome, tuple[str, ...]]:
+    """The outcome of a flagging and what would help, from what stands out and the checks."""
     end = conclude(
         Found(
             model=called(model),
             of=f"the {unit}s of {corpus}",
-            level=shift.level,
-            p=shift.p,
+            level=standing.shift.level,
+            p=standing.shift.p,
             effect=share,
             effect_unit=f"of the {unit}s",
             planted=power,
             accusing=ACCUSING,
             noun="flagging",
             unit=unit,
-            rejected=found.standing.rejects,
+            rejected=standing.rejects,
         ),
-        found.checks,
+        checks,
     )
-    outcome = _outcome(end.outcome, bool(chosen.any()), withheld=bool(end.withheld) or found.standing.rejects)
-    p = sides.p(sides.rows.scores)
-    q = conformal.adjusted(p, found.made.method)
-    if outcome == "refused":
-        p, q, chosen = np.zeros(0), np.zeros(0), np.zeros(len(chosen), dtype=bool)
-    return Conclusion(outcome, found.checks, _set_test(found), p, q, chosen, power, end.advice)
+    withheld = bool(end.withheld) or standing.rejects
+    return _outcome(end.outcome, bool(standing.chosen.any()), withheld=withheld), end.advice
 
 
 def _outcome(outcome: Outcome, flagged: bool, *, withheld: bool) -> Outcome:

@@ -27,7 +27,7 @@ from pretrace.verdicts.flag.planning import KNOWN, TEXTS, Draws, FlagSettings, P
 from pretrace.verdicts.flag.power import measured
 from pretrace.verdicts.flag.sides import Rows, Sides
 from pretrace.verdicts.reading import Watched
-from pretrace.verdicts.register import Entry, kth, note
+from pretrace.verdicts.register import Entry, count_earlier_tests, note
 
 
 def flag(
@@ -144,12 +144,12 @@ def registered(flagged: Verdict, draws: Draws, settings: FlagSettings) -> Verdic
     others = {role: value for role, value in weights.items() if role != "target"}
     entry = Entry(
         "flag",
-        draws.asked,
+        draws.sketch,
         weights.get("target", flagged.model),
         {**settings.matters, "known": draws.known, "models": others},
         flagged.model,
     )
-    said = kth(entry, settings.level).words(flagged.p)
+    said = count_earlier_tests(entry, settings.level).words(flagged.p)
     note(entry, flagged.p, flagged.outcome)
     return replace(flagged, register=(said,))
 

@@ -20,7 +20,7 @@ from pretrace.settings import CONTROLS, cache_option, check_ranges, like, option
 from pretrace.statistics.conformal import METHODS, Method, Resolution, needed, resolution
 from pretrace.statistics.documents import Numbers, linked
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.draws import seed_from, texts_hash
+from pretrace.verdicts.draws import TextsSketch, seed_from, texts_hash
 from pretrace.verdicts.settings import TestSettings
 
 # What so many documents in question and known ones can show, before a model is asked and after.
@@ -327,10 +327,12 @@ TEXTS, KNOWN = "TEXTS: ", "KNOWN: "
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """The hashes of the texts in question and of the known ones, from which all draws follow: nobody chooses a seed."""
+    """The hashes of the texts in question and of the known ones, from which all draws follow: nobody chooses a seed.
+    `sketch` is of the texts in question, for the register."""
 
     asked: str
     known: str
+    sketch: TextsSketch
 
     def seed(self, settings: FlagSettings) -> int:
         """The seed of all draws of a flagging."""
@@ -383,7 +385,8 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> Plan:
     found = prospect(
         asked, others, fdr=settings.fdr, method=settings.controlled, name=known.name, more=copies.notes
     )
-    draws = Draws(*(texts_hash(text.text for text in side.texts) for side in (corpus, known)))
+    hashes = (texts_hash(text.text for text in side.texts) for side in (corpus, known))
+    draws = Draws(*hashes, TextsSketch.of(text.text for text in corpus.texts))
     return Plan(both, documents, found, draws)
 
 

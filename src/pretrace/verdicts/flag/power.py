@@ -82,7 +82,7 @@ def simulated(found: Looked, planted: Planted) -> tuple[Power, Estimate]:
     for _ in range(SIMULATED):
         shift = law.drawn(seen, asked, known, rng)
         spread = below(shift.asked, shift.known).allowed(WIDE)
-        one = stands(shift, sides, found.made, found.standing.unseen, spread)
+        one = stands(shift, sides, found.made.method, found.standing.unseen, spread)
         accused += one.withstands or bool(one.chosen.any())
     often = share_interval(accused, SIMULATED)
     tenth = seen / asked

@@ -1,0 +1,318 @@
+"""What the tables of a result give again: p, effect, checks and outcome, computed without a model.
+
+Each number is computed by the functions that the test itself used, from what its folder holds. What rests on texts or
+on a model (a classifier of words, a training for --power) is taken as recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from pretrace.backends.serving.address import called
+from pretrace.statistics.documents import Grouping
+from pretrace.statistics.intervals import difference_interval, mean_interval
+from pretrace.statistics.ranks import lot_effects, lot_test
+from pretrace.statistics.roc import auc
+from pretrace.statistics.sensitivity import controls_left_out
+from pretrace.statistics.shift import set_shift
+from pretrace.types import Check, Doubles, Estimate, Run, Table, Verdict
+
+CLOSE = 1e-6
+"""How far, relative to its size, a number may lie from the recorded one: sums in another order differ less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number or a word of a result: as it is `recorded`, and as the tables give it."""
+
+    name: str
+    recorded: object
+    given: object
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both are the same."""
+        return _same(self.recorded, self.given)
+
+
+def recompute(result: Run | Verdict) -> tuple[Number, ...]:
+    """Compute the numbers of a result that its tables give."""
+    if isinstance(result, Run):
+        return tuple(_run(result))
+    how = _TESTS.get(result.test)
+    return tuple(how(result)) if how is not None else ()
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, Estimate) and isinstance(other, Estimate):
+        return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(Estimate))
+    if isinstance(one, bool | str) or not isinstance(one, int | float | np.number):
+        return one == other
+    return isinstance(other, int | float | np.number) and bool(
+        np.isclose(float(one), float(other), rtol=CLOSE, atol=1e-12)
+    )
+
+
+def _run(run: Run) -> Iterator[Number]:
+    if run.evaluation is None or run.whole is not None:
+        return
+    columns = {("score", name): run.matrix[:, place] for place, name in enumerate(run.scores)}
+    for control in run.controls:
+        if control.kind == "placebo":
+            columns["placebo", control.name] = control.values[:, 0]
+    labels = np.array(run.members, dtype=bool)
+    for row in run.evaluation.rows:
+        values = columns.get((row.kind, row.name))
+        if values is not None:
+            known = np.isfinite(values)
+            yield Number(f"AUC of {row.name} ({row.kind})", row.auc.value, auc(values[known], labels[known]))
+
+
+def _audit(found: Verdict) -> Iterator[Number]:
+    from pretrace.verdicts.audit import built, checks
+    from pretrace.verdicts.audit.data import beyond
+    from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
+    from pretrace.verdicts.audit.settings import PRETRACE
+
+    own, seed = built.figures_of(found), int(found.settings["seed"])
+    decided, made = built.recorded_answer(found), list(found.checks)
+    if own.procedure == PRETRACE:
+        (documents, values), (others, controls) = (built.documents_of(found, side) for side in built.SIDES)
+        tested = DocumentValues(documents, values, others, controls, own.margin)
+        decided = answer(tested, pieces=own.pieces, seed=seed, facts={})
+        yield Number("p", found.p, decided.p)
+        yield Number("effect", found.effect, decided.effect)
+        new = [checks.documents_check(tested), checks.reverse_check(tested, seed=seed)]
+        if not tested.paired:
+            new.append(checks.spread_check(tested, seed=seed))
+            left = controls_left_out(values, controls, found.level, seed=seed) or 0
+            new.append(checks.mixture_check(left if decided.p <= found.level else None, tested))
+        seconds = built.seconds_of(found)
+        compared = own.compared_with is None and decided.p <= found.level
+        answers = {f"p of {name}": p_value(other, seed=seed) for name, other in seconds.items()}
+        if compared:
+            for name, other in seconds.items():
+                rest = beyond(tested, other, seed=seed)
+                answers |= {f"p beyond {name}": rest.p, f"multiple of {name}": rest.dose}
+        if answers:
+            new += _second(found, answers)
+        yield from _checks(made, new)
+        made = _replaced(made, new)
+    question = built.Question(found.corpus, called(found.model), found.level)
+    yield from _concluded(found, built.found(decided, found.planted, question), made)
+
+
+def _lot(found: Verdict) -> Iterator[Number]:
+    """Tests of units of which one alternative was drawn at random."""
+    from pretrace.verdicts.canaries import Canaries, CanariesInText
+    from pretrace.verdicts.frame import beyond_by_lot
+    from pretrace.verdicts.marks import ORDERED, Marks, Orders
+
+    test: Any = Orders if found.unit in ORDERED.values() else Marks
+    if found.test == "canaries":
+        test = CanariesInText if found.situation.access == "text" else Canaries
+    draws, seed = int(found.settings["test"]["draws"]), int(found.settings["seed"])
+    (_, own), *seconds = [(name, _rows(columns)) for name, columns in _by_model(found)]
+    whole = [row for row in own if np.isfinite(row).all()]
+    p, effects = lot_test(whole, draws=draws, seed=seed).p, lot_effects(whole)
+    effect = mean_interval(effects) if len(effects) > 1 else None
+    answers = {}
+    for name, other in seconds:
+        theirs = [row for row in other if np.isfinite(row).all()]
+        answers[f"p of {name}"] = lot_test(theirs, draws=draws, seed=seed).p
+        if test.second and not test.repeatable and p <= found.level:
+            rest = beyond_by_lot(
+                own, other, draws=draws, seed=seed, multiple=test.multiple, scaled=test.scaled
+            )
+            answers |= {f"p beyond {name}": rest.p, f"multiple of {name}": rest.dose}
+    yield from _framed(found, test, p, effect, answers)
+
+
+def _recite(found: Verdict) -> Iterator[Number]:
+    from pretrace.verdicts.recite import Recite, means_by_document, swap_and_controls
+    from pretrace.verdicts.second import DOSE
+
+    draws, seed = int(found.settings["test"]["draws"]), int(found.settings["seed"])
+
+    def tests(table: Mapping[str, Doubles], values: Doubles) -> tuple[Any, Any, Doubles, Doubles]:
+        sides = []
+        for control in (0.0, 1.0):
+            some = table["control"] == control
+            means = means_by_document(table["document"][some].tolist(), values[some])
+            sides.append(means[np.isfinite(means)])
+        return (*swap_and_controls(*sides, draws=draws, seed=seed), *sides)
+
+    def p_of(swap: Any, held: Any) -> float | None:
+        return max((one.p for one in (swap, held) if one is not None), default=None)
+
+    (_, own), *seconds = _by_model(found)
+    difference = own["own"] - own["other"]
+    swap, held, mine, controls = tests(own, difference)
+    p = p_of(swap, held)
+    effect = (
+        None if p is None else mean_interval(mine) if held is None else difference_interval(mine, controls)
+    )
+    answers = {}
+    for name, other in seconds:
+        theirs = other["own"] - other["other"]
+        second = p_of(*tests(other, theirs)[:2])
+        answers[f"p of {name}"] = 1.0 if second is None else second
+        if p is not None and p <= found.level:
+            beyond = p_of(*tests(own, difference - DOSE * np.clip(theirs, 0.0, None))[:2])
+            answers |= {f"p beyond {name}": 1.0 if beyond is None else beyond, f"multiple of {name}": DOSE}
+    yield from _framed(found, Recite, p, effect, answers)
+
+
+def _triggers(found: Verdict) -> Iterator[Number]:
+    from pretrace.verdicts.marks import Marks
+    from pretrace.verdicts.triggers import chance_of_hits
+
+    table = found.table("sentences")
+    hits = sum(word == said for word, said in zip(table["published"], table["said"], strict=True))
+    p = min(1.0, float(chance_of_hits(tuple(table["chance"].tolist()))[hits:].sum()))
+    yield Number("hits", found.figures["hits"], hits)
+    yield from _framed(found, Marks, p, found.effect, {})
+
+
+def _flag(found: Verdict) -> Iterator[Number]:
+    """A flagging whose tables hold all texts; those of a large one hold a sample."""
+    from pretrace.results.verdicts import figure
+    from pretrace.statistics import conformal
+    from pretrace.types import SetTest
+    from pretrace.verdicts.flag import concluding
+    from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
+    from pretrace.verdicts.flag.sides import Rows, Sides
+
+    texts, known = found.table("flags"), found.table("known")
+    if found.figures.get("whole"):
+        return
+    names = ("score", "fdr", "level", "method", "randomised")
+    settings = FlagSettings(**{name: found.settings[name] for name in names})
+    documents = [*(TEXTS + one for one in texts["document"]), *(KNOWN + one for one in known["document"])]
+    asked = np.arange(len(documents)) < len(texts)
+    scores = np.concatenate([texts["score"], known["score"]])
+    rows = Rows(asked, Grouping.of(documents).codes, scores, None, np.zeros(len(documents)))
+    sides = Sides.of(rows, settings, int(found.settings["seed"]), ())
+    shift = set_shift(*sides.by_document(scores), level=settings.level, seed=sides.seed)
+    drift = next(check for check in found.checks if check.name == concluding.DRIFT).figures
+    method = found.figures["method"]
+    stands = concluding.stands(shift, sides, method, drift["not excluded"], drift["spread"])
+    recorded = figure(found, "set_test", SetTest)
+    if recorded is not None and recorded.p is not None:
+        yield Number("p of the set", recorded.p, shift.p)
+    refused = found.outcome == "refused"
+    if not refused:
+        p = sides.p(scores)
+        q = conformal.adjusted(p, method)
+        for name, values in (("p", p), ("q", q)):
+            yield Number(
+                f"{name} of the texts", True, np.allclose(texts[name], values[sides.place], rtol=CLOSE)
+            )
+    chosen = stands.chosen[sides.place] & (not refused)
+    flagged = np.ma.filled(texts["flagged"], False)
+    yield Number("flagged texts", int(flagged.sum()), int(chosen.sum()))
+    outcome, _ = concluding.conclude_standing(
+        stands, found.checks, found.planted, None, model=found.model, corpus=found.corpus, unit=found.unit
+    )
+    if found.planted is None or outcome != "missed":  # how far an all-clear is bounded is not in the tables
+        yield Number("outcome", found.outcome, outcome)
+
+
+def _second(found: Verdict, figures: Mapping[str, float]) -> Sequence[Check]:
+    """The check of the second model with these figures, passed where they say so."""
+    from pretrace.verdicts.outcome import SECOND
+
+    level = found.level
+    good = all(value > level for name, value in figures.items() if name.startswith("p of "))
+    good &= all(value <= level for name, value in figures.items() if name.startswith("p beyond "))
+    good &= all(np.isfinite(value) for value in figures.values())
+    plain = {name: value for name, value in figures.items() if np.isfinite(value)}
+    made = [
+        check
+        for check in found.checks
+        if check.name in (SECOND, "placebo") and "p of " in " ".join(check.figures)
+    ]
+    return [replace(one, status="passed" if good else "failed", figures=plain) for one in made]
+
+
+def _framed(
+    found: Verdict, test: Any, p: float | None, effect: Estimate | None, answers: Mapping[str, float]
+) -> Iterator[Number]:
+    """The numbers of a test of the frame, and what the one rule concludes from them."""
+    from pretrace.verdicts.outcome import Found
+
+    yield Number("p", found.p, p)
+    yield Number("effect", found.effect, effect)
+    new = _second(found, answers) if answers else ()
+    yield from _checks(found.checks, new)
+    rule = found.settings.get("rule", {})
+    question = Found(
+        model=called(found.model),
+        of=str(rule.get("of", "")),
+        level=found.level,
+        p=p,
+        effect=effect,
+        planted=found.planted,
+        accusing=(*test.accusing, "placebo"),
+        second=test.second,
+        unit=str(rule.get("unit", found.unit)),
+    )
+    yield from _concluded(found, question, _replaced(found.checks, new))
+
+
+def _concluded(found: Verdict, question: Any, checks: Sequence[Check]) -> Iterator[Number]:
+    from pretrace.verdicts.outcome import conclude
+
+    said = conclude(question, checks)
+    yield Number("outcome", found.outcome, said.outcome)
+    if question.of:
+        yield Number("statement", found.statement, said.statement)
+
+
+def _checks(made: Sequence[Check], new: Sequence[Check]) -> Iterator[Number]:
+    """Each check that was computed again, beside the recorded one."""
+    recorded = {check.name: check for check in made}
+    for check in new:
+        old = recorded.get(check.name)
+        if old is not None:
+            yield Number(f"check “{check.title}”", old.status, check.status)
+            for name, value in check.figures.items():
+                yield Number(f"{name} (“{check.title}”)", old.figures.get(name), value)
+
+
+def _replaced(made: Sequence[Check], new: Sequence[Check]) -> list[Check]:
+    by_name = {check.name: check for check in new}
+    return [by_name.get(check.name, check) for check in made]
+
+
+def _by_model(found: Verdict) -> list[tuple[str, dict[str, Doubles]]]:
+    """The numbers of each model in the table of values, by column; the model in question first."""
+    from pretrace.verdicts.frame import VALUES
+
+    table: Table = found.table(VALUES)
+    models = np.array(table["model"])
+    columns = [name for name in table.columns if name != "model"]
+    return [
+        (str(name), {column: table[column][models == name] for column in columns})
+        for name in dict.fromkeys(table["model"])
+    ]
+
+
+def _rows(columns: Mapping[str, Doubles]) -> tuple[Doubles, ...]:
+    """The alternatives of each unit; NaN for a unit without all its values."""
+    found = np.column_stack(list(columns.values()))
+    return tuple(row[np.isfinite(row)] if np.isfinite(row).any() else row[:1] for row in found)
+
+
+_TESTS: Mapping[str, Callable[[Verdict], Iterator[Number]]] = {
+    "audit": _audit,
+    "flag": _flag,
+    "marks": _lot,
+    "canaries": _lot,
+    "recite": _recite,
+    "triggers": _triggers,
+}

@@ -1,0 +1,184 @@
+"""Folders of every kind that were rewritten and sealed anew: their tables say otherwise."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from verdicts.audit.test_audit import NEVER, NUMBERS, OTHERS, STRANGER, direct
+from verdicts.flag.test_flagging import KNOWN, LOSS, MINE
+from verdicts.marking import test_exact as marking
+from verdicts.marking import test_triggers as sentences
+from verdicts.marking.test_canaries_in_text import SETTINGS as CANARIES
+from verdicts.marking.test_canaries_in_text import corpus as sums
+from verdicts.recite import test_recite as reciting
+
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.settings import ModelSettings
+from pretrace.results.serialization import to_json
+from pretrace.runs import kind_of, render, save
+from pretrace.scoring.detect import detect
+from pretrace.scoring.evaluation import evaluate
+from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus, Text
+from pretrace.verdicts.canaries import check_canaries
+from pretrace.verdicts.flag import flag
+from pretrace.verdicts.marks import check_marks
+from pretrace.verdicts.recite import recite
+from pretrace.verdicts.triggers import check_triggers
+from pretrace.verification import verify_folder
+
+SECOND = FakeBackend(name="second")
+
+
+def run() -> Any:
+    texts = [
+        Text(f"t{i}", f"The {'cat' if i % 2 else 'dog'} number {i} sat on mat {i}.", bool(i % 2))
+        for i in range(40)
+    ]
+    found = detect(Corpus("cats", tuple(texts)), Models(NUMBERS), ScorePlan.parse(["loss"]))
+    return replace(found, evaluation=evaluate(found, [text.text for text in texts], resamples=100))
+
+
+def recited() -> Any:
+    models = [
+        HuggingFace(
+            reciting.net(seed),
+            reciting.by_words(),
+            name=str(seed),
+            weights=str(seed),
+            settings=ModelSettings(),
+        )
+        for seed in (1, 2)
+    ]
+    settings = replace(reciting.SETTINGS, samples=0)
+    return recite(
+        reciting.TEXTS, Models(models[0], placebos=(models[1],)), settings, controls=reciting.CONTROLS
+    )
+
+
+MADE: dict[str, Callable[[], Any]] = {
+    "run": run,
+    "audit": lambda: direct(OTHERS, STRANGER),
+    "audit beside a placebo": lambda: direct(OTHERS, NEVER),
+    "flagging": lambda: flag(MINE, KNOWN, Models(FakeBackend()), LOSS),
+    "marks": lambda: check_marks(
+        marking.sealed(), Models(FakeBackend(), placebos=(SECOND,)), marking.SETTINGS
+    ),
+    "triggers": lambda: check_triggers(
+        seal := sentences.sealed(),
+        sentences.answers(**sentences.words(seal, 1)),
+        sentences.SETTINGS,
+        model="served",
+    ),
+    "canaries": lambda: check_canaries(sums(), Models(FakeBackend(), placebos=(SECOND,)), CANARIES),
+    "recite": recited,
+}
+
+
+@functools.cache
+def made(kind: str) -> Any:
+    return MADE[kind]()
+
+
+def written(kind: str, folder: Path) -> Path:
+    save(made(kind), folder)
+    return folder
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Rewrite the JSON part, seal it anew and make the report of it, as a forger would."""
+    path = folder / kind_of(folder).marker
+    content = json.loads(path.read_text(encoding="utf-8"))
+    metrics = folder / "metrics.json"
+    if metrics.is_file():
+        figures = json.loads(metrics.read_text(encoding="utf-8"))
+        change(figures)
+        metrics.write_bytes(to_json(figures))
+        content["files"]["metrics.json"] = hashlib.sha256(metrics.read_bytes()).hexdigest()
+    else:
+        change(content)
+    del content["sha256"]
+    content["sha256"] = hashlib.sha256(to_json(content)).hexdigest()
+    path.write_bytes(to_json(content))
+    render(folder)
+
+
+def convict(content: dict[str, Any]) -> None:
+    content |= {"p": 0.0001, "outcome": "consistent", "exit_code": 3}
+    content["statement"] = "The predictions of the model are consistent with training on these texts."
+    for check in content["checks"]:
+        check["status"] = "passed"
+
+
+def flag_the_set(content: dict[str, Any]) -> None:
+    content |= {"p": 0.0001, "outcome": "set", "exit_code": 3}
+    content["figures"]["set_test"] |= {"p": 0.0001}
+
+
+def raise_auc(content: dict[str, Any]) -> None:
+    row = next(row for row in content["rows"] if row["kind"] == "score")
+    row["auc"] |= {"value": 0.99, "low": 0.97, "high": 1.0}
+
+
+def turn_outcome(content: dict[str, Any]) -> None:
+    content |= {"outcome": "consistent", "exit_code": 3}
+
+
+def reword(content: dict[str, Any]) -> None:
+    content["statement"] = "The predictions of the model are consistent with training on these texts."
+
+
+def change_second(content: dict[str, Any]) -> None:
+    check = next(check for check in content["checks"] if check["name"] == "second")
+    name = next(name for name in check["figures"] if name.startswith("p of "))
+    check["figures"][name] = 0.987
+
+
+def shrink_effect(content: dict[str, Any]) -> None:
+    content["effect"] |= {"value": 1.5, "low": 1.2, "high": 1.8}
+
+
+FORGED = [
+    ("run", raise_auc),
+    ("flagging", flag_the_set),
+    *(
+        (kind, change)
+        for kind in ("audit", "canaries", "recite", "marks", "triggers")
+        for change in (convict, turn_outcome, reword)
+    ),
+    *(
+        (kind, change)
+        for kind in ("audit", "audit beside a placebo", "canaries")
+        for change in (change_second, shrink_effect)
+    ),
+]
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_the_tables_of_a_folder_as_it_was_written_give_its_numbers(kind: str, tmp_path: Path) -> None:
+    found = verify_folder(written(kind, tmp_path / "RESULT"))
+    assert {one.name: one.state for one in found.checks} == dict.fromkeys(
+        ("files", "seal", "report", "numbers"), "yes"
+    )
+    assert "SHA-256" in found.checks[1].words
+    assert "not forgery" in found.checks[1].words
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"), FORGED, ids=[f"{kind}, {change.__name__}" for kind, change in FORGED]
+)
+def test_a_folder_that_was_rewritten_and_sealed_anew_is_found(
+    kind: str, change: Callable[[dict[str, Any]], object], tmp_path: Path
+) -> None:
+    folder = written(kind, tmp_path / "RESULT")
+    rewrite(folder, change)
+    states = {one.name: one.state for one in verify_folder(folder).checks}
+    assert states == {"files": "yes", "seal": "yes", "report": "yes", "numbers": "no"}
