@@ -10,8 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.formats import rows_of
-from pretrace.corpora.opening import found
+from pretrace.corpora.opening import found, rows_of
 from pretrace.corpora.reading import EveryColumn
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Situation
@@ -75,7 +74,7 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     """What stands in `source`, as far as that can be seen; errors as for `open_corpus`. `corpus` is its texts, where
     they were read already."""
     # What a label says is no matter here, and a column of that name may say something else than membership.
-    given, columns = columns, Columns(columns.text, "", columns.id, columns.group)
+    given, columns = columns, replace(columns, label="")
     options = () if corpus is not None else tuple(_options_of(source, given))
     corpus = open_corpus(source, columns) if corpus is None else corpus
     documents = len({text.document for text in corpus.texts})
@@ -149,11 +148,11 @@ def _table(source: str, columns: Columns) -> dict[str, _Column]:
     reading = EveryColumn(columns, source)
     table: dict[str, _Column] = {}
     used = {columns.id or "id", columns.group or "group", "label"}
-    chosen = ""
+    chosen: tuple[str, ...] = ()
     for row in rows_of(path, reading):
-        chosen = chosen or columns.pick_text(tuple(row.fields), source)
+        chosen = chosen or columns.pick_texts(tuple(row.fields), source)
         for name, value in row.fields.items():
-            if name != chosen and name not in used:
+            if name not in chosen and name not in used:
                 table.setdefault(name, _Column()).add(value)
     return table
 
