@@ -306,9 +306,10 @@ def decode_text(raw: bytes, source: str, named: str | None = None) -> str:
         raise TextsError(_not_in(encoding, source, error)) from None
 
 
-def not_utf8(raw: bytes, where: str, *, whole: bool = False) -> str:
+def not_utf8(raw: bytes, where: str, *, whole: bool = False, option: str = "--encoding") -> str:
     """What to say of bytes that are no UTF-8: the encoding that they are likely in, and what helps. `whole` says that
-    nothing follows them, so that a character that they break off is the end of a file that was cut."""
+    nothing follows them, so that a character that they break off is the end of a file that was cut; `option` names an
+    encoding."""
     some = raw[: 1 << 16]
     try:
         some.decode()
@@ -320,7 +321,7 @@ def not_utf8(raw: bytes, where: str, *, whole: bool = False) -> str:
     name = likely_encoding(some)
     how = f"it looks like {name}" if name else "its encoding was not recognised"
     return (
-        f"{where} is not UTF-8; {how}: convert it, or name its encoding, as in --encoding {name or 'cp1252'}."
+        f"{where} is not UTF-8; {how}: convert it, or name its encoding, as in {option} {name or 'cp1252'}."
     )
 
 

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora.columns import FURTHER
 from pretrace.corpora.opening import found, rows_of
 from pretrace.corpora.reading import EveryColumn
 from pretrace.errors import TextsError
@@ -108,6 +109,9 @@ def _options_of(source: str, columns: Columns) -> Iterator[str]:
     for name in ("text", "label", "id", "group"):
         if (value := getattr(columns, name)) is not None:
             yield from (f"--{name}-column", value)
+    for name in FURTHER:
+        if (value := getattr(columns, name)) and name != "chat_of":
+            yield from (f"--{name}",) if value is True else (f"--{name}", value)
 
 
 def _best(table: Mapping[str, _Column], count: Callable[[_Column], float]) -> str:
