@@ -6,6 +6,7 @@ A folder is walked with all that lies below it: links are followed once, and wha
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,39 +44,47 @@ def walk(folder: Path) -> Walk:
     """All that lies below a folder, in the order of the paths. Links are followed, and what two ways lead to counts
     where no link does; folders that tools keep for themselves are passed over. OSError where the folder itself cannot
     be read."""
-    found, files, links = Walk(), [], []
+    found, files, links = Walk(), dict[tuple[int, int], list[Path]](), []
     seen: set[tuple[int, int]] = set()
     waiting, linked = [folder], list[Path]()
     while waiting or linked:
         here = waiting.pop() if waiting else linked.pop(0)
-        try:
-            known = here.stat()
-            inside = [] if (known.st_dev, known.st_ino) in seen else sorted(here.iterdir())
-            seen.add((known.st_dev, known.st_ino))
-        except OSError as error:
-            if here == folder:
-                raise
-            found.faults[_within(folder, here)] = error.strerror or str(error)
-            continue
-        for path in inside:
-            try:
-                is_folder = stat.S_ISDIR(path.stat().st_mode)
-            except OSError as error:
-                missing = path.is_symlink() and isinstance(error, FileNotFoundError)
-                found.faults[_within(folder, path)] = "a link to nothing" if missing else str(error.strerror)
-                continue
-            if not is_folder:
-                (links if path.is_symlink() else files).append(path)
-            elif path.name not in _OF_TOOLS:
-                (linked if path.is_symlink() else waiting).append(path)
-    real = {path.resolve() for path in files}
-    for path in links:
-        if (target := path.resolve()) not in real:
-            real.add(target)
-            files.append(path)
-    every = {_within(folder, path): path for path in files if path.name.lower() not in _OF_BROWSERS}
+        for path, known in _inside(here, folder, found, seen):
+            if stat.S_ISDIR(known.st_mode):
+                if path.name not in _OF_TOOLS:
+                    (linked if path.is_symlink() else waiting).append(path)
+            elif path.is_symlink():
+                links.append((known, path))
+            elif path.name.lower() not in _OF_BROWSERS:
+                files.setdefault((known.st_dev, known.st_ino), []).append(path)
+    for known, path in links:
+        files.setdefault((known.st_dev, known.st_ino), [path])
+    every = {_within(folder, path): path for paths in files.values() for path in paths}
     found.files = dict(sorted(every.items()))
     return found
+
+
+def _inside(
+    here: Path, top: Path, found: Walk, seen: set[tuple[int, int]]
+) -> Iterator[tuple[Path, os.stat_result]]:
+    """What lies in a folder, links followed, the first time that it is come to; what cannot be reached is told."""
+    try:
+        known = here.stat()
+        inside = [] if (known.st_dev, known.st_ino) in seen else sorted(here.iterdir())
+        seen.add((known.st_dev, known.st_ino))
+    except OSError as error:
+        if here == top:
+            raise
+        found.faults[_within(top, here)] = error.strerror or str(error)
+        return
+    for path in inside:
+        try:
+            known = path.stat()
+        except OSError as error:
+            missing = path.is_symlink() and isinstance(error, FileNotFoundError)
+            found.faults[_within(top, path)] = "it is a link to nothing" if missing else str(error.strerror)
+            continue
+        yield path, known
 
 
 def _within(folder: Path, path: Path) -> str:

@@ -187,6 +187,8 @@ def _may_hold_texts(name: str) -> bool:
 def holds(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
     """The files of the corpus that are a file of the texts itself, or a copy of one; `path` is a file or a folder."""
     own: dict[int, list[Path]] = {}
+    if not path:
+        return ()
     with suppress(OSError, ValueError):  # texts may have an address that is no path
         place = Path(path).resolve(strict=True)
         for one in walk(place).files.values() if place.is_dir() else (place,):
