@@ -37,10 +37,10 @@ _LABELS: dict[object, bool | None] = {
 class Columns:
     """How texts stand in their source: the columns to read, and what files and characters they are in.
 
-    None stands for the usual name: `text` or else `input` for the text, `label`, `id` and `group` for
-    the others, each read where it is present. A name that is given must be there. An empty name leaves
-    a column out, for files whose `label` says something else than membership. ExpressionError for a template that is
-    none, and an encoding that nobody knows.
+    None stands for the usual name: `text` or else `input` for the text (or a conversation that is called `messages` or
+    `conversations`), `label`, `id` and `group` for the others, each read where it is present. A name that is given must
+    be there. An empty name leaves a column out, for files whose `label` says something else than membership.
+    ExpressionError for a template that is none, and an encoding that nobody knows.
     """
 
     text: str | None = option(
@@ -160,7 +160,7 @@ class Columns:
         if named and all(name in found for name in named):
             return named
         if not named or self.give_way:
-            for name in TEXT_NAMES:
+            for name in (*TEXT_NAMES, *_CONVERSATIONS):
                 if name in found and not (name == "input" and _ANSWERS & set(found)):
                     return (name,)
         missing = [name for name in named if name not in found]
@@ -231,6 +231,8 @@ class Columns:
 
 FURTHER = ("template", "chat", "split", "files", "encoding", "chat_of")
 """What is recorded where it is not as usual."""
+_CONVERSATIONS = ("messages", "conversations", "conversation")
+"""Usual names of a column that holds lists of messages, where no column of texts is there."""
 _ANSWERS = {"instruction", "output", "response", "completion", "answer", "target"}
 """Columns beside which `input` is a part of a text at most."""
 

@@ -139,6 +139,8 @@ def rows_of(source: str | Path, reading: Reading) -> Iterator[Row]:
                 with path.open("rb") as pipe:
                     yield from _stream_rows(pipe, reading)
             else:
+                if reading.columns.split is not None and not reading.columns.give_way:
+                    raise TextsError(f"{reading.source} is a file, and has no splits: leave out --split.")
                 chosen = reading.columns.files
                 source_code = chosen is not None and matches(path.name, chosen) and not _has_format(path)
                 yield from file_rows(path, reading, SOURCE if source_code else "")

@@ -18,7 +18,7 @@ from typing import IO, cast
 import numpy as np
 
 from pretrace.corpora.documents import SOURCE
-from pretrace.corpora.folders import holds_facts, walk
+from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import ending_of, recognised
 from pretrace.corpora.packing import HEAD, is_utf8, not_utf8, opened
 from pretrace.corpora.reading import Row
@@ -154,7 +154,7 @@ def _listed(source: str) -> list[CorpusFile]:
 def _of_folder(folder: Path) -> list[CorpusFile]:
     """The files below a folder that hold texts or may do so, and what cannot be reached."""
     found = walk(folder)
-    made = [CorpusFile(str(folder / name), 0, why) for name, why in found.faults.items()]
+    made = [CorpusFile(str(folder / n), 0, why) for n, why in found.faults.items() if not is_hidden(n)]
     for name, path in found.files.items():
         if not _may_hold_texts(name):
             continue
@@ -237,9 +237,10 @@ def _warc_record(stream: IO[bytes]) -> tuple[dict[str, str], bytes]:
     while (line := stream.readline()).strip():
         name, _, value = line.decode("utf-8", "replace").partition(":")
         head[name.strip().lower()] = value.strip()
-    size = int(head.get("content-length", "-1"))
-    if not line or size < 0:
-        raise EOFError("it ends within the head of a record, so it was cut off")
+    length = head.get("content-length", "")
+    if not line or not length.isdecimal():
+        raise EOFError("the head of a record has no end or no length, so it was cut off")
+    size = int(length)
     raw = stream.read(size)
     if len(raw) < size:
         raise EOFError(f"a record of {size:,} bytes has {len(raw):,}, so it was cut off")
