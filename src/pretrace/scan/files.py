@@ -219,6 +219,8 @@ def warc_rows(stream: IO[bytes]) -> Iterator[Row]:
         if not line.strip():
             continue
         if not _WARC_VERSION.fullmatch(line):
+            if not line.endswith(b"\n"):
+                raise EOFError("it ends within the head of a record, so it was cut off")
             raise ValueError("it holds bytes between its records that are none of a web archive")
         head, raw = _warc_record(stream)
         kind = head.get("warc-type")
