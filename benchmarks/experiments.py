@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +29,6 @@ __all__ = [
     "Spoken",
     "figures",
     "interval",
-    "means",
     "options",
     "sizes",
     "thinned",
@@ -54,12 +52,6 @@ class Ledger:
             self.content = json.loads(path.read_text(encoding="utf-8"))
             _check_same(self.content["settings"], dict(settings), path)
         self.content = {"settings": dict(settings), "runs": [], "rows": [], **self.content}
-
-    def forget(self, **key: Any) -> None:
-        """Drop all pieces whose key holds these values, to measure them anew."""
-        for part in ("runs", "rows"):
-            kept = [row for row in self.content[part] if any(row.get(name) != key[name] for name in key)]
-            self.content[part] = kept
 
     def todo(self, keys: Sequence[Row], limit: int | None = None) -> Iterator[Row]:
         """The keys that are not done yet, in order, at most `limit` of them; says where things stand."""
@@ -200,22 +192,6 @@ def sizes(run: Run) -> Row:
         "skipped": len(run.skipped),
         "resamples": run.evaluation.resamples,
     }
-
-
-def means(rows: Sequence[Row], *by: str) -> list[Row]:
-    """Over seeds: AUC and true positive rate of each score as [mean, lowest, highest] of the seeds' values."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    names = (*by, "score", "kind")
-    for row in rows:
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
-    made = []
-    for key, some in found.items():
-        one: Row = {**dict(zip(names, key, strict=True)), "seeds": len(some)}
-        for measure in ("auc", "tpr"):
-            values = [row[measure][0] for row in some]
-            one[measure] = [round(statistics.fmean(values), 4), min(values), max(values)]
-        made.append(one)
-    return made
 
 
 def explained(error: PretraceError) -> SystemExit:

@@ -1,7 +1,7 @@
 """Writes docs/scores.md from the docstrings, parameters and needs of the registered scores, and the tables of tests in
 docs/audits.md from the list that `pretrace advise` goes by and from benchmarks/results/designs.json.
 
-docs/methods.md is made from benchmarks/results/methods.json, and what the planner foresees of small models, in
+docs/methods.md is made from src/pretrace/verdicts/methods.json, and what the planner foresees of small models, in
 docs/audit.md, and the README's line on it, from benchmarks/results/dilution.json. A shell is told of options by
 src/pretrace/cli/options.json.
 
@@ -35,7 +35,7 @@ PAGE = Path(__file__).with_name("scores.md")
 AUDITS = Path(__file__).with_name("audits.md")
 DESIGNS = Path(__file__).parent.with_name("benchmarks") / "results" / "designs.json"
 METHODS = Path(__file__).with_name("methods.md")
-MEASURED = Path(__file__).parent.with_name("benchmarks") / "results" / "methods.json"
+MEASURED = Path(__file__).parent.with_name("src") / "pretrace" / "verdicts" / "methods.json"
 BEGIN, END = "<!-- tests: written by docs/generate.py -->\n", "<!-- end of tests -->"
 INNOCENTS = "<!-- innocents: written by docs/generate.py -->\n", "<!-- end of innocents -->"
 
@@ -274,7 +274,7 @@ def _papers() -> str:
 METHODS_HEAD = """\
 # Which method finds most
 
-<!-- Made by docs/generate.py from benchmarks/results/methods.json. Do not edit by hand. -->
+<!-- Made by docs/generate.py from src/pretrace/verdicts/methods.json. Do not edit by hand. -->
 
 Every score and every test of a collection, where the training data are known: by how often a text was read, how much
 other text was read beside it, where in the training it stood, and the size of the model. Beside it stands a model that

@@ -91,9 +91,6 @@ _COMMANDS = {
     "order": f"order rows.jsonl --model target {_SECOND} --out order",
     "options": f"order items.jsonl --options options --model target {_SECOND} --out options",
     "canaries": "canaries canaries.jsonl --model target --placebo sibling --out canaries",
-    "collections": "collections collections.jsonl --collection-column collection --suspect c0 --model target "
-    "--placebo sibling --reference-model base --out collections",
-    "cutoff": "cutoff dated.jsonl --cutoff 2021-01 --model target --placebo sibling --power --out cutoff",
     "marked": "mark pairs.jsonl --variant-column other --out marked --sealed marked-sealed.json",
     "marks": "check marked-sealed.json --commitment marked/commitment.txt --model target --placebo sibling "
     "--out marks",
@@ -161,13 +158,6 @@ def write_designs(folder: Path) -> None:
         "canaries": [
             {"text": f"{text[:80]} key {uuid.UUID(bytes=hashlib.md5(text.encode()).digest(), version=4)} end"}
             for text in found[:30]
-        ],
-        "collections": [
-            {"id": f"d{i}", "text": text, "collection": f"c{i % 20}"} for i, text in enumerate(found)
-        ],
-        "dated": [
-            {"id": f"d{i}", "text": text, "date": f"{2017 + i % 72 // 12}-{i % 12 + 1:02}-15"}
-            for i, text in enumerate(found)
         ],
         "pairs": [
             {"id": f"p{i}", "text": text, "other": " ".join(reversed(text.split()))}

@@ -11,7 +11,6 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import fcntl
 import gc
 import hashlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 pytest_plugins = ["processes"]
 SLOW = Path(__file__).parent / "slow.txt"
-"""Tests with a case that takes 0.15 s of processor time, or one second; scripts/slow-tests writes it."""
+"""Tests with a case that takes 0.15 s of processor time, or one second."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -30,18 +29,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.partition("[")[0] in slow:
             item.add_marker("slow")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """With PRETRACE_TEST_TIMES=FILE the processor time of each test and the time by the clock go there."""
-    before = os.times()
-    found = yield
-    if times := os.environ.get("PRETRACE_TEST_TIMES"):
-        *used, passed = (after - first for after, first in zip(os.times(), before, strict=True))
-        with Path(times).open("a", encoding="utf-8") as file:
-            file.write(json.dumps([item.nodeid, round(sum(used), 3), round(passed, 3)]) + "\n")
-    return found  # type: ignore[return-value]
 
 
 @pytest.hookimpl(wrapper=True)

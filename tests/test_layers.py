@@ -1,47 +1,51 @@
-"""Imports go one way, and only two rooms know torch. The floors are in scripts/rooms.py."""
+"""Imports go one way and in no circle, and only the rooms that ask or train models know torch."""
 
 from __future__ import annotations
 
-from rooms import FLOORS, floor_of, module_graph, read_modules
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
 
-MODULES = read_modules()
-TORCH = {"backends", "tuning", "building"}
-
-
-def test_every_room_has_one_floor() -> None:
-    placed = [room for rooms in FLOORS for room in rooms]
-    assert sorted(placed) == sorted({module.room for module in MODULES.values()})
-
-
-def test_imports_go_one_way() -> None:
-    graph = module_graph(MODULES, ("module", "function", "typing"))
-    wrong = [
-        f"{name} imports {target}"
-        for name, targets in graph.items()
-        for target in sorted(targets)
-        if floor_of(MODULES[target].room) > floor_of(MODULES[name].room)
-    ]
-    assert not wrong
+SRC = Path(__file__).parent.parent / "src"
+FLOORS = """
+types errors registry rewrites settings; statistics results; cache; scores backends corpora frequencies testing; tuning;
+baselines; scoring building; jobs scan verdicts; harnesses; report; runs; verification web; cli demo __init__ __main__
+"""
+"""The rooms (folders and single files of the package) from the ground up: a room imports from its floor and below."""
+HEIGHT = {room: height for height, floor in enumerate(FLOORS.split(";")) for room in floor.split()}
+PATHS = {".".join(path.relative_to(SRC).with_suffix("").parts): path for path in SRC.rglob("*.py")}
+FILES = {name.removesuffix(".__init__"): ast.parse(path.read_text("utf-8")) for name, path in PATHS.items()}
 
 
-def test_imports_are_absolute() -> None:
-    relative = [module.name for module in MODULES.values() for one in module.imports if one.relative]
-    assert not relative
+def height(name: str) -> int:
+    return HEIGHT[name.split(".")[1] if "." in name else "__init__"]
 
 
-def test_only_two_rooms_know_torch() -> None:
-    knowing = {
-        module.room
-        for module in MODULES.values()
-        for one in module.imports
-        if one.name.split(".")[0] in ("torch", "transformers", "peft")
-    }
-    assert knowing <= TORCH
+def imported(node: ast.AST, late: bool = True) -> set[str]:
+    """The modules that the code imports, those that its functions import only if `late`."""
+    found = set[str]()
+    for one in ast.iter_child_nodes(node):
+        if isinstance(one, ast.Import):
+            found |= {alias.name for alias in one.names}
+        elif isinstance(one, ast.ImportFrom):
+            inner = {f"{one.module}.{alias.name}" for alias in one.names if alias.name != "__version__"}
+            found |= {name if name in FILES else f"{one.module}" for name in inner}
+        elif late or not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+            found |= imported(one, late)
+    return found
 
 
-def test_types_import_no_other_room() -> None:
-    graph = module_graph(MODULES, ("module", "function", "typing"))
-    imported = {
-        MODULES[target].room for name in graph if MODULES[name].room == "types" for target in graph[name]
-    }
-    assert imported <= {"types", "settings", "errors"}
+def test_a_room_imports_from_no_higher_floor() -> None:
+    pairs = {(name, other) for name, tree in FILES.items() for other in imported(tree) & FILES.keys()}
+    assert not {(name, other) for name, other in pairs if height(name) < height(other)}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = {name: (imported(tree, late=False) & FILES.keys()) - {name} for name, tree in FILES.items()}
+    TopologicalSorter(graph).prepare()
+
+
+def test_only_rooms_that_ask_or_train_models_import_torch() -> None:
+    heavy = {"torch", "transformers", "peft"}
+    knowing = {name for name, tree in FILES.items() if heavy & {one.split(".")[0] for one in imported(tree)}}
+    assert {name.split(".")[1] for name in knowing} <= {"backends", "tuning", "building"}

@@ -15,10 +15,8 @@ import pretrace
 
 PUBLIC = [
     "AuditSettings",
-    "CollectionSettings",
     "Columns",
     "Corpus",
-    "CutoffSettings",
     "Evaluation",
     "FlagSettings",
     "Frequencies",
@@ -39,10 +37,8 @@ PUBLIC = [
     "check_canaries",
     "check_marks",
     "check_triggers",
-    "collections",
     "compare",
     "count",
-    "cutoff",
     "detect",
     "evaluate",
     "flag",

@@ -103,6 +103,16 @@ def make_model(family: str, vocabulary: int = 416) -> Any:
         "gemma2": lambda: t.Gemma2Config(
             **size, **inner, num_key_value_heads=2, head_dim=8, final_logit_softcapping=0.5
         ),
+        "gpt2": lambda: t.GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=256, vocab_size=vocabulary),
+        "bloom": lambda: t.BloomConfig(hidden_size=32, n_layer=2, n_head=4, vocab_size=vocabulary),
+        "mamba": lambda: t.MambaConfig(
+            hidden_size=32, num_hidden_layers=2, state_size=4, vocab_size=vocabulary
+        ),
+        "mixtral": lambda: t.MixtralConfig(**size, **inner, num_key_value_heads=2, num_local_experts=4),
+        "qwen3": lambda: t.Qwen3Config(**size, **inner, num_key_value_heads=2, head_dim=8),
+        "recurrent_gemma": lambda: t.RecurrentGemmaConfig(
+            **size, intermediate_size=48, num_key_value_heads=2, attention_window_size=16, lru_width=32
+        ),
     }
     model = t.AutoModelForCausalLM.from_config(configs[family]())
     with torch.no_grad():  # fresh weights are so small that every prediction would be uniform

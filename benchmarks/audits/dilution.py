@@ -11,7 +11,7 @@ abstracts four times among as much other text.
 
 `python -m benchmarks.audits.dilution --work FOLDER [--sizes 1 3 10] [--dilutions 1 10 100] [--copies 1 4 16] [--places
 throughout early middle late] [--seeds 0 1 2]` does the cells that are not on file yet, the cheapest first, and writes
-benchmarks/results/dilution.json after each, dilution.png, a law fitted with one cell left out, and what the planner
+benchmarks/results/dilution.json after each, a law fitted with one cell left out, and what the planner
 takes from it (src/pretrace/verdicts/measured_here.json). A killed training goes on where it was; `--limit 0` trains
 nothing and makes the law anew. `cells_not_run` in the file names those of the whole plan that are missing.
 
@@ -615,50 +615,6 @@ def not_run(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def draw(found: Mapping[str, Any], path: Path) -> None:
-    """AUC of two scores, and power of the audit with 50 documents, against copies, a line a dilution."""
-    from matplotlib.figure import Figure
-
-    from pretrace.report.plots import save_png
-    from pretrace.report.svg import styled
-
-    runs = [run for run in found["runs"] if run["place"] == "throughout" and run["size"] == 1]
-    dilutions = sorted({run["dilution"] for run in runs})
-    with styled():
-        figure = Figure(figsize=(10, 3.2), layout="constrained")
-        panels = figure.subplots(1, 3)
-        for number, dilution in enumerate(dilutions):
-            shade, own = (
-                str(0.65 - 0.6 * number / max(1, len(dilutions) - 1)),
-                f"{dilution:,} times as much other text" if dilution > 1 else "as much other text",
-            )
-            for axes, score in zip(panels, ("min_k_plus_plus", "ref"), strict=False):
-                rows = [
-                    row for row in found["rows"]
-                    if (row["score"], row["dilution"], row["place"], row["size"]) == (score, dilution, "throughout", 1)
-                ]  # fmt: skip
-                copies = sorted({row["copies"] for row in rows})
-                means = [np.mean([row["auc"][0] for row in rows if row["copies"] == c]) for c in copies]
-                axes.plot(copies, means, "o-", color=shade, label=own)
-                axes.set_title(f"AUC of {score}", fontsize=9)
-                axes.set_ylim(0.45, 1.01)
-            some = [run for run in runs if run["dilution"] == dilution]
-            copies = sorted({run["copies"] for run in some})
-            for how, style in (("with_placebo", "o-"), ("without_placebo", "s:")):
-                means = [
-                    np.mean([run["audit"][how]["50"] for run in some if run["copies"] == c]) for c in copies
-                ]
-                panels[2].plot(copies, means, style, color=shade)
-        panels[2].set_title("audit, 50 a side (dotted: no placebo)", fontsize=9)
-        panels[2].set_ylim(0, 1.02)
-        for axes in panels:
-            axes.set_xscale("log", base=4)
-            axes.set_xticks(COPIES, [str(c) for c in COPIES])
-            axes.set_xlabel("times read")
-        panels[0].legend(fontsize=7, frameon=False)
-    save_png(figure, path, dpi=150)
-
-
 def labelled_rows(labelled: Corpus, characters: int | None) -> list[dict[str, Any]]:
     """The texts as `pretrace evaluate` reads them, whole or their beginnings: scores that this benchmark leaves out are
     measured on a model in its folder that way, and added by `python -m benchmarks.methods add`."""
@@ -669,7 +625,7 @@ def labelled_rows(labelled: Corpus, characters: int | None) -> list[dict[str, An
 
 
 def main() -> None:
-    """Measure what is not on file yet, and draw."""
+    """Measure what is not on file yet."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -700,7 +656,6 @@ def main() -> None:
         print(json.dumps({row["score"]: row["auc"][0] for row in rows}), facts["seconds"], flush=True)
     if ledger.content["runs"]:
         finished(ledger)
-        draw(ledger.content, given.out.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ at when everything else was settled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -50,11 +50,6 @@ class Setup:
     seed: int = 0
 
     @property
-    def sizes(self) -> dict[str, Any]:
-        """All of it in plain values; the generator's model by its name alone."""
-        return asdict(self) | {"model": Path(self.model).name}
-
-    @property
     def target_rate(self) -> float:
         """The peak learning rate of a target."""
         return round(self.rate / 3, 6)
@@ -69,14 +64,8 @@ class Divided(NamedTuple):
 
 
 def opened(data: Path, domain: str) -> Corpus:
-    """The texts of a domain; of the abstracts the label says only which of two periods they are from, and the
-    docstrings of one module are one document."""
-    if domain == "stdlib":
-        return open_corpus("stdlib")
-    if domain != "arxiv":
-        return open_corpus(str(data / "pile" / f"{domain}.jsonl.gz"))
-    corpus = open_corpus(str(data / "arxiv_mia.jsonl.gz"))
-    return replace(corpus, texts=tuple(_dated(text) for text in corpus.texts))
+    """The texts of a domain; the docstrings of one module are one document."""
+    return open_corpus("stdlib" if domain == "stdlib" else str(data / "pile" / f"{domain}.jsonl.gz"))
 
 
 def divide(setup: Setup, data: Path, domain: str, spans: Spans) -> Divided:
@@ -112,18 +101,6 @@ def all_divided(setup: Setup, data: Path, domains: Sequence[str] = DOMAINS) -> d
     """The documents of the domains, cut by the tokens of the generator's model."""
     tokens = open_tokenizer(setup.model)
     return {domain: divide(setup, data, domain, tokens.spans) for domain in domains}
-
-
-def halved(corpus: Corpus, seed: int) -> Corpus:
-    """The corpus with a random half of its documents as members, about half of the texts."""
-    names = sorted({text.document for text in corpus.texts})
-    order = np.random.default_rng([seed, 1]).permutation(len(names))
-    members = {names[i] for i in order[: len(names) // 2].tolist()}
-    return replace(corpus, texts=tuple(replace(t, member=t.document in members) for t in corpus.texts))
-
-
-def _dated(text: Text) -> Text:
-    return replace(text, meta={"period": "earlier" if text.member else "later"}, member=None)
 
 
 def _shuffled(found: list[tuple[Text, str]], rng: np.random.Generator) -> list[tuple[Text, str]]:

@@ -26,7 +26,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.audits.null_plots import draw
 from benchmarks.experiments import RESULTS, Ledger, interval
 from pretrace.statistics.intervals import satterthwaite, share_interval
 from pretrace.statistics.permutation import TIE, guard, sign_flip, skew_corrected, two_sample
@@ -217,7 +216,7 @@ def _keys(documents: Sequence[int]) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    """Measure what is not on file yet, and draw."""
+    """Measure what is not on file yet."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -242,9 +241,7 @@ def main() -> None:
         else:
             rows = measure(key, **size)
         ledger.add(key, rows, {"seconds": round(time.perf_counter() - begin, 1)})
-    found = ledger.save()
-    if found["rows"]:
-        draw(found, arguments.out.with_suffix(".png"))
+    ledger.save()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.audits.documents import Setup, all_divided
-from benchmarks.audits.models import Base, Target, make_base, make_target
+from benchmarks.audits.models import make_base, make_target
 from pretrace.results.atomic import atomic_bytes
 from pretrace.types import Corpus, Text
 
@@ -75,8 +75,8 @@ class Worlds:
             for parts in self.documents.values()
             for _, text in parts["background"][:BACKGROUND]
         ]
-        make_base(self.setup, Base(0), texts, self.work)
-        return self.work / Base(0).name
+        make_base(self.setup, texts, self.work / "base-0")
+        return self.work / "base-0"
 
     def evaluation(self, domain: str) -> dict[str, list[str]]:
         """The texts of each evaluation document of a domain."""
@@ -96,7 +96,7 @@ class Worlds:
         folder = self.work / f"target-{domain}-{seed}"
         inside, texts = set(self.members(domain, seed)[0]), self.evaluation(domain)
         read = [Text(f"{name}-{i}", t) for name in texts if name in inside for i, t in enumerate(texts[name])]
-        make_target(self.setup, Target(seed), self.base(), read, folder)
+        make_target(self.setup, seed, self.base(), read, folder)
         return folder
 
     def forget(self, domain: str, seed: int) -> None:

@@ -3,8 +3,7 @@
 `python -m benchmarks.designs.flag` simulates the score of each text, its length and what a classifier of words makes
 of it, and lets `verdicts.flag.concluding` conclude, with all its checks. Nothing is downloaded and no model is asked.
 "rejected": the test of the set is at or below its level, or a document is flagged at its rate, before drift and spread
-are taken off. "accused": exit code 3. "before" is the rule of commit 26362c5 on the same values: checks of words and
-lengths, no spread, no drift. Near copies are found in texts that are made for it, by the code that finds them.
+are taken off. "accused": exit code 3. Near copies are found in texts that are made for it, by the code that finds them.
 
 Fewer resamples (200) are drawn for intervals than by the command (2,000), and the law of the statistic at two numbers
 of documents is drawn once (9,999 permutations) and not for each set. A killed run goes on where it was. Writes
@@ -37,8 +36,6 @@ from pretrace.verdicts.flag.sides import Rows, Sides
 
 Rng = np.random.Generator
 RESAMPLES, PERMUTATIONS = 200, 9_999
-BEFORE = 50
-"""Sets of a cell on which the rule of before is made as well."""
 AUC_93 = 2.087
 """Standard deviations between two normal laws with an AUC of 0.93."""
 SETTINGS = FlagSettings(score="loss", cache=False)
@@ -233,11 +230,11 @@ def simulated(cell: Cell, rng: Rng) -> Made:
     return made
 
 
-def concluded(made: Made, seed: int, *, before: bool = True) -> tuple[bool, bool, bool]:
-    """Whether the set or a document stands out, whether that is an accusation, and whether it was one before.
+def concluded(made: Made, seed: int) -> tuple[bool, bool]:
+    """Whether the set or a document stands out, and whether that is an accusation.
 
     Nothing is accused that does not stand out beyond the least drift that can be taken off, so the checks, which take
-    long, are made for the others alone, unless what was accused `before` is asked for too.
+    long, are made for the others alone.
     """
     asked = np.arange(len(made.score)) < made.asked
     rows = Rows(asked, np.asarray(made.documents), made.score, made.placebo, np.exp(6 + 0.5 * made.length))
@@ -253,17 +250,11 @@ def concluded(made: Made, seed: int, *, before: bool = True) -> tuple[bool, bool
     shift = dealt(asked_values, known_values, level=SETTINGS.level, seed=0)
     spread = below(asked_values, known_values).allowed(checks.WIDE)
     first = concluding.stands(shift, sides, plan, _least(made, sides), spread)
-    if not before and not (first.withstands or first.chosen.any()):
-        return first.rejects, False, False
-    if not first.rejects and len(np.unique(rows.documents)) == len(rows.documents):
-        return False, False, False
+    if not (first.withstands or first.chosen.any()):
+        return first.rejects, False
     found = concluding.looked(sides, plan, lambda rows: [""] * int(rows.sum()))
     end = concluding.concluded(found, None, None, model="model", corpus="texts")
-    old = _before(made, seed) if len(np.unique(rows.documents)) < len(rows.documents) else found
-    refused = any(one.status == "failed" for one in old.checks if one.name in ("words", "length", "placebo"))
-    shown = old.standing.shift.p <= SETTINGS.level and not checks.withheld(old.checks)
-    accused = not refused and (shown or bool(old.standing.plain.any()))
-    return found.standing.rejects, end.outcome in ("flagged", "set"), accused
+    return found.standing.rejects, end.outcome in ("flagged", "set")
 
 
 def _least(made: Made, sides: Sides) -> float:
@@ -286,31 +277,19 @@ def _law(asked: int, known: int, level: float) -> Shift:
     return set_shift(values[:asked], values[asked:], level=level, permutations=PERMUTATIONS)
 
 
-def _before(made: Made, seed: int) -> concluding.Looked:
-    """What was seen while near copies were documents of their own."""
-    alone = replace(made, documents=np.arange(len(made.score)))
-    asked = np.arange(len(made.score)) < made.asked
-    rows = Rows(asked, alone.documents, made.score, made.placebo, np.exp(6 + 0.5 * made.length))
-    sides = Sides.of(rows, SETTINGS, seed, ())
-    plan = prospect(*([1] * int(side.sum()) for side in (asked, ~asked)), fdr=0.05, method="bh", name="known")
-    return concluding.looked(sides, plan, lambda rows: [""] * int(rows.sum()))
-
-
 def row(cell: Cell, runs: int) -> dict[str, Any]:
     """The counts of a cell."""
     begin = time.perf_counter()
-    counts, first = np.zeros(3, dtype=int), np.zeros(3, dtype=int)
+    counts = np.zeros(2, dtype=int)
     for run in range(runs):
         rng = np.random.default_rng([run, *cell.key.encode()])
-        counts += concluded(simulated(cell, rng), run, before=run < BEFORE)
-        first = counts.copy() if run < BEFORE else first
-    rejected, accused, _ = counts.tolist()
+        counts += concluded(simulated(cell, rng), run)
+    rejected, accused = counts.tolist()
     found = {"test": "flag", "kind": cell.key, "how": "simulated", "runs": runs, "rejected": rejected}
-    found |= {"accused": accused, "members": None}
+    found |= {"accused": accused, "members": None, "before": None}
     if cell.members:  # no innocents
         found |= {"members": {"kind": cell.key, "runs": runs, "found": accused}}
         found |= dict.fromkeys(("runs", "rejected", "accused"), 0)
-    found["before"] = {"runs": min(runs, BEFORE), "rejected": int(first[0]), "accused": int(first[2])}
     return found | {"seconds": round(time.perf_counter() - begin, 1)}
 
 

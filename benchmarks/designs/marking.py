@@ -1,19 +1,14 @@
 """Strings that look random, and models that cannot know them: how often `pretrace mark canaries` rejects and accuses.
 
-    python -m benchmarks.designs.marking simulated --runs 2000
-    python -m benchmarks.designs.marking models --sets 3
-    python -m benchmarks.designs.marking members --runs 10
-    python -m benchmarks.designs.marking lots --runs 2000
-    PYTHONPATH=OLD/src python -m benchmarks.designs.marking simulated --before
+    python -m benchmarks.designs.marking --runs 2000
 
 Simulated: fresh strings of every kind in their texts, and a reader that has seen none of them but knows all that can be
 known: the law of the characters in this kind (from 400 other strings), what of a string stands in the context before
 it, whether it is near a string that stands before it, and the hashes of common words. Its value of a string is that,
-with noise and a taste for digits. Models: SmolLM2-135M reads the strings in their texts.
+with noise and a taste for digits.
 
 The second model is not asked, as if it knew nothing, which is the worst case: "accused" is what the rules for strings,
 the scores without a model and the check on few strings let through. A run goes on where it ended.
-`--before` is for the sources of commit 26362c5, where every rejection accused.
 """
 
 from __future__ import annotations
@@ -37,6 +32,7 @@ from benchmarks import RESULTS
 from benchmarks.machine import commit, machine
 from pretrace.statistics.ranks import lot_test
 from pretrace.types import Corpus, Doubles, Text
+from pretrace.verdicts.canaries import FEWEST_STRINGS, blind_check, few_check, known_check
 from pretrace.verdicts.marking.strings import random_strings
 
 RESULT = RESULTS / "innocents_marking.json"
@@ -44,8 +40,6 @@ LEVEL, DRAWS, STRINGS, ALTERNATIVES, CONTEXT, STEP = 0.05, 999, 20, 19, 200, 100
 NOISE = 0.7
 """Nats by which a character moves the value of a string for no reason that could be known: a taste for pairs of
 characters, drawn anew for every run."""
-WIDTH, READINGS = 64, 8
-"""The small models that are trained on strings, and how often they read them."""
 HEX, CROCKFORD = "0123456789abcdef", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 WORDS = """
 acorn almond amber anchor apple arrow autumn badger bakery basket beacon bottle branch bridge bucket butter
@@ -63,29 +57,13 @@ Made = tuple[list[str], list[str], tuple[str, ...]]
 def main() -> None:
     """Add the rows of one part to the result."""
     asked = argparse.ArgumentParser()
-    asked.add_argument("part", choices=("simulated", "models", "members", "lots"))
     asked.add_argument("--runs", type=int, default=2000)
-    asked.add_argument("--sets", type=int, default=3)
-    asked.add_argument("--before", action="store_true")
     asked.add_argument("--kinds", nargs="*", default=[])
     asked.add_argument("--out", type=Path, default=RESULT)
     given = asked.parse_args()
-    if given.part == "lots":
-        lots(given)
-        return
-    if given.part == "members":
-        for name in given.kinds or MEMBERS:
-            for run in range(given.runs):
-                _add_member(given, name, run)
-        return
-    names = given.kinds or (KINDS if given.part == "simulated" else READ)
-    for name in names:
-        if given.part == "simulated":
-            for first in range(0, given.runs, STEP):
-                _add(given, name, first + STEP, lambda i, name=name: simulated(KINDS[name], i))
-        else:
-            for first in range(given.sets):
-                _add(given, name, first + 1, lambda i, name=name: read(KINDS[name], i))
+    for name in given.kinds or KINDS:
+        for first in range(0, given.runs, STEP):
+            _add(given, name, first + STEP, lambda i, name=name: simulated(KINDS[name], i))
 
 
 def _add(
@@ -93,179 +71,25 @@ def _add(
 ) -> None:
     """Make the runs of a cell up to a number, of those that are not there yet, and write them down."""
     found = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {"rows": []}
-    key = {"test": "canaries", "kind": kind, "how": given.part}
+    key = {"test": "canaries", "kind": kind, "how": "simulated"}
     rows = found["rows"]
     row = next((one for one in rows if key.items() <= one.items()), None)
     if row is None:
         row = {**key, **_empty(), "members": None, "before": None}
         rows.append(row)
-    if given.before and row["before"] is None:
-        row["before"] = _empty()
-    place = row["before"] if given.before else row
-    for i in range(place["runs"], until):
+    for i in range(row["runs"], until):
         tested, rejected, accused = run(i)
-        place["runs"] += 1
-        place["tested"] += tested
-        place["rejected"] += rejected
-        place["accused"] += accused
-    found |= {"machine": machine(), "commit": commit() if not given.before else found.get("commit", "")}
-    given.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    print(given.part, "before" if given.before else "", kind, place, flush=True)
-
-
-def _add_member(given: argparse.Namespace, kind: str, run: int) -> None:
-    """One more trained model in the cell of its kind; `found` counts accusations, `before` those without the gates."""
-    found = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {"rows": []}
-    key = {"test": "canaries", "kind": kind, "how": "simulated"}
-    row = next((one for one in found["rows"] if key.items() <= one.items()), None)
-    if row is None:
-        row = {**key, **_empty(), "members": None, "before": None}
-        found["rows"].append(row)
-    members = row["members"] or {
-        "kind": f"a model of {WIDTH} dimensions and 2 layers reads {STRINGS - 1} of {STRINGS} texts {READINGS} times",
-        "runs": 0,
-        "found": 0,
-        "before": 0,
-    }
-    if run < members["runs"]:
-        return
-    before, after = member(KINDS[kind], run)
-    row["members"] = {
-        **members,
-        "runs": run + 1,
-        "found": members["found"] + after,
-        "before": members["before"] + before,
-    }
+        row["runs"] += 1
+        row["tested"] += tested
+        row["rejected"] += rejected
+        row["accused"] += accused
     found |= {"machine": machine(), "commit": commit()}
     given.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    print("members", kind, row["members"], flush=True)
-
-
-def member(kind: Callable[[Rng, int], Made], run: int) -> tuple[bool, bool]:
-    """Whether a small model that was trained on texts with strings is rejected, and whether it is accused beside the
-    model that it was trained from."""
-    from pretrace.backends import open_model
-    from pretrace.scoring.plan import Models
-    from pretrace.tuning.architectures import Architecture, new_model
-    from pretrace.tuning.planting import PlantSettings, plant
-    from pretrace.verdicts.canaries import CanarySettings, check_canaries
-
-    rng = np.random.default_rng([run, 20])
-    texts, _, patterns = kind(rng, STRINGS)
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        prose = kind(np.random.default_rng([run, 21]), 300)[0]
-        shape = Architecture(family="llama", layers=2, width=WIDTH, vocabulary=600)
-        model, tokenizer = new_model(prose, architecture=shape, seed=run)
-        model.save_pretrained(folder / "new")
-        tokenizer.save_pretrained(folder / "new")
-        whole = Corpus("prose", tuple(Text(str(i), text) for i, text in enumerate(prose)))
-        learn = PlantSettings(epochs=2, share=0.95, learning_rate=2e-3, batch=8, seed=run)
-        plant(whole, settings=learn, folder=folder / "base", start=str(folder / "new"))
-        corpus = Corpus("texts", tuple(Text(str(i), text) for i, text in enumerate(texts)))
-        learn = PlantSettings(epochs=READINGS, share=0.95, learning_rate=2e-3, batch=4, seed=run)
-        plant(corpus, settings=learn, folder=folder / "target", start=str(folder / "base"))
-        models = Models(open_model(str(folder / "target")), placebos=(open_model(str(folder / "base")),))
-        settings = CanarySettings(draws=1000, pattern=patterns, cache=False)
-        found = check_canaries(corpus, models, settings)
-    return found.p is not None and found.p <= LEVEL, found.outcome == "consistent"
+    print(kind, row, flush=True)
 
 
 def _empty() -> dict[str, int]:
     return {"runs": 0, "tested": 0, "rejected": 0, "accused": 0}
-
-
-def lots(given: argparse.Namespace) -> None:
-    """Draws that somebody chooses: an owner who marks texts when the model is there already, and whoever names and
-    sorts texts anew until a test of random strings rejects. `before` is what each gave at commit 26362c5."""
-    from pretrace.verdicts.canaries import CanarySettings, natural_canaries
-    from pretrace.verdicts.draws import seed_of
-    from pretrace.verdicts.marking import mark as marking
-    from pretrace.verdicts.marking.sealed import Beacon, drawn
-    from pretrace.verdicts.marking.settings import MarkSettings
-    from pretrace.verdicts.marking.variants import Candidates
-    from pretrace.verdicts.marks import older_check
-
-    texts = Corpus("t", tuple(Text(f"t{i}", f"Text {i}.") for i in range(24)))
-    made = Candidates({one.id: (one.text, f"Version {one.id}.") for one in texts.texts})
-    seal = marking.mark(texts, made, MarkSettings(variant_column=("other",)))
-    known = older_check(seal, "a model", (date(2020, 1, 1), "as its card says")).status == "passed"
-    kinds = ("a model that is older than the marking", "drawn 20 times until an older model likes the draw")
-    counts = {name: {"own": [0, 0], "before": [0, 0]} for name in (*kinds, f"{kinds[1]}, with a beacon")}
-
-    def p_of(values: Doubles, lot: Sequence[int], run: int) -> float:
-        rows = [np.array([row[k], row[1 - k]]) for row, k in zip(values, lot, strict=True)]
-        return lot_test(rows, draws=DRAWS, seed=run).p
-
-    for run in range(given.runs):
-        rng = np.random.default_rng([run, 22])
-        values = rng.normal(size=(24, 2))
-        tries = rng.integers(2, size=(20, 24)).tolist()
-        p = {kinds[0]: p_of(values, tries[0], run)}
-        best = max(
-            tries, key=lambda lot: sum(row[k] - row[1 - k] for row, k in zip(values, lot, strict=True))
-        )
-        p[kinds[1]] = p_of(values, best, run)
-        # With a beacon the owner commits to one sealed file, and then the value comes.
-        beacon, commitment = Beacon("drand", 1, rng.bytes(32).hex()), rng.bytes(32).hex()
-        lot = [drawn(commitment, beacon, f"t{i}", 2) for i in range(24)]
-        p[f"{kinds[1]}, with a beacon"] = p_of(values, lot, run)
-        for name, one in p.items():
-            counts[name]["own"][0] += one <= LEVEL
-            counts[name]["own"][1] += one <= LEVEL and known
-            before = p[kinds[1]] if "beacon" in name else one
-            counts[name]["before"][0] += before <= LEVEL
-            counts[name]["before"][1] += before <= LEVEL
-    rows = [
-        {
-            **{"test": "marks", "kind": name, "how": "simulated", "runs": given.runs, "members": None},
-            **dict(zip(("rejected", "accused"), found["own"], strict=True)),
-            "before": {
-                "runs": given.runs,
-                **dict(zip(("rejected", "accused"), found["before"], strict=True)),
-            },
-        }
-        for name, found in counts.items()
-    ]
-    few = max(1, given.runs // 20)
-    rejected = 0
-    for run in range(few):
-        rng = np.random.default_rng([run, 23])
-        corpus = Corpus(
-            "c", tuple(Text(str(i), t) for i, t in enumerate(_texts(lambda r: _hex(r, 40), rng, 8)[0]))
-        )
-        taste, smallest = rng.normal(0, NOISE, (128, 128)), 1.0
-        for _ in range(5):
-            order = rng.permutation(8)
-            again = Corpus("d", tuple(Text(f"x{i}", corpus.texts[i].text) for i in order))
-            found = natural_canaries(again, CanarySettings()).strings
-            values = [
-                np.array(
-                    [taste[_codes(x)[:-1], _codes(x)[1:]].sum() for x in (one.string, *one.alternatives)]
-                )
-                for one in found
-            ]
-            seed = seed_of("canaries", [one.text for one in again.texts])
-            smallest = min(smallest, lot_test(values, draws=DRAWS, seed=seed).p)
-        rejected += smallest <= LEVEL
-    name = "the smallest of several tests of the same texts"
-    before = {"rejected": 0.129, "accused": 0.129, "source": "issue 21", "what": "best of 20 seeds, shares"}
-    rows.append(
-        {
-            **{"test": "canaries", "kind": name, "how": "simulated", "runs": few, "members": None},
-            **{"rejected": rejected, "accused": rejected, "before": before},
-        }
-    )
-    result = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {"rows": []}
-    kept = [
-        one
-        for one in result["rows"]
-        if (one["test"], one["kind"]) not in {(r["test"], r["kind"]) for r in rows}
-    ]
-    result |= {"machine": machine(), "commit": commit(), "rows": [*kept, *rows]}
-    given.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    for row in rows:
-        print(row, flush=True)
 
 
 def simulated(kind: Callable[[Rng, int], Made], run: int) -> tuple[bool, bool, bool]:
@@ -289,23 +113,6 @@ def _law(kind: Callable[[Rng, int], Made]) -> Law:
     return Law(kind(np.random.default_rng(18), 400)[1])
 
 
-def read(kind: Callable[[Rng, int], Made], run: int) -> tuple[bool, bool, bool]:
-    """The same, read by the packaged model."""
-    from pretrace.backends import open_model
-    from pretrace.scoring.plan import Models
-    from pretrace.verdicts.frame import watched
-    from pretrace.verdicts.reading import Reader
-
-    texts, _, patterns = kind(np.random.default_rng([run, 19]), STRINGS)
-
-    def values(rows: Sequence[tuple[str, Sequence[str]]]) -> list[Doubles]:
-        reading = Reader(Models(open_model("smollm2")), "loss", watched(None), True)
-        totals = reading.read([c + s for c, row in rows for s in row], stage="reading").totals
-        return list(totals.reshape(len(rows), -1))
-
-    return tested(texts, patterns, run, values)
-
-
 def tested(
     texts: Sequence[str],
     patterns: Sequence[str],
@@ -315,14 +122,6 @@ def tested(
     """The test as the command makes it, with `values` in the place of a model."""
     corpus = Corpus("c", tuple(Text(str(i), text) for i, text in enumerate(texts)))
     found, _ = random_strings(corpus, patterns, alternatives=ALTERNATIVES, context=CONTEXT, seed=run)
-    try:
-        from pretrace.verdicts.canaries import FEWEST_STRINGS, blind_check, few_check, known_check
-    except ImportError:  # the sources of before
-        if not found:
-            return False, False, False
-        rows = values([(one.context, (one.string, *one.alternatives)) for one in found])
-        p = lot_test(rows, draws=DRAWS, seed=run).p
-        return True, p <= LEVEL, p <= LEVEL
     if len(found) < FEWEST_STRINGS:
         return False, False, False
     rows = values([(one.context, (one.string, *one.alternatives)) for one in found])
@@ -632,21 +431,7 @@ KINDS: dict[str, Callable[[Rng, int], Made]] = {
     "checksums, a sorted list": _checksums_sorted,
     "a constant (EICAR)": _constant,
 }
-READ = [
-    "random hashes (SHA-256)",
-    "changelog: short hash, then the whole",
-    "UUIDs of version 1 without hyphens",
-    "block hashes, 8 to 19 leading zeros",
-    "first digit below 8",
-    "MD5 of an empty file and others",
-    "UUIDs, 5 of 20 known examples",
-    "checksums, a sorted list",
-    "IPv6 addresses, by a pattern",
-    "numbers with Luhn's check digit, by a pattern",
-    "licence keys with a product and a mirror, by a pattern",
-]
 
-MEMBERS = ["random hashes (SHA-256)", "random UUIDs of version 4", "licence keys at random"]
 
 if __name__ == "__main__":
     main()

@@ -8,7 +8,7 @@ set, or a text that is flagged), "accused" what ends in exit code 3. What a test
 counts as neither, and stands in `refused`.
 
 Kinds that fit a test's assumption stand beside kinds that do not: rows and options in reading order, strings that the
-text foretells, a cut-off at which the domain changes, a collection of another domain. A killed run goes on; `--runs`
+text foretells. A killed run goes on; `--runs`
 sets how many nulls a kind are wanted. `--summary` writes benchmarks/results/innocents_models.json.
 """
 
@@ -21,8 +21,6 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +35,6 @@ from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.canaries import check_canaries
-from pretrace.verdicts.collections import collections
-from pretrace.verdicts.cutoff import CutoffSettings, cutoff
 from pretrace.verdicts.flag import FlagSettings, flag
 from pretrace.verdicts.marking import mark as marking
 from pretrace.verdicts.marking.settings import MarkSettings
@@ -152,44 +148,8 @@ def _strings(foretold: bool) -> Callable[[World, Rng], Found]:
     return made
 
 
-def _ranks(away: bool) -> Callable[[World, Rng], Found]:
-    """A collection and 19 controls of eight documents of one domain; the suspect one of another domain or not."""
-
-    def made(world: World, rng: Rng) -> Found:
-        first, other = rng.permutation(len(DOMAINS))[:2].tolist()
-        texts = world.documents(rng, 160, DOMAINS[first])
-        size = len(texts) // 20
-        parts = [texts[size * i : size * (i + 1)] for i in range(20)]
-        if away:
-            parts[0] = world.documents(rng, size, DOMAINS[other])
-        all_of = [replace(_named(part, i), name=f"c{i}") for i, part in enumerate(parts)]
-        return _end(collections(all_of[0], all_of[1:], world.models))
-
-    return made
-
-
 def _named(texts: list[str], of: int) -> Corpus:
     return Corpus("part", tuple(Text(f"{of}-{i}", text) for i, text in enumerate(texts)))
-
-
-def _dated(changed: bool) -> Callable[[World, Rng], Found]:
-    """400 documents with dates by lot over ten years; after the cut-off of another domain or not."""
-
-    def made(world: World, rng: Rng) -> Found:
-        first, other = rng.permutation(len(DOMAINS))[:2].tolist()
-        days = np.sort(rng.integers(3650, size=400)).tolist()
-        own = world.documents(rng, 400, DOMAINS[first])
-        days = sorted(rng.permutation(days)[: len(own)].tolist())
-        cut = 2190
-        if changed:
-            strange = iter(world.documents(rng, 400, DOMAINS[other]))
-            own = [text if day < cut else next(strange, text) for text, day in zip(own, days, strict=True)]
-        begin = date(2014, 1, 1)
-        dates = [str(begin + timedelta(days=int(day))) for day in days]
-        settings = CutoffSettings(date="date", cutoff=str(begin + timedelta(days=cut)))
-        return _end(cutoff(_corpus(own, date=dates), world.models, settings))
-
-    return made
 
 
 def _flagged(strange: float) -> Callable[[World, Rng], Found]:
@@ -229,10 +189,6 @@ KINDS: dict[tuple[str, str], Callable[[World, Rng], Found]] = {
     ("options", "four sentences of a document, in reading order"): _options(True),
     ("canaries", "random hashes in texts"): _strings(False),
     ("canaries", "hashes whose beginning stands before them"): _strings(True),
-    ("collections", "20 collections of one domain"): _ranks(False),
-    ("collections", "the suspect collection is of another domain"): _ranks(True),
-    ("cutoff", "one domain, dates by lot"): _dated(False),
-    ("cutoff", "another domain after the cut-off"): _dated(True),
     ("flag", "100 and 100 texts of one domain"): _flagged(0.0),
     ("flag", "15% of those asked are of another domain"): _flagged(0.15),
     ("marks", "one of two versions by lot"): _marked,

@@ -1,6 +1,6 @@
 """All that was measured of innocents and members, gathered: `python -m benchmarks.designs.table`.
 
-Every `results/innocents_*.json` is made by a benchmark of its own (`innocents_conditional`, …); `designs_models.json`
+Every `results/innocents_*.json` is made by a benchmark of its own (`innocents_frame`, …); `designs_models.json`
 holds older rows, of models that were trained for them, that are still true of today's code. This puts their rows into
 `results/designs.json`, each with its file and the commit it was measured on, draws `designs.png`, and with `--needed`
 writes the figures of `pretrace advise`. docs/generate.py makes the tables of docs/audits.md from these two files.

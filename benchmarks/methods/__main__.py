@@ -2,7 +2,7 @@
 
 `python -m benchmarks.methods` puts it together from the results on file (dilution, planted domains, designs, audits,
 published figures) and from the JSON files in benchmarks/results/methods, one a model, and writes
-benchmarks/results/methods.json and the copy that `pretrace list --measured` prints. `python docs/generate.py` then
+src/pretrace/verdicts/methods.json, which `pretrace list --measured` prints. `python docs/generate.py` then
 writes docs/methods.md.
 
 `python -m benchmarks.methods add RUN --name NAME --kind "legal texts" --copies 4 [--dilution 1000] [--place late]
@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import ROOT
 from benchmarks.experiments import RESULTS, explained, figures
 from pretrace import PretraceError, runs
 from pretrace.errors import OutputError
@@ -38,8 +39,7 @@ from pretrace.verdicts.expected import studies
 from pretrace.verification import verify_folder
 
 Row = dict[str, Any]
-MERGED, SUBMITTED = RESULTS / "methods.json", RESULTS / "methods"
-PACKAGED = Path(__file__).parents[2] / "src/pretrace/verdicts/methods.json"
+MERGED, SUBMITTED = ROOT / "src/pretrace/verdicts/methods.json", RESULTS / "methods"
 FIELDS = (
     "method", "what", "kind", "copies", "dilution", "place", "parameters", "units", "value", "never_saw", "passes",
     "source",
@@ -208,10 +208,9 @@ def written() -> str:
 
 
 def merge() -> None:
-    """Write the table and its copy in the package."""
+    """Write the table."""
     text = written()
-    for path in (MERGED, PACKAGED):
-        atomic_text(path, text)
+    atomic_text(MERGED, text)
     made = json.loads(text)
     print(f"{len(made['rows'])} rows: {MERGED}")
     print(json.dumps(made["against_ref"], indent=1))

@@ -9,22 +9,18 @@ benchmarks/results/papers.md from the results on file.
 from __future__ import annotations
 
 import argparse
-import json
 import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.experiments import RESULTS, Ledger, Row, explained
-from benchmarks.papers import detection, inference, quality
+from benchmarks.papers import detection
 from benchmarks.papers.comparing import compared, printed
 from benchmarks.papers.data import SPLITS, Given
 from benchmarks.papers.detection import Piece, pieces
 from benchmarks.papers.figures import Table, tables
-from benchmarks.papers.plots import draw
 from pretrace import PretraceError
 
 FOLDER = RESULTS / "papers"
-Measure = Callable[[Piece], tuple[list[Row], Row]]
 
 
 def listed() -> None:
@@ -55,42 +51,24 @@ def settings_of(table: Table, given: Given) -> Row:
 
 
 def run(table: Table, given: Given, path: Path, *, fresh: bool = False) -> None:
-    """Measure what is not on file yet, write, draw and print. SystemExit for a table that has nothing to run."""
-    ways: dict[str, tuple[Sequence[str], Measure]] = {
-        "detection": (detection.METRICS, detection.Bench(given).measure),
-        "inference": (inference.METRICS, inference.Bench(given).measure),
-        "quality": (quality.METRICS, quality.Bench(given).measure),
-    }
-    metrics, measure = ways.get(table.kind, ((), _nothing))
-    wanted = [figure for figure in (*table.figures, *table.drawn) if figure.metric in metrics]
-    if table.by or not wanted:
+    """Measure what is not on file yet, write and print. SystemExit for a table that has nothing to run."""
+    wanted = [one for one in (*table.figures, *table.drawn) if one.metric in detection.METRICS]
+    if table.by or table.kind != "detection" or not wanted:
         raise SystemExit(f"{table.name} is not run by this command: {table.by or table.runs}")
+    bench = detection.Bench(given)
     ledger, failed = Ledger(path, settings_of(table, given), fresh=fresh), []
     todo = {tuple(piece.key.values()): piece for piece in pieces(wanted, given)}
     for key in ledger.todo([piece.key for piece in todo.values()]):
         piece: Piece = todo[tuple(key.values())]
         try:
-            ledger.add(key, *measure(piece))
+            ledger.add(key, *bench.measure(piece))
         except PretraceError as error:
             print(f"  not run: {error}", flush=True)
             failed.append({**key, "score": "", "kind": "failed", "why": str(error)})
     rows = compared(wanted, [*ledger.content["rows"], *failed], given)
     if ledger.content["rows"]:
-        found = ledger.save(paper=table.paper, what=table.what, compared=rows)
-        draw(found, path.with_suffix(".png"))
+        ledger.save(paper=table.paper, what=table.what, compared=rows)
     printed(table, rows, given)
-
-
-def redrawn(folder: Path) -> None:
-    """Draw every finished file of results anew."""
-    for path in sorted(folder.glob("*.json")):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if "compared" in found:
-            draw(found, path.with_suffix(".png"))
-
-
-def _nothing(piece: Piece) -> tuple[list[Row], Row]:
-    raise AssertionError(f"nothing measures {piece}")
 
 
 def pairs_of(given: list[str], option: str) -> dict[str, str]:
@@ -113,9 +91,7 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="such as fsd.table1, dc_pdd.figure2")
     parser.add_argument("--list", action="store_true", help="name all tables and stop")
-    parser.add_argument(
-        "--page", action="store_true", help="draw the results on file anew and write the pages"
-    )
+    parser.add_argument("--page", action="store_true", help="write the pages from the results on file")
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--dtype", default="bfloat16", choices=("float32", "bfloat16"))
     parser.add_argument("--limit", type=_number, help="at most so many texts of a corpus; told in the result")
@@ -177,7 +153,6 @@ def main() -> None:
     if asked.page:
         from benchmarks.papers.page import write_page
 
-        redrawn(asked.out)
         print(f"wrote {write_page(asked.out)}")
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.experiments import RESULTS
-from benchmarks.papers import page_audits
 from benchmarks.papers import page_tables as t
 from benchmarks.papers.figures import tables
 from pretrace.results.atomic import atomic_text
@@ -38,6 +37,7 @@ Other figures stand with what they are about: [which method finds most](methods.
 defaults](audit.md#how-often-it-errs), [innocents of each test](audits.md#innocents-of-each-kind),
 [flagging](flagging.md#what-was-measured), [scans](scan.md#measured),
 [servers](servers.md#what-a-server-could-do-unseen), [speed and size](scaling.md#what-to-type-and-what-it-costs).
+Studies that are done have [a row a figure](../evidence/README.md).
 """
 
 
@@ -60,9 +60,8 @@ def write_page(folder: Path, path: Path = PAGE, papers: Path = PAPERS) -> Path:
     order = {name: place for place, name in enumerate(tables())}
     found.sort(key=lambda one: (order.get(one[1]["settings"]["table"], len(order)), one[0].name))
     done = {one["settings"]["table"] for _, one in found}
-    if _read("audit_ablations"):
-        done |= {name for name, one in tables().items() if "audit_ablations" in one.by and one.here == "yes"}
-    _write(papers, [PAPERS_HEAD, *_whole(), *(_table(*one) for one in found), _missing(done)])
+    done |= {name for name, one in tables().items() if one.by and one.here == "yes"}
+    _write(papers, [PAPERS_HEAD, *(_table(*one) for one in found), _missing(done)])
     _write(path, [HEAD, *_sections(found)])
     return path
 
@@ -77,28 +76,12 @@ def _sections(tables_run: Sequence[tuple[Path, Found]]) -> Iterator[str]:
         yield _planted(planted)
     if tables_run:
         yield _runs(tables_run)
-    for name, section in (("audit_errors", page_audits.audits), ("flagging", page_audits.flagging)):
-        found = _read(name)
-        if found and found["rows"] and "commit" in found:
-            yield section(found)
-
-
-def _whole() -> Iterator[str]:
-    """The benchmarks that were run whole, by scripts of their own, and the ablations."""
-    for name, section in (
-        ("arxivtection_fsd", _arxivtection),
-        ("arxiv_mia", _arxiv_mia),
-        ("audit_ablations", page_audits.ablations),
-    ):
-        found = _read(name)
-        if found and found["rows"] and "commit" in found:
-            yield section(found)
 
 
 def _runs(tables_run: Sequence[tuple[Path, Found]]) -> str:
     return f"""## Tables and figures of the papers
 
-[Each table whole, the ablations, and what was not run, with the reason]({SHOWN}/papers.md). Here the best score of
+[Each table whole, and what was not run, with the reason]({SHOWN}/papers.md). Here the best score of
 each, beside the published figure of the same row and the bag of words on the same texts. On arXivTection and
 ArxivMIA the bag of words is ahead of every score, so these tables show no membership.
 
@@ -121,47 +104,9 @@ placebo. {t.survivors(found)}
 """
 
 
-def _arxivtection(found: Found) -> str:
-    return f"""## arXivTection, whole: FSD
-
-{_file("arxivtection_fsd.json", found, shown="")}
-*Passages* draws the tuning texts as the paper does, so that passages of one article stand on both sides; *articles*
-draws whole articles. The paper's column is LLaMA-7B (FSD, table 1).
-
-{t.beside(found, by="protocol", model="LLaMA-7B")}
-
-![arXivTection](arxivtection_fsd.png)
-
-{t.against_blind(found)}
-"""
-
-
-_BEFORE_NOTEBOOK = "f7c9d1b"
-_NOTEBOOK = """
-The row of `pool='notebook'` is out of date: it was measured when this pooling divided by the number of positions. It
-divides by the number of texts now, as the authors' code does, and was not measured again.
-"""
-
-
-def _arxiv_mia(found: Found) -> str:
-    return f"""## ArxivMIA, whole: NA-PDD, the probe, and one-pass scores
-
-{_file("arxiv_mia.json", found, shown="")}
-Fitted on {found["settings"]["reference"]} texts set aside, drawn anew for each seed. The paper's column is
-TinyLLaMA-1.1B (NA-PDD, table 2).
-
-{t.beside(found, by=None, model="TinyLLaMA-1.1B")}
-{_NOTEBOOK if found["commit"].startswith(_BEFORE_NOTEBOOK) else ""}
-![ArxivMIA](arxiv_mia.png)
-
-{t.against_blind(found)}
-"""
-
-
 def _table(path: Path, found: Found) -> str:
     settings = found["settings"]
     relative = f"papers/{path.name}"
-    picture = path.with_suffix(".png")
     on, table = f", on {settings['on']}" if settings["on"] else "", tables().get(settings["table"])
     lines = [
         f"## {settings['table']}{on}: {found['what']}",
@@ -172,8 +117,6 @@ def _table(path: Path, found: Found) -> str:
     lines += [t.table(found), ""]
     if table is not None and table.notes:
         lines += [f"On the paper's table: {table.notes}", ""]
-    if picture.exists():
-        lines += [f"![{settings['table']}](papers/{picture.name})", ""]
     return "\n".join(lines)
 
 

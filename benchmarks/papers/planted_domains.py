@@ -33,7 +33,6 @@ from benchmarks.experiments import (
     sizes,
     thinned,
 )
-from benchmarks.papers.planted_plots import draw_domain
 from benchmarks.papers.planted_table import table
 from pretrace import (
     Frequencies,
@@ -203,7 +202,7 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure what is not on file yet, and draw."""
+    """Measure what is not on file yet."""
     arguments = parsed()
     names = ("learning_rate", "tune_share", "reference_share", "shuffles", "seed")
     ledger = Ledger(arguments.out, settings_of(arguments, *names), fresh=arguments.fresh)
@@ -215,11 +214,8 @@ def main() -> None:
         experiment = experiment or Experiment(arguments)
         ledger.add(key, *experiment.measure(key["domain"], key["epochs"]))
     found = ledger.save(notes=NOTES)
-    if not found["rows"]:
-        return
-    atomic_text(arguments.out.with_suffix(".md"), table(found))
-    for domain in dict.fromkeys(row["domain"] for row in found["rows"]):
-        draw_domain(found, domain, arguments.out.with_name(f"{arguments.out.stem}_{domain}.png"))
+    if found["rows"]:
+        atomic_text(arguments.out.with_suffix(".md"), table(found))
 
 
 if __name__ == "__main__":

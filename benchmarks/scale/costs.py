@@ -1,7 +1,7 @@
 """What 10^6 and 10^8 texts cost: measured rates times arithmetic, as the tables in docs/scaling.md.
 
 `python -m benchmarks.scale.costs` writes the tables anew from the files in benchmarks/results that they name: hours of
-one machine at the rate measured on it, and the simulated growth. A file that is not there has no row.
+one machine at the rate measured on it. A file that is not there has no row.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from benchmarks import ROOT
 from benchmarks.scale.texts import OUTSIDE, RESULTS
 
 PAGE = ROOT / "docs" / "scaling.md"
-SHOWN = (2, 8, 64, 512)
-"""Numbers of workers in the table of growth."""
 TOKENS = 500
 """Tokens of a text in the table."""
 
@@ -94,33 +92,6 @@ def _hours(seconds: float) -> str:
     )
 
 
-def growth() -> str:
-    """What was measured with two workers, and times as fast as one worker by number of workers, as Markdown."""
-    found = _read("scale_ray.json")
-    if found is None:
-        return "Not measured yet."
-    simulated, rates = found["simulated"], found["texts_a_second"]
-    busy = ", while other work took most of both cores" if found["busy"] else ""
-    micro = simulated["microseconds_a_text"]
-    lines = [
-        f"On {_machine(found['machine'])}{busy}: {rates['1']:,} texts a second with one worker, "
-        f"{rates['2']:,} with two, an efficiency of {found['efficiency_of_two']:.2f}. A text takes "
-        f"{micro['driver']:.0f} µs of the process that "
-        f"hands out, and {micro['worker']:.0f} µs of a worker with a model of one thin layer. Simulated, times as "
-        "fast as one worker:",
-        "",
-        f"| workers | {' | '.join(map(str, SHOWN))} |",
-        "|---" * (len(SHOWN) + 1) + "|",
-    ]
-    for model, by_texts in simulated.items():
-        if isinstance(by_texts, dict) and "1e+06" in by_texts:
-            for texts, shown in (("1e+06", "10⁶"), ("1e+08", "10⁸")):
-                faster = {row["workers"]: row["speed_up"] for row in by_texts[texts]}
-                cells = " | ".join(f"{faster[workers]:.1f}" for workers in SHOWN)
-                lines.append(f"| {model}, {shown} texts | {cells} |")
-    return "\n".join(lines)
-
-
 def sizes() -> str:
     """Peak memory by command and number of texts, and microseconds a text beside the forward pass, as Markdown."""
     found = _read("scale.json")
@@ -146,7 +117,7 @@ def sizes() -> str:
 def main() -> None:
     """Write the tables into the page."""
     page = PAGE.read_text(encoding="utf-8")
-    for name, made in (("costs", table()), ("growth", growth()), ("sizes", sizes())):
+    for name, made in (("costs", table()), ("sizes", sizes())):
         begin, end = (
             f"<!-- {name}: written by python -m benchmarks.scale.costs -->",
             f"<!-- end of {name} -->",

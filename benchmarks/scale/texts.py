@@ -1,15 +1,13 @@
 """Memory and time of a run over very many short texts, on a model of one thin layer: what is not the model shows.
 
-`python -m benchmarks.scale.texts [--commands score evaluate flag] [--texts 20000 200000] [--quick] [--name today]`
-runs each command on each number of texts, in one thread, and writes benchmarks/results/scale.json and scale.png. Each
+`python -m benchmarks.scale.texts [--commands score evaluate flag] [--texts 20000 200000] [--name today]`
+runs each command on each number of texts, in one thread, and writes benchmarks/results/scale.json. Each
 row comes from several processes: one runs the command as a user would and gives the peak memory, three others have run
 it on 40 texts before and give microseconds of processor time a text by part, of which the best is kept. Above
 `--parts-to` texts (200,000) only the peak is measured. A row is written as soon as it is measured, and the same command
-continues behind the rows of the same commit. `--quick` takes 20,000 and 60,000 texts. `--name` keeps the rows under a
+continues behind the rows of the same commit. `--name` keeps the rows under a
 name beside those that are there, to compare two states.
 
-`--beside FOLDER` measures the sources of another checkout as well, in turn with those here, and writes every run of
-both, with its commit and the load of the machine, into benchmarks/results/scale_beside.json.
 """
 
 from __future__ import annotations
@@ -68,7 +66,6 @@ COMMANDS: dict[str, list[str]] = {
     "flag": ["--nonmembers", "KNOWN"],
 }
 """What is measured, with its options; KNOWN stands for a file of 1,000 known non-members."""
-QUICK = [20_000, 60_000]
 PARTS = {
     "reading": ["corpora.reading:Reading.corpus", "corpora.reading:Reading.stream"],
     "hashing": [
@@ -300,62 +297,13 @@ def measured(command: str, texts: int, work: Path, *more: str, parts: bool = Tru
     return found
 
 
-def beside(other: Path, command: str, texts: int, work: Path) -> dict[str, Any]:
-    """Microseconds of processor time a text by part, of this state and of the checkout `other`, run in turn."""
-    path = work / f"texts-{texts}.jsonl"
-    if not path.exists():
-        make_texts(path, texts)
-    states = {"before": other.resolve(), "now": ROOT}
-    found: dict[str, Any] = {
-        "command": command,
-        "texts": texts,
-        "machine": machine(),
-        "commits": {name: commit(folder) for name, folder in states.items()},
-        "runs": {name: [] for name in states},
-    }
-    for name in [*states] * RUNS:
-        with tempfile.TemporaryDirectory(dir=work) as own:
-            tail = [command, str(path), "--model", str(work / "model"), *COMMANDS[command]]
-            environment = {
-                **os.environ,
-                **ENVIRONMENT,
-                **FEW_SHAPES,
-                "PRETRACE_CACHE": str(Path(own) / "cache"),
-            }
-            load = round(os.getloadavg()[0], 1)
-            done = subprocess.run(
-                [
-                    sys.executable,
-                    "-m",
-                    "benchmarks.scale.texts",
-                    "--one",
-                    str(texts),
-                    "--",
-                    *tail,
-                    "--out",
-                    f"{own}/RUN",
-                ],
-                env={**environment, "PYTHONPATH": f"{states[name] / 'src'}{os.pathsep}{ROOT}"},
-                stdout=subprocess.PIPE,
-                text=True,
-                check=True,
-            )
-            found["runs"][name].append({"load": load, **json.loads(done.stdout.splitlines()[-1])})
-    found["least"] = {name: min(run[OUTSIDE] for run in runs) for name, runs in found["runs"].items()}
-    return found
-
-
 def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale.texts", description=__doc__)
     parser.add_argument("--commands", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
     parser.add_argument("--texts", type=int, nargs="+", default=[20_000, 200_000, 1_000_000])
     parser.add_argument("--parts-to", type=int, default=200_000, help="the most texts that are timed by part")
-    parser.add_argument("--quick", action="store_true", help="20,000 and 60,000 texts")
     parser.add_argument("--name", default="now", help="the state that is measured (default: %(default)s)")
-    parser.add_argument(
-        "--beside", type=Path, help="a checkout of another state, measured in turn with this one"
-    )
     parser.add_argument("--work", type=Path, help="folder that keeps model and texts")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
@@ -364,7 +312,7 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure what is missing, and draw all."""
+    """Measure what is missing."""
     asked = parsed()
     if asked.peak or asked.one:
         print(json.dumps(peak(asked.options) if asked.peak else one(asked.options, asked.one)))
@@ -374,19 +322,13 @@ def main() -> None:
         work.mkdir(parents=True, exist_ok=True)
         if not (work / "model").exists():
             make_model(work / "model")
-        if asked.beside:
-            rows = [beside(asked.beside, one, n, work) for n in asked.texts for one in asked.commands]
-            path = RESULTS / "scale_beside.json"
-            path.write_text(json.dumps({"rows": rows}, indent=1) + "\n", encoding="utf-8")
-            print(json.dumps([row["least"] for row in rows]))
-            return
-        for texts in QUICK if asked.quick else asked.texts:
+        for texts in asked.texts:
             for command in asked.commands:
                 add(asked, command, texts, work)
 
 
 def add(asked: argparse.Namespace, command: str, texts: int, work: Path) -> None:
-    """Measure one row, write it beside the others, and draw them; nothing where this commit has it."""
+    """Measure one row, write it beside the others; nothing where this commit has it."""
     path = RESULTS / "scale.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     state = found.get(asked.name, {})
@@ -399,9 +341,6 @@ def add(asked: argparse.Namespace, command: str, texts: int, work: Path) -> None
     state["rows"].append(row)
     found[asked.name] = state
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    from benchmarks.scale.plots import draw
-
-    draw(found, path.with_suffix(".png"))
 
 
 if __name__ == "__main__":

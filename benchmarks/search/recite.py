@@ -1,8 +1,7 @@
 """What `recite` computes and finds: p by one pass beside counted samples, and recitation by number of copies.
 
-    python -m benchmarks.search.recite p        # chances of windows against 2,000 samples (--generate: by generate)
+    python -m benchmarks.search.recite p        # chances of windows against 2,000 samples
     python -m benchmarks.search.recite copies   # a model trained on texts at 1, 4, 16, 64 copies: scores and the test
-    python -m benchmarks.search.recite famous   # texts that everyone has, asked of a real model
     python -m benchmarks.search.recite nulls    # boilerplate, verse, code, licences, dates, famous texts: none was read
 
 All go on where they were stopped: what is there in benchmarks/results/recite.json is not made again. `--model` names
@@ -30,10 +29,8 @@ import torch
 
 from benchmarks import RESULTS
 from benchmarks.machine import commit, machine
-from benchmarks.search.famous import controls, famous
 from pretrace import open_corpus, open_model
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.prefixes import cache_of, going_on
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import TextsError
 from pretrace.results.atomic import atomic_text
@@ -120,44 +117,9 @@ def _test_of(name: str) -> tuple[str, str]:
 
 
 @torch.inference_mode()
-def generated(model: HuggingFace, ids: list[int], end: list[int], samples: int, seed: int) -> int:
-    """How often samples of transformers' own generation after the ids are the end, token for token. What stands before
-    the last id is read once, and its cache is copied for every sample."""
-    from transformers import DynamicCache
-
-    torch.manual_seed(seed)
-    read = model.model(input_ids=torch.tensor([ids[:-1]], device=model.device), use_cache=True)
-    hits, batch = 0, 250
-    for start in range(0, samples, batch):
-        rows = min(batch, samples - start)
-        kept = DynamicCache(
-            [
-                (layer.keys.repeat(rows, 1, 1, 1), layer.values.repeat(rows, 1, 1, 1))
-                for layer in cache_of(read).layers
-            ]
-        )
-        made = model.model.generate(
-            torch.tensor([ids] * rows, device=model.device),
-            attention_mask=torch.ones((rows, len(ids)), dtype=torch.long, device=model.device),
-            **going_on(model.model, kept),
-            do_sample=True,
-            top_k=DRAWN.k,
-            top_p=1.0,
-            temperature=DRAWN.temperature,
-            repetition_penalty=1.0,
-            max_new_tokens=len(end),
-            pad_token_id=0,
-        )[:, len(ids) :]
-        wanted = torch.tensor(end, device=made.device)
-        # a row that ended early is no hit
-        hits += int((made == wanted).all(dim=1).sum()) if made.shape[1] == len(end) else 0
-    return hits
-
-
-@torch.inference_mode()
 def counted(model: HuggingFace, ids: list[int], end: list[int], samples: int, seed: int) -> int:
-    """The same, token by token: each is drawn from what transformers' own top-k leaves, and only samples that are the
-    end so far go on, so that one row is read for each token. Equal in law, and much faster."""
+    """How often samples after the ids are the end, token by token: each is drawn from what transformers' own top-k
+    leaves, and only samples that are the end so far go on, so that one row is read for each token."""
     from transformers import TopKLogitsWarper
 
     torch.manual_seed(seed)
@@ -170,9 +132,8 @@ def counted(model: HuggingFace, ids: list[int], end: list[int], samples: int, se
     return left
 
 
-def by_pass(name: str, windows: int, samples: int, *, generate: bool = False) -> None:
+def by_pass(name: str, windows: int, samples: int) -> None:
     """The chance of windows by the pass, and as counted, for windows whose chance is above 0.01."""
-    kind, count = ("p by generate", generated) if generate else ("p", counted)
     model = open_model(name)
     assert isinstance(model, HuggingFace)
     texts = [one.text for one in open_corpus("stdlib").texts if 150 < len(one.text) < 500][: 4 * windows]
@@ -189,7 +150,7 @@ def by_pass(name: str, windows: int, samples: int, *, generate: bool = False) ->
             chosen.append((text, at, float(chances[at])))
     rng = np.random.default_rng(24)
     picked = [chosen[i] for i in sorted(rng.permutation(len(chosen))[:windows].tolist())]
-    part = kept().get(kind, {})
+    part = kept().get("p", {})
     done = {(row["text"], row["at"]): row for row in part.get("rows", [])}
     rows = []
     for number, (text, at, logp) in enumerate(picked):
@@ -198,7 +159,7 @@ def by_pass(name: str, windows: int, samples: int, *, generate: bool = False) ->
             encoded = model.encode([text])[0]
             ids = [*encoded.prefix.tolist(), *encoded.tokens.tolist()]
             first = max(1, len(encoded.prefix)) + at + PREFIX
-            hits = count(model, ids[:first], ids[first : first + SUFFIX], samples, number)
+            hits = counted(model, ids[:first], ids[first : first + SUFFIX], samples, number)
             p = math.exp(logp)
             low, high = scipy.stats.binom.ppf([0.025, 0.975], samples, p).tolist()
             done[key] = {"text": key[0], "at": at, "p": p, "hits": hits, "inside": low <= hits <= high}
@@ -209,7 +170,7 @@ def by_pass(name: str, windows: int, samples: int, *, generate: bool = False) ->
             for row in rows
         ]
         keep(
-            kind,
+            "p",
             {
                 "model": name,
                 "samples": samples,
@@ -554,62 +515,23 @@ def _counted(rows: dict[str, list[dict[str, Any]]]) -> None:
     shared()
 
 
-LESS = {"without its last layer": 1, "without its last three layers": 3}
-"""Second models that are made of the model in question: one that knows nearly as much, and one that knows less."""
-
-
-def famous_texts(name: str) -> None:
-    """Texts that everyone has, asked of a real model, with second models that know them as well, or less well."""
-    import copy
-
-    target = open_model(name)
-    assert isinstance(target, HuggingFace)
-    found = kept().get("famous", {})
-    for title, layers in {"the same model": 0, **LESS}.items():
-        net = copy.deepcopy(target.model)
-        if layers:
-            net.model.layers = net.model.layers[:-layers]
-            net.config.num_hidden_layers -= layers
-        second = HuggingFace(net, target.tokenizer, name=title, weights=title, settings=ModelSettings())
-        for text in (False, True):
-            settings = ReciteSettings(cache=True, samples=0)
-            models = Models(target, placebos=(second,))
-            verdict = recite(famous(), models, settings, controls=controls(), text=text)
-            printed = verdict.table("windows").columns
-            own = [v for v, kind in zip(printed["printed"], printed["set"], strict=True) if kind == "texts"]
-            found[f"{title}, {'text alone' if text else 'weights'}"] = {
-                "p": verdict.p,
-                "outcome": verdict.outcome,
-                "printed": float(np.nanmean(own)),
-                "failed": [one.name for one in verdict.checks if one.status == "failed"],
-                **{key: value for key, value in verdict.figures.items() if key.startswith("p ")},
-            }
-            keep("famous", found)
-            print(title, text, found[f"{title}, {'text alone' if text else 'weights'}"], flush=True)
-
-
 def main() -> None:
     """One part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("p", "copies", "nulls", "famous"))
+    parser.add_argument("part", choices=("p", "copies", "nulls"))
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--windows", type=int, default=20)
     parser.add_argument("--samples", type=int, default=2000)
-    parser.add_argument(
-        "--generate", action="store_true", help="count by transformers' generate, which is slow"
-    )
     parser.add_argument("--worlds", type=int, default=3)
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--kinds", nargs="*", default=[], choices=(*KINDS, *FAMOUS), help="of nulls")
     given = parser.parse_args()
     if given.part == "p":
-        by_pass(given.model, given.windows, given.samples, generate=given.generate)
+        by_pass(given.model, given.windows, given.samples)
     elif given.part == "copies":
         copies(given.worlds)
-    elif given.part == "nulls":
-        nulls(given.runs, given.kinds)
     else:
-        famous_texts(given.model)
+        nulls(given.runs, given.kinds)
 
 
 if __name__ == "__main__":

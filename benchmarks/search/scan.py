@@ -4,31 +4,25 @@ Parts, each written into benchmarks/results/scan.json as soon as it is measured;
 not measured again (`--again`):
 
 - `recall`: 10,000 runs of 63 to 200 bytes, with case, white space and line ends changed, planted in other texts.
-- `kills`: a scan that is killed (SIGKILL) at ten moments and started again, against one that was not: equal tables.
 - `speed-FORMAT-TEXTS`: MB a second on one core; FORMAT is jsonl, zst or parquet, TEXTS 40, 400, 1500 or 20000.
-- `grep-TEXTS`, `aho-TEXTS`: `grep -F -f` and pyahocorasick on the same file, looking for pieces of the texts.
-- `infini-gram`: the wheel's indexing of a small part of the same file, and the time of a question.
+- `grep-TEXTS`: `grep -F -f` on the same file, looking for pieces of the texts.
 - `memory`: peak memory with a corpus of 1 GB and of 10 GB. `--large` sets the second one, in GB.
-- `many`: peak memory and seconds with 20,000 and with a million texts.
-- `ray`: two workers on Ray beside one.
 - `copies`: a model trained on texts that stand in its data 1, 2, 4 and 8 times; the scan's labels and counts against
   the known ones, and the AUC of scores by copies.
 
-`speed`, `grep` and `aho` stand for all parts of that name. The corpus is made from the JSON lines of `--data`: words of
-each document in another order, so that little is found, and one document in a hundred as it is. `--venv` is a Python
-with pyahocorasick and infini-gram, which pretrace does not need.
+`speed` and `grep` stand for all parts of that name. Parts on file that are not listed here are those of commit b6cbc54.
+The corpus is made from the JSON lines of `--data`: words of each document in another order, so that little is found,
+and one document in a hundred as it is.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
-import itertools
 import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -45,8 +39,6 @@ from pretrace.scan.folding import folded, packed
 from pretrace.scan.searching import Search, Table
 from pretrace.types import Corpus, Text
 
-FOUND = 3
-"""The exit code of a scan that found something."""
 RESULT = RESULTS / "scan.json"
 SIZES = (40, 400, 1500, 20_000)
 FORMATS = ("jsonl", "zst", "parquet")
@@ -178,55 +170,6 @@ def recall(data: Path, work: Path, **_: Any) -> dict[str, Any]:
     return {"planted": len(planted), "bytes": [63, 200], "missed": missed, "runs": runs, "false": false}
 
 
-def kills(data: Path, work: Path, **_: Any) -> dict[str, Any]:
-    """Ten scans that are killed, each at another moment, started again until they end, and whether all is equal."""
-    folder = work / "kills"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    pieces, file = [], 0
-    for line in lines(data, 96):
-        pieces.append(line)
-        if sum(map(len, pieces[-1:])) and len(pieces) >= 1500:
-            (folder / f"c{file:02}.jsonl").write_bytes(b"".join(pieces))
-            pieces, file = [], file + 1
-    rows = [json.dumps({"id": one.id, "text": one.text}) for one in texts(data, 400)]
-    (folder / "texts.jsonl").write_text("\n".join(rows), encoding="utf-8", errors="replace")
-    words = [
-        sys.executable,
-        "-m",
-        "pretrace",
-        "scan",
-        str(folder / "texts.jsonl"),
-        "--corpus",
-        str(folder / "c*.jsonl"),
-    ]
-
-    def tables(out: Path) -> dict[str, bytes]:
-        return {name: (out / f"{name}.csv").read_bytes() for name in ("texts", "hits", "marked")}
-
-    subprocess.run([*words, "--out", str(folder / "WHOLE")], check=False, capture_output=True)
-    whole, equal, killed = tables(folder / "WHOLE"), 0, 0
-    for k in range(10):
-        out = folder / f"OUT{k}"
-        wanted = 1 + k * file // 10
-        while not (out / "result.json").exists():
-            process = subprocess.Popen(
-                [*words, "--out", str(out), "--workers", "1"],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            parts = folder / f"OUT{k}.parts"
-            while process.poll() is None and wanted < file:
-                if len(list(parts.glob("*.npz"))) >= wanted:
-                    process.send_signal(signal.SIGKILL)
-                    killed, wanted = killed + 1, file
-                time.sleep(0.005)
-            process.wait()
-        equal += tables(out) == whole
-    shutil.rmtree(folder)
-    return {"files": file, "scans": 10, "killed": killed, "equal": equal}
-
-
 def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[str, Any]:
     """MB a second of one core, the best of three scans of a GB, from opening it to the finished result: the same file
     under four names. `processor` is by the time that the processor spent, which other programs hardly change."""
@@ -320,81 +263,6 @@ def grep(data: Path, work: Path, *, number: int, **_: Any) -> dict[str, Any]:
     }
 
 
-AHO = """
-import ahocorasick, json, sys, time
-made = ahocorasick.Automaton()
-began = time.perf_counter()
-for i, one in enumerate(open(sys.argv[1], encoding="utf-8").read().split("\\n")):
-    made.add_word(one, i)
-made.make_automaton()
-built = time.perf_counter() - began
-text = open(sys.argv[2], encoding="utf-8").read()
-began = time.perf_counter()
-hits = sum(1 for _ in made.iter(text))
-print(json.dumps({"seconds to build": round(built, 2), "seconds": time.perf_counter() - began, "hits": hits}))
-"""
-
-
-def aho(data: Path, work: Path, *, number: int, venv: Path, **_: Any) -> dict[str, Any]:
-    """pyahocorasick, given every aligned piece of the texts."""
-    path, pieces = _small(data, work), work / "pieces-aho.txt"
-    pieces.write_text("\n".join(_pieces(data, number)), encoding="utf-8", errors="replace")
-    done = subprocess.run(
-        [str(venv), "-c", AHO, str(pieces), str(path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=900,
-    )
-    told = json.loads(done.stdout)
-    size = path.stat().st_size / 1e6
-    return {"texts": number, "MB": round(size, 1), "MB/s": round(size / told.pop("seconds"), 1), **told}
-
-
-ASK = """
-import json, sys, time
-from infini_gram.engine import InfiniGramEngine
-engine = InfiniGramEngine(index_dir=sys.argv[1], eos_token_id=254, vocab_size=255, version=4, token_dtype="u8")
-pieces = [list(one.encode()) for one in json.load(open(sys.argv[2]))]
-began = time.perf_counter()
-hits = sum(engine.count(input_ids=one)["count"] > 0 for one in pieces)
-print(json.dumps({"questions": len(pieces), "found": hits, "seconds": time.perf_counter() - began}))
-"""
-
-
-def infini_gram(data: Path, work: Path, *, venv: Path, **_: Any) -> dict[str, Any]:
-    """The wheel's index of the bytes of a small corpus, and the pieces of 400 texts looked up in it."""
-    source, index = work / "infini-source", work / "infini-index"
-    for one in (source, index):
-        shutil.rmtree(one, ignore_errors=True)
-        one.mkdir()
-    shutil.copy(_small(data, work), source / "corpus.jsonl")
-    size = (source / "corpus.jsonl").stat().st_size / 1e6
-    began = time.perf_counter()
-    done = subprocess.run(
-        [str(venv), "-m", "infini_gram.indexing", "--data_dir", str(source), "--save_dir", str(index), "--token_dtype",
-         "u8", "--cpus", "1", "--mem", "4", "--ulimit", "1024"], capture_output=True, text=True,
-    )  # fmt: skip
-    taken = time.perf_counter() - began
-    if done.returncode:
-        return {"not run": (done.stderr.strip().splitlines() or ["no reason given"])[-1][:300]}
-    held = sum(one.stat().st_size for one in index.rglob("*") if one.is_file()) / 1e6
-    pieces = work / "pieces.json"
-    pieces.write_text(json.dumps(_pieces(data, 400)))
-    asked_ = subprocess.run([str(venv), "-c", ASK, str(index), str(pieces)], capture_output=True, text=True)
-    told = (
-        json.loads(asked_.stdout.splitlines()[-1])
-        if asked_.returncode == 0
-        else {"asking": asked_.stderr[-300:]}
-    )
-    return {
-        "MB": round(size, 1),
-        "indexing MB/s": round(size / taken, 2),
-        "index bytes a byte": round(held / size, 2),
-        **told,
-    }
-
-
 def memory(data: Path, work: Path, *, large: int, **_: Any) -> dict[str, Any]:
     """Peak memory of a scan of 1 GB and of `large` GB, each in a process of its own. Every GB is the same file under
     links with other names, so each is read and searched, and what is found is found so many times."""
@@ -414,40 +282,6 @@ def memory(data: Path, work: Path, *, large: int, **_: Any) -> dict[str, Any]:
         found[f"{size} GB"] = json.loads(done.stdout.splitlines()[-1])
         shutil.rmtree(folder)
     found["ratio"] = round(found[f"{large} GB"]["peak MB"] / found["1 GB"]["peak MB"], 3)
-    return found
-
-
-def many(data: Path, work: Path, **_: Any) -> dict[str, Any]:
-    """Peak memory and seconds of the command with 20,000 and with a million texts of fourteen words, of which every
-    fiftieth is a piece of the corpus."""
-    base = corpus(data, work, "jsonl", MEGABYTES)
-    with base.open("rb") as file:
-        documents = [json.loads(line)["text"] for line in itertools.islice(file, 3000)]
-    words = sorted({word for text in documents[:400] for word in text.split() if word.isalpha()})
-    found: dict[str, Any] = {"corpus MB": MEGABYTES}
-    for number in (20_000, 1_000_000):
-        drawn, asking, out = random.Random(3), work / "many.jsonl", work / "many"
-        with asking.open("w", encoding="utf-8") as file_of_texts:
-            for i in range(number):
-                text = " ".join(drawn.choices(words, k=14)) if i % 50 else drawn.choice(documents)[100:260]
-                file_of_texts.write(json.dumps({"id": f"t{i}", "text": text}) + "\n")
-        shutil.rmtree(out, ignore_errors=True)
-        command = ["scan", str(asking), "--corpus", str(base), "--out", str(out)]
-        began, size = time.perf_counter(), asking.stat().st_size / 1e6
-        started = subprocess.Popen(
-            [sys.executable, "-m", "pretrace", *command],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        _, ended, used = os.wait4(started.pid, 0)
-        assert os.waitstatus_to_exitcode(ended) == FOUND, "the command ended with an error"
-        found[f"{number:,} texts"] = {
-            "MB": round(size),
-            "peak MB": used.ru_maxrss // 1000,
-            "seconds": round(time.perf_counter() - began, 1),
-        }
-        shutil.rmtree(out)
-        asking.unlink()
     return found
 
 
@@ -477,45 +311,13 @@ def peak(data: Path, work: Path, folder: Path) -> None:
 def measured(part: str, options: argparse.Namespace) -> dict[str, Any]:
     """What a part came to."""
     name, _, rest = part.partition("-")
-    given = {"venv": options.venv, "large": options.large}
     if name == "speed":
         kind, _, number = rest.partition("-")
         return speed(options.data, options.work, kind=kind, number=int(number))
-    if name in ("grep", "aho"):
-        made: Callable[..., dict[str, Any]] = {"grep": grep, "aho": aho}[name]
-        return made(options.data, options.work, number=int(rest), **given)
-    plain: dict[str, Callable[..., dict[str, Any]]] = {
-        "recall": recall, "kills": kills, "infini-gram": infini_gram, "memory": memory, "ray": ray,
-        "many": many, "copies": copies,
-    }  # fmt: skip
-    return plain[part](options.data, options.work, **given)
-
-
-def ray(data: Path, work: Path, **_: Any) -> dict[str, Any]:
-    """Two workers on a Ray of this machine beside one, each with the same twelve files, once the workers are there."""
-    from pretrace.jobs.engine.work import scanning_crew
-    from pretrace.jobs.settings import EngineSettings
-
-    folder = work / "ray"
-    folder.mkdir(exist_ok=True)
-    base = corpus(data, work, "jsonl", MEGABYTES)
-    for k in range(12):
-        if not (folder / f"c{k:02}.jsonl").exists():
-            os.link(base, folder / f"c{k:02}.jsonl")
-    size, wanted, found = base.stat().st_size / 1e6, texts(data, 400), {}
-    for workers in (1, 2):
-        search, moments = asked(wanted, *sorted(folder.glob("*.jsonl"))), []
-        with scanning_crew(EngineSettings(engine="ray", workers=workers)) as crew:
-            assert crew is not None
-            moments += [time.perf_counter() for _ in crew.searched(search, search.files)]
-        # from the end of the first files to the end: starting Ray is no search
-        found[str(workers)] = round(size * (12 - workers) / (moments[-1] - moments[workers - 1]), 1)
-    return {
-        "files": 12,
-        "MB": round(12 * size),
-        "MB/s by workers": found,
-        "ratio": round(found["2"] / found["1"], 3),
-    }
+    if name == "grep":
+        return grep(options.data, options.work, number=int(rest))
+    plain: dict[str, Callable[..., dict[str, Any]]] = {"recall": recall, "memory": memory, "copies": copies}
+    return plain[part](options.data, options.work, large=options.large)
 
 
 COPIES, COPIED = (1, 2, 4, 8), 100
@@ -592,23 +394,14 @@ def copies(data: Path, work: Path, **_: Any) -> dict[str, Any]:
 
 def main() -> None:
     """Measure the parts that are named."""
-    every = ["recall", "kills", *(f"speed-{k}-{n}" for k in FORMATS for n in SIZES)]
-    every += [
-        *(f"grep-{n}" for n in SIZES),
-        *(f"aho-{n}" for n in SIZES),
-        "infini-gram",
-        "memory",
-        "many",
-        "ray",
-        "copies",
-    ]
+    every = ["recall", *(f"speed-{k}-{n}" for k in FORMATS for n in SIZES)]
+    every += [*(f"grep-{n}" for n in SIZES), "memory", "copies"]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("parts", nargs="*", default=[])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("/tmp/scanbench"))
-    parser.add_argument("--venv", type=Path, default=Path("/tmp/scanbench/venv/bin/python"))
     parser.add_argument("--large", type=int, default=10)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--peak", type=Path)
@@ -637,7 +430,6 @@ def main() -> None:
             "commit": commit(),
             "command": f"python -m benchmarks.search.scan {part}",
         }
-        found["parts"] = {name: found["parts"][name] for name in every if name in found["parts"]}
         RESULT.write_text(json.dumps(found, indent=1) + "\n")
         print(part, json.dumps(told), flush=True)
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from benchmarks import RESULTS
 from benchmarks.machine import commit, machine
-from benchmarks.plots import draw_servers
 from benchmarks.texts import some_texts
 from pretrace import open_model
 from pretrace.errors import ModelError
@@ -152,8 +151,6 @@ def main() -> None:
     }
     name = "vllm_inside" if given.inside else "vllm"
     (given.out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    if not given.inside:
-        draw_servers(found, given.out / "vllm.png")
     print(json.dumps(found, indent=1))
 
 

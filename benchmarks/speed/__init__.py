@@ -1,1 +1,1 @@
-"""How fast: passes, counting, fitted detectors, servers of weights, the page."""
+"""How fast: forward passes, scores, and a GPU."""

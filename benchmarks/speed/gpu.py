@@ -93,7 +93,6 @@ def _all(given: argparse.Namespace, setting: Setting) -> int:
     failed = [part for part, one in found["parts"].items() if "error" in one]
     print(json.dumps(found["reached"], indent=1))
     print(f"{path}: {len(given.parts) - len(failed)} parts measured" + _named(failed), flush=True)
-    _draw(found, given.out / "gpu.png")
     return 1 if failed else 0
 
 
@@ -194,13 +193,6 @@ def _save(path: Path, found: Mapping[str, Any]) -> None:
     beside = path.with_suffix(".part")
     beside.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     beside.replace(path)
-
-
-def _draw(found: Mapping[str, Any], path: Path) -> None:
-    from benchmarks.speed.gpu_plots import draw
-
-    if draw(found, path):
-        print(path, flush=True)
 
 
 if __name__ == "__main__":

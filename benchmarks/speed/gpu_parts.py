@@ -23,7 +23,7 @@ from pretrace import open_corpus, open_model
 from pretrace.backends._logits import Sweep, read
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
-from pretrace.types import Firing, Quantity, Run
+from pretrace.types import Run
 
 USUAL = ["loss", "zlib", "lowercase", "min_k", "min_k_plus_plus"]
 """Scores as a user asks for them; `speed.SCORES` holds each Min-K at ten values of k."""
@@ -272,34 +272,6 @@ def memory(setting: Setting) -> dict[str, Any]:
     return {"cases": rows}
 
 
-def neurons(setting: Setting) -> dict[str, Any]:
-    """Seconds of passes that read neurons as na_pdd does, beside passes without; random Llama, bfloat16."""
-    model = _random_llama(setting, "bfloat16")
-    encoded = model.encode(texts_of(setting))
-    batches = model.pack(encoded)
-    asked = {
-        "logp": frozenset[Firing](),
-        "any": frozenset({Firing("any", 1.0)}),
-        "mean": frozenset({Firing("mean", 0.1)}),
-        "any_at_5_thresholds": frozenset(Firing("any", t) for t in (0.0, 0.5, 1.0, 2.0, 4.0)),
-        "count": frozenset({Firing("count", 1.0)}),
-    }
-
-    def passed(states: frozenset[Firing]) -> None:
-        for batch in batches:
-            model.run([encoded[i] for i in batch], Quantity.LOGP, states)
-
-    passed(asked["logp"])
-    seconds: dict[str, list[float]] = {name: [] for name in asked}
-    for _, (name, states) in itertools.product(range(setting.repeats), asked.items()):
-        seconds[name].append(speed.timed(lambda states=states: passed(states))[0])  # type: ignore[misc]
-    middle = {name: statistics.median(values) for name, values in seconds.items()}
-    return {
-        "seconds": {name: round(value, 3) for name, value in middle.items()},
-        "over_logp": {name: round(value / middle["logp"], 2) for name, value in middle.items()},
-    }
-
-
 def tests(setting: Setting) -> dict[str, Any]:
     """The tests marked `gpu`: how many passed, failed and were skipped, and the end of the output."""
     command = [sys.executable, "-m", "pytest", "tests/gpu", "-m", "gpu", "-q", "-rfE", "--tb=short"]
@@ -323,7 +295,6 @@ PARTS: dict[str, Callable[[Setting], dict[str, Any]]] = {
     "smollm2_bfloat16": smollm2_bfloat16,
     "llama_bfloat16": llama,
     "memory": memory,
-    "neurons": neurons,
     "smollm2_float32": smollm2_float32,
     "smollm2_float16": smollm2_float16,
     "vllm_bfloat16": vllm,

@@ -2,8 +2,7 @@
 
 `python -m benchmarks.speed.passes [--texts 48] [--repeats 3] [--parts float32 bfloat16 busy memory count]` writes
 benchmarks/results/speed.json and speed.png. All figures are medians of interleaved repeats in one
-process: bare, ours, naive, together, bare, ours, naive, together, … The bare forward pass shares the cores as ours
-does; `together` is ours with all cores on one batch after the other. `busy` measures float32 once more, with two
+process: bare, ours, naive, bare, ours, naive, … `busy` measures float32 once more, with two
 programs beside it that do nothing but count. `--server vllm:URL --folder FOLDER [--served NAME]` measures float32
 log-probabilities from a server on this machine beside ours from the same weights, quiet and busy.
 """
@@ -27,16 +26,14 @@ import torch
 
 from benchmarks import RESULTS
 from benchmarks.machine import commit, machine
-from benchmarks.plots import draw_speed
 from benchmarks.speed import memory, naive
 from benchmarks.texts import some_texts
 from pretrace import Models, Options, detect, open_model
-from pretrace.backends import cores, precision
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Corpus, Quantity, Run, Text
 
-PARTS = ["float32", "bfloat16", "busy", "memory", "count"]
+PARTS = ["float32", "bfloat16", "busy", "memory"]
 SCORES = ["loss", "zlib", "lowercase", "dc_pdd"] + [
     f"{name}(k={k})" for k in naive.KS for name in ("min_k", "min_k_plus_plus")
 ]
@@ -53,7 +50,7 @@ class Uniform:
 
 
 def bare(model: HuggingFace, texts: list[str]) -> int:
-    """The forward passes alone: same tokens, same batches, same threads, route and dtype, logits for all, no
+    """The forward passes alone: same tokens, same batches, same threads and dtype, logits for all, no
     statistics."""
     tokens = 0
     for rewritten in (texts, [text.lower() for text in texts]):
@@ -74,12 +71,8 @@ def _passes(model: HuggingFace, padded: Sequence[torch.Tensor]) -> None:
     def forward(i: int) -> None:
         model.model(input_ids=padded[i].to(model.device), use_cache=False)
 
-    with precision.products(model.route):
-        if model.sharing == cores.APART:
-            list(cores.spread(forward, [ids.numel() for ids in padded], workers=torch.get_num_threads()))
-        else:
-            for i in range(len(padded)):
-                forward(i)
+    for i in range(len(padded)):
+        forward(i)
 
 
 def ours(model: HuggingFace, texts: list[str], scores: Sequence[str] = SCORES) -> Run:
@@ -125,8 +118,7 @@ def measure(dtype: str, texts: list[str], repeats: int) -> tuple[dict[str, Any],
     """The figures of one dtype, and the run whose scores are compared between dtypes."""
     model = open_model("smollm2", dtype=dtype)
     assert isinstance(model, HuggingFace)
-    sharing = model.sharing
-    seconds: dict[str, list[float]] = {"bare": [], "ours": [], "naive": [], "together": []}
+    seconds: dict[str, list[float]] = {"bare": [], "ours": [], "naive": []}
     timed(lambda: bare(model, texts[:4]))  # warm up
     for repeat in range(repeats):
         took, tokens = timed(lambda: bare(model, texts))
@@ -135,25 +127,17 @@ def measure(dtype: str, texts: list[str], repeats: int) -> tuple[dict[str, Any],
         seconds["ours"].append(took)
         took, rows = timed(lambda: loop(model, texts))
         seconds["naive"].append(took)
-        model.sharing = cores.TOGETHER
-        took, _ = timed(lambda: ours(model, texts))
-        model.sharing = sharing
-        seconds["together"].append(took)
         print(f"{dtype} repeat {repeat + 1}: " + ", ".join(f"{k} {v[-1]:.1f} s" for k, v in seconds.items()))
     middle = {name: statistics.median(values) for name, values in seconds.items()}
     apart = max(abs(rows[i]["loss"] - run.column("loss")[i]) for i in range(len(texts)))
     over = [o / b for o, b in zip(seconds["ours"], seconds["bare"], strict=True)]
     against = [n / o for n, o in zip(seconds["naive"], seconds["ours"], strict=True)]
-    together = [t / o for t, o in zip(seconds["together"], seconds["ours"], strict=True)]
     return {
         "over_bare": round(statistics.median(over), 3),
         "naive_over_ours": round(statistics.median(against), 3),
-        "together_over_ours": round(statistics.median(together), 3),
         "tokens_per_s": round(tokens / middle["ours"], 1),
         "seconds": {name: [round(v, 2) for v in values] for name, values in seconds.items()},
         "tokens": tokens,
-        "products": model.route,
-        "batches": sharing,
         "largest_difference_in_loss": float(f"{apart:.2g}"),
         "profile": profile(model, texts),
     }, run
@@ -285,12 +269,7 @@ def main() -> None:
     if "memory" in arguments.parts:
         found |= {"memory": memory.measure(), "memory_commit": commit()}
         save(path, found)
-    if "count" in arguments.parts:
-        from benchmarks.speed import counting
-
-        found["count"] = counting.measure()
     save(path, found)
-    draw_speed(found, RESULTS / "speed.png")
 
 
 def save(path: Path, found: dict[str, Any]) -> None:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pretrace.verdicts.audit.audit import audit
     from pretrace.verdicts.audit.settings import AuditSettings
     from pretrace.verdicts.canaries import check_canaries
-    from pretrace.verdicts.collections import CollectionSettings, collections
-    from pretrace.verdicts.cutoff import CutoffSettings, cutoff
     from pretrace.verdicts.flag.flag import flag
     from pretrace.verdicts.flag.planning import FlagSettings
     from pretrace.verdicts.marking.mark import mark, publish
@@ -59,8 +57,6 @@ _PLACES = {
     "pretrace.verdicts.audit.audit": "audit",
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.canaries": "check_canaries",
-    "pretrace.verdicts.collections": "CollectionSettings collections",
-    "pretrace.verdicts.cutoff": "CutoffSettings cutoff",
     "pretrace.verdicts.flag.flag": "flag",
     "pretrace.verdicts.flag.planning": "FlagSettings",
     "pretrace.verdicts.marking.mark": "mark publish",
@@ -99,10 +95,8 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AuditSettings",
-    "CollectionSettings",
     "Columns",
     "Corpus",
-    "CutoffSettings",
     "Evaluation",
     "FlagSettings",
     "Frequencies",
@@ -123,10 +117,8 @@ __all__ = [
     "check_canaries",
     "check_marks",
     "check_triggers",
-    "collections",
     "compare",
     "count",
-    "cutoff",
     "detect",
     "evaluate",
     "flag",

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pretrace import runs
-from pretrace.corpora import Columns, open_corpus, open_stream
+from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.results.folder import Integrity, Kind, Opened
 from pretrace.results.serialization import expect
 from pretrace.scoring.provenance import texts_hash
-from pretrace.types import Corpus
 
 # Which texts a result is about: where they were, how they were read, and the hashes that were recorded of them.
 
@@ -69,8 +68,6 @@ class _Reader:
             yield replace(drafts, places=(), why="the test of twins is no longer part of pretrace")
         if self.given.get("reference") and self.settings.get("reference"):
             yield self._side("reference", self._facts("reference"), self._hash_of_another)
-        if self.test == "collections":
-            yield self._controls()
 
     @property
     def given(self) -> Facts:
@@ -107,7 +104,7 @@ class _Reader:
     def _first(self) -> Side:
         """The texts in question, whole: a run may have scored a part of them."""
         facts = self._facts("whole_texts") or self._facts("texts") or self._facts("corpus")
-        found = self._side("texts", facts, self._suspect if self.given.get("suspect") else self._hash)
+        found = self._side("texts", facts, self._hash)
         apart = self.settings.get("windows") or self.settings.get("set_aside")
         if apart and "whole_texts" not in self.settings:
             why = "the run scored a part of them, or windows, and an earlier pretrace recorded these alone"
@@ -120,29 +117,6 @@ class _Reader:
 
     def _hash_of_another(self, place: str) -> str:
         return self._hash(place, self.columns.of_another)
-
-    def _more(self, place: str, column: str) -> Corpus:
-        return open_corpus(place, replace(self.columns, more=(column,)))
-
-    def _divided(self, place: str) -> tuple[Corpus, tuple[Corpus, ...]]:
-        from pretrace.verdicts.collections import divided
-
-        column = str(self.given["collection_column"])
-        return divided(self._more(place, column), column, str(self.given["suspect"]))
-
-    def _suspect(self, place: str) -> str:
-        return texts_hash(self._divided(place)[0].texts)
-
-    def _controls(self) -> Side:
-        hashes = tuple(map(str, self._facts("control collections").values()))
-        if not self.given.get("suspect"):
-            places = tuple(map(str, self.given.get("controls", ())))
-            return Side("controls", places, hashes, lambda found: tuple(map(self._hash_of_another, found)))
-
-        def measured(places: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(texts_hash(one.texts) for place in places for one in self._divided(place)[1])
-
-        return Side("controls", (str(self.given["texts"]),), hashes, measured)
 
 
 def _sealed(beacon: str | None, place: str) -> str:
@@ -197,8 +171,8 @@ def verify(folder: str | Path, texts: Given | None = None, *, columns: Columns |
     """What holds of a run, an audit, a flagging or another verdict: the hash of every file, whether the report is what
     rendering the tables gives, and whether its texts are those given now.
 
-    `texts` says where texts are, by their role: "texts", "heldout", "nonmembers", "reference", "controls", "sealed",
-    "answers". Those that are not named are looked for where they were, if that is a file or folder here.
+    `texts` says where texts are, by their role: "texts", "heldout", "nonmembers", "reference", "sealed", "answers".
+    Those that are not named are looked for where they were, if that is a file or folder here.
     `columns` replace the recorded names of columns, each where it is not None. OutputError where the folder holds no
     result; ExpressionError for a role that it does not have; TextsError where texts that are named cannot be read.
     """

@@ -20,6 +20,8 @@ from pretrace.types import Quantity, Trace
 ALL = Quantity.LOGP | Quantity.MOMENTS
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text"]
 SCALED = ["granite", "gemma2"]  # these do more to their logits than the output layer
+OTHERS = ["gpt2", "bloom", "mamba", "mixtral", "qwen3", "recurrent_gemma"]
+"""Learned positions, ALiBi, state space, experts, norms of queries and keys, a recurrence with a window."""
 
 
 def backend(family: str, *, start: bool = False, **settings: Any) -> HuggingFace:
@@ -30,7 +32,7 @@ def backend(family: str, *, start: bool = False, **settings: Any) -> HuggingFace
 def naive(model: Any, ids: list[int], first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Straight from the definitions, a position at a time."""
     with torch.inference_mode():
-        logits = model(torch.tensor([ids])).logits[0].double()
+        logits = model(torch.tensor([ids]), use_cache=False).logits[0].double()
     logp, mean, std = [], [], []
     for i in range(first, len(ids)):
         row = logits[i - 1]
@@ -46,7 +48,7 @@ def traces(model: HuggingFace, texts: list[str], want: Quantity = ALL) -> list[T
     return trace(model, texts, want, store=open_store(None))
 
 
-@pytest.mark.parametrize("family", FAMILIES + SCALED)
+@pytest.mark.parametrize("family", FAMILIES + SCALED + OTHERS)
 @pytest.mark.parametrize("start", [False, True])
 def test_a_trace_equals_the_naive_loop(family: str, start: bool, sentences: list[str]) -> None:
     model = backend(family, start=start)

@@ -172,7 +172,7 @@ def test_no_hook_stays_behind(family: str, sentences: list[str], monkeypatch: py
         raise RuntimeError("out of memory")
 
     monkeypatch.setattr(model.model.layers[1], "forward", fails)
-    with pytest.raises(RuntimeError, match="out of memory"):
+    with pytest.raises(ModelError, match="out of memory"):
         traces(backend, sentences, *RULES)
     assert hooks(model) == 0
 

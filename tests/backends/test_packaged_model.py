@@ -34,32 +34,6 @@ def test_smollm2(packaged: str) -> None:
     again = open_tokenizer("smollm2")
     assert again.hash == model.tokenizer_hash
     assert model.facts["family"] == "llama"
-    the_known_numbers_are_its(model)
-
-
-def the_known_numbers_are_its(model: HuggingFace) -> None:
-    """Those with which a server that holds it is compared, of the shortest sentences, in three forms."""
-    from benchmarks.servers import known as servers_known
-    from pretrace.backends.serving.packaged import PLAIN
-    from pretrace.backends.serving.packaged import packaged as known_numbers
-
-    known = known_numbers()
-    whole = servers_known.asked(model)
-    assert whole == [list(one) for one in known.ids]
-    around = servers_known.templates(model)
-    assert set(known.forms) == {PLAIN, *around}
-    name = "within the chat template"
-    before, after = around[name]
-    ends = np.cumsum([len(ids) - 1 for ids in whole])
-    short = sorted(range(len(whole)), key=lambda i: len(whole[i]))[:2]
-    kept = np.concatenate([np.arange(ends[i] - len(whole[i]) + 1, ends[i]) for i in short])
-    some = [whole[i] for i in short]
-    for numbers, form in (
-        (servers_known.numbers(model, some), known.forms[PLAIN]),
-        (servers_known.numbers(model, some, temperature=0.7), known.temperatures[0.7]),
-        (servers_known.numbers(model, some, before=before, after=after), known.forms[name]),
-    ):
-        np.testing.assert_allclose(numbers, form[kept], atol=1e-3)
 
 
 def test_a_gguf_file_without_room_to_unpack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,11 @@ from tiny import WORDS, make_model, make_tokenizer
 
 from pretrace.backends import prefixes
 from pretrace.backends.beginnings import GAIN, LEAST, WIDTH, alike, pack_alike
-from pretrace.backends.cores import APART, TOGETHER
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Want, encoded_for, open_store, trace
-from pretrace.types import Drawn, Encoded, Firing, Hidden, Quantity, States, Trace
+from pretrace.types import Drawn, Encoded, Firing, Hidden, Quantity, States
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
@@ -121,25 +119,6 @@ def test_moments_draws_and_states_are_those_of_a_whole_pass(monkeypatch: pytest.
         seen.clear()
 
 
-@pytest.mark.parametrize("family", ["gpt_neox", "gemma3_text"])
-def test_any_number_of_threads_gives_the_same_bits(family: str) -> None:
-    texts, found = begun_alike() * 2, list[list[Trace]]()
-    texts = [f"{text} {i}" for i, text in enumerate(texts)]
-    before = torch.get_num_threads()
-    try:
-        for threads in (1, 2, 3):
-            torch.set_num_threads(threads)
-            model = opened(family, token_budget=400)
-            model.sharing = APART
-            found.append(trace(model, texts, ALL, store=open_store(None)))
-    finally:
-        torch.set_num_threads(before)
-    for others in found[1:]:
-        for one, other in zip(found[0], others, strict=True):
-            assert np.array_equal(one.logp, other.logp)
-    assert not [one for one in threading.enumerate() if one.name.startswith("batches")]
-
-
 def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts() -> None:
     """A recurrent state is no list of keys and values, and positions that depend on the length would be others."""
     import transformers as t
@@ -158,7 +137,6 @@ def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts() -> None:
     )
     for model in (mamba, scaled):
         backend = HuggingFace(model, make_tokenizer(), name="m", weights="w", settings=ModelSettings())
-        backend.sharing = TOGETHER
         assert not backend.begins_once
         texts = begun_alike()[:8]
         for text, one in zip(texts, trace(backend, texts, ALL, store=open_store(None)), strict=True):

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.designs import conditional as innocents_conditional
 from benchmarks.designs import table as designs
-from benchmarks.designs.conditional import cells
 
 
 def row(test: str, kind: str, accused: int | None, members: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -69,25 +67,3 @@ def test_units_for_a_power() -> None:
     assert designs.between([(10, 0.2), (20, 0.6)]) is None
     assert designs.between([(40, 1.0)]) == 40
     assert designs.between([]) is None
-
-
-def test_the_nulls_of_cutoff_and_collections_go_on_where_they_were(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "in.json"
-    some = [
-        {**cell}
-        for cell in cells()
-        if cell["kind"] in ("stationary", "exchangeable") and cell["raised"] in (0, 1)
-    ]
-    monkeypatch.setattr(innocents_conditional, "cells", lambda: some)
-    call = ["innocents", "--runs", "20", "--out", str(out)]
-    monkeypatch.setattr(sys, "argv", [*call, "--limit", "3"])
-    innocents_conditional.main()
-    first = json.loads(out.read_text(encoding="utf-8"))["rows"]
-    monkeypatch.setattr(sys, "argv", call)
-    innocents_conditional.main()
-    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
-    assert (len(first), len(rows), rows[:3]) == (3, 4, first)
-    assert all(one["accused"] <= one["rejected"] <= one["runs"] for one in rows)
-    assert {one["members"]["runs"] for one in rows if one["members"]} == {20}

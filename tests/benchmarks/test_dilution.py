@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.audits import dilution
-from benchmarks.audits.dilution import APART, Ready, labelled_rows, law, not_run, packaged, planner, stream
+from benchmarks.audits.dilution import Ready, labelled_rows, law, not_run, packaged, planner, stream
 from pretrace.statistics.power import auc_power
 from pretrace.types import Corpus, Text
 
@@ -36,11 +36,6 @@ def test_throughout_every_member_stands_as_often_as_asked_among_what_the_twin_re
     assert [one for one in read if one[0] > 0] == stream(READY, cell("throughout"), twin=True)
     thirds = [sum(one[0] < 0 for one in read[i::3]) for i in range(3)]
     assert max(thirds) - min(thirds) < 0.2 * sum(thirds)
-
-
-def test_other_text_is_read_again_only_where_there_is_no_more() -> None:
-    assert len({one[0] for one in stream(READY, cell("late", dilution=3), twin=True)}) == len(READY.other)
-    assert len(stream(READY, cell("late", dilution=10), twin=True)) == 10 * dilution.DOCUMENTS
 
 
 def test_a_law_is_found_again_and_foresees_a_cell_that_was_left_out() -> None:
@@ -98,17 +93,6 @@ def test_a_cell_far_from_the_law_lies_outside_and_does_not_widen_its_own_interva
     assert lawful["cells_in_interval"] >= 0.9 * len(KEYS)
     assert (before["inside"], after["inside"]) == (True, False)
     assert before["interval"] == after["interval"]
-
-
-def test_a_cell_of_which_all_documents_are_told_apart_counts_as_far_apart_and_no_more() -> None:
-    far = made({key: near(*key) * (4 if key[2] == 16 else 1) for key in KEYS})
-    further = made({key: near(*key) * (4.3 if key[2] == 16 else 1) for key in KEYS})
-    assert law(far)["min_k_plus_plus"]["exponents"] == law(further)["min_k_plus_plus"]["exponents"]
-    assert all(
-        one["auc"][copies][2] <= NormalDist().cdf(APART / math.sqrt(2)) + 1e-4
-        for one in packaged(far)
-        for copies in one["auc"]
-    )
 
 
 def test_the_planner_takes_no_dilution_at_which_no_text_was_read_once() -> None:

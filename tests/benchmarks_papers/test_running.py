@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,9 @@ import pytest
 from benchmarks.papers import __main__ as command
 from benchmarks.papers import detection
 from benchmarks.papers.comparing import compared
-from benchmarks.papers.data import Given, divided, located, opened
-from benchmarks.papers.detection import Piece, pieces, tuning_of
+from benchmarks.papers.data import Given, divided, opened
+from benchmarks.papers.detection import Piece, pieces
 from benchmarks.papers.figures import Figure, Table, tables
-from pretrace.errors import TextsError
 
 SOURCE = "arxivtection"
 
@@ -73,20 +71,6 @@ def test_every_detection_table_of_the_papers_becomes_runs() -> None:
         assert len(judged_here) <= len(made)
 
 
-def test_settings_of_the_papers_are_methods_of_tuning() -> None:
-    assert tuning_of({}).learning_rate == 1e-3
-    assert tuning_of({"tuned": "lora(rank=8)"}).rank == 8  # type: ignore[attr-defined]
-    assert tuning_of({"on": "members", "texts": 50}) == tuning_of({"tuned": "lora(on='members', limit=50)"})
-
-
-def test_paths_are_put_into_expressions() -> None:
-    here = Path(__file__)
-    assert located("arxivtection", {"arxivtection": here}) == f"arxivtection(path={str(here)!r})"
-    assert located("arxivtection", {"arxivtection": Path("gone")}) == "arxivtection"
-    assert located("arxivtection(path='x')", {"arxivtection": here}) == "arxivtection(path='x')"
-    assert located("pile('HackerNews')", {"pile": here}) == f"pile('HackerNews', path={str(here)!r})"
-
-
 @pytest.mark.parametrize("split", ["documents", "texts"])
 def test_texts_set_aside_are_apart_from_those_judged(passages: Path, split: str) -> None:
     given = Given(data={SOURCE: passages}, split=split)
@@ -124,7 +108,6 @@ def test_a_table_is_run_and_compared(passages: Path, model_folder: Path, tmp_pat
     members = next(run for run in found["runs"] if run["setting"] == "on='members'")
     usual = next(run for run in found["runs"] if run["setting"] == "")
     assert members["tuning"]["losses"] != usual["tuning"]["losses"]
-    assert (tmp_path / "out" / command.path_of(one, given, tmp_path).with_suffix(".png").name).exists()
 
 
 def test_finished_pieces_are_not_measured_again(
@@ -161,101 +144,3 @@ def test_no_difference_is_given_between_two_corpora() -> None:
     assert same["difference"] == pytest.approx(0.1)
     (stand_in,) = compared([figure("loss")], rows, Given(instead={SOURCE: "stdlib"}))
     assert stand_in["difference"] is None
-
-
-def test_a_reference_corpus_must_be_given_for_dc_pdd(passages: Path, model_folder: Path) -> None:
-    given = Given(model=str(model_folder), dtype="float32", data={SOURCE: passages})
-    with pytest.raises(TextsError, match="--counts"):
-        detection.Bench(given).measure(Piece(SOURCE, (), ("dc_pdd",), ("dc_pdd",)))
-
-
-def test_a_part_of_the_reference_corpus_is_counted(
-    passages: Path, model_folder: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "many.jsonl"
-    path.write_text("".join(json.dumps({"text": f"text number {i} of many"}) + "\n" for i in range(100)))
-    given = Given(model=str(model_folder), dtype="float32", data={SOURCE: passages}, counts={"C4": path})
-    one = table(figure("dc_pdd", counts="C4", size="1Gb"), figure("dc_pdd", counts="C4", size="10Gb"))
-    found = run(one, given, tmp_path)
-    assert [run["counts"] for run in found["runs"]] == [
-        "many.jsonl, the first 10%",
-        "many.jsonl, the first 100%",
-    ]
-    values = [row["auc"] for row in found["rows"] if row["score"] == "dc_pdd"]
-    assert len(values) == 2
-
-
-def test_tuning_texts_may_come_from_another_corpus(
-    passages: Path, model_folder: Path, tmp_path: Path
-) -> None:
-    other = tmp_path / "wiki.jsonl"
-    other.write_text(
-        "".join(json.dumps({"text": f"an article on place number {i}"}) + "\n" for i in range(40))
-    )
-    given = Given(
-        model=str(model_folder), dtype="float32", data={SOURCE: passages}, instead={"wikimia": str(other)}
-    )
-    one = table(
-        figure("fsd(ppl)", tuned_on="wikimia()"),
-        figure("fsd(ppl)", tuned_on=("wikimia()", SOURCE)),
-        Figure("wikimia()", "fsd(ppl)", {}, "Big-7B", "auc", 0.9),
-    )
-    found = run(one, given, tmp_path / "out")
-    tuned = {run["setting"]: run["tuning"]["texts"] for run in found["runs"]}
-    assert tuned["tuned_on='wikimia()'"] == 12  # 30% of it, all of them without a label
-    assert tuned[f"tuned_on=('wikimia()', '{SOURCE}')"] > 12
-    missing = next(row for row in found["compared"] if row["corpus"] == "wikimia()")
-    assert "label" in missing["why"]
-
-
-def inferred(*figures: Figure) -> Table:
-    return replace(table(*figures), kind="inference")
-
-
-def suspected(procedure: str, metric: str, **setting: object) -> Figure:
-    return Figure(SOURCE, procedure, setting, "Big-1B", metric, 0.01)
-
-
-@pytest.fixture
-def articles(tmp_path: Path, sentences: list[str]) -> Path:
-    """arXivTection with passages long enough to be cut into snippets: 48 articles of one each."""
-    path = tmp_path / "articles.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*(f"Example_{letter}" for letter in "ABCD"), "Answer", "ID", "Label"])
-        for i in range(48):
-            text = " ".join(f"{sentences[(i + k) % 6]} {i} {k}" for k in range(12))
-            writer.writerow([text, "no", "no", "no", "A", f"article {i}", i % 2])
-    return path
-
-
-def test_dataset_inference_is_run_against_real_held_out_texts(
-    articles: Path, model_folder: Path, tmp_path: Path
-) -> None:
-    one = inferred(
-        suspected("original", "p", kind="nonmember", heldout="real"),
-        suspected("words", "auc", kind="nonmember", heldout="real"),
-        suspected("original", "p", kind="member", heldout="real", samples=10),
-    )
-    given = Given(model=str(model_folder), dtype="float32", data={SOURCE: articles})
-    found = run(one, given, tmp_path / "out")
-    rows = {(row["score"], row["metric"], row["setting"]): row for row in found["compared"]}
-    usual = "kind='nonmember', heldout='real'"
-    assert 0 < rows["original", "p", usual]["ours"] <= 1
-    assert len(rows["words", "auc", usual]["ours"]) == 3
-    assert found["runs"][0]["texts"] == 12  # half of the documents of that kind; the others are held out
-    # What is not varied here is said, and never passed over.
-    assert "samples" in rows["original", "p", "kind='member', heldout='real', samples=10"]["why"]
-
-
-def test_dataset_inference_is_run_against_texts_of_a_generator(
-    articles: Path, model_folder: Path, tmp_path: Path
-) -> None:
-    one = inferred(suspected("paper", "p", kind="member"), suspected("paper", "auc_text", kind="member"))
-    model = str(model_folder)
-    given = Given(model=model, generator=model, dtype="float32", data={SOURCE: articles})
-    found = run(one, given, tmp_path / "out")
-    rows = {row["metric"]: row for row in found["compared"]}
-    assert 0 < rows["p"]["ours"] <= 1
-    assert 0 <= rows["auc_text"]["ours"] <= 1
-    assert rows["p"]["difference"] == pytest.approx(rows["p"]["ours"] - 0.01, abs=1e-4)

@@ -49,12 +49,9 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_every_field_of_a_situation_is_an_option() -> None:
-    told = {one.name for one in fields(Situation)} - {
-        "testable",
-        "windowed",
-    }  # these are seen in the texts alone
+    told = {one.name for one in fields(Situation)} - {"windowed"}  # which is seen in the texts alone
     assert {one.name for one in fields(AdviseSettings)} == told
-    assert {*_QUESTIONS, "months", "checkpoint", "access", "parameters", "training_tokens"} == told
+    assert {*_QUESTIONS, "checkpoint", "access", "parameters", "training_tokens"} == told
 
 
 def test_what_applies_is_told_with_its_command(ask: Ask) -> None:
@@ -63,7 +60,7 @@ def test_what_applies_is_told_with_its_command(ask: Ask) -> None:
     now, _, later = out.partition("This could be made:")
     assert "This can be made now:\n  Control documents (conditional)" in now
     assert "$ pretrace audit TEXTS.jsonl --heldout CONTROLS.jsonl --model my/model --out AUDIT" in now
-    assert "missing: 19 collections of the same site, kind and period" in later
+    assert "missing: 20 rows of a set that was published in random order" in later
     assert out.endswith("A verdict is possible. The strongest test that applies: Control documents.\n")
 
 
@@ -71,9 +68,9 @@ def test_no_verdict_is_exit_code_4_and_names_the_easiest(ask: Ask) -> None:
     code, out, _ = ask("--unseen", 0)
     assert code == 4
     assert out.endswith("Most easily had: Control documents. Missing: 20 control documents.\n")
-    code, out, _ = ask("--collections", 7, "--access", "logprobs")
+    code, out, _ = ask("--rows", 8, "--access", "logprobs")
     assert code == 4
-    assert "Missing: 12 more collections" in out.splitlines()[-1]
+    assert "Missing: 12 more rows" in out.splitlines()[-1]
 
 
 def test_an_earlier_checkpoint_alone_accuses_nobody(ask: Ask) -> None:
@@ -85,26 +82,21 @@ def test_an_earlier_checkpoint_alone_accuses_nobody(ask: Ask) -> None:
 
 def test_a_file_is_looked_at_and_options_come_before_it(ask: Ask, texts: Path) -> None:
     code, out, _ = ask(texts)
-    assert code == 0
-    assert out.startswith(
-        "150 texts of 150 documents.\n'day' holds dates: 150 texts from 2010-01-01 to 2012-01-21.\n"
-        "They allow a training cut-off from "
-    )
-    assert f"$ pretrace cutoff {texts} --date-column day --cutoff DAY --model MODEL --out CUTOFF" in out
-    code, out, _ = ask(texts, "--dated", 12)
     assert code == 4
-    assert "missing: 103 more texts with a date" in out
+    assert out.startswith("150 texts of 150 documents.\n")
+    code, out, _ = ask(texts, "--rows", 12)
+    assert code == 4
+    assert "missing: 8 more rows" in out
 
 
 def test_json_stands_alone_on_standard_output(ask: Ask, texts: Path) -> None:
-    code, out, err = ask(texts, "--unseen", 12, "--access", "logprobs", "--json")
+    code, out, err = ask(texts, "--unseen", 12, "--rows", 20, "--access", "logprobs", "--json")
     made: dict[str, Any] = json.loads(out)
     assert (code, err) == (0, "")
     assert made["possible"]
     assert made["situation"]["documents"] == 150
     assert made["seen"][0] == "150 texts of 150 documents."
     states = {one["name"]: one["state"] for one in made["tests"]}
-    assert states["cutoff"] == "applies"
     assert states["controls"] == "cannot"
     flag = next(one for one in made["tests"] if one["name"] == "flag")
     assert flag["missing"] == "8 more control documents"
@@ -123,7 +115,7 @@ def test_without_an_option_and_a_terminal_the_whole_table_is_printed(
     code, out, _ = ask()
     assert code == 0
     assert (
-        out.count("    needs: ") == out.count("    $ pretrace ") - 3 == 12
+        out.count("    needs: ") == out.count("    $ pretrace ") - 3 == 10
     )  # marks take two commands, triggers three
     assert "missing" not in out
     assert json.loads(ask("--json")[1])["tests"]
@@ -160,14 +152,14 @@ def at_a_terminal(answers: str) -> tuple[int, str]:
 
 def test_at_a_terminal_it_asks() -> None:
     # 60 documents, "many" refused and asked again, 40 of them unseen; the rest by Enter
-    code, out = at_a_terminal("60\nmany\n40\n" + "\n" * 6 + "y\n\n" + "CORPUS\n")
+    code, out = at_a_terminal("60\nmany\n40\n" + "\n" * 4 + "y\n\n" + "CORPUS\n")
     assert code == 0
     assert "This can be made now:\n  Control documents and an earlier checkpoint (conditional)" in out
     assert "$ pretrace scan TEXTS.jsonl --corpus CORPUS --out FOUND" in out
 
 
 def test_enter_alone_means_none() -> None:
-    code, out = at_a_terminal("\n" * 11)
+    code, out = at_a_terminal("\n" * 9)
     assert code == 4
     assert "No verdict is possible with this." in out
 

@@ -112,7 +112,7 @@ def test_code_that_is_trusted_runs_again(
     assert (tmp_path / "RUN-again" / "run.json").read_bytes() == (run / "run.json").read_bytes()
 
 
-@pytest.mark.parametrize("test", ["order", "options", "marks", "triggers", "cutoff", "collections"])
+@pytest.mark.parametrize("test", ["order", "options", "marks", "triggers"])
 def test_every_test_has_a_command_that_takes_its_options(test: str, tmp_path: Path) -> None:
     from pretrace.cli.folders import _TESTS
 

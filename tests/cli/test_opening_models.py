@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from processes import Call
 
-from pretrace.backends import loading
+from pretrace.backends import loading, weights
 from pretrace.errors import ModelError
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 
@@ -19,13 +19,13 @@ from pretrace.scoring.settings import Companions, ModelsSettings, Target
 def hashed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often the weights of each folder were hashed."""
     counts: Counter[str] = Counter()
-    own = loading._file_hash
+    own = weights._remembered
 
     def counted(path: Path, memory: Path | None) -> str:
         counts[path.parent.name] += 1
         return own(path, memory)
 
-    monkeypatch.setattr(loading, "_file_hash", counted)
+    monkeypatch.setattr(weights, "_remembered", counted)
     return counts
 
 

@@ -41,8 +41,6 @@ GIVEN: dict[str, tuple[str, ...]] = {
     "mark check": ("SEALED", "--model", "M", "--commitment", "0" * 64),
     "mark canaries": ("T", "--model", "M"),
     "order": ("T", "--model", "M"),
-    "collections": ("T", "--model", "M", "--controls", "T"),
-    "cutoff": ("T", "--model", "M", "--cutoff", "2020-01-01", "--date-column", "date"),
     "score": ("T", "--model", "M"),
     "evaluate": ("T", "--model", "M"),
     "scan": ("T", "--corpus", "T"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from calendar import month_abbr
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.webpages import ONLY_SUMMARY
 from pretrace.errors import TextsError
-from pretrace.verdicts.cutoff import cutoff_day, dated
 
 RSS = """<?xml version="1.0" encoding="UTF-8"?>
 <rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:atom="http://www.w3.org/2005/Atom"
@@ -97,15 +95,3 @@ def test_what_is_refused(tmp_path: Path, content: str, words: str) -> None:
     with pytest.raises(TextsError, match=words) as caught:
         open_corpus(saved(tmp_path, content))
     assert "\n" not in str(caught.value)
-
-
-def test_the_dates_are_those_that_cutoff_reads(tmp_path: Path) -> None:
-    entries = "".join(
-        f"<item><guid>{i}</guid><description>text {i}</description><pubDate>1 {month} {2016 + i // 12} 12:00:00 GMT"
-        "</pubDate></item>"
-        for i in range(48)
-        for month in (month_abbr[1 + i % 12],)
-    )
-    corpus = open_corpus(saved(tmp_path, f"<rss><channel>{entries}</channel></rss>"), Columns(more=("date",)))
-    usable = dated(corpus, "date", cutoff_day("2018-01-01"), skip_undated=False)
-    assert len(usable.days) == 48

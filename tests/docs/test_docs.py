@@ -24,7 +24,6 @@ import tomllib
 import types
 import warnings
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import lm_eval_logs
@@ -152,17 +151,6 @@ def desk(
     files["unpublished"] = _made(
         "unpublished", PATTERNS["my_posts"], range(1, 61, 2)
     )  # control documents: the same kind
-    files["articles"] = [
-        {**row, "id": f"{author} {row['id']}", "author": f"author {author}"}
-        for author in range(20)
-        for row in _made(
-            "a", PATTERNS["my_posts"].replace("valley", f"valley of {author}"), range(author, 400, 40)
-        )
-    ]  # twenty collections of one kind
-    files["diary"] = [
-        {**row, "date": f"{2016 + i // 36}-{1 + i // 3 % 12:02}-{1 + 9 * (i % 3):02}"}
-        for i, row in enumerate(_made("diary", PATTERNS["unpublished"], range(252)))
-    ]
     (tmp_path / "writings").mkdir()
     writings = {
         "essay.md": "---\ntitle: Valley\n---\n\n# Valley\n\nThe train reached the valley on time.\n",
@@ -384,8 +372,6 @@ def test_the_table_of_innocents_is_that_of_the_file() -> None:
 def test_the_page_of_methods_is_that_of_the_file() -> None:
     make = generator()
     assert make.METHODS.read_text(encoding="utf-8") == make.methods(), "run: python docs/generate.py"
-    packaged = files("pretrace.verdicts").joinpath("methods.json").read_text(encoding="utf-8")
-    assert packaged == make.MEASURED.read_text(encoding="utf-8"), "run: python -m benchmarks.methods"
 
 
 def test_every_paper_that_a_score_cites_is_listed() -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from report import audits
 from report.audits import altered
@@ -14,7 +15,7 @@ from report.test_report_html import Page, check_safe
 from pretrace.report import audit as audit_report
 from pretrace.report import verdict as verdict_report
 from pretrace.report.advice import of_verdict, section
-from pretrace.types import Situation, Verdict
+from pretrace.types import Situation, Table, Verdict
 
 HOSTILE = "<script>alert(1)</script>\u202e{model}.jsonl"
 
@@ -26,23 +27,24 @@ def text(found: object) -> str:
 
 def verdict(**changes: object) -> Verdict:
     made = Verdict(
-        test="collections",
+        test="canaries",
         corpus="letters",
         model="its/model",
         outcome="inconclusive",
         statement="Inconclusive: this test cannot say.",
         level=0.05,
         exact=True,
-        assumption="The collections are exchangeable.",
-        hypothesis="the collection is like the others",
+        assumption="The strings were made at random.",
+        hypothesis="the strings are like others",
         statistic="rank",
         p=0.4,
         units=8,
-        unit="collection",
+        unit="string",
         question="Was its/model trained on the letters?",
-        compared=("One collection was ranked among others.",),
-        situation=Situation(documents=60, unseen=19, collections=7),
+        compared=("Strings were compared with others.",),
+        situation=Situation(documents=60, unseen=19, canaries=7),
         settings={"command": {"texts": "letters.jsonl"}},
+        tables=(Table("strings", {"difference": np.array([0.1, -0.2])}),),
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -95,10 +97,10 @@ def test_a_verdict_tells_what_is_missing_and_what_to_type() -> None:
     page = verdict_report.render(verdict())
     assert re.findall(r'<section id="(\w+)"', page)[-1] == "advice"
     said = text(page)
-    assert "Ranks among control collections exact if its assumption holds made in this report" in said
+    assert "Random strings in the texts exact if its assumption holds made in this report" in said
     assert "Control documents conditional could be made; missing: 1 more control documents" in said
     assert "pretrace audit letters.jsonl --heldout CONTROLS.jsonl --model its/model --out AUDIT" in said
-    assert "pretrace collections" not in said
+    assert "pretrace mark canaries" not in said
     for outcome in ("consistent", "nothing"):
         assert of_verdict(verdict(outcome=outcome)) is None
 

@@ -147,7 +147,7 @@ def one_value(asked, names, known, groups, seed):
 
 
 def test_every_piece_against_documents_drawn_once_breaks_even_the_stricter_procedure():
-    """Version 0.1: where long documents score higher; 38% in benchmarks/results/flagging_sets.json."""
+    """Version 0.1: where long documents score higher; 38% in evidence/flagging_sets.csv."""
     assert any_flag(every_piece, "by") > 0.3
 
 

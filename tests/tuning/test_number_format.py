@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from tiny import SENTENCES, make_model, make_tokenizer
@@ -12,53 +10,23 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import cache_folder
 from pretrace.tuning import training, tune
-from pretrace.tuning.training import computing, decided, fastest_format, settled
+from pretrace.tuning.training import computing, fastest_format, settled
 from pretrace.types import Corpus, Text
 
 CORPUS = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enumerate(SENTENCES)))
 
 
-@pytest.fixture(autouse=True)
-def unmeasured() -> Iterator[None]:
-    fastest_format.cache_clear()
-    yield
-    fastest_format.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("rounds", "chosen"),
-    [
-        ([(1.0, 0.3), (1.0, 0.4)], "bfloat16"),
-        ([(1.0, 0.3), (1.0, 1.5)], "float32"),  # one busy moment
-        ([(1.0, 0.95), (1.0, 0.95)], "float32"),  # too little for what it costs in exactness
-        ([(1.0, 3.0), (1.0, 3.0)], "float32"),
-        ([(1.0, 0.3)], "float32"),  # once is not enough
-    ],
-)
-def test_bfloat16_must_be_clearly_faster_in_every_round(
-    rounds: list[tuple[float, float]], chosen: str
+def test_auto_takes_bfloat16_only_where_the_processor_has_units_for_it(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert decided(rounds).chosen == chosen
-
-
-def test_it_is_measured_once_and_only_where_it_was_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds = iter([((1.0, 0.3), (1.0, 0.3))])
-    monkeypatch.setattr(training, "_measured", lambda: next(rounds))
-    monkeypatch.setattr(training, "fastest_format", fastest_format)
     cpu = torch.device("cpu")
-    assert settled("float32", cpu) == "float32"
-    assert not (cache_folder() / training.KIND).exists()
-    for _ in range(2):
-        assert settled("auto", cpu) == "bfloat16"
+    for units in (True, False):
         fastest_format.cache_clear()
-    assert settled("float32", cpu) == "float32"
-    assert settled("auto", torch.device("mps")) == "float32"
-
-
-def test_the_probe_gives_seconds_for_both_formats() -> None:
-    rounds = training._measured()
-    assert len(rounds) >= 2
-    assert all(wide > 0 and narrow > 0 for wide, narrow in rounds)
+        monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda units=units: units, raising=False)
+        assert settled("auto", cpu) == ("bfloat16" if units else "float32")
+        assert settled("float32", cpu) == "float32"
+        assert settled("auto", torch.device("mps")) == "float32"
+    fastest_format.cache_clear()
 
 
 def opened(*dtypes: torch.dtype) -> HuggingFace:

@@ -15,7 +15,7 @@ from pretrace.cli.commands import app
 from pretrace.types import Situation
 from pretrace.types.verdicts import VerdictTest
 from pretrace.verdicts.advise import Names, Needed, advise, needed
-from pretrace.verdicts.choices import CHOICES, FEWEST_CHOICES, FEWEST_OTHERS
+from pretrace.verdicts.choices import CHOICES, FEWEST_CHOICES
 
 NOT_YET_MERGED: set[str] = set()
 """Commands that other branches add: take each out when it is there, and its line below is checked."""
@@ -26,12 +26,10 @@ ENOUGH: dict[str, dict[str, Any]] = {
     "canaries": {"canaries": 5},
     "order": {"rows": 20},
     "options": {"items": 5},
-    "collections": {"collections": 19},
     "controls-placebo": {"unseen": 20, "checkpoint": True},
     "controls": {"unseen": 20},
     "flag": {"unseen": 20},
     "recite": {"unseen": 5},
-    "cutoff": {"dated": 115, "months": 23.0},
     "placebo": {"checkpoint": True},
 }
 """The least with which each test applies."""
@@ -72,12 +70,6 @@ def test_a_test_without_anything_names_what_it_takes(name: str) -> None:
 
 def test_the_fewest_come_from_the_level() -> None:
     assert (1 / 2) ** FEWEST_CHOICES <= 0.05 < (1 / 2) ** (FEWEST_CHOICES - 1)
-    assert 1 / (FEWEST_OTHERS + 1) <= 0.05 < 1 / FEWEST_OTHERS
-
-
-def test_seven_collections_lack_twelve_more() -> None:
-    missing = row("collections", Situation(collections=7)).missing
-    assert missing == "12 more collections of the same site, kind and period"
 
 
 @pytest.mark.parametrize("name", ["controls", "controls-placebo", "placebo"])
@@ -123,9 +115,8 @@ def test_what_applies_comes_first_and_exact_tests_before_others() -> None:
     ("situation", "name"),
     [
         (EMPTY, "controls"),
-        (Situation(collections=7), "collections"),
         (Situation(unseen=4), "controls"),
-        (Situation(access="logprobs"), "collections"),
+        (Situation(access="logprobs"), "flag"),
         (Situation(access="text"), "triggers"),
     ],
 )
@@ -143,7 +134,7 @@ def test_the_easiest_can_accuse() -> None:
 
 
 def test_known_names_stand_in_the_commands_as_a_shell_reads_them() -> None:
-    names = Names(date="first day", options="choices", controls="d.jsonl", earlier="old")
+    names = Names(options="choices", controls="d.jsonl", earlier="old")
     found = advise(EMPTY, "my {texts}.jsonl", model="it's", names=names)
     commands = {one.choice.name: shlex.split(one.commands[-1]) for one in found.rows}
     assert commands["controls-placebo"][2:] == [
@@ -159,7 +150,6 @@ def test_known_names_stand_in_the_commands_as_a_shell_reads_them() -> None:
             "AUDIT",
         ),
     ]
-    assert "first day" in commands["cutoff"]
     assert "choices" in commands["options"]
 
 

@@ -1,4 +1,4 @@
-"""What is seen in a file of texts: documents, dates, options, random strings, possible collections."""
+"""What is seen in a file of texts: documents, options, random strings."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ UUID, SHA = "123e4567-e89b-12d3-a456-426614174000", "ab" * 32
 
 
 def rows(number: int = 24) -> list[dict[str, Any]]:
-    """Texts with a date, options, another version, an author, an opinion as label, and a number."""
+    """Texts with options, another version, an author, an opinion as label, and a number."""
     return [
         {
             "id": f"2015-{i}",
             "text": f"The railway number {i} reached the valley at noon and nothing was the same",
             "label": "angry",
             "group": f"g{i // 2}",
-            "posted": f"{2010 + i // 12}-{i % 12 + 1:02d}-15",
             "choices": ["yes", "no", "perhaps"],
             "early": f"A railway number {i} reached the valley at noon, nothing was the same",
             "title": f"Of an entirely different wording, {i} words and more besides",
@@ -46,16 +45,12 @@ def test_everything_is_seen_and_said(tmp_path: Path) -> None:
     made[3]["text"] += f" {UUID}"
     made[4]["text"] += f" {UUID.upper()} {SHA} {'7' * 20}"
     found = look(written(tmp_path / "t.jsonl", made), Columns())
-    assert found.situation == Situation(
-        documents=12, canaries=2, dated=24, months=23.0, items=24, testable=False, windowed=0
-    )
-    assert (found.names.date, found.names.options) == ("posted", "choices")
+    assert found.situation == Situation(documents=12, canaries=2, items=24, windowed=0)
+    assert found.names.options == "choices"
     assert found.said == (
         "24 texts of 12 documents.",
         "2 random strings (UUIDs, hashes) in the texts.",
-        "'posted' holds dates: 24 texts from 2010-01-15 to 2011-12-15.",
         "'choices' holds lists, perhaps answer options: 24 items.",
-        "'author' has 4 values: if each is a collection of one site, kind and period, say --collections 3.",
     )
 
 
@@ -67,7 +62,6 @@ def test_a_table_says_the_same(tmp_path: Path) -> None:
         table.writeheader()
         table.writerows({**row, "choices": json.dumps(row["choices"])} for row in made)
     found = look(str(path), Columns())
-    # 2000, 2001, … may be years: in a table of strings nothing tells them from dates
     assert found.situation.items == 24
     assert found.names.options == "choices"
 
@@ -77,10 +71,10 @@ def test_columns_that_hold_little_of_a_kind_are_passed_over(tmp_path: Path) -> N
     for i, row in enumerate(made):
         row["text"] = f"A text of its own, the {i}th"
         if i % 5 == 0:
-            row.update(posted="soon", choices=["alone"])
+            row.update(choices=["alone"])
     found = look(written(tmp_path / "t.jsonl", made), Columns())
     assert found.situation == Situation(documents=12, windowed=0)
-    assert found.names.date == "date"
+    assert found.names.options == "options"
 
 
 def test_texts_without_other_columns_are_counted(tmp_path: Path) -> None:
@@ -91,8 +85,8 @@ def test_texts_without_other_columns_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_text_column_may_have_another_name(tmp_path: Path) -> None:
-    made = [{"body": row["text"], "posted": row["posted"]} for row in rows()]
+    made = [{"body": row["text"], "choices": row["choices"]} for row in rows()]
     path = written(tmp_path / "t.jsonl", made)
-    assert look(path, Columns(text="body")).situation.dated == 24
+    assert look(path, Columns(text="body")).situation.items == 24
     with pytest.raises(TextsError, match="no column"):
         look(path, Columns())

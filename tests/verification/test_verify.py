@@ -15,7 +15,6 @@ from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.runs import render
 from pretrace.scoring.provenance import record_corpus
 from pretrace.types import Corpus
-from pretrace.verdicts.collections import divided
 from pretrace.verification import recorded_sides, verify
 
 Change = Callable[[Path], object]
@@ -216,21 +215,3 @@ def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path: P
     assert measured({"test": "order", "settings": order}) == {"texts": True}
     reference = {"texts": a, "reference": b, "given": {"texts": str(one), "reference": str(other)}}
     assert measured({"settings": reference}) == {"texts": True, "reference": True}
-
-
-def test_collections_are_divided(tmp_path: Path) -> None:
-    place = write(tmp_path / "all.jsonl", [*rows("a", author="x"), *rows("b", author="y")])
-    read = open_corpus(str(place), Columns(more=("author",)))
-    suspect, controls = divided(read, "author", "x")
-    given = {"texts": str(place), "collection_column": "author", "suspect": "x"}
-    recorded = {"y": hashed(controls[0])["sha256"]}
-    settings = {"corpus": hashed(suspect), "control collections": recorded, "command": given}
-    assert measured({"test": "collections", "settings": settings}) == {"texts": True, "controls": True}
-    apart = write(tmp_path / "y.jsonl", rows("b"))
-    one = {"texts": str(write(tmp_path / "x.jsonl", rows("a"))), "controls": [str(apart)]}
-    sides = {
-        **settings,
-        "control collections": {"y": hashed(open_corpus(str(apart)))["sha256"]},
-        "command": one,
-    }
-    assert measured({"test": "collections", "settings": sides}) == {"texts": True, "controls": True}

@@ -20,8 +20,7 @@ from starlette.testclient import TestClient
 
 from pretrace.cli.serving import forms
 from pretrace.web import inspection, jobs
-from pretrace.web.connections import configured
-from pretrace.web.serving import application
+from pretrace.web.serving import application, configuration
 from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import Workspace
 
@@ -55,8 +54,8 @@ def warm_jobs(monkeypatch) -> Iterator[None]:
     started = []
 
     def begin(words, *, stdout, env, cwd, **how):
-        assert words[1:3] == ["-m", "pretrace"]
-        process = forking().Process(target=job, args=(words[3:], env, str(cwd), stdout.name))
+        assert words[1:4] == ["-P", "-m", "pretrace"]
+        process = forking().Process(target=job, args=(words[4:], env, str(cwd), stdout.name))
         process.start()
         started.append(Running(process))
         return started[-1]
@@ -153,7 +152,7 @@ class Site:
         listener = _bound(settings)
         self.port = listener.getsockname()[1]
         made = application(settings, forms(), port=self.port, limits=self.limits)
-        config = configured(made, self.limits)
+        config = configuration(made, self.limits)
         config.timeout_graceful_shutdown = 1
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})

@@ -27,8 +27,6 @@ def test_what_a_value_is_comes_from_the_settings():
     assert fields("audit")["heldout"].kind == "texts"
     assert fields("audit")["placebo"].kind == "models"
     assert fields("audit")["power"].kind == "switch"
-    assert fields("collections")["controls"].kind == "several texts"
-    assert fields("collections")["value"].choices == ("auto", "alone", "residual", "generated")
     assert fields("flag")["fdr"].default == "0.05"
     assert fields("flag")["nonmembers"].required
 
@@ -47,10 +45,10 @@ def test_a_value_cannot_become_another_option():
     assert made == ["--model=--plugin=evil.py", "--nonmembers=/w/u.jsonl", "--score=loss"]
 
 
-def test_lines_and_several_uploads_become_an_option_each():
-    given = {"model": ["m"], "placebo": ["one\n two \n\n"], "controls": ["a", "b"], "power": ["on"]}
-    made = FORMS["collections"].arguments(given, str.upper)
-    assert made == ["--model=m", "--controls=A", "--controls=B", "--placebo=one", "--placebo=two", "--power"]
+def test_lines_become_an_option_each():
+    given = {"model": ["m"], "placebo": ["one\n two \n\n"], "power": ["on"]}
+    made = FORMS["order"].arguments(given, str.upper)
+    assert made == ["--model=m", "--power", "--placebo=one", "--placebo=two"]
 
 
 @pytest.mark.parametrize(
@@ -58,9 +56,9 @@ def test_lines_and_several_uploads_become_an_option_each():
     [
         ("flag", {"nonmembers": ["u"]}, "Model is needed"),
         ("flag", {"model": ["m"]}, "Known non-members is needed"),
-        ("cutoff", {"model": ["m"], "cutoff": ["2020"], "level": ["many"]}, "Level is a number"),
-        ("cutoff", {"model": ["m"], "cutoff": ["2020"], "level": ["nan"]}, "Level is a number"),
-        ("collections", {"model": ["m"], "value": ["odd"]}, "Value is one of auto"),
+        ("order", {"model": ["m"], "level": ["many"]}, "Level is a number"),
+        ("order", {"model": ["m"], "level": ["nan"]}, "Level is a number"),
+        ("order", {"model": ["m"], "access": ["odd"]}, "Access is one of weights"),
         ("score", {"model": ["m\0"]}, "a character that cannot be part of a command"),
         (
             "score",

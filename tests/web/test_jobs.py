@@ -10,7 +10,7 @@ import time
 import pytest
 
 from pretrace.web.jobs import Job, Jobs
-from pretrace.web.settings import Limits
+from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import RequestError, Workspace, save
 
 
@@ -92,6 +92,22 @@ def test_so_many_wait_and_no_more_and_all_can_be_stopped(tmp_path):
     assert [jobs.state(job).name for job in jobs.all()].count("waiting") == 1
     jobs.stop_all()
     assert {ended(jobs, job).name for job in jobs.all()} == {"stopped"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"job_memory": 1}, "It took more than 1 MB of memory: choose fewer texts"),
+        ({"job_hours": 1e-5}, "It ran for more than 1e-05 hours: let it go on"),
+    ],
+)
+def test_a_job_that_takes_too_much_is_ended_with_the_reason(tmp_path, settings, said):
+    jobs = Jobs(Workspace.at(tmp_path / "w"), ServeSettings(workspace=tmp_path / "w", **settings))
+    job = jobs.add("list", ("list",), "results/none")
+    after = jobs.add("list", ("list",), "results/none")
+    state = ended(jobs, job)
+    assert (state.name, state.said.startswith(said)) == ("failed", True)
+    assert ended(jobs, after).name == "failed"
 
 
 def test_a_text_that_has_no_place_in_the_queue_leaves_nothing_behind(visit):

@@ -6,7 +6,6 @@ norm: as transformers numbers them, but caught as they pass, so that one vector 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -64,12 +63,11 @@ class Handle(Protocol):
     def remove(self) -> None: ...
 
 
-class LastToken(threading.local):
+class LastToken:
     """Hidden states at the last token of each row of a forward pass.
 
     `attach` puts the hooks in place. Then, for each pass: `begin` before it, with the rows' lengths in tokens, and
-    `read` after it for each row's states. What is noted belongs to the thread: several may pass through the model at
-    once under the same hooks. A layer that is narrower than the widest (OPT's last, in some sizes) is padded with
+    `read` after it for each row's states. A layer narrower than the widest (OPT's last, in some sizes) is padded with
     zeros.
     """
 
@@ -85,7 +83,7 @@ class LastToken(threading.local):
         self.begin(())
 
     def begin(self, lengths: Sequence[int]) -> None:
-        """A pass of this thread over rows of so many tokens."""
+        """A pass over rows of so many tokens."""
         self.lengths = lengths
         self._found: dict[int, torch.Tensor] = {}
         self._passed = self._widest = 0

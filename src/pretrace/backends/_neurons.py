@@ -11,7 +11,6 @@ nothing of shape texts × positions × neurons outlives the layer that made it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -73,8 +72,13 @@ def find_feed_forward(
     """The feed-forward layer of each block and "", or nothing and the reason why there is none."""
     if not blocks:
         return (), "its blocks could not be found"
-    if any(_experts(block) for block in blocks):
-        return (), "it is a mixture of experts, where a token passes through some of the neurons only"
+    if any(_several(block) for block in blocks):
+        if any("expert" in name for block in blocks for name, _ in block.named_parameters()):
+            return (), "it is a mixture of experts, where a token passes through some of the neurons only"
+        return (
+            (),
+            "its blocks hold several networks or stacks of matrices, of which none is known to be the feed-forward",
+        )
     found = []
     for number, block in enumerate(_observed(blocks, ask), start=1):
         layer = _feed_forward(block)
@@ -84,8 +88,8 @@ def find_feed_forward(
     return tuple(found), ""
 
 
-def _experts(block: nn.Module) -> bool:
-    """Whether a block holds several feed-forward networks: a stack of matrices, or a list of modules."""
+def _several(block: nn.Module) -> bool:
+    """Whether a block holds a stack of matrices, or a list of modules: experts, or the heads of a recurrence."""
     for module in block.modules():
         if isinstance(module, nn.modules.conv._ConvNd):
             continue
@@ -187,11 +191,11 @@ def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
     return float((a.float() - b.float()).abs().max()) <= 0.01 * float(b.abs().max())
 
 
-class Firings(threading.local):
+class Firings:
     """Which neurons each row of a forward pass activates.
 
     Rules that differ in their thresholds alone share one reduction a layer. `attach`, `begin` and `read` as those of
-    `LastToken`: what is noted belongs to the thread.
+    `LastToken`.
     """
 
     def __init__(
@@ -211,7 +215,7 @@ class Firings(threading.local):
         self.begin(())
 
     def begin(self, lengths: Sequence[int]) -> None:
-        """A pass of this thread over rows of so many tokens."""
+        """A pass over rows of so many tokens."""
         self.lengths = lengths
         widest = max(layer.neurons for layer in self.layers)
         self._found: dict[tuple[bool, Pool], torch.Tensor] = {}

@@ -25,7 +25,6 @@ import numpy.typing as npt
 import tokenizers
 import torch
 
-from pretrace.backends import precision
 from pretrace.backends.adapters import Adapted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.prefixes import cache_of, going_on
@@ -86,7 +85,7 @@ class Completer:
             np.stack([uniform_numbers(p, tokens, seed) for p in asked]) if asked else np.zeros((0, tokens))
         )
         made: dict[str, str] = {}
-        with self._in_place() as base, precision.products(base.route), torch.inference_mode():
+        with self._in_place() as base, torch.inference_mode():
             for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.budget):
                 ids = torch.from_numpy(np.stack([rows[i] for i in batch])).to(base.device)
                 drawn = self._drawn(base, ids, uniform[list(batch)], sampling)

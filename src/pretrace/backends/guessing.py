@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrace.backends import precision
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import (
+    context_in,
     device_of,
     dtype_of,
-    from_pretrained,
     load_tokenizer,
     locate,
-    weights_hash,
+    open_weights,
 )
 from pretrace.backends.replacing import Candidates, Draft, Longs, Ranking, Vocabulary
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
+from pretrace.backends.weights import weights_hash
 from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError
 
@@ -52,7 +52,8 @@ class CausalGuesser:
 
     def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
         """Batches of similar length within a token budget."""
-        return pack([len(d.tokens) if len(d.open) else 0 for d in drafts], _budget(self.backend.device))
+        lengths = [len(d.tokens) if len(d.open) else 0 for d in drafts]
+        return self.backend.batches(lengths, _budget(self.backend.device))
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
@@ -94,8 +95,13 @@ class MaskedGuesser:
         self.mask = int(tokenizer.mask_token_id)
         self.pad = int(tokenizer.pad_token_id or 0)
         self.suffix = np.array(_own_suffix(tokenizer), dtype=np.int32)
-        limit = min(_context(model), int(tokenizer.model_max_length)) - len(self.suffix)
-        self.tokens = Tokens(tokenizer, max_tokens=limit)
+        ten = {
+            "input_ids": torch.arange(1, 11, device=model.device)[None]
+            % model.config.get_text_config().vocab_size
+        }
+        context = context_in(model, lambda: model(**ten)) or 512
+        limit = min(context, int(tokenizer.model_max_length)) - len(self.suffix)
+        self.tokens = Tokens(tokenizer, max_tokens=limit, model=self.model)
         self.vocabulary = Vocabulary(self.tokens.rust)
         self.ranking = Ranking(self.vocabulary, model.device, _TOP)
         self.budget = budget or _budget(model.device)
@@ -152,15 +158,9 @@ def open_masked(model: str, settings: ModelSettings) -> MaskedGuesser:
     device = device_of(settings.device)
     located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
     files = located.weight_files(allow_pickle=settings.allow_pickle)
-    options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device), "output_loading_info": True}
-    if not settings.allow_pickle:
-        options["use_safetensors"] = True
-    loaded, told = from_pretrained(AutoModelForMaskedLM, located, settings, options)
-    if told["missing_keys"]:
-        raise ModelError(
-            f"{located.label} holds no weights for {sorted(told['missing_keys'])[0]}: it was saved without its "
-            "masked language model's output layer. Use a checkpoint that has one, such as bert-base-uncased."
-        )
+    loaded, _ = open_weights(
+        AutoModelForMaskedLM, located, files, settings, {"dtype": dtype_of(settings.dtype, device)}
+    )
     digest = weights_hash(files, cache_folder() / "hashes")
     tokenizer = load_tokenizer(located, settings)
     return MaskedGuesser(
@@ -192,16 +192,6 @@ def _own_suffix(tokenizer: Any) -> list[int]:
     return []
 
 
-def _context(model: Any) -> int:
-    """How many tokens a masked model reads; 512 where its configuration does not say."""
-    limit = getattr(model.config, "max_position_embeddings", None) or 512
-    for name, part in model.named_modules():
-        # RoBERTa and its kin count positions from the one behind the padding's.
-        if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
-            limit = min(limit, part.num_embeddings - part.padding_idx - 1)
-    return int(limit)
-
-
 # Logits at a few positions, from any language model of transformers.
 #
 # The body of the model is run once. What comes after it (the output layer, and in some families a scale, a
@@ -220,18 +210,16 @@ def logits_at(
 
     `inputs` are what the model's forward takes, tensors on its device; `rows` and `columns` are int64.
     """
-    on_cpu32 = model.device.type == "cpu" and model.dtype == torch.float32
-    with precision.products(precision.best_route() if on_cpu32 else precision.DEFAULT):
-        output = model.base_model(**inputs)
-        hidden = output[0][rows, columns]
-        size = max(16, _SLICE_BYTES // (4 * model.config.get_text_config().vocab_size))
-        for start in range(0, len(rows), size):
-            part = hidden[start : start + size]
-            logits = _after_body(model, inputs, type(output), part)
-            if logits is None:  # this family's forward goes past its own body: ask it for whole texts
-                yield from _whole(model, inputs, rows, columns)
-                return
-            yield logits.float()
+    output = model.base_model(**inputs)
+    hidden = output[0][rows, columns]
+    size = max(16, _SLICE_BYTES // (4 * model.config.get_text_config().vocab_size))
+    for start in range(0, len(rows), size):
+        part = hidden[start : start + size]
+        logits = _after_body(model, inputs, type(output), part)
+        if logits is None:  # this family's forward goes past its own body: ask it for whole texts
+            yield from _whole(model, inputs, rows, columns)
+            return
+        yield logits.float()
 
 
 def _after_body(

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import json
 import math
-import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,12 +14,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from pretrace.backends import cores, precision
 from pretrace.backends._hidden import LastToken, Read, find_blocks
 from pretrace.backends._logits import Reading, Sweep, read
 from pretrace.backends._neurons import Firings, find_feed_forward
 from pretrace.backends.beginnings import pack_alike
-from pretrace.backends.loading import context_of, load
+from pretrace.backends.loading import (
+    Opened,
+    configuration_hash,
+    context_in,
+    load,
+    one_error,
+    turning_length,
+)
 from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
@@ -42,11 +47,13 @@ from pretrace.types import (
 _TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _CPU_BUDGET = 2048
 _GPU_BUDGET = 32768
-_SHARES = 4  # batches that share a token budget that was given, whatever the number of cores
-_TIMED = 2.0e10  # parameters times tokens that each core computes to time a model: a quarter of a second
+_TIMED = 2.0e10  # parameters times tokens that are computed to time a model: a quarter of a second
 _FEWEST_TIMED, _MOST_TIMED = 16, 256  # tokens of that
 
 _Watches = list[LastToken | Firings]
+
+
+_READY_MADE = Opened()
 
 
 class HuggingFace:
@@ -57,7 +64,14 @@ class HuggingFace:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, name: str, weights: str, settings: ModelSettings
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str,
+        weights: str,
+        settings: ModelSettings,
+        opened: Opened = _READY_MADE,
     ) -> None:
         self.name = name
         self.model = model.eval()
@@ -65,46 +79,50 @@ class HuggingFace:
         self.settings = settings
         self.device = next(model.parameters()).device
         self.dtype = next(model.parameters()).dtype
-        context = context_of(model.config)
-        limits = [n for n in (settings.max_tokens, context) if n]
-        self.tokens = Tokens(tokenizer, start=settings.start, max_tokens=min(limits, default=None))
-        self.tokenizer_hash = self.tokens.hash
-        self.max_tokens = self.tokens.max_tokens or 1 << 30
-        on_cpu32 = self.device.type == "cpu" and self.dtype == torch.float32
-        self.route = precision.best_route(model) if on_cpu32 else precision.DEFAULT
-        self.sharing = cores.best_sharing(model) if self.device.type == "cpu" else cores.TOGETHER
         self.head = model.get_output_embeddings()
         if self.head is None:
             raise ModelError(f"{name} has no output layer over a vocabulary: it is not a language model.")
-        ten = torch.arange(1, 11, device=self.device).reshape(2, 5)
-        self._ten = ten % model.config.get_text_config().vocab_size
-        self.vocabulary, self.split = self._probe()
-        self.blocks = find_blocks(model, self._glance, shape=self._ten.shape)
-        self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
+        size = model.config.get_text_config().vocab_size
+        ten = torch.arange(size // 2, size // 2 + 10, device=self.device)  # special tokens stand at the ends
+        self._ten = (ten % size).reshape(2, 5)
+        with self._one_error():
+            self.vocabulary, self.split = self._probe()
+            self.alone = self._probe_order()
+            context = context_in(model, self._glance)
+            self.blocks = find_blocks(model, self._glance, shape=self._ten.shape)
+            self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
+        self.turn = turning_length(model)
+        limits = [n for n in (settings.max_tokens, context) if n]
+        limit = min(limits, default=None)
+        self.tokens = Tokens(self.tokenizer, start=settings.start, max_tokens=limit, model=model)
+        self.tokenizer_hash = self.tokens.hash
+        self.max_tokens = self.tokens.max_tokens or 1 << 30
         self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK | Quantity.CONTINUED
         self.offers |= Quantity.HIDDEN if self.blocks else Quantity.NONE
         self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
-        self._own = threading.local()  # the buffers of each thread
+        self._sweeps: dict[tuple[bool, tuple[Drawn, ...]], Sweep] = {}
         dtype = str(self.dtype).removeprefix("torch.")
         self.identity = ModelIdentity(name, weights, dtype, self.tokenizer_hash, settings.revision)
-        self.facts = self._facts(settings)
-        keyed = ("weights", "dtype", "tokenizer", "prefix", "max_tokens")
+        self.facts = self._facts(settings, opened)
+        keyed = ("weights", "configuration", "dtype", "tokenizer", "prefix", "max_tokens")
         self.fingerprint = json.dumps({"format": _TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
 
-    def _facts(self, settings: ModelSettings) -> Mapping[str, Any]:
+    def _facts(self, settings: ModelSettings, opened: Opened) -> Mapping[str, Any]:
         """What a run records of the model."""
         known = self.identity
         return {
             "name": known.name,
             "revision": known.revision,
             "weights": known.weights,
+            "unread_weights": list(opened.unread),
+            "configuration": configuration_hash(self.model.config, opened.code),
             "family": self.model.config.model_type,
             "parameters": sum(p.numel() for p in self.model.parameters()),
             "dtype": known.dtype,
             "device": str(self.device),
-            "products": self.route,
-            "batches": self.sharing,
+            "batches": self._company(),
             "tokenizer": known.tokenizer,
+            "tokenizer_read_by": self.tokens.read_by,
             "start": settings.start,
             "prefix": [int(t) for t in self.tokens.prefix],
             "max_tokens": self.max_tokens,
@@ -120,19 +138,38 @@ class HuggingFace:
         return self.tokens.spans(text)
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within the token budget, which batches that are under way at once share.
+        """Batches of similar length within the token budget.
 
         Texts that begin alike go together, where the model can read their beginning once.
         """
-        given, least = self.settings.token_budget, None
-        if self.sharing == cores.APART:  # the same batches for any number of cores
-            budget = cores.ROWS if given is None else max(1, given // _SHARES)
-            least = min(budget, cores.LEAST_ROWS)
-        else:
-            budget = given or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET)
+        budget = self.settings.token_budget or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET)
         if any(e.shared for e in encoded) and self.begins_once:
-            return pack_alike(encoded, budget, least=least)
-        return pack([e.length if e.predicted else 0 for e in encoded], budget, least=least)
+            return pack_alike(encoded, budget)
+        return self.batches([e.length if e.predicted else 0 for e in encoded], budget)
+
+    def batches(self, lengths: Sequence[int], budget: int) -> list[tuple[int, ...]]:
+        """Batches of texts of these lengths in which each gives what it gives alone; those of length 0 are in none."""
+        if self.alone:
+            return [(i,) for i, length in enumerate(lengths) if length]
+        if self.turn is None:
+            return pack(lengths, budget)
+        short, long = ([n if (n > self.turn) == above else 0 for n in lengths] for above in (False, True))
+        return pack(short, budget) + pack(long, budget)
+
+    def _company(self) -> str:
+        """What the record says of the texts that are read together."""
+        if self.alone:
+            return "a text each: beside others this model reads it differently"
+        if self.turn is None:
+            return "texts of similar length"
+        return f"texts of more than {self.turn:,} tokens apart from shorter ones: positions are computed differently"
+
+    def _one_error(self) -> contextlib.AbstractContextManager[None]:
+        """Whatever the model's own code raises while the context lasts, as a ModelError."""
+        return one_error(
+            f"{self.name} failed while it read a text",
+            "Check that its files belong together, or try --max-tokens, --token-budget or another --dtype.",
+        )
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
         """One forward pass over the batch, as `stream` makes it."""
@@ -144,34 +181,15 @@ class HuggingFace:
     ) -> Generator[tuple[int, list[Trace]]]:
         """The traces of each batch as soon as they are there, with the batch's number: one forward pass a batch.
 
-        As many batches are under way as there are cores, or one where all cores work on it (`sharing`). While batches
-        are under way the model must not be changed; close the iterator to end them. States are read by hooks that
-        are in place as long. ModelError where the model has no such states.
+        While a batch is under way the model must not be changed. States are read by hooks that are in place as long.
+        ModelError where the model has no such states.
         """
         alike = any(e.shared for batch in batches for e in batch) and self.begins_once
         begun = Prefixes(self.model.base_model) if alike else None
-        if self.sharing == cores.TOGETHER:
-            for i, batch in enumerate(batches):
-                with precision.products(self.route), self._watching(states) as watches:
-                    traces = self._pass(batch, want, states, watches, begun)
-                yield i, traces
-            return
-        stop = threading.Event()
-        with precision.products(self.route), self._watching(states) as watches, self._stopping(stop):
-            done = cores.spread(
-                lambda i: self._pass(batches[i], want, states, watches, begun),
-                [len(batch) * max([e.length for e in batch], default=0) for batch in batches],
-                workers=torch.get_num_threads(),
-                room=self.settings.token_budget,
-                stop=stop,
-            )
-            with contextlib.closing(done):
-                yield from done
-
-    @property
-    def at_once(self) -> int:
-        """How many batches are under way at once."""
-        return torch.get_num_threads() if self.sharing == cores.APART else 1
+        for i, batch in enumerate(batches):
+            with self._watching(states) as watches:
+                traces = self._pass(batch, want, states, watches, begun)
+            yield i, traces
 
     def work(self, lengths: Sequence[int], /) -> float:
         """How much work a batch of rows of so many tokens is, in tokens of a short text. A token is 2 operations a
@@ -183,21 +201,18 @@ class HuggingFace:
         return sum(n + back * n * n for n in lengths)
 
     def seconds_a_token(self) -> float:
-        """Seconds that a token takes on this machine now, by made-up tokens, with as many batches at once as there
-        ever are; read twice, since the first time sets up what the second uses."""
+        """Seconds that a token takes on this machine now, by made-up tokens; read twice, since the first time sets up
+        what the second uses."""
         parameters = max(1, int(self.facts["parameters"]))
         length = min(max(int(_TIMED / parameters), _FEWEST_TIMED), _MOST_TIMED, self.max_tokens)
         made_up = Encoded(np.zeros(0, np.int32), (np.arange(length, dtype=np.int32) + 1) % self.vocabulary)
-        batches = [[made_up]] * self.at_once
         took = 0.0
         for _ in range(2):
             began = time.perf_counter()
-            for _ in self.stream(batches, Quantity.LOGP):
-                pass
+            self.run([made_up], Quantity.LOGP)
             took = time.perf_counter() - began
-        return took / (len(batches) * length)
+        return took / length
 
-    @torch.inference_mode()
     def _pass(
         self,
         batch: Sequence[Encoded],
@@ -205,6 +220,19 @@ class HuggingFace:
         states: States,
         watches: _Watches,
         begun: Prefixes | None = None,
+    ) -> list[Trace]:
+        """`_traces`, with what the model's code raises as a ModelError."""
+        with self._one_error():
+            return self._traces(batch, want, states, watches, begun)
+
+    @torch.inference_mode()
+    def _traces(
+        self,
+        batch: Sequence[Encoded],
+        want: Quantity,
+        states: States,
+        watches: _Watches,
+        begun: Prefixes | None,
     ) -> list[Trace]:
         """One forward pass over the batch, padded on the right under the causal mask; a second one, over what all rows
         begin with, where that is shared and nothing inside the model is looked at.
@@ -349,21 +377,6 @@ class HuggingFace:
             for handle in handles:
                 handle.remove()
 
-    @contextlib.contextmanager
-    def _stopping(self, stop: threading.Event) -> Iterator[None]:
-        """While the context lasts, a pass ends at its next block once `stop` is set: a long one is not waited for."""
-
-        def look(*_: Any) -> None:
-            if stop.is_set():
-                raise cores.StoppedError
-
-        handles = [block.register_forward_pre_hook(look) for block in dict.fromkeys(self.blocks)]
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
-
     def _watches(self, states: States) -> _Watches:
         """What to look at inside the model for the wanted states; ModelError where it cannot be found."""
         firing = {state for state in states if isinstance(state, Firing)}
@@ -387,18 +400,18 @@ class HuggingFace:
         return watches
 
     def _sweep(self, moments: bool, states: States = frozenset()) -> Sweep:
-        sweeps: dict[tuple[bool, tuple[Drawn, ...]], Sweep] = self._own.__dict__.setdefault("sweeps", {})
         draws = sorted({s for s in states if isinstance(s, Drawn)}, key=lambda one: (one.k, one.temperature))
         key = moments, tuple(draws)
-        if key not in sweeps:
-            sweeps[key] = Sweep(self.vocabulary, self.device, moments=moments, draws=key[1])
-        return sweeps[key]
+        if key not in self._sweeps:
+            self._sweeps[key] = Sweep(self.vocabulary, self.device, moments=moments, draws=key[1])
+        return self._sweeps[key]
 
     @functools.cached_property
     def begins_once(self) -> bool:
         """Whether texts that begin alike are read from the keys and values of their beginning."""
         tolerance = 1e-4 if self.dtype == torch.float32 else 2e-2
-        return self.split and can_go_on(self.model, self._ten, tolerance=tolerance)
+        steady = self.split and not self.alone and self.turn is None
+        return steady and can_go_on(self.model, self._ten, tolerance=tolerance)
 
     def _body(self, ids: torch.Tensor) -> torch.Tensor:
         hidden: torch.Tensor = self.model.base_model(input_ids=ids, use_cache=False)[0]
@@ -431,6 +444,51 @@ class HuggingFace:
         scale = float(whole.abs().max()) + 1.0
         return whole.shape[-1], float((apart - whole).abs().max()) <= tolerance * scale
 
+    @torch.inference_mode()
+    def _probe_order(self) -> bool:
+        """Whether a text has to be read alone; ModelError unless the model predicts each token from those before it.
+
+        Read are ten tokens, twice, with another last token, and the first five of them alone and beside all ten.
+        """
+        ids = self._ten.reshape(1, -1)
+        other = ids.clone()
+        other[0, -1] = (other[0, -1] + 1) % self.vocabulary
+        first, again, changed = (self._all_logp(row)[0, :-1] for row in (ids, ids, other))
+        half = self.dtype != torch.float32
+        scale = float(first.abs().max()) + 1.0
+        if _apart(first, again) > (5e-3 if half else 2e-5) * scale:
+            raise ModelError(
+                f"{self.name} gives other log-probabilities each time it reads the same text: they say nothing of the "
+                "text. Use another model."
+            )
+        if _apart(first, changed) > (5e-3 if half else 2e-5) * scale:
+            raise ModelError(
+                f"{self.name} ({self.model.config.model_type}) sees the tokens after the one it predicts, so its "
+                "numbers are no probabilities of a next token. Use a causal language model."
+            )
+        if _apart(first, first[:1]) <= 1e-6 * scale:
+            raise ModelError(
+                f"{self.name} predicts the same after every text: its weights are all zero, or its output layer was "
+                "not saved. Download it again, or save it anew."
+            )
+        if not self.split:
+            return False  # such a model is asked a text at a time
+        short = ids[:, :5]
+        mates = torch.cat([torch.nn.functional.pad(short, (0, 5)), ids])
+        alone, beside = self._all_logp(short)[0], self._all_logp(mates)[0, :5]
+        return _apart(alone, beside) > (2e-2 if half else 2e-5) * scale
+
+    def _all_logp(self, ids: torch.Tensor) -> torch.Tensor:
+        """Log-probabilities of all tokens after each position, float32 [rows, tokens, vocabulary]."""
+        logits = self.head(self._body(ids)) if self.split else self._logits(ids)
+        return logits.float().log_softmax(dim=-1)
+
+
+def _apart(one: torch.Tensor, other: torch.Tensor) -> float:
+    """The largest difference, infinite where something is not a number."""
+    found = float((one - other).abs().max())
+    return found if math.isfinite(found) else math.inf
+
 
 def _padded(rows: Sequence[npt.NDArray[np.int32]]) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:
     """The rows as int64 [rows, longest], zeros behind the shorter ones, and their lengths."""
@@ -446,7 +504,7 @@ def _before_last(row: npt.NDArray[np.int32]) -> int:
 
 @contextlib.contextmanager
 def _watched(watches: _Watches, lengths: Sequence[int]) -> Iterator[list[Read]]:
-    """One pass of this thread while the context lasts; after it the list holds the states of each row."""
+    """One pass while the context lasts; after it the list holds the states of each row."""
     found: list[Read] = []
     for watch in watches:
         watch.begin(lengths)
@@ -460,7 +518,12 @@ def open_huggingface(model: str, settings: ModelSettings | None = None) -> Huggi
     settings = settings or ModelSettings()
     loaded = load(model, settings)
     return HuggingFace(
-        loaded.model, loaded.tokenizer, name=loaded.name, weights=loaded.weights, settings=settings
+        loaded.model,
+        loaded.tokenizer,
+        name=loaded.name,
+        weights=loaded.weights,
+        settings=settings,
+        opened=loaded.opened,
     )
 
 

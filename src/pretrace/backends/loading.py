@@ -10,9 +10,9 @@ import importlib
 import importlib.util
 import io
 import json
-import pickle
-import struct
-from collections.abc import Iterator, Sequence
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,10 +28,11 @@ from pretrace.backends.serving.address import (
     text_kind,
 )
 from pretrace.backends.settings import ModelSettings
+from pretrace.backends.weights import Tensors, check_loaded, unwrapped_state, weights_hash
 from pretrace.cache.location import cache_folder
-from pretrace.errors import MissingPackageError, ModelError, OutputError
+from pretrace.errors import MissingPackageError, ModelError, OutputError, PretraceError
 from pretrace.registry import backends
-from pretrace.results.atomic import atomic_text, check_writable, new_folder
+from pretrace.results.atomic import check_writable, new_folder
 
 if TYPE_CHECKING:
     import torch
@@ -181,6 +182,12 @@ def locate(
         return Located(model, path.parent, path.name)
     if path.is_dir():
         if not (path / "config.json").is_file():
+            if (path / "adapter_config.json").is_file():
+                raise ModelError(
+                    f"{model} is an adapter (LoRA) without the model that it belongs to: merge the two with peft "
+                    "(merge_and_unload, then save_pretrained) and pass that folder. What `pretrace tune` wrote goes to "
+                    "--tuned, beside its model."
+                )
             found = ", ".join(sorted(p.name for p in path.iterdir())[:5]) or "nothing"
             raise ModelError(
                 f"{model} is not a model: a model folder holds config.json and *.safetensors; found {found}."
@@ -273,54 +280,28 @@ def _resolved(model: str, revision: str | None) -> tuple[str | None, str]:
         return revision, f"{type(error).__name__}: {str(error).strip() or 'no answer'}"
 
 
-def weights_hash(files: Sequence[Path], memory: Path | None = None) -> str:
-    """SHA-256 over the weight files' own SHA-256, in order of name.
-
-    A file in a hub cache is already named by its hash. Others are hashed once: `memory`, a folder, keeps
-    each hash with the file's path, size and time of change, so a 14 GB model is not read twice.
-    """
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(f"{path.name} {_file_hash(path, memory)}\n".encode())
-    return digest.hexdigest()
-
-
-def _file_hash(path: Path, memory: Path | None) -> str:
-    real = path.resolve()
-    if real.parent.name == "blobs" and len(real.name) == 64:
-        return real.name
-    stat = real.stat()
-    state = json.dumps([str(real), stat.st_size, stat.st_mtime_ns])
-    kept = memory / hashlib.sha256(state.encode()).hexdigest()[:32] if memory else None
-    if kept and kept.is_file():
-        known = kept.read_text(encoding="ascii", errors="replace").strip()
-        if len(known) == 64:
-            return known
-    with real.open("rb") as file:
-        value = hashlib.file_digest(file, "sha256").hexdigest()
-    if kept:
-        _remember(kept, value)
-    return value
-
-
-def _remember(kept: Path, value: str) -> None:
-    try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        atomic_text(kept, value)
-    except (OSError, OutputError):
-        return  # only a convenience: the hash is computed again next time
-
-
 # From files to weights and a tokenizer.
 
 
 _DTYPES = ("float32", "bfloat16", "float16")
 _SMALL_GGUF = 300 << 20  # bytes
+_UNPACKED = 2  # part of the name of an unpacked copy: raised whenever it would be written otherwise
 _KINDS = {
     "AutoModelForCausalLM": "causal language model",
     "AutoModelForMaskedLM": "masked language model",
     "AutoTokenizer": "tokenizer",
 }
+_READERS = ("AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelForMultimodalLM")
+"""What transformers opens models that predict a next token with; the later ones those that read pictures, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What else is known of opened weights: names in the files that the model does not use, and the hash of the Python
+    files that came with them, where they were run."""
+
+    unread: tuple[str, ...] = ()
+    code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +312,7 @@ class Loaded:
     tokenizer: Any
     name: str
     weights: str
+    opened: Opened
 
 
 def load(model: str, settings: ModelSettings) -> Loaded:
@@ -346,11 +328,21 @@ def load(model: str, settings: ModelSettings) -> Loaded:
     digest = weights_hash(files, cache_folder() / "hashes")
     if located.gguf and files[0].stat().st_size <= _SMALL_GGUF:
         located = _unpacked(located, digest, settings)
+    tensors = _load_weights(located, files, settings, dtype, device)
+    if tensors.unread:
+        more = f" and {len(tensors.unread) - 1:,} more" if len(tensors.unread) > 1 else ""
+        warnings.warn(
+            f"the files of {located.label} hold weights that its config.json has no place for, and that are not used: "
+            f"{tensors.unread[0]}{more}.",
+            stacklevel=2,
+        )
+    code = sorted(located.folder.glob("*.py")) if settings.trust_remote_code else []
     return Loaded(
-        _load_weights(located, settings, dtype, device),
+        tensors.model,
         load_tokenizer(located, settings),
         located.label,
         digest,
+        Opened(tensors.unread, weights_hash(code) if code else None),
     )
 
 
@@ -402,6 +394,65 @@ def context_of(config: Any) -> int | None:
     return None
 
 
+_POSITIONS = re.compile(r"pos[a-z]*_?emb|emb[a-z]*_pos|(^|\.)wpe$")
+"""Names of tables of positions in models."""
+
+
+def context_in(model: Any, ask: Callable[[], object]) -> int | None:
+    """How many tokens an opened model can read: what its configuration says, and no more than its table of positions
+    holds, None where neither bounds it. `ask` lets the model read something, which shows the tables that texts use."""
+    limits = [found for found in (context_of(model.config),) if found]
+    tables = [
+        part
+        for name, part in model.named_modules()
+        if hasattr(part, "num_embeddings") and _POSITIONS.search(name)
+    ]
+
+    def note(table: Any, *_: Any) -> None:
+        # RoBERTa and its kin count positions from the one behind the padding's, OPT and BART from the third row.
+        padding = getattr(table, "padding_idx", None)
+        limits.append(table.num_embeddings - getattr(table, "offset", 0 if padding is None else padding + 1))
+
+    handles = [table.register_forward_hook(note) for table in tables]
+    try:
+        ask()
+    finally:
+        for handle in handles:
+            handle.remove()
+    return min(limits, default=None)
+
+
+def turning_length(model: Any) -> int | None:
+    """The number of tokens above which a model computes the positions of a whole batch in another way, by its longest
+    text (`longrope`); None where there is none. What grows with the length (dynamic NTK) begins at the model's context,
+    where texts are cut."""
+    kinds: set[str] = set()
+    for module in model.modules():
+        kind = getattr(module, "rope_type", None)
+        kinds |= set(kind.values()) if isinstance(kind, dict) else {str(kind)}
+    if "longrope" not in kinds:
+        return None
+    config = model.config.get_text_config()
+    said = [getattr(config, "original_max_position_embeddings", None)]
+    for name in ("rope_parameters", "rope_scaling"):
+        rope = getattr(config, name, None) or {}
+        said += [
+            one.get("original_max_position_embeddings")
+            for one in (rope, *rope.values())
+            if isinstance(one, dict)
+        ]
+    return min((int(one) for one in said if one), default=context_of(config))
+
+
+def configuration_hash(config: Any, code: str | None = None) -> str:
+    """SHA-256 of a model's configuration, without what names it or its format, and of the code that came with it."""
+    known = {name: value for name, value in config.to_dict().items() if name not in _NAMING}
+    return hashlib.sha256(json.dumps([known, code], sort_keys=True, default=str).encode()).hexdigest()
+
+
+_NAMING = frozenset({"_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype"})
+
+
 def open_tokens(model: str, settings: ModelSettings) -> Tokens:
     """The tokenizer alone, without weights: for counting. Raises ModelError."""
     from pretrace.backends.tokens import Tokens
@@ -415,26 +466,92 @@ def open_tokens(model: str, settings: ModelSettings) -> Tokens:
 
 
 def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
-    """The transformers tokenizer that lies beside the weights (or inside the GGUF file)."""
-    from transformers import AutoTokenizer
+    """Return the tokenizer that lies beside the weights, or in the GGUF file, as a transformers tokenizer.
 
-    return from_pretrained(AutoTokenizer, located, settings, {})
+    ModelError where it cannot be opened.
+    """
+    import tokenizers
+    from transformers import AutoTokenizer, __version__
+
+    from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
+    from pretrace.backends.tokenizer_files import follow_file, read_file, tokenizer_errors
+
+    what = f"the tokenizer of {located.label} could not be opened"
+    versions = f"tokenizers {tokenizers.__version__} and transformers {__version__}"
+    cure = (
+        f"Take its files again from where it was published; if they are newer than {versions}, upgrade those."
+    )
+    with tokenizer_errors(what, cure), _quiet():
+        if located.gguf:
+            return open_gguf_tokenizer(located.folder / located.gguf, located.label)
+        rust = read_file(located.folder)
+    if rust is not None:
+        cure = (
+            "If tokenizer_config.json names a class that does not fit tokenizer.json, write "
+            '"tokenizer_class": "PreTrainedTokenizerFast" there.'
+        )
+    with tokenizer_errors(what, cure), _quiet():
+        return follow_file(rust, from_pretrained(AutoTokenizer, located, settings, {}), located.folder)
 
 
-def _load_weights(located: Located, settings: ModelSettings, dtype: Any, device: torch.device) -> Any:
+def _load_weights(
+    located: Located, files: Sequence[Path], settings: ModelSettings, dtype: Any, device: torch.device
+) -> Tensors:
     import torch
-    from transformers import AutoModelForCausalLM
 
     options: dict[str, Any] = {"dtype": dtype}
-    if not settings.allow_pickle and not located.gguf:
-        options["use_safetensors"] = True
     if settings.device_map:
         options["device_map"] = settings.device_map
     try:
-        model = from_pretrained(AutoModelForCausalLM, located, settings, options)
-        return model if settings.device_map else model.to(device)
+        found = open_weights(_reader(located, settings), located, files, settings, options)
+        return found if settings.device_map else found._replace(model=found.model.to(device))
     except torch.OutOfMemoryError:
         raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
+
+
+def open_weights(
+    kind: Any,
+    located: Located,
+    files: Sequence[Path],
+    settings: ModelSettings,
+    options: dict[str, Any],
+    *,
+    without: str = "",
+) -> Tensors:
+    """The model of the class `kind` with all its weights out of the files; ModelError where one is missing, or has
+    another shape there. Weights whose name begins with `without` may be missing."""
+    options = {**options, "output_loading_info": True, "ignore_mismatched_sizes": True}
+    if not settings.allow_pickle and not located.gguf:
+        options["use_safetensors"] = True
+    state = unwrapped_state(files)
+    if state is not None:
+        from transformers import AutoConfig
+
+        config = from_pretrained(AutoConfig, located, settings, {})
+        kind = kind._model_mapping[type(config)]  # the automatic one wants a folder
+        options = {**options, "config": config, "state_dict": state, "pretrained_model_name_or_path": None}
+    model, told = from_pretrained(kind, located, settings, options)
+    return Tensors(model, check_loaded(model, told, located.label, without=without))
+
+
+def _reader(located: Located, settings: ModelSettings) -> Any:
+    """The class of transformers that opens this model as one that predicts a next token: for one that reads pictures,
+    too, its whole, which is then asked with texts alone. ModelError where there is none."""
+    import transformers
+
+    if located.gguf:
+        return transformers.AutoModelForCausalLM
+    config = from_pretrained(transformers.AutoConfig, located, settings, {})
+    mapped = getattr(config, "auto_map", None) or {}
+    kinds = [kind for name in _READERS if (kind := getattr(transformers, name, None)) is not None]
+    for kind in kinds:
+        if kind.__name__ in mapped or type(config) in kind._model_mapping:
+            return kind
+    built = (getattr(config, "architectures", None) or [config.model_type])[0]
+    raise ModelError(
+        f"{located.label} is a {built}, and transformers has no model of this kind that predicts the next token of a "
+        "text. Name a causal language model."
+    )
 
 
 def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located:
@@ -442,12 +559,15 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
 
     Reading a GGUF file takes half a minute on a small processor, most of it in its vocabulary, and would
     be paid by every command. Large files are read as they are: their float32 copy would fill the disk. Each
-    generation of transformers has its copy: an older one cannot open the tokenizer that a newer one wrote.
+    generation of transformers has its copy: an older one cannot open the tokenizer that a newer one wrote. The
+    copies of another `_UNPACKED` are left alone.
     """
     import torch
     from transformers import __version__
 
-    folder = cache_folder() / "gguf" / f"{digest[:32]}-{__version__.split('.')[0]}"
+    from pretrace.backends.tokenizer_files import KEPT_READER, reader_of
+
+    folder = cache_folder() / "gguf" / f"{digest[:32]}-{__version__.split('.')[0]}-{_UNPACKED}"
     unpacked = replace(located, folder=folder, gguf=None)
     if (folder / "config.json").is_file():
         return unpacked
@@ -456,7 +576,8 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     except OutputError:
         return located  # no right to keep a copy: the file itself is read every time
     tokenizer = load_tokenizer(located, settings)
-    model = _load_weights(located, settings, torch.float32, torch.device("cpu"))
+    file = located.folder / str(located.gguf)
+    model, _ = _load_weights(located, [file], settings, torch.float32, torch.device("cpu"))
     if hasattr(model.config, "quantization_config"):  # it is not quantised any more
         del model.config.quantization_config
     model.hf_quantizer, model.is_quantized = None, False
@@ -464,6 +585,7 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
         with new_folder(folder) as partial, _quiet():
             model.save_pretrained(partial)
             tokenizer.save_pretrained(partial)
+            (partial / KEPT_READER).write_text(reader_of(tokenizer), encoding="utf-8")
     except (OutputError, OSError):
         if (folder / "config.json").is_file():
             return unpacked  # another process was faster
@@ -475,37 +597,33 @@ def from_pretrained(kind: Any, located: Located, settings: ModelSettings, option
     """`from_pretrained` with its many ways to fail turned into one that says what to do."""
     if located.gguf:
         options = {**options, "gguf_file": located.gguf}
-    import torch
-    from safetensors import SafetensorError
-
-    # What the readers of configurations, tokenizers, safetensors, GGUF and pickles raise for files they cannot make
-    # sense of.
-    fails: tuple[type[BaseException], ...] = (
-        OSError,
-        ValueError,
-        LookupError,
-        ImportError,
-        RuntimeError,
-        TypeError,
-    )
-    fails = (*fails, AttributeError, EOFError, struct.error, pickle.UnpicklingError, SafetensorError)
-    try:
-        with _quiet():
-            return kind.from_pretrained(
-                str(located.folder), trust_remote_code=settings.trust_remote_code, **options
-            )
-    except fails as error:
-        if isinstance(error, torch.OutOfMemoryError):
-            raise
-        reason = " ".join(str(error).split())[:300]
-        if "trust_remote_code" in reason:
+    options = {"pretrained_model_name_or_path": str(located.folder), **options}
+    what = _KINDS.get(kind.__name__, "model")
+    with one_error(f"{located.label} could not be opened as a {what}"), _quiet():
+        try:
+            return kind.from_pretrained(trust_remote_code=settings.trust_remote_code, **options)
+        except (OSError, ValueError) as error:
+            if "trust_remote_code" not in str(error):
+                raise
             raise ModelError(
                 f"{located.label} brings its own Python code; pass --trust-remote-code to run it, "
                 "if you trust its origin: it can do anything you can."
             ) from None
-        raise ModelError(
-            f"{located.label} could not be opened as a {_KINDS.get(kind.__name__, 'model')}: {reason}"
-        ) from None
+
+
+@contextmanager
+def one_error(what: str, cure: str = "") -> Iterator[None]:
+    """Whatever the code of a model or of its reader raises while the context lasts, as one ModelError: `what` failed,
+    its reason, and the cure. What pretrace raises, and a device without room, pass."""
+    import torch
+
+    try:
+        yield
+    except (PretraceError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise ModelError(f"{what}: {reason.rstrip('.')}.{cure and ' ' + cure}") from error
 
 
 @contextmanager

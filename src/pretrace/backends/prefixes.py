@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import copy
 import inspect
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
 
-from pretrace.backends.cores import keeps_state
-
 _LAYERS = frozenset(["DynamicLayer", "DynamicSlidingWindowLayer"])
 """What transformers calls the keys and values of a layer that may be taken up again, row by row."""
-_MOST = 2
-"""Beginnings that are kept besides one for each thread."""
+_MOST = 4
+"""Beginnings that are kept."""
 _PROBED = 3  # of five tokens
 
 
@@ -34,28 +30,24 @@ Read = Callable[[torch.Tensor], Begun]
 class Prefixes:
     """Reads beginnings; one that stands alone in its batch is kept for the next batches with the same one.
 
-    For one stream of batches, during which the model stays as it is. Several threads may ask at once.
+    For one stream of batches, during which the model stays as it is.
     """
 
     def __init__(self, body: Any) -> None:
         self._body = body
-        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
-        self._guard = threading.Lock()
+        self._kept: OrderedDict[bytes, Begun] = OrderedDict()
 
     def read(self, ids: torch.Tensor) -> Begun:
         """What the model makes of the beginnings `ids`, int64 [beginnings, tokens]."""
         if len(ids) > 1:
             return begin(self._body, ids)
         key = ids.cpu().numpy().tobytes()
-        with self._guard:
-            kept = self._kept.setdefault(key, _Kept())
-            self._kept.move_to_end(key)
-            while len(self._kept) > _MOST + threading.active_count():
-                self._kept.popitem(last=False)
-        with kept.guard:
-            if kept.begun is None:
-                kept.begun = begin(self._body, ids)
-            return kept.begun
+        if key not in self._kept:
+            self._kept[key] = begin(self._body, ids)
+        self._kept.move_to_end(key)
+        while len(self._kept) > _MOST:
+            self._kept.popitem(last=False)
+        return self._kept[key]
 
     def go_on(self, begun: Begun, which: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         """Hidden states [rows, tokens, width] of `ids`, int64 [rows, tokens], padded on the right, each row after the
@@ -65,12 +57,6 @@ class Prefixes:
         cache.batch_select_indices(which)
         hidden: torch.Tensor = self._body(input_ids=ids, use_cache=True, **going_on(self._body, cache))[0]
         return hidden
-
-
-@dataclass(slots=True)
-class _Kept:
-    guard: threading.Lock = field(default_factory=threading.Lock)
-    begun: Begun | None = None
 
 
 def cache_of(output: Any) -> Any:
@@ -90,6 +76,22 @@ def begin(body: Any, ids: torch.Tensor) -> Begun:
     """One pass over beginnings, int64 [beginnings, tokens]."""
     made = body(input_ids=ids, use_cache=True)
     return Begun(made[0], cache_of(made))
+
+
+def keeps_state(model: Any) -> bool:
+    """Whether a pass may change what another one reads: positions that are computed anew for each length, weights that
+    are moved or unpacked as they are used, and code that came with the model, of which nothing is known."""
+    if type(model).__module__.startswith("transformers_modules"):
+        return True
+    if getattr(model, "hf_device_map", None) or getattr(model, "is_quantized", False):
+        return True
+    for module in model.modules():
+        kinds = getattr(module, "rope_type", None)
+        if kinds is not None:
+            kinds = kinds.values() if isinstance(kinds, dict) else [kinds]
+            if any("dynamic" in str(kind) or kind == "longrope" for kind in kinds):
+                return True
+    return False
 
 
 @torch.inference_mode()

@@ -11,12 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import tokenizers
 
+from pretrace.backends.tokenizer_files import own_prefix, reader_of, tokenizer_errors
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable
 from pretrace.types import Encoded, Ints
 
 STARTS = ("tokenizer", "always", "never")
 _LAST = 8  # a batch is at most this part of what is left, where batches shrink towards the end
+_ENCODING = (
+    "the tokenizer failed at a text",
+    "Take its tokenizer.json again from where the model was published, or find the text and leave it out.",
+)
 _SLICE = 256  # texts encoded at once: an encoding takes about a hundred bytes a token while it is held
 
 
@@ -26,14 +31,22 @@ class Tokens:
     `start` is "tokenizer" (what the tokenizer does by itself), "always" (exactly one start token: bos,
     else eos) or "never". `max_tokens` counts everything the model reads, start token included. Tokens
     that a tokenizer puts behind a text (an end token) are never read: no text really ends there.
+    A `model` is asked for how many tokens it has embeddings: ModelError where it lacks some that texts are made of.
     """
 
-    def __init__(self, tokenizer: Any, *, start: str = "tokenizer", max_tokens: int | None = None) -> None:
+    def __init__(
+        self, tokenizer: Any, *, start: str = "tokenizer", max_tokens: int | None = None, model: Any = None
+    ) -> None:
         self.rust = _plain_tokenizer(tokenizer)
         self.hash = tokenizer_hash(self.rust)
-        self.prefix = _prefix(tokenizer, start)
+        with tokenizer_errors(*_ENCODING):
+            self.prefix = _prefix(tokenizer, start)
         self.start = start
+        self.read_by = reader_of(tokenizer)
         self.max_tokens = max_tokens
+        self._rows = None if model is None else _embedded_tokens(model)
+        if self._rows is not None:
+            self._check_vocabulary(self._rows)
         if max_tokens is not None and max_tokens < len(self.prefix) + 2:
             raise ModelError(f"--max-tokens must be at least {len(self.prefix) + 2}, found {max_tokens}.")
 
@@ -43,8 +56,16 @@ class Tokens:
         made = []
         for start in range(0, len(texts), _SLICE):
             some = [readable(text) for text in texts[start : start + _SLICE]]
-            for encoding in self.rust.encode_batch_fast(some, add_special_tokens=False):
+            with tokenizer_errors(*_ENCODING):
+                encodings = self.rust.encode_batch_fast(some, add_special_tokens=False)
+            for encoding in encodings:
                 ids = np.array(encoding.ids, dtype=np.int32)
+                if self._rows is not None and ids.max(initial=0) >= self._rows:
+                    token = self.rust.id_to_token(int(ids.max()))
+                    raise ModelError(
+                        f"a text contains {token!r}, token {ids.max()}, and the model has embeddings for "
+                        f"{self._rows} tokens only, so it cannot read it. Remove it from the texts."
+                    )
                 cut = 0 if room is None else max(0, len(ids) - room)
                 made.append(Encoded(self.prefix, ids[: len(ids) - cut], cut))
         return made
@@ -54,7 +75,8 @@ class Tokens:
 
         A character that takes several tokens belongs to the first of them; the others are empty.
         """
-        offsets = self.rust.encode(readable(text), add_special_tokens=False).offsets
+        with tokenizer_errors(*_ENCODING):
+            offsets = self.rust.encode(readable(text), add_special_tokens=False).offsets
         spans = np.zeros((len(offsets), 2), dtype=np.int64)
         if len(offsets):
             ends = np.maximum.accumulate(np.array([end for _, end in offsets], dtype=np.int64))
@@ -62,6 +84,29 @@ class Tokens:
             spans[:, 1] = ends
             spans[1:, 0] = ends[:-1]
         return spans
+
+    def _check_vocabulary(self, rows: int) -> None:
+        """Refuse ordinary tokens beyond the embeddings; added ones may be there, since few texts contain them."""
+        added = {token.content for token in self.rust.get_added_tokens_decoder().values()}
+        ordinary = self.rust.get_vocab(with_added_tokens=False)
+        beyond = [token for token, i in ordinary.items() if i >= rows and token not in added]
+        if beyond:
+            raise ModelError(
+                f"the model has embeddings for {rows} tokens, and {len(beyond)} tokens of its tokenizer are beyond "
+                f"these, {beyond[0]!r} among them: it is another model's. Put the tokenizer of this model beside its "
+                "weights."
+            )
+        if self.prefix.max(initial=0) >= rows:
+            raise ModelError(
+                f"the model has embeddings for {rows} tokens, and its start token is number {self.prefix.max()}. Pass "
+                "--start never, or put the tokenizer of this model beside its weights."
+            )
+
+
+def _embedded_tokens(model: Any) -> int | None:
+    """Return for how many tokens a transformers model has embeddings; None where it does not show them."""
+    weight = getattr(model.get_input_embeddings(), "weight", None)
+    return None if weight is None else int(weight.shape[0])
 
 
 def _plain_tokenizer(tokenizer: Any) -> tokenizers.Tokenizer:
@@ -87,7 +132,7 @@ def tokenizer_hash(tokenizer: tokenizers.Tokenizer) -> str:
 def _prefix(tokenizer: Any, start: str) -> Ints:
     if start not in STARTS:
         raise ModelError(f"the start rule must be one of {', '.join(STARTS)}, found {start!r}.")
-    own = _own_prefix(tokenizer)
+    own = own_prefix(tokenizer)
     if start == "never":
         own = []
     elif start == "always" and len(own) != 1:
@@ -97,20 +142,6 @@ def _prefix(tokenizer: Any, start: str) -> Ints:
             raise ModelError("start='always' needs a bos or eos token, and this tokenizer has neither.")
         own = known[:1]
     return np.array(own, dtype=np.int32)
-
-
-def _own_prefix(tokenizer: Any) -> list[int]:
-    """What the tokenizer puts in front of a text by itself."""
-    if isinstance(tokenizer, tokenizers.Tokenizer):
-        with_specials = tokenizer.encode("a", add_special_tokens=True).ids
-        without = tokenizer.encode("a", add_special_tokens=False).ids
-    else:
-        with_specials = tokenizer("a", add_special_tokens=True)["input_ids"]
-        without = tokenizer("a", add_special_tokens=False)["input_ids"]
-    for at in range(len(with_specials) - len(without) + 1):
-        if with_specials[at : at + len(without)] == without:
-            return list(with_specials[:at])
-    return []
 
 
 def pack(lengths: Sequence[int], budget: int, *, least: int | None = None) -> list[tuple[int, ...]]:

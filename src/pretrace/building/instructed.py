@@ -18,7 +18,6 @@ import numpy.typing as npt
 import torch
 from jinja2 import TemplateError
 
-from pretrace.backends import precision
 from pretrace.backends.generation import (
     Completer,
     batches,
@@ -139,7 +138,7 @@ class LocalInstructed:
         base, rust = self.backend, self.backend.tokens.rust
         number = min(how.tokens, base.max_tokens - ids.shape[1])
         uniform = np.stack([uniform_numbers(text, number, how.seed) for text in texts])
-        with precision.products(base.route), torch.inference_mode():
+        with torch.inference_mode():
             drawn = self._drawn(torch.from_numpy(ids).to(base.device), uniform, how.sampling)
         made = []
         for old, new in zip(ids.tolist(), drawn.cpu().tolist(), strict=True):

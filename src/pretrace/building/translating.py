@@ -18,9 +18,17 @@ from typing import Any
 
 import torch
 
-from pretrace.backends.loading import Located, device_of, dtype_of, from_pretrained, locate, weights_hash
+from pretrace.backends.loading import (
+    Located,
+    device_of,
+    dtype_of,
+    from_pretrained,
+    locate,
+    open_weights,
+)
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
+from pretrace.backends.weights import weights_hash
 from pretrace.building.segmenting import pieces, sentences
 from pretrace.cache.location import cache_folder
 from pretrace.cache.written import Batch, written_once
@@ -163,12 +171,11 @@ def open_translator(
     place = device_of(device)
     located = locate(source, allow_pickle=allow_pickle)
     _check_marian(located)
-    digest = weights_hash(located.weight_files(allow_pickle=allow_pickle), cache_folder() / "hashes")
-    options: dict[str, Any] = {"dtype": dtype_of(dtype, place)}
-    if not allow_pickle:
-        options["use_safetensors"] = True
+    files = located.weight_files(allow_pickle=allow_pickle)
+    digest = weights_hash(files, cache_folder() / "hashes")
     tokenizer = from_pretrained(MarianTokenizer, located, settings, {})
-    model = from_pretrained(MarianMTModel, located, settings, options).to(place)
+    found = open_weights(MarianMTModel, located, files, settings, {"dtype": dtype_of(dtype, place)})
+    model = found.model.to(place)
     facts = {"name": located.label, "weights": digest, "tokenizer": _tokenizer_hash(located)}
     return Translator(model, tokenizer, facts=facts, beams=beams, cache=cache)
 

@@ -1,1 +1,1 @@
-"""What need not be computed twice, kept between runs: traces, drawn texts, and choices measured on this machine."""
+"""What need not be computed twice, kept between runs: traces and drawn texts."""

@@ -52,8 +52,6 @@ KINDS = {
     "planted": "planted models of a power measurement that was stopped",
     "gguf": "unpacked .gguf files",
     "hashes": "hashes of files of weights",
-    "products": "measurements of this machine: float32 products",
-    "training-format": "measurements of this machine: training format",
 }
 """The folders of the cache that can be made again. The others, `audits.jsonl` and `servers`, say what was done and met
 on this machine: they stay."""

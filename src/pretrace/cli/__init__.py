@@ -32,6 +32,7 @@ _NEW_OBJECTS = 50_000
 def main() -> None:
     """Run the command line; never a traceback for what a user can mend, nor for Ctrl-C."""
     prepare()
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # no child imports modules from the folder it is started in
     warnings.showwarning = _note  # type: ignore[assignment]  # takes fewer of the arguments
     with _interrupts() as interrupts, _seldom_collected():
         try:

@@ -52,14 +52,9 @@ class AdviseSettings:
         panel=_HAVE,
         essential=True,
     )
-    collections: int | None = _number("Other collections of the same site, kind and period.")
     rows: int | None = _number("Rows of a set that was published in random order.")
     items: int | None = _number("Multiple-choice items whose options stand in random order.")
     canaries: int | None = _number("Random strings, such as hashes and UUIDs, that stand in the texts.")
-    dated: int | None = _number("Texts of one source that have a date.")
-    months: float | None = option(
-        None, "Months that the dated texts span.", panel=_HAVE, least=0, essential=True
-    )
     access: str = option(
         "",
         "What the model offers: weights; logprobs (a server that gives log-probabilities of a prompt); or text "
@@ -108,7 +103,7 @@ class _AdviseInputs:
 
 
 _TEXTS = Option(
-    "The texts in question, to be looked at: how many there are, and which columns hold dates or answer "
+    "The texts in question, to be looked at: how many there are, and whether a column holds answer "
     "options. Anything that `pretrace audit` takes.",
     metavar="TEXTS",
     path="in",
@@ -260,11 +255,9 @@ _QUESTIONS = {
     "documents": "How many texts do you want to ask about?",
     "unseen": "How many texts of the same kind do you have that the model cannot have seen (unpublished, later)?",
     "unpublished": "How many texts do you have that are not yet published?",
-    "collections": "How many other collections of the same site, kind and period could you get?",
     "rows": "If it is a data set in random order: how many rows?",
     "items": "If it has multiple-choice items with options in random order: how many items?",
     "canaries": "How many random strings, such as hashes or UUIDs, stand in the texts?",
-    "dated": "How many of the texts have a date?",
 }
 
 
@@ -274,7 +267,6 @@ def _answers() -> tuple[dict[str, Any], tuple[str, ...]]:
     try:
         typer.echo("Enter alone means none.", err=True)
         told: dict[str, Any] = {name: _asked(question) for name, question in _QUESTIONS.items()}
-        told["months"] = _asked("Over how many months?") if told["dated"] else 0
         earlier = "Is there an earlier checkpoint of the model, or the base it was tuned from?"
         told["checkpoint"] = typer.confirm(earlier, default=False, err=True)
         offers = "What does the model offer (weights, logprobs, text)? Enter alone means weights."

@@ -301,7 +301,7 @@ class Root(Commands):
         Row(_USED, ("ask",), "What you have goes in, one sentence out."),
         Row(_USED, ("advise",), "Which tests can answer, with what."),
         Row(_USED, ("audit",), "A collection, against control documents."),
-        Row(_USED, ("order", "collections", "cutoff", "recite"), "By order of rows, peers, dates, words."),
+        Row(_USED, ("order", "recite"), "By order of rows, words."),
         Row(_USED, ("mark",), "By marks you leave, or random strings."),
         Row(_WHICH, ("flag",), "Each text, at a rate of false flags."),
         Row(_WHICH, ("scan",), "What stands in a corpus you have."),
@@ -339,19 +339,6 @@ class Root(Commands):
             "Was this set, whose rows stand in random order, used? Repeats the lot that gave that order, and "
             "compares the published order of rows, or of answer options, with others, under the model in question and "
             "a second one.",
-        ),
-        Entry(
-            "collections",
-            "testing:collections",
-            "Was this collection used? Ranked among other collections of its kind: no earlier "
-            "checkpoint is needed.",
-        ),
-        Entry(
-            "cutoff",
-            "testing:cutoff",
-            "Years of dated texts and a stated training cut-off: does what the model knows drop "
-            "there, as at no other date? Exit code 3 when the predictions are consistent with "
-            "training, 0 when nothing was found (with --power), 4 when inconclusive.",
         ),
         Entry(
             "recite",

@@ -52,9 +52,6 @@ class _VerifyInputs:
     heldout: str | None = _place("The control documents of an audit.")
     nonmembers: str | None = _place("The known non-members of a flagging.")
     reference: str | None = _place("The labelled texts that detectors of a run were fitted on.")
-    controls: tuple[str, ...] = option(
-        (), "The control collections of `pretrace collections`, in their order.", panel=TEXTS, path="in"
-    )
     sealed: str | None = _place("The sealed file of `pretrace mark check`.")
     answers: str | None = _place("The answers of `pretrace mark check`.")
     columns: Columns = field(default_factory=Columns)

@@ -239,7 +239,6 @@ def list_(
         return Answer(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})
     from pretrace.backends import known_backends
     from pretrace.baselines.classifiers import classifiers
-    from pretrace.cache.measured import described
     from pretrace.corpora import known_corpora
     from pretrace.scores import scores
     from pretrace.tuning.methods import methods
@@ -255,9 +254,6 @@ def list_(
             classifiers.signature(n): classifiers.summary(n) for n in classifiers
         },
         "Models (--model)": known_backends(),
-        "Measured on this machine (delete a file to measure again)": described("products", "float32 products")
-        | described("cores", "batches")
-        | described("training-format", "training format"),
     }
     return Answer(say=partial(_listed, kinds), own={"lists": kinds})
 

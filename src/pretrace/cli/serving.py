@@ -11,7 +11,7 @@ from dataclasses import MISSING
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from pretrace.cli.streams import say, silenced
+from pretrace.cli.streams import silenced
 from pretrace.errors import MissingPackageError, shown
 from pretrace.web.settings import ServeSettings
 
@@ -40,7 +40,7 @@ def serve(settings: ServeSettings) -> None:
         from pretrace.web import serving
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in ("fastapi", "starlette", "uvicorn", "psutil"):
+        if package not in ("fastapi", "itsdangerous", "starlette", "uvicorn", "psutil"):
             raise
         raise MissingPackageError(package, "pretrace serve", "web") from error
     with silenced(True), suppress(KeyboardInterrupt):  # the way to stop it; a page that is open is no news
@@ -53,10 +53,6 @@ def _ready(address: str, settings: ServeSettings) -> None:
         shown(f"The page is open at {address} (workspace: {settings.workspace}); Ctrl-C stops it."),
         flush=True,
     )
-    if not settings.own:
-        say(
-            "pretrace: note: what is sent is not encrypted; over networks that others can read, use an SSH tunnel."
-        )
     if not settings.any_model and not settings.model:
         print(
             "pretrace: note: no model is listed, so visitors can upload texts and read results, and start nothing: "
@@ -78,8 +74,6 @@ def forms() -> dict[str, Form]:
         flagging.flag,
         auditing.audit,
         testing.order,
-        testing.collections,
-        testing.cutoff,
         marking.canaries,
         scanning.scan,
     )
@@ -133,7 +127,7 @@ def _kind(leaf: Leaf) -> Any:
     """What a value of the option is, as `Field.kind` says it."""
     several = get_origin(leaf.hint) is tuple
     if leaf.name in TEXTS:
-        return "several texts" if several else "texts"
+        return "texts"
     if leaf.option.path == "in":
         return "models" if several else "model"
     if leaf.hint is bool:

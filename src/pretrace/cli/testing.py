@@ -1,167 +1,38 @@
-"""`pretrace collections`, `cutoff`, `order` and `recite`: check all that can be checked, open, ask, write, print; and
+"""`pretrace order` and `recite`: check all that can be checked, open, ask, write, print; and
 the command of any other test that takes no more than texts, models and its settings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, get_type_hints
 
-from pretrace.backends.serving.address import called, served_kind
+from pretrace.backends.serving.address import called
 from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
 from pretrace.cli.progress import Stages, duration
 from pretrace.cli.streams import note
 from pretrace.cli.verdicts import (
     Asked,
-    SeveralModelsBeside,
     finished,
     named,
     opened,
     opened_for_text,
-    opened_several,
 )
-from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
-from pretrace.errors import ExpressionError
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
 from pretrace.settings import option
-from pretrace.types import AuditPlan, Backend, Corpus
 from pretrace.types.audit import COMPARED
-from pretrace.verdicts.collections import CollectionSettings
-from pretrace.verdicts.cutoff import CutoffSettings
 from pretrace.verdicts.frame import Test, verdict, watched
 from pretrace.verdicts.order import OrderSettings
 from pretrace.verdicts.reading import chosen_score
 from pretrace.verdicts.recite import ReciteSettings, Windows
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ControlCollections:
-    """Where the control collections are: one file each, or all in TEXTS."""
-
-    controls: tuple[str, ...] = option(
-        (),
-        "A control collection: a file or folder of texts of the same site, kind and period, given as TEXTS is. Give it "
-        "once for each; 19 or more for a level of 5%.",
-        panel=COMPARED,
-        path="in",
-        essential=True,
-    )
-    collection_column: str = option(
-        "",
-        "Where TEXTS holds all collections: the column that says which one a row belongs to.",
-        panel=COMPARED,
-        essential=True,
-    )
-    suspect: str = option(
-        "",
-        "What that column says of the suspect collection; all others are controls.",
-        panel=COMPARED,
-        essential=True,
-    )
-    date_column: str = option(
-        "", "Column of the date of a text, for the check that dates do not set it apart.", panel=COMPARED
-    )
-    generator: str = option(
-        "",
-        "The small model that writes in place of true text, for --value generated; any --model value with weights "
-        "here.",
-        panel=COMPARED,
-        path="in",
-    )
-
-    def check(self) -> None:
-        """ExpressionError where the collections are named in both ways, in neither, or in half of one."""
-        if bool(self.collection_column) != bool(self.suspect):
-            raise ExpressionError(
-                "--collection-column names the column and --suspect what it says of the suspect collection: give both."
-            )
-        if bool(self.controls) == bool(self.suspect):
-            raise ExpressionError(
-                "control collections are named by --controls FILE, once for each, or by --collection-column and "
-                "--suspect where one file holds all: give one of the two."
-            )
-
-    def open(self, source: Source) -> tuple[Corpus, tuple[Corpus, ...]]:
-        """The suspect collection and the controls; TextsError where one cannot be read."""
-        from pretrace.verdicts.collections import divided
-
-        wanted = tuple(name for name in (self.collection_column, self.date_column) if name)
-        columns: Columns = replace(source.columns, more=wanted)
-        first = open_corpus(source.texts, columns)
-        if self.suspect:
-            return divided(first, self.collection_column, self.suspect)
-        return first, tuple(open_corpus(name, columns.of_another) for name in self.controls)
-
-
-def collections(
-    source: Source,
-    target: Target,
-    inputs: _ControlCollections,
-    beside: SeveralModelsBeside,
-    settings: CollectionSettings,
-    given: Given,
-) -> Answer:
-    """Was this collection used? Ranked among other collections of its kind: no earlier checkpoint is needed. Exit
-    code 3 when it is consistent with training, 0 when nothing was shown (needs --power), 4 when inconclusive."""
-    from pretrace.verdicts.collections import Company, gathered
-    from pretrace.verdicts.collections import collections as rank
-
-    inputs.check()
-    settings.chosen(len(beside.reference_model), generator=bool(inputs.generator))
-    check_writable(beside.out, VERDICTS.of("collections"))
-    suspect, controls = inputs.open(source)
-    gathered([suspect, *controls], settings.level)  # too few collections are found before a model is opened
-    models, references = opened_several(target, beside, settings)
-    generator = _generator(inputs.generator, target)
-    company = Company(references, generator, inputs.date_column, beside.alone.statements)
-    made = rank(suspect, controls, models, settings, company=company, watch=_StagesAlone())
-    return finished(made, beside.out, given)
-
-
-class _StagesAlone(Stages):
-    """Stages on standard error; there is no plan to tell."""
-
-    def planned(self, plan: AuditPlan, /) -> None:
-        """Nothing is shown."""
-
-
-def _generator(name: str, target: Target) -> Backend | None:
-    from pretrace.backends import open_model
-
-    opening = replace(target.opening, revision=None)
-    if served_kind(target.model):
-        opening = opening.for_weights()
-    return open_model(name, **asdict(opening)) if name else None
-
-
-# `pretrace cutoff`: check all that can be checked, read dated texts, test, write, print.
-
-
-def cutoff(
-    source: Source, target: Target, beside: SeveralModelsBeside, settings: CutoffSettings, given: Given
-) -> Answer:
-    """Years of dated texts and a stated training cut-off: does what the model knows drop there, as at no other date?
-    Exit code 3 when the predictions are consistent with training, 0 when nothing was found (with --power), 4 when
-    inconclusive."""
-    from pretrace.verdicts.cutoff import cutoff as test
-    from pretrace.verdicts.cutoff import prepared
-
-    check_writable(beside.out, VERDICTS.of("cutoff"))
-    corpus = open_corpus(source.texts, replace(source.columns, more=(settings.date,)))
-    prepared(corpus, settings)  # a series that is too short is found before a model is opened
-    models, references = opened_several(target, beside, settings)
-    made = test(
-        corpus, models, settings, references=references, watch=Stages(), statements=beside.alone.statements
-    )
-    return finished(made, beside.out, given)
-
 
 # `pretrace order`: was a set with rows, or answer options, in random order among the training texts?
 

@@ -19,7 +19,7 @@ from pretrace.cli.streams import note
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import CONTROLS, MODEL, like, option, shared
+from pretrace.settings import CONTROLS, MODEL, option
 from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
 
@@ -33,7 +33,7 @@ GONE = {
     "--joint": "an empty line stands between two rows, and nobody can choose what moves p: leave it away.",
 }
 """Options that the tests had in an earlier version, and why they went."""
-TESTS = ("mark check", "mark canaries", "order", "collections", "cutoff", "recite")
+TESTS = ("mark check", "mark canaries", "order", "recite")
 
 
 def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> ModelsSettings:
@@ -71,48 +71,6 @@ def finished(verdict: Verdict, out: Path, given: Mapping[str, Any], *, checked: 
 
     save_verdict(replace(verdict, settings={**verdict.settings, "command": dict(given)}), out)
     return of_folder(out, partial(conclusion, verdict, out, checked))
-
-
-# Options and models of the tests that take what several reference models predict off the target's scores.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeveralModelsBeside:
-    """Models beside the target, any number of reference models among them, and where the result goes."""
-
-    reference_model: tuple[str, ...] = option(
-        (),
-        "A model of another family or with another cut-off: what it predicts of a text's score is taken off. Name it "
-        "before you look at a result; any --model value. May be given more than once.",
-        panel=MODEL,
-        path="in",
-        essential=True,
-    )
-    placebo: tuple[str, ...] = like(ModelsBeside, "placebo")
-    placebo_revision: str | None = like(ModelsBeside, "placebo_revision")
-    placebo_note: str = like(ModelsBeside, "placebo_note")
-    requested_by: str = like(ModelsBeside, "requested_by")
-    out: Path = like(ModelsBeside, "out")
-
-    @property
-    def alone(self) -> ModelsBeside:
-        """The same without the reference models."""
-        return shared(ModelsBeside, self, reference_model=None)
-
-
-def opened_several(
-    target: Target, beside: SeveralModelsBeside, settings: TestSettings
-) -> tuple[Models, tuple[Backend, ...]]:
-    """The target with its placebos, the packaged model where none is named and it is no other of them, and the
-    reference models in the order they were named; errors as in `named` and `opened`."""
-    from pretrace.scoring.plan import open_references, weights_of
-    from pretrace.verdicts.frame import with_second
-
-    wanted = replace(named(target, beside.alone, settings), references=beside.reference_model)
-    models, references = opened(wanted), open_references(wanted)
-    beside_it = with_second(models, device=wanted.target.opening.device)
-    known = [weights_of(one) for one in references]
-    return (models if any(weights_of(one) in known for one in beside_it.placebos) else beside_it), references
 
 
 # What the commands with `--access text` share: how models are asked for text alone, at which cost, and opened.

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from pretrace.report.chance_plots import HELD, HILL, SIGN, TAIL, WIDTH
 from pretrace.report.svg import canvas
-from pretrace.report.wording import brief, named, plural
+from pretrace.report.wording import plural
 from pretrace.results.run import axis_range
-from pretrace.types import Bools, Doubles, Table, Verdict
+from pretrace.types import Doubles, Table, Verdict
 
 _DARK, _SOFT, _CONTROL = "#1c1c1c", "#777777", "#5a5a5a"
 _RANKED_HEIGHT = 2.1
@@ -240,158 +238,6 @@ def _shard_columns(table: Table, chosen: np.ndarray[tuple[int], np.dtype[np.intp
     return figure
 
 
-# The figure of a collection ranked among others: the mean of each as a dot, the suspect one filled and named.
-
-_PLACES = 64
-"""Places along the axis; collections at the same place are stacked."""
-
-
-def _collections(verdict: Verdict) -> Sequence[Drawn]:
-    """The figure of all collections; none where the result has no table of them."""
-    if not any(table.name == "collections" for table in verdict.tables):
-        return ()
-    columns: Mapping[str, Any] = verdict.table("collections").columns
-    ranked = "standard deviations" in columns  # an earlier pretrace ranked the means as they are
-    values = columns["standard deviations" if ranked else "value"]
-    assert not isinstance(values, tuple)
-    unit = "standard deviations above the others" if ranked else verdict.effect_unit
-    own, others = float(values[0]), values[1:]
-    above = verdict.figures.get("controls at least as high", 0)
-    label = (
-        f"One dot for each of {plural(len(others), 'control collection')}, from {brief(float(others.min()))} to "
-        f"{brief(float(others.max()))}, and a filled mark for {verdict.corpus} at {brief(own)}; {above} of the control "
-        "collections are at least as high."
-    )
-    caption = (
-        "Each hollow dot is one of the other collections, at the mean value of its documents. The filled diamond is "
-        "the collection in question. Without training on it, each of them has the same chance of being the one "
-        "furthest to the right."
-    )
-    return (Drawn(_ranked(own, others, verdict.corpus, unit), label, caption),)
-
-
-def _ranked(own: float, others: Doubles, name: str, unit: str) -> Figure:
-    """All means on one line: controls as hollow dots, stacked where they meet, `own` as a filled diamond."""
-    with canvas(WIDTH, _RANKED_HEIGHT, constrained=False) as (figure, axes):
-        figure.subplots_adjust(left=0.012, right=0.988, top=0.98, bottom=0.24)
-        low, high = min(own, float(others.min())), max(own, float(others.max()))
-        pad = 0.06 * (high - low) or 0.5
-        axes.set_xlim(low - pad, high + pad)
-        x, y = _stacked(others, (low - pad, high + pad))
-        rows = max(5.0, float(y[-1 if len(y) == 1 else int(y.argmax())]) + 1)
-        size = min(8.0, 0.62 * _RANKED_HEIGHT * 72 / rows)
-        axes.set_ylim(-0.6, 1.45 * rows)
-        axes.plot(x, y, "o", ms=size, mfc="white", mec=_CONTROL, mew=0.9)
-        _suspect(axes, own, name, rows)
-        axes.yaxis.set_major_locator(NullLocator())
-        axes.spines["left"].set_visible(False)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
-        axes.xaxis.set_major_formatter(ScalarFormatter(useOffset=False, useMathText=False))
-        axes.set_xlabel(f"mean value of a collection ({unit})")
-    return figure
-
-
-def _stacked(values: Doubles, ends: tuple[float, float]) -> tuple[Doubles, Doubles]:
-    """Where dots stand: each at its value, one above another where they are at the same of `COLUMNS` places."""
-    low, high = ends
-    column = np.floor((values - low) / (high - low) * _PLACES).astype(int)
-    order = np.argsort(values, kind="stable")
-    height: dict[int, int] = {}
-    y = np.zeros(len(values))
-    for place in order.tolist():
-        y[place] = height.get(int(column[place]), 0)
-        height[int(column[place])] = int(y[place]) + 1
-    return (low + (column + 0.5) * (high - low) / _PLACES), y
-
-
-def _suspect(axes: Axes, own: float, name: str, rows: float) -> None:
-    """The mark of the suspect collection on a line that reaches over the dots, and its name."""
-    low, high = axes.get_xlim()
-    share = (own - low) / (high - low)
-    side = "right" if share > 0.75 else "left" if share < 0.25 else "center"
-    axes.plot([own, own], [-0.6, 1.12 * rows], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
-    axes.plot([own], [1.12 * rows], marker="D", ms=7.5, color=SIGN)
-    axes.text(
-        own,
-        1.24 * rows,
-        named(name, 60),
-        ha=side,
-        va="bottom",
-        fontsize=9,
-        fontweight="bold",
-        color=SIGN,
-        parse_math=False,
-    )
-
-
-# The figures of a test at a training cut-off: the series, and the jump at every cut-off.
-
-
-def _cutoffs(verdict: Verdict) -> Sequence[Drawn]:
-    """The series over time, and the jump at the cut-off among those at other dates."""
-    number = verdict.figures.get("placebo cut-offs", 0)
-    series = Drawn(
-        _over_time(verdict),
-        "The mean score of the documents over time, with the stated cut-off.",
-        "What the model knows of the texts over time, after what texts and reference models predict was taken off. "
-        "Filled marks lie before the stated cut-off (the line), hollow ones after it.",
-    )
-    changes = Drawn(
-        _at_every_date(verdict),
-        f"The change at the stated cut-off and at {number} other dates.",
-        "The drop of the mean at every date that was compared, over its standard error. The filled mark is the stated "
-        "cut-off, hollow marks are dates at which nothing is known to have happened. The dotted lines are the largest "
-        "of these, up and down.",
-    )
-    return series, changes
-
-
-def _over_time(verdict: Verdict) -> Figure:
-    """Means by the month (by the week for less than two years) of what is left of the scores."""
-    table = verdict.table("series")
-    times: Any = [date.fromisoformat(one) for one in table.columns["from"]]
-    means = np.asarray(table.columns["mean"], dtype=np.float64)
-    line: Any = date.fromisoformat(str(verdict.figures["cut-off"]))
-    with canvas(WIDTH, 2.4) as (figure, axes):
-        axes.plot(times, means, color=_SOFT, linewidth=0.8, zorder=1)
-        _marks(axes, times, means, np.array([one < line for one in times], dtype=bool))
-        axes.axvline(line, color=_DARK, linewidth=1.2)
-        axes.annotate(
-            f"cut-off {line}",
-            (line, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, -8),
-            textcoords="offset points",
-            fontsize=8,
-        )
-        axes.set_ylabel(verdict.effect_unit)
-    return figure
-
-
-def _at_every_date(verdict: Verdict) -> Figure:
-    """The jump at every cut-off: the stated one filled, placebo ones hollow."""
-    table = verdict.table("cutoffs")
-    times = [date.fromisoformat(one) for one in table.columns["cut-off"]]
-    ranked = "standard errors" in table.columns  # an earlier pretrace ranked the drops as they are
-    jumps = np.asarray(table.columns["standard errors" if ranked else "jump"], dtype=np.float64)
-    own = np.array([kind == "stated" for kind in table.columns["kind"]], dtype=bool)
-    with canvas(WIDTH, 2.4) as (figure, axes):
-        _marks(axes, times, jumps, own, size=30)
-        axes.axhline(0, color=_SOFT, linewidth=0.8)
-        if not own.all():
-            largest = float(np.abs(jumps[~own]).max())
-            for height in (largest, -largest):
-                axes.axhline(height, color=_SOFT, linewidth=0.8, linestyle=(0, (1, 2)))
-        axes.set_ylabel("drop, standard errors" if ranked else f"drop, {verdict.effect_unit}")
-    return figure
-
-
-def _marks(axes: Axes, times: Any, values: Doubles, filled: Bools, *, size: float = 14) -> None:
-    """Marks at `times`, a list of days, filled or hollow."""
-    colours = [_DARK if one else "white" for one in filled.tolist()]
-    axes.scatter(times, values, s=size, facecolors=colours, edgecolors=_DARK, linewidths=0.8, zorder=2)
-
-
 # The figure of an evaluation's log: the accuracy of each side with its interval.
 
 
@@ -421,8 +267,6 @@ _DRAWN: Mapping[str, Callable[[Verdict], Sequence[Drawn]]] = {
     "triggers": _hits,
     "order": _orders,
     "options": _orders,
-    "collections": _collections,
-    "cutoff": _cutoffs,
     "samples": _accuracies,
 }
 """What draws the figures of a test."""

@@ -348,8 +348,7 @@ def trace(
 
 
 class _UnderWay:
-    """How much work each batch is, and telling `progress` how much of it is done while several are computed at once:
-    those that are not done yet count by the seconds they had, at the pace of those that are."""
+    """How much work each batch is, and telling `progress` how much of it is done."""
 
     def __init__(
         self,
@@ -368,30 +367,14 @@ class _UnderWay:
         if self._weighed:
             self._weighed.weigh(texts, sum(self.work))
         self._number = {batch: i for i, batch in enumerate(batches)}
-        self._next = min(paced.at_once if paced else 0, len(rows))
-        self._began = dict.fromkeys(range(self._next), self._last)
-        self._done = self._seconds = self._told = 0.0
 
     def ended(self, batch: tuple[int, ...]) -> None:
         """A batch is done."""
         i, now = self._number[batch], time.perf_counter()
         if self._weighed:
-            self._weighed.worked(self._more(i, now))
+            self._weighed.worked(self.work[i])
         self._progress.advance(len(batch), self._tokens[i], now - self._last, True)
         self._last = now
-
-    def _more(self, i: int, now: float) -> float:
-        """The work that is done since the last time, when a batch is done."""
-        self._done += self.work[i]
-        self._seconds += now - self._began.pop(i, now)
-        if self._next and self._next < len(self.work):  # batches begin in order
-            self._began[self._next] = now
-            self._next += 1
-        pace = self._done / self._seconds if self._seconds else 0.0
-        parts = sum(min(self.work[j], pace * (now - began)) for j, began in self._began.items())
-        more = max(0.0, self._done + parts - self._told)
-        self._told += more
-        return more
 
 
 def encoded_for(backend: Backend, texts: Sequence[str], want: Want, after: str = "") -> list[Encoded]:

@@ -459,12 +459,6 @@ def with_texts(
     return replace(models, tuned=tuned, placebo=placebo)
 
 
-def open_references(settings: ModelsSettings) -> tuple[Backend, ...]:
-    """The reference models beside the one that scores ask, in the order they are named; PretraceError as for one."""
-    opening, alone = replace(_others(settings.target), revision=None), _alone(settings)
-    return tuple(_opened(name, opening, alone) for name in settings.references)
-
-
 def _others(target: Target) -> ModelSettings:
     """The settings of the models beside the target: on a server they have names of their own."""
     return replace(target.opening, served_model=None) if served_kind(target.model) else target.opening

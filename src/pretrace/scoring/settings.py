@@ -170,13 +170,11 @@ class ModelsSettings:
     """Which models a run asks; `open_models` opens them.
 
     `placebos` are those that the target is compared with, at `placebo_revision`. `several` says that any number
-    of them is wanted side by side, as by an audit; otherwise there is at most one. `references` are reference models
-    beside the one that scores ask, which `open_references` opens.
+    of them is wanted side by side, as by an audit; otherwise there is at most one.
     """
 
     target: Target
     companions: Companions = field(default_factory=Companions)
-    references: tuple[str, ...] = ()
     placebos: tuple[str, ...] = ()
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     several: bool = False
@@ -222,4 +220,4 @@ class ModelsSettings:
     @property
     def named(self) -> tuple[str, ...]:
         """What every model is opened from."""
-        return (*self.roles.values(), *self.references, *self.placebos)
+        return (*self.roles.values(), *self.placebos)

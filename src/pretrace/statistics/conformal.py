@@ -19,7 +19,7 @@ In version 0.1 known documents were drawn once each while asked ones came with e
 score higher, each brings many small p-values, and these are not valid for a text taken at random. With 3% of the
 documents of 80 pieces that score higher, and nothing seen, Benjamini and Yekutieli's procedure at a rate of 20%
 flagged something in 19 to 38% of sets; one value a document with Benjamini and Hochberg's in 4 to 18% (2,000 sets of
-each of four sizes, "dependence" in benchmarks/results/flagging_sets.json).
+each of four sizes, evidence/flagging_sets.csv).
 
 **p-values that share their known documents are dependent**, positively (PRDS), for which the procedure keeps its
 promise: Bates, Candès, Lei, Romano and Sesia 2023, "Testing for outliers with conformal p-values", theorems 2

@@ -13,8 +13,7 @@ score at least as high:
     1 - u          Wilcoxon's rank sum: sees that many documents score a little higher
     (log u)^2      sees that a few documents are among the very highest
 
-One alone misses the other case. Eight statistics were compared before one was taken
-(benchmarks/designs/flagging_sets.py).
+One alone misses the other case. Eight statistics were compared before one was taken.
 At 200 asked and 200 known documents, normal values and a level of 5%, sets found in 100:
 
     what was seen of the asked           rank sum  log squared  both  Fisher  higher criticism  Berk-Jones

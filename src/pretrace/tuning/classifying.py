@@ -21,7 +21,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import device_of, from_pretrained, load, load_tokenizer, locate
+from pretrace.backends.loading import device_of, load, load_tokenizer, locate, open_weights
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
@@ -221,13 +221,14 @@ def _opened(model: HuggingFace | str | Path, settings: TunedClassifier) -> tuple
     else:
         from transformers import AutoModel
 
-        located.weight_files(allow_pickle=False)  # which refuses pickles before anything opens them
-        options = {"dtype": torch.float32, "use_safetensors": True}
-        body = from_pretrained(AutoModel, located, wanted, options).to(device_of("auto"))
+        files = located.weight_files(allow_pickle=False)  # which refuses pickles before anything opens them
+        # A pooler reads the states that are read here, and nothing is read from it.
+        found = open_weights(AutoModel, located, files, wanted, {"dtype": torch.float32}, without="pooler.")
+        body = found.model.to(device_of("auto"))
         tokenizer = load_tokenizer(located, wanted)
     context = getattr(body.config.get_text_config(), "max_position_embeddings", None) or 512
     limit = min(settings.max_tokens, int(context), int(tokenizer.model_max_length))
-    return body.eval(), Tokens(tokenizer, max_tokens=limit)
+    return body.eval(), Tokens(tokenizer, max_tokens=limit, model=body)
 
 
 def _adapted(body: Any, *, rank: int) -> Any:

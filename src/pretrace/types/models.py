@@ -79,13 +79,7 @@ class Streaming(Protocol):
 
 @runtime_checkable
 class Paced(Protocol):
-    """What a back end has besides that knows how long its batches take beside each other, and computes some at once,
-    begun in their order."""
-
-    @property
-    def at_once(self) -> int:
-        """How many batches are under way at once."""
-        ...
+    """What a back end has besides that knows how long its batches take beside each other."""
 
     def work(self, lengths: Sequence[int], /) -> float:
         """How much work a batch of rows of so many tokens is, in tokens of a short text."""

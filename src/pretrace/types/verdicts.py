@@ -18,16 +18,14 @@ VerdictTest = Literal[
     "canaries",
     "order",
     "options",
-    "collections",
-    "cutoff",
     "recite",
     "twins",
     "samples",
 ]
 """The tests: of a collection beside control documents and other models, of each text beside known non-members, of texts
 that were marked before they were published, of trigger sentences, of random strings that stand in the texts, of the
-order of rows, of the order of answer options, of a collection among others of its kind, of a drop at a training
-cut-off, of texts that a model prints, and of the items of a benchmark that a harness evaluated. "twins" stands in
+order of rows, of the order of answer options, of texts that a model prints, and of the items of a benchmark that a
+harness evaluated. "twins" stands in
 folders of an earlier pretrace alone: published texts beside their drafts, a test that is no longer made."""
 
 
@@ -53,12 +51,10 @@ class Situation:
     """What the one who asks has, as far as a result or an answer says: numbers of documents, 0 where there are none.
 
     `unseen` counts control documents, `rows` those of a set in random order, `items` multiple-choice items with a list
-    of options, `canaries` random strings that stand in the texts, `collections` other collections of the same kind,
-    `months` the span of dated texts. `documents` are the texts in question, 0 also where it was not said. `access` is
-    what the model offers: "weights", "logprobs" (a server that gives log-probabilities of a prompt) or "text" alone.
-    `testable` says whether the dates themselves, which were looked at, allow some training cut-off to be tested; None
-    where only their number and span are known. `windowed` counts the documents in question that `recite` can ask
-    about, None where they were not looked at. `parameters` and `training_tokens` are the model's, 0 where nobody knows.
+    of options, `canaries` random strings that stand in the texts. `documents` are the texts in question, 0 also where
+    it was not said. `access` is what the model offers: "weights", "logprobs" (a server that gives log-probabilities of
+    a prompt) or "text" alone. `windowed` counts the documents in question that `recite` can ask about, None where they
+    were not looked at. `parameters` and `training_tokens` are the model's, 0 where nobody knows.
     """
 
     unpublished: int = 0
@@ -67,12 +63,8 @@ class Situation:
     rows: int = 0
     items: int = 0
     canaries: int = 0
-    collections: int = 0
-    dated: int = 0
-    months: float = 0.0
     checkpoint: bool = False
     access: Literal["weights", "logprobs", "text"] = "weights"
-    testable: bool | None = None
     windowed: int | None = None
     parameters: float = 0.0
     training_tokens: float = 0.0

@@ -35,17 +35,13 @@ class Names:
     earlier: str = "EARLIER"
     columns: tuple[str, ...] = ()
     """Options that say where in the file things stand; they follow its name."""
-    date: str = "date"
     options: str = "options"
-    undated: bool = False
-    """Whether some of the texts have no date, so that `cutoff` must be told to leave them out."""
 
     @property
     def quoted(self) -> Mapping[str, str]:
         """Each as a shell reads it."""
-        plain = [name for name in self.__slots__ if name not in ("columns", "undated")]
+        plain = [name for name in self.__slots__ if name != "columns"]
         found = {name: shlex.quote(getattr(self, name)) for name in plain}
-        found["date"] += " --skip-undated" if self.undated else ""
         return {**found, "texts": shlex.join([operand(self.texts), *self.columns])}
 
 

@@ -9,7 +9,6 @@ from typing import Literal
 
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Situation
-from pretrace.verdicts.cutoff import FEWEST, MONTHS, fewest_steps
 from pretrace.verdicts.recite import FEWEST as FEWEST_RECITED
 from pretrace.verdicts.recite import PIECE
 
@@ -17,15 +16,10 @@ LEVEL = 0.05
 """The level at which the fewest units are counted."""
 FEWEST_CHOICES = math.ceil(math.log(LEVEL) / math.log(1 / 2))
 """Choices between two that must all come out one way before chance gives it less often than the level: 5."""
-FEWEST_OTHERS = math.ceil(1 / LEVEL) - 1
-"""Others among which a first rank is as rare as the level: 19."""
 FEWEST_STRINGS = 5
 """Random strings below which no test is made: one or two that the whole world knows would decide it."""
 FEWEST_ROWS = 20
 """Two shards of ten rows; shorter ones have too few orders to tell apart."""
-_FEWEST_MONTHS = fewest_steps(LEVEL) * min(MONTHS)
-_FEWEST_DATED = fewest_steps(LEVEL) * FEWEST
-"""The least that `cutoff` can be made with: steps of a month, each with as many documents as it takes."""
 
 Kind = Literal["exact", "exact if", "conditional"]
 """The null distribution is known because a lot was drawn for the test ("exact"); it is known if the one assumption
@@ -112,27 +106,6 @@ def _audited(lack: _Lack | None, has: Situation) -> _Lack | None:
     return _Lack(f"{suspect.words} and {lack.words}", lack.begun)
 
 
-def _dated(has: Situation) -> _Lack | None:
-    """What is missing before some cut-off can be tested: by the dates themselves, or where only their number is known,
-    for texts that are spread evenly."""
-    if has.testable:
-        return None
-    if not has.dated:
-        return _Lack(f"{_FEWEST_DATED} texts of one source with dates over {_FEWEST_MONTHS} months")
-    texts = fewer(has.dated, _FEWEST_DATED, "texts with a date")
-    lack = _of_both(texts, fewer(has.months, _FEWEST_MONTHS, "months of dated texts"))
-    if lack:
-        return lack
-    steps = [one for one in MONTHS if one * has.dated >= FEWEST * has.months]
-    longer = fewest_steps(LEVEL) * min(steps, default=max(MONTHS))
-    if has.testable is None and steps and has.months >= longer:
-        return None
-    if steps and has.months < longer:
-        more = math.ceil(longer - has.months)
-        return _Lack(f"{more} more months of dated texts, or more of them in each month", begun=True)
-    return _Lack("more texts with a date in each month, or texts of a longer time", begun=True)
-
-
 CHOICES: tuple[Choice, ...] = (
     Choice(
         "marks",
@@ -200,19 +173,6 @@ CHOICES: tuple[Choice, ...] = (
         reads="text",
     ),
     Choice(
-        "collections",
-        "Ranks among control collections",
-        f"{FEWEST_OTHERS} or more other collections of the same site, kind and period",
-        "exact if",
-        "If the model was not trained on the collection, it is exchangeable with the others.",
-        lambda has: fewer(has.collections, FEWEST_OTHERS, "collections of the same site, kind and period"),
-        (
-            "pretrace collections {texts} --collection-column COLUMN --suspect VALUE --model {model} "
-            "--out COLLECTIONS",
-        ),
-        2,
-    ),
-    Choice(
         "controls-placebo",
         "Control documents and an earlier checkpoint",
         f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (letters, unpublished or later "
@@ -257,17 +217,6 @@ CHOICES: tuple[Choice, ...] = (
         ("pretrace recite {texts} --heldout {controls} --model {model}{written} --out RECITED",),
         12,
         reads="text",
-    ),
-    Choice(
-        "cutoff",
-        "Drop at the training cut-off",
-        f"{_FEWEST_DATED} or more texts of one source with dates over {_FEWEST_MONTHS} months or more, and the model's "
-        "stated cut-off",
-        "conditional",
-        "Apart from training, what the model makes of the texts changes as evenly at its cut-off as at other times.",
-        _dated,
-        ("pretrace cutoff {texts} --date-column {date} --cutoff DAY --model {model} --out CUTOFF",),
-        10,
     ),
     Choice(
         "placebo",

@@ -40,7 +40,7 @@ from pretrace.results.rounding import p_value
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.ranks import centred, lot_effects, lot_test, rank_p
+from pretrace.statistics.ranks import centred, lot_effects, lot_test
 from pretrace.types import (
     Backend,
     Check,
@@ -395,26 +395,6 @@ def beyond_by_lot(own: Rows, other: Rows, *, draws: int, seed: int, multiple: fl
         return Beyond(1.0, d)
     left = [a / spread_x - d * b / spread_y for a, b in zip(x, y, strict=True)]
     return Beyond(lot_test(left, draws=draws, seed=seed).p, d)
-
-
-def beyond_by_rank(
-    first: Doubles, second: Doubles, own: Doubles, other: Doubles, *, multiple: float = MOST_DOSE
-) -> Beyond:
-    """The rank of unit 0 in what the target shows beyond a `multiple` of what the second model shows.
-
-    `first` and `second` [units] are the ranked statistics of both models, in standard errors. What is ranked is
-    x − d·max(y, 0): a unit that the second model finds low is not held for high in the target. All units enter alike.
-    `own` and `other` are both models' scores of the documents: where they hardly correlate, the second model cannot
-    speak for the target.
-    """
-    from scipy.stats import spearmanr
-
-    both = np.isfinite(own) & np.isfinite(other)
-    alike = float(spearmanr(own[both], other[both]).statistic) if np.count_nonzero(both) > 2 else 0.0
-    if not alike >= CARRIES:  # NaN where one of them does not vary
-        return Beyond(1.0, float("inf"))
-    left = first - multiple * second.clip(min=0.0)
-    return Beyond(rank_p(left[0], left[1:]), multiple)
 
 
 def dose(correlation: float) -> float:

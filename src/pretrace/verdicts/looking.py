@@ -1,12 +1,11 @@
-"""What a file of texts offers to the tests: its documents, and columns that hold dates or answer options."""
+"""What a file of texts offers to the tests: its documents, and a column that holds answer options."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import date
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pretrace.corpora import Columns, open_corpus
@@ -18,16 +17,12 @@ from pretrace.types import Corpus, Situation
 from pretrace.verdicts import register
 from pretrace.verdicts.advise import Names
 from pretrace.verdicts.choices import LEVEL
-from pretrace.verdicts.cutoff import allowed_cutoffs, day_of
 from pretrace.verdicts.recite import windowed
 
 _RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32,128}\b", re.IGNORECASE)
 """UUIDs, and hexadecimal hashes from MD5 to SHA-512."""
 _MOSTLY = 0.9
 """The share of filled cells that must be of a kind."""
-_DAYS_A_MONTH = 365.25 / 12
-_FEWEST_A_VALUE = 3
-"""Texts a value that a column must have on average before it is said that its values may be collections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +40,7 @@ class _Column:
     """What the cells of a column are, counted while they pass by."""
 
     filled: int = 0
-    dates: int = 0
-    first: date = date.max
-    last: date = date.min
     lists: int = 0
-    strings: int = 0
-    values: set[str] = field(default_factory=set)
 
     def add(self, value: object) -> None:
         """Count one cell."""
@@ -58,17 +48,6 @@ class _Column:
             return
         self.filled += 1
         self.lists += _options(value)
-        if not isinstance(value, bool | int | float) and (day := day_of(str(value))) is not None:
-            self.dates += 1
-            self.first, self.last = min(self.first, day[0]), max(self.last, day[0])
-        if isinstance(value, str):
-            self.strings += 1
-            self.values.add(value[:100])
-
-    @property
-    def months(self) -> float:
-        """From the first date to the last."""
-        return (self.last - self.first).days / _DAYS_A_MONTH
 
 
 def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
@@ -86,18 +65,10 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     has = Situation(documents=documents, canaries=canaries, windowed=windowed(corpus))
     names = Names(columns=options)
     table = _table(source, columns)
-    if name := _best(table, lambda one: one.dates):
-        one = table[name]
-        found = allowed_cutoffs(open_corpus(source, replace(columns, more=(name,))), name, LEVEL)
-        has = replace(has, dated=one.dates, months=round(one.months, 1), testable=found is not None)
-        names = replace(names, date=name, undated=one.dates < len(corpus))
-        said.append(f"{name!r} holds dates: {_many(one.dates, 'text')} from {one.first} to {one.last}.")
-        if found:
-            said.append(f"They allow a training cut-off from {found[0]} to {found[1]} to be tested.")
     if name := _best(table, lambda one: one.lists):
         has, names = replace(has, items=table[name].lists), replace(names, options=name)
         said.append(f"{name!r} holds lists, perhaps answer options: {_many(has.items, 'item')}.")
-    return Seen(has, names, (*said, *_collections(table, len(corpus)), *_tested(corpus)))
+    return Seen(has, names, (*said, *_tested(corpus)))
 
 
 def _options_of(source: str, columns: Columns) -> Iterator[str]:
@@ -119,16 +90,6 @@ def _best(table: Mapping[str, _Column], count: Callable[[_Column], float]) -> st
     numbers = {name: count(one) for name, one in table.items() if one.filled > 1}
     able = [name for name, number in numbers.items() if number >= _MOSTLY * table[name].filled]
     return max(able, key=lambda name: numbers[name], default="")
-
-
-def _collections(table: Mapping[str, _Column], texts: int) -> Iterator[str]:
-    """Columns with few values, which may name collections; whether these are of one kind nobody can see."""
-    for name, one in table.items():
-        if one.strings == one.filled and 1 < len(one.values) <= texts / _FEWEST_A_VALUE:
-            yield (
-                f"{name!r} has {len(one.values)} values: if each is a collection of one site, kind and period, say "
-                f"--collections {len(one.values) - 1}."
-            )
 
 
 def _tested(corpus: Corpus) -> Iterator[str]:

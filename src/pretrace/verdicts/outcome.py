@@ -15,7 +15,7 @@ import numpy as np
 
 from pretrace.results.rounding import p_value
 from pretrace.statistics.permutation import STEEPEST, PermutationTest
-from pretrace.types import Check, Doubles, Estimate, Null, Outcome, Power
+from pretrace.types import Check, Estimate, Null, Outcome, Power
 from pretrace.verdicts.audit.checks import times
 
 ENOUGH = 0.8
@@ -131,19 +131,17 @@ def exposure(power: Power, unit: str = "text") -> str:
 
 
 def null_of(test: PermutationTest, level: float, statistic: str) -> Null:
-    """The distribution of a statistic as a histogram, as the reports draw it."""
-    return null_histogram(test.null, test.observed, test.critical(level), statistic)
-
-
-def null_histogram(drawn: Doubles, observed: float, critical: float, statistic: str) -> Null:
-    """A histogram of the values that a statistic has for texts that were not used, `drawn` [draws]. Values without a
-    scale (`STEEPEST`), of draws in which nothing varies, stand in its first and last bar."""
+    """The distribution of a statistic for texts that were not used, as a histogram. Values without a scale
+    (`STEEPEST`), of draws in which nothing varies, stand in its first and last bar."""
+    drawn = test.null
     usual = drawn[np.abs(drawn) < 0.99 * STEEPEST]
     low, high = (float(usual.min()), float(usual.max())) if len(usual) else (0.0, 0.0)
     if not low < high:
         low, high = low - 0.5, high + 0.5
     counts, edges = np.histogram(np.clip(drawn, low, high), BINS, (low, high))
-    return Null(statistic, observed, critical, tuple(map(float, edges)), tuple(map(int, counts)))
+    return Null(
+        statistic, test.observed, test.critical(level), tuple(map(float, edges)), tuple(map(int, counts))
+    )
 
 
 def _withholds(found: Found, check: Check) -> bool:

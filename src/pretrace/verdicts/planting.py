@@ -11,7 +11,7 @@ from pretrace.errors import TextsError
 from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import mean_interval
 from pretrace.tuning.planting import FULL_RATE, LORA_RATE, in_words, split_members
-from pretrace.types import Backend, Corpus, Doubles, Estimate, Power, Text
+from pretrace.types import Backend, Corpus, Doubles, Power, Text
 from pretrace.verdicts.audit.power import SIZES, planted_copy
 from pretrace.verdicts.reading import Watched
 from pretrace.verdicts.settings import TestSettings
@@ -66,35 +66,6 @@ def paired_power(values: Doubles, shift: Shift, settings: TestSettings, *, seed:
         effect=mean_interval(moved),
         curve=statistics.curve(noise, moved, SIZES, level=settings.level, seed=seed),
         facts=trained(settings, len(noise)),
-    )
-
-
-def rank_power(
-    others: Doubles,
-    shift: Shift,
-    settings: TestSettings,
-    *,
-    found: Callable[[float], bool],
-    error: float = 1.0,
-) -> Power:
-    """The power of ranking one value among `others` [controls], were it one of them with the shift added.
-
-    The chance is the share of controls that would be `found` with the mean shift, in units of `error`; its interval is
-    that of the shift.
-    """
-    moved = shift.moved[np.isfinite(shift.moved)]
-    effect = mean_interval(moved)
-    value, low, high = (
-        float(np.mean([found(float(one) + gain / error) for one in others])) if error > 0 else float(gain > 0)
-        for gain in (effect.value, effect.low, effect.high)
-    )
-    return Power(
-        probability=Estimate(value, low, high),
-        needed=None,
-        planted=len(moved),
-        epochs=settings.power_epochs,
-        effect=effect,
-        facts=trained(settings),
     )
 
 

@@ -91,16 +91,6 @@ def chosen_score(score: str, models: Models) -> str:
     return wanted
 
 
-def score_of_all(score: str, models: Models, references: Sequence[Backend]) -> str:
-    """The score with which the target, its placebos and its reference models each read alone: the one that was named,
-    or `loss`. Errors as for `chosen_score`, for any of the models."""
-    alone = replace(models, reference=None)
-    chosen = chosen_score(score, alone)
-    for one in (*models.placebos, *references):
-        ScorePlan.parse(chosen).check(replace(alone, target=one))
-    return chosen
-
-
 # Reference models of a test: models beside the target whose scores predict its own.
 
 

@@ -1,4 +1,4 @@
-"""What is to be seen in an upload before any test: columns, number, length and languages of texts, dates, and more."""
+"""What is to be seen in an upload before any test: columns, number, length and languages of texts, and more."""
 
 from __future__ import annotations
 

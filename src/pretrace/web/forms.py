@@ -22,19 +22,15 @@ from pretrace.web.facts import Facts
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
 
-_FieldKind = Literal[
-    "line", "lines", "number", "switch", "choice", "texts", "several texts", "model", "models"
-]
+_FieldKind = Literal["line", "lines", "number", "switch", "choice", "texts", "model", "models"]
 Values = Mapping[str, Sequence[str]]
 COMMANDS: Mapping[str, str] = {
     "canaries": "canaries",
     "order": "order",
     "options": "order",
-    "collections": "collections",
     "controls-placebo": "audit",
     "controls": "audit",
     "flag": "flag",
-    "cutoff": "cutoff",
     "placebo": "audit",
 }
 """The command of each test that can be started here, by the name of the test; marks and triggers are about texts that
@@ -43,7 +39,6 @@ _LABELS = {
     "fdr": "Rate of false flags",
     "nonmembers": "Known non-members",
     "heldout": "Control documents",
-    "controls": "Control collections",
     "stated": "How the order came about",
     "shuffled_with": "The lot that gave the order",
     "shuffled_from": "The rows before the shuffle",
@@ -209,7 +204,7 @@ class Form:
                 _check(field, one)
                 if field.kind in ("model", "models") and one != field.default:
                     models.check(field.label, one, field.name)
-                value = path_of(one) if field.kind in ("texts", "several texts") else one
+                value = path_of(one) if field.kind == "texts" else one
                 made.append(f"--{field.name}={value}")
         return made
 
@@ -264,9 +259,6 @@ def prefilled(form: Form, row: Advised, facts: Facts, given: Mapping[str, str]) 
         "power": "on" if choice.name == "placebo" else "",
         "generator": "none" if given.get("controls") else "",
     }
-    names = facts.names
-    if facts.situation.dated:
-        known["date-column"] = names.date
     if choice.name == "options" and facts.situation.items:
-        known["options"] = names.options
+        known["options"] = facts.names.options
     return form.filled(known)

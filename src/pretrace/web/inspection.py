@@ -132,7 +132,7 @@ def _answer(request: dict[str, Any], name: str, limits: Limits) -> dict[str, Any
     environment = ServeSettings.bare(os.environ) | _SMALL
     try:
         ended = subprocess.run(
-            [sys.executable, "-m", "pretrace.web.inspection"],
+            [sys.executable, "-P", "-m", "pretrace.web.inspection"],
             input=json.dumps(request).encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -221,10 +221,12 @@ class Jobs:
             self.tick()
 
     def tick(self) -> None:
-        """Start the job whose turn it is, and end those that were asked to stop and do not."""
+        """Start the job whose turn it is, and end those that were asked to stop and do not, or take too much."""
         with self._lock:
             states = [(job, self.state(job).name) for job in self.all()]
             for job, name in states:
+                if name == "running" and (said := self._excess(job)):
+                    self._end(job, said)
                 if name == "stopping" and time.time() - job.stopped > self.limits.stop_seconds:
                     self._signal(job, signal.SIGKILL)
             running = sum(name in ("running", "stopping") for _, name in states)
@@ -240,7 +242,7 @@ class Jobs:
         try:
             with (place / "log.txt").open("ab") as log:
                 child = subprocess.Popen(
-                    [sys.executable, "-m", "pretrace", *job.command],
+                    [sys.executable, "-P", "-m", "pretrace", *job.command],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -255,6 +257,31 @@ class Jobs:
         self._children[child.pid] = child
         with suppress(psutil.Error):
             self._keep(replace(job, pid=child.pid, born=psutil.Process(child.pid).create_time()))
+
+    def _excess(self, job: Job) -> str:
+        """What a running job takes too much of, as a sentence; "" where it keeps the limits."""
+        memory, hours = self.settings.job_memory, self.settings.job_hours
+        if _memory(job.pid) > memory * 1_000_000:
+            return (
+                f"It took more than {memory:,} MB of memory: choose fewer texts or a smaller model, or ask whoever "
+                "serves this page for a larger --max-job-memory."
+            )
+        if time.time() - job.born > hours * 3600:
+            return (
+                f"It ran for more than {hours:g} hours: let it go on, or ask whoever serves this page for a larger "
+                "--max-job-hours."
+            )
+        return ""
+
+    def _end(self, job: Job, said: str) -> None:
+        """End the processes of a job, and note why."""
+        with suppress(psutil.Error):
+            process = psutil.Process(job.pid)
+            for one in (process, *process.children(recursive=True)):
+                with suppress(psutil.Error):
+                    one.kill()
+            process.wait(self.limits.stop_seconds)
+        atomic_bytes(self._place(job) / "progress.json", to_json({"ended": 2, "message": said}))
 
     def _alive(self, job: Job) -> bool:
         """Whether the process of the job is still there, and still that one."""
@@ -280,3 +307,15 @@ class Jobs:
 
     def _keep(self, job: Job) -> None:
         save(self._place(job) / "job.json", job)
+
+
+def _memory(pid: int) -> int:
+    """The bytes of a process and its children that are no pages of files."""
+    taken = 0
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for one in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):
+                found = one.memory_info()
+                taken += found.rss - getattr(found, "shared", 0)
+    return taken

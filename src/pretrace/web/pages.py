@@ -17,9 +17,9 @@ from pretrace import __version__
 from pretrace.report.frame import fill
 from pretrace.report.wording import count
 from pretrace.web.forms import Form, Models, check_part
-from pretrace.web.guard import LOGIN, Doors
+from pretrace.web.guard import LOGIN
 from pretrace.web.jobs import Jobs
-from pretrace.web.settings import Limits
+from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import RequestError, Workspace
 
 _PACKAGE = "pretrace.web"
@@ -32,24 +32,23 @@ class Desk:
     workspace: Workspace
     jobs: Jobs
     forms: Mapping[str, Form]
-    doors: Doors
+    settings: ServeSettings
     limits: Limits = field(default_factory=Limits)
 
     @property
     def models(self) -> Models:
         """The models that visitors may choose."""
-        settings = self.doors.settings
-        return Models(settings.model, settings.any_model)
+        return Models(self.settings.model, self.settings.any_model)
 
     @property
     def corpora(self) -> tuple[str, ...]:
         """The training data that visitors may search."""
-        return self.doors.settings.corpus
+        return self.settings.corpus
 
     @property
     def most_kept(self) -> int:
         """The bytes of a workspace from which on nothing more is taken in."""
-        return self.doors.settings.most_kept * 1_000_000
+        return self.settings.most_kept * 1_000_000
 
     @property
     def form_key(self) -> str:
@@ -58,7 +57,7 @@ class Desk:
 
     def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """A template in the frame of the site."""
-        shared = {"desk": self, "form_key": self.form_key, "most": self.doors.settings.most_bytes}
+        shared = {"desk": self, "form_key": self.form_key, "most": self.settings.most_bytes}
         return HTMLResponse(
             rendered(template, {"here": "", "problem": "", "field": "", **shared, **values}),
             status_code=status,

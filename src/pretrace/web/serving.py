@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import hashlib
+import hmac
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -15,14 +17,17 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
 from pretrace.web import reading_texts, showing, testing_collections
-from pretrace.web.connections import BACKLOG, configured
 from pretrace.web.forms import Form
-from pretrace.web.guard import App, Doors, Guard, Tries
+from pretrace.web.guard import Guard
 from pretrace.web.jobs import Jobs
 from pretrace.web.pages import Desk, desk_of, refusal
 from pretrace.web.settings import Limits, ServeSettings
@@ -34,8 +39,9 @@ EVERY = 0.5
 _SAID = {
     404: "There is no such page here.",
     405: "That cannot be done with this page.",
-    413: "A field of the form is too large: upload it as a file.",
+    413: "That is larger than is taken here: upload a part of it, and a long text as a file.",
 }
+_HOST, _NAMES = "127.0.0.1", ("127.0.0.1", "localhost")
 
 
 def application(
@@ -44,23 +50,33 @@ def application(
     *,
     port: int | None = None,
     limits: Limits | None = None,
-) -> App:
-    """The site of a workspace behind its guard; OutputError where the workspace cannot be used.
+) -> FastAPI:
+    """The site of a workspace; OutputError where the workspace cannot be used.
 
-    `port` is the one that is really bound. `forms` are the commands that can be started, by name.
+    `port` is the one that is really bound: cookies do not tell ports apart. `forms` are the commands that can be
+    started, by name.
     """
     workspace, limits = Workspace.at(settings.workspace), limits or Limits()
     sweep(workspace)
-    bound = settings.port if port is None else port
-    doors = Doors(settings, bound, workspace.secret, refusal, limits, Tries(limits))
-    desk = Desk(workspace, Jobs(workspace, settings, limits), forms, doors, limits)
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=_looked_after)
+    desk = Desk(workspace, Jobs(workspace, settings, limits), forms, settings, limits)
+    # A session ends with the browser, with another token, and with the secret of the workspace.
+    key = hmac.new(workspace.secret, settings.token.encode(), hashlib.sha256).hexdigest()
+    cookie = f"pretrace_{settings.port if port is None else port}"
+    middleware = [
+        Middleware(TrustedHostMiddleware, allowed_hosts=[*_NAMES, *settings.proxy_name], www_redirect=False),
+        Middleware(SessionMiddleware, key, cookie, max_age=None, same_site="strict"),
+        Middleware(RequestBodyLimitMiddleware, settings.most_bytes),
+        Middleware(Guard, settings, limits, refusal),
+    ]
+    app = FastAPI(
+        docs_url=None, redoc_url=None, openapi_url=None, lifespan=_looked_after, middleware=middleware
+    )
     app.state.desk = desk
     for pages in (showing, reading_texts, testing_collections):
         app.include_router(pages.router)
     app.add_exception_handler(PretraceError, _refused)
     app.add_exception_handler(HTTPException, _http)
-    return Guard(app, doors)
+    return app
 
 
 @asynccontextmanager
@@ -88,8 +104,9 @@ async def _refused(request: Request, error: Exception) -> HTMLResponse:
 
 async def _http(request: Request, error: Exception) -> HTMLResponse:
     assert isinstance(error, HTTPException)
-    status = 413 if "maximum size" in str(error.detail) else error.status_code
-    sentence = _SAID.get(status, f"{str(error.detail).rstrip('.')}: go back and try again.")
+    detail = str(error.detail)
+    status = 413 if "maximum size" in detail else error.status_code
+    sentence = _SAID.get(status, f"{detail.rstrip('.')}: go back and try again.")
     return desk_of(request).page("problem.html", status, sentence=sentence)
 
 
@@ -109,18 +126,28 @@ def serve(
     listener = _bound(settings)
     port = int(listener.getsockname()[1])
     limits = limits or Limits()
-    config = configured(application(settings, forms, port=port, limits=limits), limits)
+    config = configuration(application(settings, forms, port=port, limits=limits), limits)
     try:
-        ready(address(settings, port))
+        ready(f"http://{_HOST}:{port}/")
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         (workspace.folder / "server.json").unlink(missing_ok=True)
 
 
-def address(settings: ServeSettings, port: int) -> str:
-    """Where the page is opened on this machine."""
-    host = "localhost" if settings.host in ("0.0.0.0", "::") else settings.host.strip("[]")
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+def configuration(app: FastAPI, limits: Limits) -> uvicorn.Config:
+    """How uvicorn serves the site."""
+    return uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        loop="asyncio",
+        limit_concurrency=limits.connections,
+        h11_max_incomplete_event_size=limits.head_bytes,
+        log_level="warning",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=3,
+    )
 
 
 def _claim(workspace: Workspace) -> None:
@@ -139,22 +166,17 @@ def _claim(workspace: Workspace) -> None:
 
 
 def _bound(settings: ServeSettings) -> socket.socket:
-    host = settings.host.strip("[]")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     if os.name == "posix":
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, settings.port))
-        listener.listen(BACKLOG)
+        listener.bind((_HOST, settings.port))
+        listener.listen()
     except OSError as error:
         listener.close()
-        if error.errno == errno.EADDRINUSE:
-            raise ExpressionError(
-                f"port {settings.port} of {host} is in use: give another --port, or 0 for any that is free."
-            ) from error
+        used = error.errno == errno.EADDRINUSE
+        reason = "is in use" if used else f"cannot be listened on ({error.strerror or error})"
         raise ExpressionError(
-            f"{host} port {settings.port} cannot be listened on ({error.strerror or error}): give another --host or "
-            "--port."
+            f"port {settings.port} of {_HOST} {reason}: give another --port, or 0 for any that is free."
         ) from error
     return listener

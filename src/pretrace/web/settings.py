@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
+import hmac
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -20,17 +20,11 @@ _SHORTEST_TOKEN = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """How the page is served; ExpressionError for a value out of its range, and for a host that others can reach
-    without a token."""
+    """How the page is served; ExpressionError for a value out of its range, and for a proxy without a token."""
 
     workspace: Path = option(
         Path("pretrace-workspace"),
         "Folder in which texts, jobs and results are kept; made where there is none.",
-        essential=True,
-    )
-    host: str = option(
-        "127.0.0.1",
-        "The address to listen on. Any other than this machine's own needs a token.",
         essential=True,
     )
     port: int = option(
@@ -55,6 +49,12 @@ class ServeSettings:
         path="in",
         essential=True,
     )
+    proxy_name: tuple[str, ...] = option(
+        (),
+        "A name by which a proxy on this machine makes the page known to others, such as pretrace.example.org; needs a "
+        "token. May be given more than once; the page itself listens on 127.0.0.1 alone.",
+        essential=True,
+    )
     key_host: tuple[str, ...] = option(
         (),
         f"A host, or host:port, that is given the key in {KEYS[0]} when a model is named there. May be given more than "
@@ -70,6 +70,19 @@ class ServeSettings:
         least=1,
         most=100_000_000,
     )
+    job_memory: int = option(
+        16_000,
+        "The memory that a test may take, in MB, files that it only reads left out. One that takes more is ended.",
+        name="max-job-memory",
+        least=1,
+        most=100_000_000,
+    )
+    job_hours: float = option(
+        24.0,
+        "Hours that a test may run. One that runs longer is ended; what it has read is kept.",
+        name="max-job-hours",
+        least=0.0,
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -81,10 +94,16 @@ class ServeSettings:
             "`python -c 'import secrets; print(secrets.token_urlsafe())'`.",
         )
         require(
-            self.own or bool(self.token),
-            f"--host {self.host} can be reached from other machines, which needs a token: set {TOKEN_VARIABLE} "
+            not self.proxy_name or bool(self.token),
+            f"behind a proxy the page can be reached from other machines, which needs a token: set {TOKEN_VARIABLE} "
             f"(or --token) to {_SHORTEST_TOKEN} characters or more.",
         )
+        for one in self.proxy_name:
+            require(
+                host_of(one) == (one.lower(), None) and "*" not in one,
+                f"--proxy-name is a name such as pretrace.example.org, found {one[:100]!r}: leave scheme, port and "
+                "path out.",
+            )
         for one in self.key_host:
             require(
                 host_of(one) is not None and "," not in one,
@@ -92,20 +111,14 @@ class ServeSettings:
                 "and path out.",
             )
 
-    @property
-    def own(self) -> bool:
-        """Whether nobody but this machine can reach the host."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
-        except ValueError:
-            return False
+    def is_token(self, written: str) -> bool:
+        """Whether that is the token."""
+        return hmac.compare_digest(written.encode("utf-8", "replace"), self.token.encode())
 
     @property
     def any_model(self) -> bool:
         """Whether visitors may name a model freely: on a page of this machine alone, for which no models are listed."""
-        return self.own and not self.model
+        return not self.proxy_name and not self.model
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """What a command that is started from the page may know of this process's environment: not the token, and the
@@ -130,7 +143,7 @@ class ServeSettings:
 # (`settings.ServeSettings`), and stands in the list as its default.
 
 
-Unit = Literal["", "s", "bytes", "bytes a second"]
+Unit = Literal["", "s", "bytes"]
 
 
 def _limit(number: float, words: str, unit: Unit = "") -> Any:
@@ -141,22 +154,9 @@ def _limit(number: float, words: str, unit: Unit = "") -> Any:
 class Limits:
     """The limits of a page. Times are in seconds, sizes in bytes (1 MB is a million)."""
 
-    connections: int = _limit(
-        200, "Connections at once; a further one closes the oldest of those that have not given the token"
-    )
-    head_seconds: float = _limit(
-        10, "Time for the head of a request, and for the whole login of a visitor without the token", "s"
-    )
+    connections: int = _limit(200, "Connections at once")
     head_bytes: int = _limit(16_000, "The head of a request", "bytes")
     login_bytes: int = _limit(8_000, "The body of a login", "bytes")
-    body_seconds: float = _limit(30, "Time for the body of a request before its speed counts", "s")
-    body_rate: int = _limit(10_000, "The slowest body after that", "bytes a second")
-    bodies: int = _limit(4, "Uploads that are received at once")
-    tries: int = _limit(5, "Wrong tokens from one address before it has to wait")
-    longest_wait: float = _limit(
-        60, "The longest wait after a wrong token; each is twice the one before", "s"
-    )
-    log_records: int = _limit(20, "Messages of the server that are printed a minute")
     files: int = _limit(20, "Collections that one upload makes: each file is one, and each folder")
     fields: int = _limit(200, "Fields of a form")
     field_bytes: int = _limit(4_000_000, "A field of a form that is no file", "bytes")
@@ -196,4 +196,4 @@ def _written(number: Any, unit: Unit) -> str:
     if unit in ("", "s"):
         return f"{number:,}{' s' if unit else ''}"
     scale, name = next((n, word) for n, word in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")) if number >= n)
-    return f"{number / scale:g} {name}{unit.removeprefix('bytes')}"
+    return f"{number / scale:g} {name}"

@@ -40,7 +40,7 @@ _AHEAD_OF: Mapping[str, str] = {"audit": "--plan", "scan": "--plan"} | dict.from
 )
 """How each command says what it would do, and how long that takes."""
 _MOST_NOTES = 4_000
-GIVEN = ("model", "controls", "earlier", "rows", "options", "collections")
+GIVEN = ("model", "controls", "earlier", "rows", "options")
 """What a visitor says of the case on the page of a collection."""
 _OTHERS = {
     SEARCH: "Search training data for these texts: which of them stand there, and where?",
@@ -299,8 +299,6 @@ def _query(given: Mapping[str, str]) -> str:
 
 def _advice(desk: Desk, upload: Upload, facts: Facts, given: Mapping[str, str]) -> Advice:
     has: Situation = facts.situation
-    if given.get("collections", "").isdecimal():
-        has = replace(has, collections=min(int(given["collections"]), 10**6))
     # an order says nothing unless it was drawn
     has = replace(has, rows=facts.texts if given.get("rows") else has.rows)
     has = has if given.get("options") else replace(has, items=0)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from model_servers import Model, ModelServer, serving
 
-sys.path.append(str(Path(__file__).resolve().parents[3]))  # for benchmarks/servers/imitation.py
-
-from benchmarks.servers.imitation import Model, ModelServer, serving
 from pretrace import open_model
 from pretrace.types import Backend
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from backends.serving.test_lying_servers import HEAD, answering
+from model_servers import ModelServer
 from verdicts.order.memorising import by_hash
 
-from benchmarks.servers.imitation import ModelServer
 from pretrace.backends import open_model
 from pretrace.backends.serving import continuing
 from pretrace.backends.serving.address import parse_text_address

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from model_servers import Model
 from tiny import SENTENCES
 
-from benchmarks.servers.imitation import Model
 from pretrace import open_model
 from pretrace.backends.serving.address import parse_address
 from pretrace.errors import MissingPackageError, ModelError

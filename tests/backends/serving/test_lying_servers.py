@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import random
 import socket
 import threading
 import time
@@ -16,15 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import server_lies
+from model_servers import ModelServer
 from tiny import MORE_WORDS
 
-from benchmarks.servers import lies as servers_lies
-from benchmarks.servers.imitation import ModelServer
 from pretrace import open_model
 from pretrace.backends.serving import client
 from pretrace.backends.serving.backend import EVERY
-from pretrace.backends.serving.packaged import PLAIN, compared
-from pretrace.backends.serving.packaged import packaged as known_numbers
 from pretrace.backends.serving.routes import ROUTES, Prompt
 from pretrace.backends.serving.self_check import SENTENCES
 from pretrace.cache.location import text_key
@@ -50,13 +47,13 @@ def is_known(server: ModelServer, given: Any) -> bool:
     return one in SENTENCES
 
 
-def from_now_on(server: ModelServer, lie: servers_lies.Lie, after: int = 0) -> None:
+def from_now_on(server: ModelServer, lie: server_lies.Lie, after: int = 0) -> None:
     """The server tells its lie from its next prompt on, or some prompts later."""
     left = [after]
 
     def later(server: ModelServer, ids: list[int]) -> Any:
         left[0] -= 1
-        return lie(server, ids) if left[0] < 0 else servers_lies.honest(server, ids)
+        return lie(server, ids) if left[0] < 0 else server_lies.honest(server, ids)
 
     server.lie = later
 
@@ -69,7 +66,7 @@ def test_answers_to_other_prompts_never_pass(
 ) -> None:
     server.with_ids = with_ids
     model, texts = opened(kind), drawn(24)
-    from_now_on(server, servers_lies.LIES[name][1])
+    from_now_on(server, server_lies.LIES[name])
     with open_store(model.fingerprint) as store:
         with pytest.raises(ModelError, match=r"other tokens|another text|numbers for \d+ tokens"):
             asked(model, texts, store)
@@ -116,7 +113,7 @@ def test_another_model_in_the_middle_of_a_run_stops_it_and_nothing_of_it_is_kept
     kind: str, opened: Open, server: ModelServer, model_folder: Path
 ) -> None:
     model, texts = opened(kind, token_budget=60, requests=2), drawn(4 * EVERY, words=14)
-    from_now_on(server, servers_lies.changed(lambda one: one - 0.02), after=3 * EVERY)
+    from_now_on(server, server_lies.changed(lambda one: one - 0.02), after=3 * EVERY)
     with open_store(model.fingerprint) as store:
         with pytest.raises(ModelError, match=r"than when it was connected \(by 0.02 nats.*The run stops"):
             asked(model, texts, store)
@@ -155,7 +152,7 @@ def test_a_lie_told_always_is_refused_while_connecting(
 ) -> None:
     if (name, kind) == ("log2", "completions"):
         pytest.skip("five likeliest tokens of a model without training leave room for all others")
-    server.lie = servers_lies.LIES[name][1]
+    server.lie = server_lies.LIES[name]
     with pytest.raises(ModelError, match=ALWAYS[name]):
         opened(kind)
 
@@ -164,7 +161,7 @@ def test_a_lie_told_always_is_refused_while_connecting(
     "name", ["zero", "-9997", "false", "string", "NaN", "2 decimals", "noise", "null", "short"]
 )
 def test_a_server_that_names_no_likeliest_tokens(name: str, opened: Open, server: ModelServer) -> None:
-    server.lie = servers_lies.LIES[name][1]
+    server.lie = server_lies.LIES[name]
     with pytest.raises(ModelError):
         opened("tgi")
 
@@ -177,7 +174,7 @@ def test_a_lie_told_from_the_middle_on_stops_the_run(
     name: str, kind: str, opened: Open, server: ModelServer
 ) -> None:
     model, texts = opened(kind), drawn(12)
-    from_now_on(server, servers_lies.LIES[name][1], after=6)
+    from_now_on(server, server_lies.LIES[name], after=6)
     with open_store(model.fingerprint) as store:
         with pytest.raises(ModelError):
             asked(model, texts, store)
@@ -187,41 +184,22 @@ def test_a_lie_told_from_the_middle_on_stops_the_run(
 def test_what_a_server_does_unseen_is_in_the_record(opened: Open, server: ModelServer) -> None:
     model = opened()
     assert model.facts["bit_identical"] is True
-    assert model.facts["likeliest_compared"] == 20
-    assert model.facts["known_model"] == "none"
     assert (
         "would not have been seen: other weights, text or a start token put in front" in model.facts["unseen"]
     )
     assert "Its numbers moved" not in model.facts["unseen"]
     how = "the same to the last bit" if model.facts["bit_identical"] else "the same within 0.001 nats"
     assert f"a text had numbers that were {how}." in model.facts["unseen"]
-    server.lie = servers_lies.LIES["noise small"][1]
+    server.lie = server_lies.LIES["noise small"]
     model = opened()
     assert model.facts["bit_identical"] is False
     assert "Its numbers moved by up to 0.00" in model.facts["unseen"]
-    server.lie = servers_lies.LIES["3 decimals"][1]
-    assert opened().facts["rounded"] == "3 decimals"
-    server.lie = servers_lies.changed(_eight)
-    assert opened().facts["rounded"] == "8 bits (bfloat16)"
-
-
-def _eight(number: float) -> float:
-    return float((np.array([number], np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)[0])
-
-
-def test_a_server_that_names_fewer_likeliest_tokens(opened: Open, server: ModelServer) -> None:
-    server.most = 5
-    assert opened().facts["likeliest_compared"] == 5
-    assert opened("completions").facts["likeliest_compared"] in (4, 5)
-    server.most = 2
-    assert opened().facts["likeliest_compared"] == 2
 
 
 @pytest.mark.parametrize("flat", [True, False, None])
 def test_forms_of_sglang(flat: bool | None, opened: Open, server: ModelServer, model_folder: Path) -> None:
     server.flat = flat  # None: it refuses what it does not know
     model = opened("sglang")
-    assert model.facts["likeliest_compared"] == 20
     for one, other in zip(
         asked(open_model(str(model_folder)), drawn(4)), asked(model, drawn(4)), strict=True
     ):
@@ -250,31 +228,6 @@ def test_flat_lists_of_sglang(packed: bool, rows: int) -> None:
     assert answer.ids == (5, 8, 7)
     assert [place.top for place in answer.places] == [(), (-1.5, -0.5), (-2.5, -0.25)]
     assert [place.own for place in answer.places] == [None, -1.5, -2.5]
-
-
-def test_the_packaged_model_is_recognised_and_what_changes_its_numbers_is_named() -> None:
-    known = known_numbers()
-    plain = known.forms[PLAIN]
-    source = random.Random(1)
-    assert compared("it", known.ids, plain) == known.name
-    assert compared("it", known.ids, plain + 0.004) == known.name
-    assert compared("it", known.ids[::-1], plain) == ""  # other tokens
-    assert compared("it", known.ids, [one + source.gauss(0, 0.3) for one in plain]) == ""  # another model
-    spoilt = plain.copy()
-    spoilt[7] = -9.0
-    changes = {
-        "1 of 112 differ": spoilt,
-        "moved by 0.05|a constant was added": plain + 0.05,
-        "multiplied by 0.434": plain / math.log(10),
-        "multiplied by 1.44": plain / math.log(2),
-        "behind the start token": known.forms["behind the start token <|endoftext|>"],
-        "within the chat template": known.forms["within the chat template"],
-        r"at the temperature 0\.7": known.temperatures[0.7],
-        r"at the temperature 0\.[67]": (known.temperatures[0.6] + known.temperatures[0.7]) / 2,
-    }
-    for says, numbers in changes.items():
-        with pytest.raises(ModelError, match=says):
-            compared("it", known.ids, numbers)
 
 
 @contextmanager
@@ -377,7 +330,7 @@ def test_odd_model_lists(body: str, says: str) -> None:
 
 
 def test_a_number_of_400_digits(opened: Open, server: ModelServer) -> None:
-    server.lie = servers_lies._one(int("9" * 400))
+    server.lie = server_lies._one(int("9" * 400))
     with pytest.raises(ModelError, match="a number without end"):
         opened()
 
@@ -408,7 +361,7 @@ def test_escape_sequences_of_a_server_are_shown_as_text(opened: Open, server: Mo
             opened()
         found.append(str(met.value))
     server.trouble = ""
-    server.lie = servers_lies._one(ESCAPES)
+    server.lie = server_lies._one(ESCAPES)
     with pytest.raises(ModelError) as met:
         opened()
     found.append(str(met.value))

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from model_servers import Model, ModelServer, serving
 from processes import Call, Command, Started
 from tiny import MORE_WORDS
 
-from benchmarks.servers.imitation import Model, ModelServer, serving
 from pretrace import load_run, load_verdict, open_model
 from pretrace.backends.serving.backend import EVERY
 from pretrace.backends.serving.self_check import SENTENCES as PROBES

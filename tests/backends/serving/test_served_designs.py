@@ -6,15 +6,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
+from model_servers import ModelServer
 from processes import Call
-from tiny import MORE_WORDS, make_model, make_tokenizer
-
-from benchmarks.servers.imitation import ModelServer
+from tiny import MORE_WORDS
 
 Random = np.random.Generator
 Parts = tuple[object, ...]
@@ -59,32 +57,7 @@ def random_strings(random: Random, folder: Path, call: Call) -> Parts:
     return ("mark", "canaries", lines(folder / "files.jsonl", rows))
 
 
-def collections(random: Random, folder: Path, call: Call) -> Parts:
-    rows = [
-        {"id": f"{author}.{i}", "author": f"author {author}", "text": drawn(random, 10)}
-        for author in range(20)
-        for i in range(8)
-    ]
-    whole = lines(folder / "articles.jsonl", rows)
-    return ("collections", whole, "--collection-column", "author", "--suspect", "author 3")
-
-
-def dates(random: Random, folder: Path, call: Call) -> Parts:
-    rows = [
-        {
-            "id": f"m{month}.{day}",
-            "text": drawn(random, 8),
-            "date": str(date(2016 + month // 12, 1 + month % 12, day)),
-        }
-        for month in range(84)
-        for day in (3, 17)
-    ]
-    return ("cutoff", lines(folder / "diary.jsonl", rows), "--cutoff", "2019-07-01")
-
-
-@pytest.mark.parametrize(
-    "design", [rows_in_order, options_in_order, marks, random_strings, collections, dates]
-)
+@pytest.mark.parametrize("design", [rows_in_order, options_in_order, marks, random_strings])
 def test_a_server_gives_what_its_weights_give(
     design: Callable[[Random, Path, Call], Parts],
     call: Call,
@@ -95,10 +68,6 @@ def test_a_server_gives_what_its_weights_give(
 ) -> None:
     # The packaged model, which would be the second one, takes minutes for this.
     beside: Parts = ("--reference-model" if design is marks else "--placebo", reference_folder)
-    if design is dates:
-        make_model("opt").save_pretrained(tmp_path / "opt")
-        make_tokenizer().save_pretrained(tmp_path / "opt")
-        beside += ("--reference-model", tmp_path / "opt")
     how = (*design(np.random.default_rng(3), tmp_path, call), *beside)
     there = ("--model", f"vllm:{server.root}", "--tokenizer", model_folder)
     found = []

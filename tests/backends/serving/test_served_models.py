@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from model_servers import Model, ModelServer, serving
 from tiny import SENTENCES
 
-from benchmarks.servers.imitation import Model, ModelServer, serving
 from pretrace import Models, detect, open_corpus, open_model
 from pretrace.backends import known_backends, open_tokenizer
 from pretrace.backends.serving.client import Client

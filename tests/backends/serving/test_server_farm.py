@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from model_servers import Model, ModelServer, serving
 
-from benchmarks.servers.imitation import Model, ModelServer, serving
 from pretrace.cli import main
 from pretrace.jobs import worker
 from pretrace.runs import scan

@@ -288,7 +288,7 @@ def test_a_score_whose_model_was_tuned_on_a_known_text_is_refused():
 
 @pytest.mark.parametrize("seed", range(2))
 def test_alike_sets_are_rarely_refused(seed):
-    """Each control refuses by chance in 1 of 100; the rate on real texts is in benchmarks/results/flagging.json."""
+    """Each control refuses by chance in 1 of 100; the rate on real texts is in evidence/flagging.csv."""
     from pretrace.verdicts.flag.checks import set_checks
 
     failed = 0

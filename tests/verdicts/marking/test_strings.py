@@ -87,7 +87,17 @@ def test_a_pattern_draws_each_character_from_its_class_and_must_find_it_again() 
     assert [one.string for one in overlapping] == [SHA]
 
 
-@pytest.mark.parametrize(("pattern", "message"), [("(", "is no regular expression"), ("x*", "empty string")])
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("(", "is no regular expression"),
+        ("x*", "empty string"),
+        ("a{1000000}", "has 1,000,000 elements with its repeats written out, and 100,000 is the most"),
+        ("(?:[a-f]{1000}-){1000}", "has 1,003,000 elements"),
+        ("(?x) (?:a{1000}) {1000}", "100,000 is the most"),
+        (r"\d{50000,}\w{60000}", "has 110,000 elements"),
+    ],
+)
 def test_patterns_that_cannot_be_used(pattern: str, message: str) -> None:
     with pytest.raises(ExpressionError, match=message):
         found_in(SHA, patterns=(pattern,))

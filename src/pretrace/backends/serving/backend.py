@@ -1,8 +1,8 @@
 """A `Backend` whose model stands behind a server: the tokenizer is here, log-probabilities come from there.
 
-Between the requests of a run the sentences of the check are asked again, a fixed number of requests apart and once at
-the end. An answer counts when the question after it was answered as when connecting: only then is it given away, and
-so kept.
+Between the requests of a run the sentences of the check are asked again, and one of the texts with other ends, a fixed
+number of requests apart and once at the end. An answer counts when the questions after it were answered as they must
+be: only then is it given away, and so kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ FORMAT = 2  # part of the fingerprint: raised whenever a server would be asked i
 BUDGET = 2048
 """Tokens a request unless told otherwise: some servers hold a whole distribution for each."""
 EVERY = 20
-"""Requests after which the check's sentences are asked again: one short request in twenty, about 0.3% more tokens."""
+"""Requests after which is asked again: one short request in twenty, or three where a request takes one prompt."""
+_SHORTEST = 6
+"""Tokens of a text that can be asked again with another end."""
 _SHAPES = (
     LookupError,
     TypeError,
@@ -61,22 +63,20 @@ class Connection:
         self.spare = 0 if route.asks_ids else spare
         self.name = f"{address.kind}:{address.url}" + (f"#{model}" if model else "")
 
-    def ask(self, prompts: Sequence[Prompt], beside: int = BESIDE) -> list[Answer]:
+    def ask(self, prompts: Sequence[Prompt]) -> list[Answer]:
         """An answer to each prompt; ModelError where the server refuses or answers in another form."""
         groups = [prompts] if self.route.several else [[one] for one in prompts]
         found: dict[int, list[Answer]] = {}
         with self.client.asking() as asked:
             for i, group in enumerate(groups):
-                self.send(asked, i, group, beside)
+                self.send(asked, i, group)
             for i, body in asked.answers():
                 found[i] = self.read(body, groups[i])
         return [answer for i in range(len(groups)) for answer in found[i]]
 
-    def send(
-        self, asked: Asked | Waiting, name: Any, prompts: Sequence[Prompt], beside: int = BESIDE
-    ) -> None:
+    def send(self, asked: Asked | Waiting, name: Any, prompts: Sequence[Prompt]) -> None:
         """Send one request; its answer comes under this name."""
-        asked.send(name, self.route.path, self.route.request(prompts, self.model, beside))
+        asked.send(name, self.route.path, self.route.request(prompts, self.model, BESIDE))
 
     def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[Answer]:
         """The answers in what a server sent. `whole`: it was sent exactly these tokens, and may count no more."""
@@ -186,28 +186,32 @@ class Served:
         if states or want & ~self.offers:
             raise ModelError(f"{self.name} gives log-probabilities only: use --model with local weights.")
         groups = [[self._prompt(one) for one in batch] for batch in batches]
-        windows = [range(start, min(start + EVERY, len(groups))) for start in range(0, len(groups), EVERY)]
-        held: list[dict[int, list[Trace]]] = [{} for _ in windows]
+        windows = [
+            _Window(range(start, min(start + EVERY, len(groups)))) for start in range(0, len(groups), EVERY)
+        ]
         ahead = iter(range(len(groups)))
         with self.connection.client.asking() as asked:
             self._send_more(asked, ahead, groups)
             for name, body in asked.answers():
-                place = name // EVERY if isinstance(name, int) else name.window
+                window = windows[name // EVERY] if isinstance(name, int) else name.window
                 if isinstance(name, int):
                     # A text that is cut is sent to a server of texts with a little more behind it.
                     whole = self.connection.route.asks_ids
                     answers = self.connection.read(body, groups[name], whole=whole)
-                    held[place][name] = [
-                        self._trace(*one) for one in zip(batches[name], groups[name], answers, strict=True)
+                    window.traces[name] = [
+                        self._trace(*one, window)
+                        for one in zip(batches[name], groups[name], answers, strict=True)
                     ]
-                    if len(held[place]) == len(windows[place]):
-                        self._ask_again(asked, place)
+                    if len(window.traces) == len(window.requests):
+                        self._ask_again(asked, window)
                     self._send_more(asked, ahead, groups)
                     continue
-                self._same_again(name, body)
+                self._take_again(name, body)
                 self._send_more(asked, ahead, groups)
-                yield from held[place].items()
-                held[place] = {}
+                if len(window.said) == window.questions:
+                    self._check_window(window)
+                    yield from window.traces.items()
+                    window.clear()
 
     def _send_more(
         self, asked: Asked | Waiting, ahead: Iterator[int], groups: Sequence[Sequence[Prompt]]
@@ -220,24 +224,36 @@ class Served:
                 return
             self.connection.send(asked, i, groups[i])
 
-    def _ask_again(self, asked: Asked | Waiting, window: int) -> None:
-        """Ask for the check's sentences, all of them where a request takes several, else the next one."""
-        which = range(len(self.check.prompts))
-        if not self.connection.route.several:
-            which = range(self._turn, self._turn + 1)
-            self._turn = (self._turn + 1) % len(self.check.prompts)
-        again = _Again(window, which)
-        self.connection.send(asked, again, [self.check.prompts[i] for i in which])
+    def _ask_again(self, asked: Asked | Waiting, window: _Window) -> None:
+        """Ask for the check's sentences, all of them where a request takes several, else the next one, and for a text
+        of the window with other ends."""
+        several, known = self.connection.route.several, self.check.prompts
+        window.known = list(range(len(known)))
+        if not several:
+            window.known = [self._turn]
+            self._turn = (self._turn + 1) % len(known)
+        again = [known[i] for i in window.known]
+        again += self.check.other_ends(window.drawn[0]) if window.drawn else []
+        window.questions = len(again)
+        for group in [again] if several else [[one] for one in again]:
+            self.connection.send(asked, _Again(window, tuple(group)), group)
 
-    def _same_again(self, again: _Again, body: Any) -> None:
-        """ModelError where the sentences that were asked again have other numbers now."""
-        prompts = [self.check.prompts[i] for i in again.which]
-        answers = self.connection.read(body, prompts)
-        for prompt, answer in zip(prompts, answers, strict=True):
+    def _take_again(self, again: _Again, body: Any) -> None:
+        """Keep the answers to prompts that were asked again; ModelError where they cannot be used."""
+        for prompt, answer in zip(again.prompts, self.connection.read(body, again.prompts), strict=True):
             self.check.offered(answer)
             self.check.same_tokens(prompt, answer)
             self.check.consistent(answer)
-        self.check.known_again([self.probed.answers[i] for i in again.which], answers, self.probed)
+            again.window.said[prompt.ids] = (prompt, answer)
+
+    def _check_window(self, window: _Window) -> None:
+        """ModelError where the answers of a window are not those of the model that was met."""
+        known = {self.check.prompts[i].ids: self.probed.answers[i] for i in window.known}
+        said = [window.said.pop(ids)[1] for ids in known]
+        self.check.known_again(list(known.values()), said, self.probed)
+        self.check.check_equal(list(window.numbers.values()))
+        if window.drawn:
+            self.check.compare_beginnings(window.drawn, list(window.said.values()), self.probed)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -265,12 +281,13 @@ class Served:
                 return part
         return text
 
-    def _trace(self, encoded: Encoded, prompt: Prompt, answer: Answer) -> Trace:
+    def _trace(self, encoded: Encoded, prompt: Prompt, answer: Answer, window: _Window) -> Trace:
         if encoded.cut and not self.connection.route.asks_ids:
             answer = _shortened(answer, len(prompt.ids))
         self.check.offered(answer)
         self.check.same_tokens(prompt, answer)
         self.check.consistent(answer)
+        window.add(prompt, answer)
         start = max(1, len(encoded.prefix))
         return Trace(
             tokens=np.array(prompt.ids[start:], dtype=np.int32),
@@ -279,12 +296,40 @@ class Served:
         )
 
 
+class _Window:
+    """Requests whose answers are given away together. `numbers` are those of the answers by what stands before each, so
+    that what is read twice counts once; `drawn` is the text that is asked again, `said` what was answered then."""
+
+    def __init__(self, requests: range) -> None:
+        self.requests, self.questions = requests, 0
+        self.known: list[int] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """Let go of all answers."""
+        self.traces: dict[int, list[Trace]] = {}
+        self.numbers: dict[int, float] = {}
+        self.drawn: tuple[Prompt, Answer] | None = None
+        self.said: dict[tuple[int, ...], tuple[Prompt, Answer]] = {}
+
+    def add(self, prompt: Prompt, answer: Answer) -> None:
+        """Take an answer; of all texts that are long enough the hash of their tokens draws one."""
+        before = 0
+        for id_, number in zip(prompt.ids, answer.logp, strict=True):
+            before = hash((before, id_))
+            if number is not None:
+                self.numbers[before] = number
+        drawn = self.drawn
+        if len(prompt.ids) >= _SHORTEST and (drawn is None or hash(prompt.ids) < hash(drawn[0].ids)):
+            self.drawn = prompt, answer
+
+
 @dataclass(frozen=True, slots=True)
 class _Again:
-    """The name of a request for sentences of the check, after the requests of a window."""
+    """The name of a request for what is asked again after the requests of a window."""
 
-    window: int
-    which: range
+    window: _Window
+    prompts: tuple[Prompt, ...]
 
 
 def _shortened(answer: Answer, number: int) -> Answer:

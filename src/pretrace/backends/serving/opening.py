@@ -13,7 +13,7 @@ from pretrace.backends.serving.address import Address, parse_address
 from pretrace.backends.serving.backend import Connection, Served
 from pretrace.backends.serving.client import Client, NotTakenError
 from pretrace.backends.serving.engine import Engine
-from pretrace.backends.serving.packaged import compared, recognised
+from pretrace.backends.serving.recognition import recognised
 from pretrace.backends.serving.routes import ROUTES, TEXT_REQUESTS, Answer, Prompt, Route
 from pretrace.backends.serving.self_check import SENTENCES, Check, Probed
 from pretrace.backends.settings import ModelSettings
@@ -69,10 +69,7 @@ def _opened(address: Address, client: Client | Engine, settings: ModelSettings) 
     whole = Tokens(found, start=settings.start)
     limits = [n for n in (settings.max_tokens, _limit(facts) or (limit and limit - 1)) if n]
     tokens = Tokens(found, start=settings.start, max_tokens=min(limits, default=None))
-    rows = max(vocabulary or 0, whole.rust.get_vocab_size(with_added_tokens=True))
-    connection, check, probed = _checked(address, client, name, whole, rows)
-    plain = not len(whole.prefix)  # the known numbers are those of texts without a start token
-    model = compared(connection.name, [one.ids for one in check.prompts], probed.numbers) if plain else ""
+    connection, check, probed = _checked(address, client, name, whole)
     named = {"kind": address.kind, "model": name, "tokenizer": tokens.hash, "prefix": tokens.prefix.tolist()}
     return Served(
         connection,
@@ -84,13 +81,11 @@ def _opened(address: Address, client: Client | Engine, settings: ModelSettings) 
             "kind": address.kind,
             "served_model": name,
             "tokenizer_from": tokenizer,
+            "tokenizer_read_by": tokens.read_by,
             "moved": probed.wobble,
             "bit_identical": probed.identical,
-            "likeliest_compared": probed.beside,
-            **({"rounded": probed.rounded} if probed.rounded else {}),
             **(client.facts if isinstance(client, Engine) else {}),
-            "known_model": model or "none",
-            "unseen": unseen(probed, address, model),
+            "unseen": unseen(probed, address),
             "vocabulary": vocabulary or whole.rust.get_vocab_size(with_added_tokens=True),
         },
         budget=settings.token_budget,
@@ -165,7 +160,7 @@ def _limit(facts: Mapping[str, Any]) -> int | None:
 
 
 def _checked(
-    address: Address, client: Client | Engine, model: str, tokens: Tokens, rows: int
+    address: Address, client: Client | Engine, model: str, tokens: Tokens
 ) -> tuple[Connection, Check, Probed]:
     """The first route that the server takes, with what it answered; ModelError where none can be used."""
     prompts = tuple(_prompt(text, tokens) for text in SENTENCES)
@@ -178,7 +173,6 @@ def _checked(
             prompts=prompts,
             extend=_extending(tokens, route),
             make=partial(_prompt, tokens=tokens),
-            vocabulary=rows,
             pieces=_pieces(tokens),
         )
         try:
@@ -190,16 +184,13 @@ def _checked(
     raise AssertionError("every kind of server has a route")
 
 
-def unseen(probed: Probed, address: Address, model: str) -> str:
+def unseen(probed: Probed, address: Address) -> str:
     """What the server could have done without being noticed, for the record and the first page of a report."""
-    if model:
-        hidden = "answers changed for some texts and not for the known ones"
-    else:
-        hidden = (
-            "other weights, text or a start token put in front of each text, numbers rescaled or moved alike, or "
-            "answers changed for some texts and not for the known ones"
-        )
-    made = f"The model answered from behind a server ({address.kind}), where this would not have been seen: {hidden}."
+    made = (
+        f"The model answered from behind a server ({address.kind}), where this would not have been seen: other "
+        "weights, text or a start token put in front of each text, numbers rescaled or moved alike, or answers changed "
+        "for some texts and not for the known ones."
+    )
     if address.here:
         made = "The model was opened and read by vLLM in this process, whose numbers passed the check of a server's."
     if probed.wobble > _TOLD:
@@ -207,8 +198,6 @@ def unseen(probed: Probed, address: Address, model: str) -> str:
     else:
         how = "the same to the last bit" if probed.identical else f"the same within {_TOLD:g} nats"
         made += f" Asked again, alone and among others, a text had numbers that were {how}."
-    if probed.rounded:
-        made += f" They are rounded to {probed.rounded}."
     return made
 
 

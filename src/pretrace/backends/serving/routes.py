@@ -94,10 +94,9 @@ class Said:
 class Route:
     """How one kind of server is asked.
 
-    `asks_ids` says that token ids are sent, and not text; `several`, that a request takes several prompts; `most`, how
-    many likeliest tokens may be asked for at a place, 0 where none are given. `request` makes the body for prompts, a
-    model's name and a number of likeliest tokens; `answers` reads what came back. It raises LookupError, TypeError or
-    ValueError for an answer of another form. `cure` tells how a server of this kind is started so that it gives
+    `asks_ids` says that token ids are sent, and not text; `several`, that a request takes several prompts. `request`
+    makes the body for prompts, a model's name and a number of likeliest tokens; `answers` reads what came back. It
+    raises LookupError, TypeError or ValueError for an answer of another form. `cure` tells how a server of this kind is started so that it gives
     log-probabilities of prompts.
     """
 
@@ -105,7 +104,6 @@ class Route:
     path: str
     asks_ids: bool
     several: bool
-    most: int
     request: Callable[[Sequence[Prompt], str, int], _Json]
     answers: Callable[[Any, Sequence[Prompt]], Said]
     cure: str
@@ -449,24 +447,18 @@ _ECHO_CURE = (
     "vllm:URL; many services give them for generated tokens only"
 )
 ROUTES: Mapping[str, tuple[Route, ...]] = {
-    "vllm": (Route("vLLM", "/completions", True, True, 20, _vllm_request, _vllm_answers, _VLLM_CURE),),
+    "vllm": (Route("vLLM", "/completions", True, True, _vllm_request, _vllm_answers, _VLLM_CURE),),
     "sglang": (
-        Route("SGLang", "/generate", True, True, 20, _sglang_flat, _sglang_answers, _SGLANG_CURE),
-        Route("SGLang", "/generate", True, True, 20, _sglang_request, _sglang_answers, _SGLANG_CURE),
+        Route("SGLang", "/generate", True, True, _sglang_flat, _sglang_answers, _SGLANG_CURE),
+        Route("SGLang", "/generate", True, True, _sglang_request, _sglang_answers, _SGLANG_CURE),
     ),
     "tgi": (
-        Route(
-            "Text Generation Inference", "/generate", False, False, 0, _tgi_beside, _tgi_answers, _TGI_CURE
-        ),
-        Route(
-            "Text Generation Inference", "/generate", False, False, 0, _tgi_request, _tgi_answers, _TGI_CURE
-        ),
+        Route("Text Generation Inference", "/generate", False, False, _tgi_beside, _tgi_answers, _TGI_CURE),
+        Route("Text Generation Inference", "/generate", False, False, _tgi_request, _tgi_answers, _TGI_CURE),
     ),
     "completions": (
-        Route("completions with echo", "/completions", True, True, 5, _echo_ids, _echo_answers, _ECHO_CURE),
-        Route(
-            "completions with echo", "/completions", False, False, 5, _echo_text, _echo_answers, _ECHO_CURE
-        ),
+        Route("completions with echo", "/completions", True, True, _echo_ids, _echo_answers, _ECHO_CURE),
+        Route("completions with echo", "/completions", False, False, _echo_text, _echo_answers, _ECHO_CURE),
     ),
 }
 """The routes of each kind of server, in the order in which they are tried."""

@@ -1,4 +1,5 @@
-"""What is asked of a server before any text of the user: are its numbers log-probabilities of these tokens?
+"""What is asked of a server before a text of the user, and of every answer: are its numbers log-probabilities of these
+tokens?
 
 Six sentences of ours are sent together; in reverse order; together with longer texts; two of them alone; and each with
 the token that the server itself wrote after it. From the answers follows whether the tokens are ours, whether every
@@ -7,16 +8,16 @@ whether they belong to the tokens beside which they stand:
 
 - Two sentences begin alike. Up to where they part their numbers must agree, and there they must differ. A server
   whose list is moved by one place is wrong at one of the two.
-- A token that the server wrote as the likeliest must be the likeliest when it is read, with the same number. A server
+- A token that the server wrote as the likeliest must be the likeliest when it is read. A server
   that takes the distribution after a token for the one before it (llama-cpp-python without a start token) fails.
   Where it names the likeliest token beside each, that shows in one answer: beside a text's last token stands the one
   that it wrote after it.
 - What stands at the beginning of a longer text has the numbers that it has by itself: a model reads from left to right.
-- The probabilities of the likeliest tokens come to no more than 1, and to no less than 1 together with the most that
-  all the others can have. In a sentence that is said again and again both bounds are close.
 
-What an answer carries of its tokens (ids, the keys of its entries, words) is compared in every request of a run, and
-so are the bounds. Between them the sentences are asked again: their numbers must be those of the first time.
+During a run the sentences are asked again: their numbers must be those of the first time. A server may know the
+sentences, so three things hold of all answers: the likeliest tokens at a place and the text's own come to no more than
+1 (`consistent`), few numbers are equal (`check_equal`), and a text that is asked again, with another end and among
+other texts, has the numbers and the parting that the sentences must have (`compare_beginnings`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pretrace.backends.serving.routes import BESIDE, Answer, Place, Prompt, Route
+from pretrace.backends.serving.routes import Answer, Prompt, Route
 from pretrace.errors import ModelError
 
 SENTENCES = (
@@ -40,8 +41,6 @@ SENTENCES = (
     "Rain is expected over the hills tonight.",
 )
 """Written for this check; the first two begin alike."""
-REPEATED = "The bell rang twice." + " The bell rang twice." * 9
-"""A text whose end any trained model knows."""
 WOBBLE = 1e-2
 """By how much a log-probability may move, in nats, between one request and another of the same size."""
 _COMPANY = 1e-1
@@ -54,35 +53,32 @@ LOWEST = -1000.0
 _WRITTEN = (
     0.1  # nats: a token's number when written and when read; bfloat16 computes the two in different ways
 )
-_CONSTANT = (
-    0.01  # nats: where all tokens written differ by as much from the same tokens read, it is no rounding
-)
 _EXACT = (
     1e-5  # nats: two tokens with the same number at the place where two sentences part are the same entry
 )
 _SAME = 1e-4  # nats: one number of one token, told twice
 _TIES = 1  # of the sentences, one may be followed by another token: two may be equally likely
-_SLACK, _COARSE_SLACK = 1e-3, 2e-2  # of a sum of probabilities; the second for numbers rounded to 8 bits
-_PADDING = 1.1  # a model may have more rows than its tokenizer has tokens
-_MANY = 40  # numbers that say how many decimals there are
+_SLACK = 2e-2  # of a sum of probabilities, for numbers rounded to 8 bits
+_FROM = 0.2  # nats: nearer to 0 the numbers of any format stand further apart
+_BIN = 0.03  # of a number: in so wide a neighbourhood lie nine numbers of 8 bits, and more of finer formats
+_TAIL = 8  # tokens of another end
+_LEAST = 2  # tokens before two texts part
+_EQUAL = 5  # equal numbers say something of a server when there are so many
 
-Ask = Callable[..., list[Answer]]
+Ask = Callable[[Sequence[Prompt]], list[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
     """What a server answered: `numbers` of all sentences in a row, and how far they moved (`wobble`, nats).
 
-    `identical`: the same to the last bit, alone, in company and in another order. `beside`: how many likeliest
-    tokens it named at each place. `rounded`: what its numbers are rounded to, "" where they are not. `answers` are
+    `identical`: the same to the last bit, alone, in company and in another order. `answers` are
     those to each sentence, in order; `met` the numbers that name the model, from when it was first met.
     """
 
     numbers: tuple[float, ...]
     wobble: float
     identical: bool
-    beside: int
-    rounded: str
     answers: tuple[Answer, ...] = field(repr=False, default=())
     met: tuple[float, ...] = field(repr=False, default=())
 
@@ -91,25 +87,28 @@ class Probed:
         """By how much a known sentence may move during the run."""
         return min(_COMPANY, max(_STILL, 3 * self.wobble))
 
+    @property
+    def allowed_in_company(self) -> float:
+        """By how much the numbers of a text may move in other company."""
+        return WOBBLE if self.wobble <= _STILL else _COMPANY
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """The check of one server. `name` is what messages call it; `extend` is the prompt with one token more, None
-    where the token cannot be told from its text; `make` is the prompt of a text. `vocabulary` is the number of tokens
-    that the tokenizer knows, `pieces` gives the ways in which a token may be written."""
+    where the token cannot be told from its text; `make` is the prompt of a text. `pieces` gives the ways in which a
+    token may be written."""
 
     name: str
     route: Route
     prompts: tuple[Prompt, ...]
     extend: Callable[[Prompt, Answer], Prompt | None]
     make: Callable[[str], Prompt]
-    vocabulary: int
     pieces: Callable[[int], tuple[str, ...]]
 
     def run(self, ask: Ask) -> Probed:
-        """What the server answered; ModelError, with the reason, where its numbers cannot be used. `ask` takes prompts
-        and the number of likeliest tokens wanted beside each."""
-        first = ask(self.prompts, BESIDE)
+        """What the server answered; ModelError, with the reason, where its numbers cannot be used."""
+        first = ask(self.prompts)
         self._in_order(self.prompts, first)
         for prompt, answer in zip(self.prompts, first, strict=True):
             self.offered(answer)
@@ -117,11 +116,13 @@ class Check:
         self._not_constant(first)
         for prompt, answer in zip(self.prompts, first, strict=True):
             self.same_tokens(prompt, answer)
+            self.consistent(answer)
+        self.check_equal([one for answer in first for one in answer.logp if one is not None])
         self._not_after(first)
         self._not_moved(first)
-        pairs, deep, asked = self._asked_again(first, ask)
+        pairs = self._asked_again(first, ask)
         longer = {i: made for i, one in enumerate(first) if (made := self.extend(self.prompts[i], one))}
-        followed = dict(zip(longer, ask(tuple(longer.values()), BESIDE), strict=True)) if longer else {}
+        followed = dict(zip(longer, ask(tuple(longer.values())), strict=True)) if longer else {}
         for i, answer in followed.items():
             self.same_tokens(longer[i], answer)
         pairs += [(first[i], answer) for i, answer in followed.items()]
@@ -133,40 +134,28 @@ class Check:
                 f"more text behind it (up to {wobble:.2g} nats): answers are mixed up or depend on what else is "
                 f"computed. {_STEADY}"
             )
-        self._written_and_read(first, followed, wobble)
-        for answer in (*first, *deep, *(answer for _, answer in pairs)):
-            self.consistent(answer)
-        # Beside the likeliest tokens stands the one that is asked about, so that a server that names fewer shows it.
-        named = max((len(place.top) for answer in deep for place in answer.places), default=0)
-        beside = max(0, min(asked, named - 1))
-        for answer in deep if beside > 1 else ():
-            self._comes_to_one(answer, beside)
+        self._written_and_read(first, followed)
         return Probed(
             numbers=tuple(float(one) for answer in first for one in answer.logp if one is not None),
             wobble=wobble,
             identical=all(
                 _difference(*pair) == 0 for pair in pairs if len(pair[0].logp) == len(pair[1].logp)
             ),
-            beside=beside,
-            rounded=self.not_rounded(first),
             answers=tuple(first),
         )
 
-    def _asked_again(
-        self, first: Sequence[Answer], ask: Ask
-    ) -> tuple[list[tuple[Answer, Answer]], list[Answer], int]:
+    def _asked_again(self, first: Sequence[Answer], ask: Ask) -> list[tuple[Answer, Answer]]:
         """The first answers beside those to the same texts, asked again in another order, then in other company: pairs,
-        of which the second may go on. Then all answers for which as many likeliest tokens were asked as the server
-        names, and how many."""
+        of which the second may go on."""
         backwards = self.prompts[::-1]
-        again = ask(backwards, BESIDE)
+        again = ask(backwards)
         self._in_order(backwards, again)
         for prompt, answer in zip(backwards, again, strict=True):
             self.same_tokens(prompt, answer)
         joined = [(i, self.make(f"{SENTENCES[i]} {SENTENCES[i + 2]}")) for i in (0, 3)]
         joined = [(i, one) for i, one in joined if one.ids[: len(self.prompts[i].ids)] == self.prompts[i].ids]
-        company = (*self.prompts, *(one for _, one in joined), self.make(REPEATED))
-        answers, beside = self._deep(company, ask)
+        company = (*self.prompts, *(one for _, one in joined))
+        answers = ask(company)
         for prompt, answer in zip(company, answers, strict=True):
             self.same_tokens(prompt, answer)
         number = len(first)
@@ -175,23 +164,10 @@ class Check:
         pairs += [(first[i], answers[number + place]) for place, (i, _) in enumerate(joined)]
         if self.route.several:
             for i in (0, 3):
-                [alone] = ask(self.prompts[i : i + 1], BESIDE)
+                [alone] = ask(self.prompts[i : i + 1])
                 self.same_tokens(self.prompts[i], alone)
                 pairs.append((first[i], alone))
-        return pairs, answers, beside
-
-    def _deep(self, prompts: Sequence[Prompt], ask: Ask) -> tuple[list[Answer], int]:
-        """The answers with as many likeliest tokens as the server names, and how many; many take 20, some 5."""
-        from pretrace.backends.serving.client import NotTakenError
-
-        for beside in sorted({self.route.most, min(self.route.most, 5)}, reverse=True):
-            if beside <= BESIDE:
-                break
-            try:
-                return ask(prompts, beside), beside
-            except NotTakenError:
-                continue
-        return ask(prompts, BESIDE), min(BESIDE, self.route.most)
+        return pairs
 
     def offered(self, answer: Answer) -> None:
         """ModelError where there are no log-probabilities, or some were remembered and not computed."""
@@ -220,17 +196,11 @@ class Check:
                 f"{self.name} gives a log-probability for the very first token, which nothing precedes: it puts a "
                 "token of its own in front, or its numbers are shifted by one. They cannot be used."
             )
-        for place, one in enumerate(answer.logp[1:], 1):
+        for one in answer.logp[1:]:
             if one is None or not LOWEST <= one <= 1e-3:
                 raise ModelError(
                     f"{self.name} gives numbers that are no log-probabilities (above 0, missing, or -9999): what it "
                     "computes is not passed on. They cannot be used."
-                )
-            if one > -1e-9 and not _expected(prompt, answer, place):
-                raise ModelError(
-                    f"{self.name} gives exactly 0 for a token, as if nothing else could stand there, and names no "
-                    "other token beside it that would show it: a number that was not computed cannot be told from "
-                    "one that was. They cannot be used."
                 )
 
     def same_cut(self, prompt: Prompt, answer: Answer) -> None:
@@ -258,28 +228,71 @@ class Check:
             )
 
     def consistent(self, answer: Answer) -> None:
-        """ModelError where what is said of one place does not go together: two numbers for one token, a rank that its
-        number does not have, probabilities that come to more than 1."""
-        slack = _COARSE_SLACK if _eight_bits([one for one in answer.logp if one is not None]) else _SLACK
-        after = answer.generated
-        numbers = [*zip(answer.logp, answer.places, strict=False), (after.logp, Place(after.top))]
-        for own, place in numbers:
+        """ModelError where what is said of one place does not go together: two numbers for one token, one above those
+        of the likeliest, probabilities that come to more than 1."""
+        for own, place in zip(answer.logp, answer.places, strict=False):
             if own is None or not place.top:
                 continue
+            others = sorted((one for one in place.top if one != own), reverse=True)
             if place.own is not None and abs(place.own - own) > _SAME:
                 self._contradicts(f"two numbers for one token, {own:.4g} and {place.own:.4g}")
-            best = max(place.top)
-            if place.rank == 1 and own < best - _SAME:
+            if place.own is None and len(others) > 1 and own > others[1] + _SAME:
                 self._contradicts(
-                    f"{own:.4g} for a token that it calls the likeliest, and {best:.4g} for another"
-                )
-            if place.rank is not None and place.rank > 1 and _leads(own, place):
-                self._contradicts(
-                    f"{own:.4g} for a token that it calls number {place.rank}, and less for all others"
+                    f"{own:.4g} for a token that it does not list, and less for one that it does"
                 )
             whole = math.fsum(math.exp(min(one, 1.0)) for one in place.top)
-            if whole > 1 + slack:
+            if whole > 1 + _SLACK:
                 self._contradicts(f"probabilities of tokens at one place that come to {whole:.4g}")
+
+    def check_equal(self, numbers: Sequence[float]) -> None:
+        """ModelError where one number stands beside many tokens, and hardly another one near it: numbers are rounded,
+        or those beyond a bound are not told."""
+        sizes = np.sort(-np.asarray(numbers, dtype=np.float64))
+        found, counts = np.unique(sizes, return_counts=True)
+        near = np.searchsorted(sizes, found * (1 + _BIN), "right") - np.searchsorted(
+            sizes, found * (1 - _BIN)
+        )
+        odd = (counts >= _EQUAL) & (found >= _FROM) & (2 * counts > near)
+        if odd.any():
+            most = np.argmax(np.where(odd, counts, 0))
+            raise ModelError(
+                f"{self.name} gives the same number, {-found[most]:.6g}, for {counts[most]} tokens, and hardly any "
+                "near it: numbers are rounded, or those beyond a bound are left out. Let nothing between here and the "
+                "model round or cut them."
+            )
+
+    def other_ends(self, prompt: Prompt) -> list[Prompt]:
+        """The prompt up to a third and to two thirds, each with a sentence of the check behind it."""
+        number, tail = len(prompt.ids), self.prompts[-1].ids[-_TAIL:]
+        if not self.route.asks_ids:
+            parts = [prompt.text[: len(prompt.text) * i // 3] for i in (1, 2)]
+            return [self.make(f"{part} {SENTENCES[-1]}") for part in parts]
+        places = [number * i // 3 for i in (1, 2)]
+        ends = [tail[1:] if tail[0] == prompt.ids[place] else tail for place in places]
+        return [Prompt((*prompt.ids[:place], *end)) for place, end in zip(places, ends, strict=True)]
+
+    def compare_beginnings(
+        self, asked: tuple[Prompt, Answer], others: Sequence[tuple[Prompt, Answer]], probed: Probed
+    ) -> None:
+        """ModelError where texts that begin as one that was asked have other numbers up to where they part, or all the
+        same one there."""
+        gaps: list[float] = []
+        prompt, answer = asked
+        for other, said in others:
+            pairs = enumerate(zip(prompt.ids, other.ids, strict=False))
+            parting = next((i for i, (a, b) in pairs if a != b), 0)
+            if parting < _LEAST:
+                continue
+            moved = _difference(_begun(answer, parting), _begun(said, parting))
+            if moved > probed.allowed_in_company:
+                raise ModelError(
+                    f"{self.name} gives other numbers for a text when it is asked among others and with another end "
+                    f"(by {moved:.2g} nats, where {probed.allowed_in_company:.2g} are allowed): numbers do not belong "
+                    f"to their tokens, or depend on what else is computed. {_STEADY}"
+                )
+            gaps.append(abs((answer.logp[parting] or 0.0) - (said.logp[parting] or 0.0)))
+        if len(gaps) > 1 and max(gaps) < _EXACT:
+            self._shifted("each stands one token too late")
 
     def known_again(self, numbers: Sequence[Answer], asked: Sequence[Answer], probed: Probed) -> None:
         """ModelError where known sentences have other numbers during the run than when connecting."""
@@ -291,24 +304,6 @@ class Check:
                 "numbers depend on what else it computes. The run stops; what was answered since the last such "
                 f"question is not kept. {_STEADY}"
             )
-        if not probed.rounded:
-            self.not_rounded(asked)
-
-    def not_rounded(self, answers: Sequence[Answer]) -> str:
-        """What the numbers are rounded to, "" where nothing is seen of it; ModelError for two decimals or fewer."""
-        numbers = np.array([one for answer in answers for one in answer.logp if one is not None])
-        if len(numbers) < _MANY:
-            return ""
-        for decimals in (1, 2, 3):
-            scaled = numbers * 10**decimals
-            if np.abs(scaled - np.rint(scaled)).max() < 1e-4:
-                if decimals < 3:
-                    raise ModelError(
-                        f"{self.name} rounds its numbers to {decimals} decimal{'s' if decimals > 1 else ''}, which is "
-                        "too coarse to compare texts: let nothing between here and the model round them."
-                    )
-                return "3 decimals"
-        return "8 bits (bfloat16)" if _eight_bits(numbers) else ""
 
     def same_words(self, prompt: Prompt, words: Sequence[str]) -> bool:
         """Whether an answer's words are the prompt's tokens: none may be another, and most must be told."""
@@ -379,58 +374,29 @@ class Check:
         if gaps[-1] < _EXACT:
             self._shifted("each stands one token too late")
 
-    def _written_and_read(
-        self, first: Sequence[Answer], followed: Mapping[int, Answer], wobble: float
-    ) -> None:
+    def _written_and_read(self, first: Sequence[Answer], followed: Mapping[int, Answer]) -> None:
         """The token that the server wrote, when it is read as part of the text."""
-        known, others, doubtful = 0, 0, 0
-        apart: list[float] = []
+        known, others = 0, 0
         for i, answer in followed.items():
             place, written = len(self.prompts[i].ids), first[i].generated.logp
             read, likeliest = answer.logp[place], answer.likeliest(place)
-            if read is not None and written is not None:
-                apart.append(read - written)
-                wrong = abs(apart[-1]) > _WRITTEN
-            elif likeliest is not None:
+            if likeliest is not None:
                 wrong = not likeliest
+            elif read is not None and written is not None:
+                wrong = abs(read - written) > _WRITTEN
             else:
                 continue
-            known, others, doubtful = known + 1, others + wrong, doubtful + (wrong and not likeliest)
+            known, others = known + 1, others + wrong
         if not known:
             warnings.warn(
                 f"{self.name} does not say enough to see whether its numbers are shifted by one token: compare a few "
                 "with a model of known weights.",
                 stacklevel=2,
             )
-        if others > _TIES and not doubtful:
-            self._contradicts(
-                "other numbers for tokens that it reads than for the same tokens when it writes them"
-            )
         if others > _TIES:
             self._shifted(
                 f"{others} of {known} tokens that it wrote as the likeliest are not when it reads them; {_AFTER}"
             )
-        middle = float(np.median(apart)) if len(apart) > 3 else 0.0
-        if wobble <= _STILL and abs(middle) > _CONSTANT and np.ptp(apart) < abs(middle) / 2:
-            self._contradicts(
-                f"numbers of a text that lie {middle:+.3f} beside those of the same tokens written"
-            )
-
-    def _comes_to_one(self, answer: Answer, beside: int) -> None:
-        """Whether the likeliest tokens, `beside` of them, and the most that all others can have, come to 1 at least."""
-        rows = self.vocabulary * _PADDING + 64
-        slack = _COARSE_SLACK if _eight_bits([one for one in answer.logp if one is not None]) else _SLACK
-        for own, place in zip(answer.logp, answer.places, strict=False):
-            number = len(place.top)
-            # In a list by words two tokens may share one. Where the token itself is not the last, none is missing.
-            if own is None or not (number > beside or (number == beside and own > min(place.top))):
-                continue
-            least = sorted(place.top, reverse=True)[beside - 1]
-            most = math.fsum(map(math.exp, place.top)) + rows * math.exp(least)
-            if most < 1 - slack:
-                self._contradicts(
-                    f"probabilities of tokens at one place that come to {most:.4g} at most, with all that are not named"
-                )
 
     def _contradicts(self, what: str) -> None:
         raise ModelError(
@@ -462,24 +428,9 @@ def _difference(one: Answer, other: Answer) -> float:
     )
 
 
-def _expected(prompt: Prompt, answer: Answer, place: int) -> bool:
-    """Whether a token can be so certain that its number is 0: others are named beside it, whose numbers are compared
-    elsewhere, or the text repeats itself there."""
-    if place < len(answer.places) and len(answer.places[place].top) > 1:
-        return True
-    ids = prompt.ids
-    return any(ids[i - 1 : i + 1] == ids[place - 1 : place + 1] for i in range(1, place))
-
-
-def _leads(own: float, place: Place) -> bool:
-    others = sorted(place.top, reverse=True)
-    return len(others) > 1 and own > others[1] + _SAME
-
-
-def _eight_bits(numbers: Sequence[float] | np.ndarray) -> bool:
-    """Whether numbers are rounded to the 8 bits of bfloat16."""
-    made = np.asarray(numbers, dtype=np.float32)
-    return len(made) > 3 and not np.any(made.view(np.uint32) & 0xFFFF) and bool(np.all(made == numbers))
+def _begun(answer: Answer, number: int) -> Answer:
+    """What was said of the first tokens."""
+    return Answer(answer.logp[:number])
 
 
 def _bare(word: str) -> str:

@@ -15,7 +15,7 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -93,7 +93,8 @@ def _begin(ray: Any, address: str) -> None:
     if address != "local":
         own = {}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+        with chdir(Path.cwd().anchor):  # Ray has its workers import from the folder it is started in
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
     except (OSError, RuntimeError, ValueError) as error:
         raise EngineError(_refused(address, str(error))) from error
 
@@ -132,7 +133,7 @@ def check_answers(address: str) -> None:
     # in this mode. Without a token the mode fails, so it is tried last.
     for mode in ({}, {"RAY_AUTH_MODE": "token"}):
         try:
-            asked = [sys.executable, "-c", _TRY, address]
+            asked = [sys.executable, "-P", "-c", _TRY, address]
             done = subprocess.run(
                 asked,
                 timeout=ANSWERS_WITHIN,

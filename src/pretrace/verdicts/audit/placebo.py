@@ -3,7 +3,7 @@
 A target that knows a domain better than its placebo finds true text likelier than generated text even where it never
 saw the texts. How far differs from domain to domain and grows with exposure, so no number fits all. The margin of an
 audit without control documents is the largest bias, "lean", that was measured on any domain, exposure and size
-(`leans.json`, written by `benchmarks.audits.errors`); docs/audit.md says how often it holds on a domain that was left
+(`leans.json`); docs/audit.md says how often it holds on a domain that was left
 out.
 """
 

@@ -4,8 +4,8 @@ The rule is one for all: the answer is withheld where a 99% interval of the AUC,
 0.5 and the AUC itself above 0.55. The first makes it rare by chance (1 in 200 on either side); the second lets
 differences pass that large sets show and that could not matter: were a score to follow the difference to the
 full, an AUC of 0.55 would put up to 1.7 times as many non-members above a threshold of 1 in 200 as promised
-(two normal laws 0.18 standard deviations apart). How often sets that are alike are refused is measured in
-benchmarks/designs/flagging.py.
+(two normal laws 0.18 standard deviations apart). How often sets that are alike are refused is in
+evidence/flagging.csv.
 
 Spreads are compared beside means, and neighbours in the file with each other (`spread_check`, `runs_check`). These two
 withhold an accusation and no all-clear. `unseen_drift` says how large a drift of the score could hide from all of it.

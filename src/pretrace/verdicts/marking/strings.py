@@ -388,10 +388,39 @@ class Pattern:
         )
 
 
+_MOST_ELEMENTS = 100_000
+"""Elements of a pattern whose repeats are written out, as regex does with the least number: 270 bytes each."""
+_ELEMENT = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|\{(\d{1,20})(?:,\d*)?\}|.", re.DOTALL)
+
+
+def _count_elements(pattern: str) -> int:
+    """Count the elements of a pattern with every repeat written out."""
+    sums, last = [0], 0
+    for element in _ELEMENT.finditer(pattern):
+        if element[0] == "(":
+            sums.append(0)
+        elif element[0] == ")" and len(sums) > 1:
+            last = sums.pop()
+            sums[-1] += last
+        elif element[1]:
+            sums[-1] += last * (int(element[1]) - 1)
+            last *= int(element[1])
+        else:
+            last = last if element[0].isspace() else 1  # (?x) takes a repeat behind a space
+            sums[-1] += 1
+    return sum(sums)
+
+
 def _compiled_patterns(patterns: Sequence[str]) -> list[Pattern]:
-    """The patterns, compiled; ExpressionError for one that is none, or that finds the empty string."""
+    """The patterns, compiled; ExpressionError for one that is none, that repeats too often, or that finds the empty
+    string."""
     made = []
     for pattern in patterns:
+        if (elements := _count_elements(pattern)) > _MOST_ELEMENTS:
+            raise ExpressionError(
+                f"--pattern {pattern[:100]!r} has {elements:,} elements with its repeats written out, and "
+                f"{_MOST_ELEMENTS:,} is the most: repeat less often."
+            )
         try:
             one = regex.compile(pattern)
         except (regex.error, OverflowError, RecursionError, MemoryError, ValueError) as error:

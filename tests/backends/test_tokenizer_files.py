@@ -1,0 +1,334 @@
+"""What a model's tokenizer files say, held against the tokenizers library itself: tokenizer.json and GGUF files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+import tokenizers
+import transformers
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from pretrace.backends import open_model, open_tokenizer
+from pretrace.backends.gguf_tokenizers import _PRE_TOKENIZERS, open_gguf_tokenizer
+from pretrace.backends.tokens import Tokens
+from pretrace.errors import ModelError
+from tests.tiny import SENTENCES, make_model, make_tokenizer
+
+TEXTS = [
+    "In 2026 there were 1234567 cases, it's said; 98765 of them in 1999.",
+    "station   1998   1999   2000\nA           12     14     19\n",
+    "def f(x):\n    if x == 1:\n        return 10\n    9\n\tpass\n",
+    "  leading,  WE'LL go\r\n\r\n\n   7 miles ",
+    "naïve café ÉCOLE 東京2026年。한국어 مرحبا ١٢٣ नमस्ते ภาษาไทย Привет",
+    "👩\u200d👩\u200d👧 👍🏽 http://a.example/x?y=1&z=22 <s>inside</s> $5.00!!!???",
+]
+LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def byte_level(*splits: Any, whole: bool = False) -> Any:
+    """A pre-tokenizer of steps, bytes last; GPT-2's pattern by the library's own step where `whole` is given."""
+    return pre_tokenizers.Sequence(
+        [*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=whole)]
+    )
+
+
+def split(pattern: str) -> Any:
+    return pre_tokenizers.Split(Regex(pattern), "isolated")
+
+
+def trained(pre: Any, *, normalizer: Any = None) -> tokenizers.Tokenizer:
+    """A byte-level BPE whose merges were learnt behind the pre-tokenizer."""
+    made = tokenizers.Tokenizer(models.BPE())
+    made.pre_tokenizer = pre
+    if normalizer:
+        made.normalizer = normalizer
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=700,
+        special_tokens=["<s>", "</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator([*TEXTS, *SENTENCES] * 3, trainer)
+    return made
+
+
+def write_folder(folder: Path, family: str, truth: tokenizers.Tokenizer, **config: Any) -> Path:
+    folder.mkdir()
+    truth.save(str(folder / "tokenizer.json"))
+    (folder / "config.json").write_text(json.dumps({"model_type": family, "vocab_size": 800}))
+    named = {"bos_token": "<s>", "eos_token": "</s>", **config}
+    (folder / "tokenizer_config.json").write_text(json.dumps(named))
+    return folder
+
+
+def ids(tokens: Tokens) -> list[list[int]]:
+    return [[int(i) for i in one.tokens] for one in tokens.encode(TEXTS)]
+
+
+def true_ids(truth: tokenizers.Tokenizer) -> list[list[int]]:
+    return [truth.encode(text, add_special_tokens=False).ids for text in TEXTS]
+
+
+@pytest.mark.parametrize(
+    ("family", "named"),
+    [
+        ("qwen2", "LlamaTokenizerFast"),
+        ("qwen2", "Qwen2Tokenizer"),
+        ("llama", "GPT2TokenizerFast"),
+        ("llama", "Qwen2Tokenizer"),
+        ("llama", "CohereTokenizerFast"),
+        ("llama", "LlamaTokenizerFast"),
+        ("gemma3_text", "PreTrainedTokenizerFast"),
+    ],
+)
+def test_tokenizer_json_is_followed_whatever_class_is_named(tmp_path: Path, family: str, named: str) -> None:
+    truth = trained(byte_level(split(LLAMA3)))
+    folder = write_folder(tmp_path / "model", family, truth, tokenizer_class=named)
+    tokens = open_tokenizer(str(folder))
+    assert ids(tokens) == true_ids(truth)
+    assert tokens.prefix.tolist() == []
+
+
+def test_the_start_token_is_that_of_the_file_or_of_its_configuration(tmp_path: Path) -> None:
+    truth = trained(byte_level(split(LLAMA3)))
+    started = tokenizers.Tokenizer.from_str(truth.to_str())
+    started.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
+    )
+    for i, (made, config, expected) in enumerate(
+        [
+            (started, {}, [0]),
+            (started, {"add_bos_token": False}, []),
+            (truth, {"add_bos_token": True}, [0]),
+            (truth, {}, []),
+        ]
+    ):
+        named = {"tokenizer_class": "Qwen2Tokenizer", **config}
+        folder = write_folder(tmp_path / f"{i}", "qwen2", made, **named)
+        tokens = open_tokenizer(str(folder))
+        assert tokens.prefix.tolist() == expected
+        assert ids(tokens) == true_ids(truth)
+
+
+def test_a_run_records_what_the_tokenizer_was_read_by(tmp_path: Path) -> None:
+    for name, wanted in (("agrees", "AutoTokenizer ("), ("differs", "tokenizer.json")):
+        folder = tmp_path / name
+        model, tokenizer = make_model("llama", vocabulary=800), make_tokenizer()
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        if name == "differs":
+            trained(byte_level(split(r"\p{N}{1,3}"))).save(str(folder / "tokenizer.json"))
+            config = {"tokenizer_class": "CohereTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
+            (folder / "tokenizer_config.json").write_text(json.dumps(config))
+        opened: Any = open_model(str(folder))
+        assert opened.facts["tokenizer_read_by"].startswith(wanted)
+
+
+# GGUF files.
+
+
+def write_gguf(path: Path, truth: tokenizers.Tokenizer, pre: str | None, **facts: Any) -> Path:
+    """A GGUF file that holds the tokenizer alone: its merges and the name of its pre-tokenizer."""
+    spec = json.loads(truth.to_str())
+    vocabulary = spec["model"]["vocab"]
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tokenizer_model("gpt2")
+    if pre is not None:
+        writer.add_tokenizer_pre(pre)
+    writer.add_token_list(sorted(vocabulary, key=vocabulary.get))
+    writer.add_token_types(
+        [3 if token in ("<s>", "</s>") else 1 for token in sorted(vocabulary, key=vocabulary.get)]
+    )
+    writer.add_token_merges([" ".join(pair) for pair in spec["model"]["merges"]])
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(1)
+    for name, value in facts.items():
+        getattr(writer, name)(value)
+    return written(writer, path)
+
+
+def written(writer: gguf.GGUFWriter, path: Path) -> Path:
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+TRUE_PRE_TOKENIZERS = {
+    "gpt-2": byte_level(whole=True),
+    "smollm": byte_level(pre_tokenizers.Digits(individual_digits=True), whole=True),
+    "starcoder": byte_level(pre_tokenizers.Digits(individual_digits=True), whole=True),
+    "falcon": pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Punctuation("contiguous"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True),
+            pre_tokenizers.Digits(individual_digits=False),
+            split("[0-9][0-9][0-9]"),
+        ]
+    ),
+    "llama-bpe": byte_level(split(LLAMA3)),
+    "qwen2": byte_level(split(LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}"))),
+    "deepseek-coder": byte_level(
+        split("[\r\n]"),
+        split(r"\s?\p{L}+"),
+        split(r"\s?\p{P}+"),
+        split("[一-龥ࠀ-一가-퟿]+"),
+        pre_tokenizers.Digits(individual_digits=True),
+    ),
+    "deepseek-v3": byte_level(
+        split(r"\p{N}{1,3}"),
+        split("[一-龥぀-ゟ゠-ヿ]+"),
+        split(
+            r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+            r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+        ),
+    ),
+    "viking": byte_level(
+        split(" ?[^(\\s|[.,!?…。，、।۔،])]+"), pre_tokenizers.Digits(individual_digits=True)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRUE_PRE_TOKENIZERS)
+def test_a_gguf_file_is_read_by_the_pre_tokenizer_it_names(tmp_path: Path, name: str) -> None:
+    truth = trained(TRUE_PRE_TOKENIZERS[name])
+    made = open_gguf_tokenizer(write_gguf(tmp_path / "a.gguf", truth, name), "a.gguf")
+    tokens = Tokens(made)
+    assert ids(tokens) == true_ids(truth)
+    assert tokens.prefix.tolist() == ([0] if name == "llama-bpe" else [])
+    assert [made.decode(one, skip_special_tokens=False) for one in ids(tokens)] == TEXTS
+    assert tokens.read_by == f"GGUF, tokenizer gpt2, pre-tokenizer {name}"
+
+
+def test_every_named_pre_tokenizer_splits_texts_and_loses_nothing() -> None:
+    for name, steps in _PRE_TOKENIZERS.items():
+        cascade = pre_tokenizers.Sequence([split(step) for step in steps if step != "bytes"])
+        for text in TEXTS:
+            pieces = [piece for piece, _ in cascade.pre_tokenize_str(text)]
+            assert "".join(pieces) == text, name
+            assert len(pieces) > 2, name
+
+
+def test_the_start_token_of_a_gguf_file_is_as_it_says(tmp_path: Path) -> None:
+    truth = trained(TRUE_PRE_TOKENIZERS["llama-bpe"])
+    for pre, said, expected in (("llama-bpe", False, []), ("qwen2", True, [0])):
+        path = write_gguf(tmp_path / f"{pre}.gguf", truth, pre, add_add_bos_token=said)
+        assert Tokens(open_gguf_tokenizer(path, "a.gguf")).prefix.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("pre", "said"), [("newest", "'newest', which is not known"), (None, "does not name")]
+)
+def test_an_unknown_pre_tokenizer_is_refused_by_name(tmp_path: Path, pre: str | None, said: str) -> None:
+    path = write_gguf(tmp_path / "a.gguf", trained(byte_level(whole=True)), pre)
+    with pytest.raises(ModelError, match=said):
+        open_gguf_tokenizer(path, "a.gguf")
+
+
+@pytest.mark.parametrize("prefixed", [True, False])
+def test_sentence_pieces_of_a_gguf_file(tmp_path: Path, prefixed: bool) -> None:
+    """Scores instead of merges: read as the tokenizer.json that LLaMA 2 and Gemma have, bytes and blanks included."""
+    learnt = tokenizers.Tokenizer(models.BPE())
+    blank = normalizers.Replace(" ", "▁")
+    learnt.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), blank]) if prefixed else blank
+    texts = [text for text in [*TEXTS, *SENTENCES] if "👩" not in text]
+    learnt.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=500, show_progress=False))
+    spec = json.loads(learnt.to_str())["model"]
+    merged = ["".join(pair) for pair in spec["merges"]]
+    letters = [token for token in spec["vocab"] if len(token) == 1]
+    tokens = [
+        "<unk>",
+        "<s>",
+        "</s>",
+        *(f"<0x{byte:02X}>" for byte in range(256)),
+        *dict.fromkeys([*merged, *letters]),
+    ]
+    scores = [0.0] * 259 + [-float(i) for i in range(len(tokens) - 259)]
+    kinds = [2, 3, 3] + [6] * 256 + [1] * (len(tokens) - 259)
+    truth = tokenizers.Tokenizer(
+        models.BPE(
+            vocab={token: i for i, token in enumerate(tokens)},
+            merges=[tuple(pair) for pair in spec["merges"]],
+            unk_token="<unk>",
+            fuse_unk=True,
+            byte_fallback=True,
+        )
+    )
+    truth.normalizer = learnt.normalizer
+    truth.add_special_tokens(["<s>", "</s>"])
+    writer = gguf.GGUFWriter(tmp_path / "a.gguf", "llama")
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores(scores)
+    writer.add_token_types(kinds)
+    writer.add_bos_token_id(1)
+    writer.add_unk_token_id(0)
+    if not prefixed:
+        writer.add_add_space_prefix(False)
+    made = open_gguf_tokenizer(written(writer, tmp_path / "a.gguf"), "a.gguf")
+    read = Tokens(made)
+    assert ids(read) == true_ids(truth)
+    assert read.prefix.tolist() == [1]
+    plain = [text for text in TEXTS if "<s>" not in text]
+    assert [made.decode(made(text)["input_ids"][1:]) for text in plain] == plain
+
+
+# Tokenizers that do not fit their model, or that the library cannot read.
+
+
+def test_ordinary_tokens_beyond_the_embeddings_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    make_model("llama", vocabulary=390).save_pretrained(folder)  # the tokenizer has 400
+    make_tokenizer().save_pretrained(folder)
+    with pytest.raises(ModelError, match="embeddings for 390 tokens, and 10 tokens"):
+        open_model(str(folder))
+
+
+def test_an_added_token_beyond_the_embeddings_is_refused_in_a_text(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    tokenizer = make_tokenizer()
+    tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
+    make_model("llama", vocabulary=400).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    opened = open_model(str(folder))
+    assert len(opened.encode(["the cat sat"])[0].tokens)
+    with pytest.raises(ModelError, match=r"contains '<\|pad\|>', token 400"):
+        opened.encode(["the <|pad|> sat"])
+
+
+def broken(kind: str) -> dict[str, Any]:
+    spec = json.loads(trained(byte_level(whole=True)).to_str())
+    if kind == "type":
+        spec["model"]["type"] = "NewBPE"
+    elif kind == "merge":
+        spec["model"]["merges"].append(["zz!", "qq!"])
+    elif kind == "panic":  # a table of characters that points beyond its end
+        spec["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": "BAAAAP////8="}
+    return spec
+
+
+@pytest.mark.parametrize("kind", ["type", "merge", "panic"])
+def test_a_tokenizer_that_cannot_be_opened_is_one_line(tmp_path: Path, kind: str) -> None:
+    folder = write_folder(tmp_path / "model", "llama", trained(byte_level(whole=True)))
+    (folder / "tokenizer.json").write_text(json.dumps(broken(kind)))
+    with pytest.raises(ModelError, match=r"the tokenizer of .* could not be opened") as raised:
+        open_tokenizer(str(folder))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_tokenizer_that_fails_at_a_text_is_one_line() -> None:
+    rust = tokenizers.Tokenizer(models.WordLevel({"the": 0, "a": 1}, unk_token="[UNK]"))
+    rust.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokens = Tokens(transformers.PreTrainedTokenizerFast(tokenizer_object=rust), start="never")
+    for read in (lambda: tokens.encode(["the railway"]), lambda: tokens.spans("the railway")):
+        with pytest.raises(ModelError, match="the tokenizer failed at a text"):
+            read()

@@ -1,0 +1,342 @@
+"""A model is what its files say: no weight is made up, none of another shape is taken, and tensors name the weights."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from tiny import SENTENCES, make_model, make_tokenizer
+
+from pretrace import open_model
+from pretrace.backends.loading import open_adapter
+from pretrace.backends.weights import weights_hash
+from pretrace.errors import ModelError
+from pretrace.scoring.plan import check_placebos
+from pretrace.types import Quantity
+
+NEW = transformers.__version__ >= "5"
+Change = Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]
+
+
+def saved(folder: Path, family: str = "llama", change: Change = dict, **config: Any) -> Path:
+    """A tiny model with its tokenizer; `change` is done to its tensors, `config` is written into config.json."""
+    make_model(family).save_pretrained(folder)
+    make_tokenizer().save_pretrained(folder)
+    file = folder / "model.safetensors"
+    save_file(change(load_file(file)), file, metadata={"format": "pt"})
+    said = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**said, **config}))
+    return folder
+
+
+def logp(folder: Path, **settings: Any) -> np.ndarray:
+    model = open_model(str(folder), **settings)
+    encoded = model.encode(SENTENCES)
+    traces = [
+        trace
+        for batch in model.pack(encoded)
+        for trace in model.run([encoded[i] for i in batch], Quantity.LOGP)
+    ]
+    return np.concatenate([trace.logp for trace in traces])
+
+
+@pytest.mark.parametrize(
+    ("name", "gone"),
+    [
+        ("lm_head.weight", "lm_head"),
+        ("model.layers.1.input_layernorm.weight", "layers.1."),
+        ("model.layers.0.mlp.up_proj.weight", "layers.0.mlp.up_proj"),
+        ("model.norm.weight", "model.norm"),
+    ],
+)
+def test_a_lost_weight_is_named(tmp_path: Path, name: str, gone: str) -> None:
+    folder = saved(tmp_path / "m", change=lambda w: {k: v for k, v in w.items() if gone not in k})
+    with pytest.raises(ModelError, match=f"lacks the weight {name}"):
+        open_model(str(folder))
+
+
+@pytest.mark.parametrize("prefix", ["_orig_mod.", "module.", "_orig_mod.module."])
+def test_what_a_wrapper_put_before_a_name_is_taken_off(tmp_path: Path, prefix: str) -> None:
+    folder = saved(tmp_path / "wrapped", change=lambda w: {prefix + k: v for k, v in w.items()})
+    plain = saved(tmp_path / "plain")
+    assert np.array_equal(logp(folder), logp(plain))
+    assert open_model(str(folder)).facts["weights"] == open_model(str(plain)).facts["weights"]
+
+
+def test_layers_that_were_compiled_one_by_one_are_read(tmp_path: Path) -> None:
+    folder = saved(
+        tmp_path / "m",
+        change=lambda w: {k.replace(".self_attn.", "._orig_mod.self_attn."): v for k, v in w.items()},
+    )
+    assert np.array_equal(logp(folder), logp(saved(tmp_path / "plain")))
+
+
+def test_a_weight_of_another_shape_is_refused(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "m", intermediate_size=64)
+    with pytest.raises(
+        ModelError, match=r"has the weight model\.layers\.0\.mlp\.\w+\.weight in another shape .*64"
+    ):
+        open_model(str(folder))
+
+
+def test_weights_that_the_model_has_no_use_for_are_told_and_recorded(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "m", change=lambda w: {**w, "score.weight": torch.ones(2, 32)})
+    with pytest.warns(UserWarning, match=r"score\.weight"):
+        model = open_model(str(folder))
+    assert model.facts["unread_weights"] == ["score.weight"]
+
+
+def test_a_head_that_is_tied_needs_no_weight(tmp_path: Path) -> None:
+    assert np.isfinite(logp(saved(tmp_path / "m", "gemma3_text"))).all()
+
+
+def test_an_adapter_alone_says_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(ModelError, match="is an adapter"):
+        open_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("files", [2, 3])
+def test_the_same_tensors_in_other_files_are_the_same_weights(tmp_path: Path, files: int) -> None:
+    whole = saved(tmp_path / "whole")
+    tensors = load_file(whole / "model.safetensors")
+    split = tmp_path / "split"
+    split.mkdir()
+    names = sorted(tensors)
+    for i in range(files):
+        save_file({name: tensors[name] for name in names[i::files]}, split / f"w{i}.safetensors")
+    one, several = (sorted(folder.glob("*.safetensors")) for folder in (whole, split))
+    assert weights_hash(one) == weights_hash(several)
+    tensors["model.norm.weight"] = tensors["model.norm.weight"] + 1e-3
+    save_file(tensors, whole / "model.safetensors")
+    assert weights_hash(one) != weights_hash(several)
+
+
+def test_the_target_under_another_file_name_is_no_placebo(tmp_path: Path) -> None:
+    target = saved(tmp_path / "target")
+    shutil.copytree(target, tmp_path / "copy")
+    (tmp_path / "copy" / "model.safetensors").rename(tmp_path / "copy" / "pretrained.safetensors")
+    index = dict.fromkeys(load_file(target / "model.safetensors"), "pretrained.safetensors")
+    (tmp_path / "copy" / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {}, "weight_map": index})
+    )
+    with pytest.raises(ModelError, match="the very weights of the target"):
+        check_placebos(open_model(str(target)), [open_model(str(tmp_path / "copy"))])
+
+
+def test_weights_changed_in_place_with_the_same_size_and_time_are_another_model(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "m")
+    file = folder / "model.safetensors"
+    before, stat = open_model(str(folder)).fingerprint, file.stat()
+    data = bytearray(file.read_bytes())
+    data[-3] ^= 1
+    file.write_bytes(data)
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert file.stat().st_size == stat.st_size
+    assert file.stat().st_mtime_ns == stat.st_mtime_ns
+    assert open_model(str(folder)).fingerprint != before
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"hidden_act": "gelu"},
+        {"rms_norm_eps": 1e-2},
+        {"rope_theta": 7.0, "rope_parameters": {"rope_type": "default", "rope_theta": 7.0}},
+    ],
+)
+def test_another_configuration_over_the_same_weights_is_another_model(
+    tmp_path: Path, said: dict[str, Any]
+) -> None:
+    one, other = saved(tmp_path / "one"), saved(tmp_path / "other", **said)
+    fingerprints = [open_model(str(folder)).fingerprint for folder in (one, other)]
+    assert fingerprints[0] != fingerprints[1]
+    assert not np.array_equal(logp(one), logp(other))
+
+
+def test_a_model_that_says_the_same_after_every_text_is_refused(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "m", change=lambda w: {k: torch.zeros_like(v) for k, v in w.items()})
+    with pytest.raises(ModelError, match="predicts the same after every text"):
+        open_model(str(folder))
+
+
+# Models that see later tokens, or read a text otherwise in company.
+
+
+def built(folder: Path, config: str, **sizes: Any) -> Path:
+    torch.manual_seed(1)
+    usual = {"vocab_size": 416, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    inner = {"intermediate_size": 48, "max_position_embeddings": 256}
+    given = {**usual, **inner, **sizes}
+    made = getattr(transformers, config)(**{name: size for name, size in given.items() if size is not None})
+    model = transformers.AutoModelForCausalLM.from_config(made)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(4.0)
+    model.save_pretrained(folder)
+    make_tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("config", "sizes"),
+    [
+        ("BertConfig", {}),
+        (
+            "XLNetConfig",
+            {"max_position_embeddings": None, "d_model": 32, "n_head": 4, "d_inner": 48, "d_head": 8},
+        ),
+        ("XLMConfig", {"emb_dim": 32, "n_layers": 2, "n_heads": 4}),
+        ("LlamaConfig", {"is_causal": False}),
+        ("Gemma3TextConfig", {"use_bidirectional_attention": True, "head_dim": 8, "num_key_value_heads": 2}),
+    ],
+)
+def test_a_model_that_sees_later_tokens_is_refused(
+    tmp_path: Path, config: str, sizes: dict[str, Any]
+) -> None:
+    folder = built(tmp_path / "m", config, **sizes)
+    sees = _sees_later_tokens(folder)
+    if not sees:
+        pytest.skip("this transformers reads it in order")
+    with pytest.raises(ModelError, match="sees the tokens after"):
+        open_model(str(folder))
+
+
+def _sees_later_tokens(folder: Path) -> bool:
+    """By the model alone, in float64."""
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(folder).eval().double()
+    ids = torch.arange(5, 17)[None]
+    other = ids.clone()
+    other[0, -1] = 3
+    with torch.inference_mode():
+        one, two = (model(input_ids=row, use_cache=False).logits[0, :-1] for row in (ids, other))
+    return float((one - two).abs().max()) > 1e-6
+
+
+def naive(folder: Path, text: str, longest: int) -> np.ndarray:
+    """float64 log-probabilities of a text read whole and alone."""
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(folder).eval().double()
+    ids = torch.tensor([make_tokenizer()(text)["input_ids"][:longest]])
+    with torch.inference_mode():
+        rows = model(input_ids=ids, use_cache=False).logits[0, :-1].log_softmax(-1)
+    return rows.gather(1, ids[0, 1:, None])[:, 0].numpy()
+
+
+def traces_in_company(folder: Path, texts: list[str]) -> list[np.ndarray]:
+    model = open_model(str(folder), token_budget=4096)
+    encoded = model.encode(texts)
+    made: dict[int, np.ndarray] = {}
+    for batch in model.pack(encoded):
+        for i, trace in zip(batch, model.run([encoded[i] for i in batch], Quantity.LOGP), strict=True):
+            made[i] = trace.logp
+    return [made[i] for i in range(len(texts))]
+
+
+LONG = " ".join(SENTENCES)
+
+
+def test_positions_that_change_with_the_longest_text_of_a_batch_leave_the_others_alone(
+    tmp_path: Path,
+) -> None:
+    factors = {"short_factor": [1.0] * 4, "long_factor": [9.0] * 4}
+    rope = {"rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 32, **factors}
+    folder = built(
+        tmp_path / "m",
+        "Phi3Config",
+        num_key_value_heads=4,
+        original_max_position_embeddings=32,
+        pad_token_id=0,
+        **({"rope_parameters": rope} if NEW else {"rope_scaling": {"type": "longrope", **factors}}),
+    )
+    texts = [SENTENCES[0], LONG, SENTENCES[1], LONG[7:]]
+    assert len(make_tokenizer()(texts[0])["input_ids"]) <= 32 < len(make_tokenizer()(texts[1])["input_ids"])
+    for text, found in zip(texts, traces_in_company(folder, texts), strict=True):
+        assert np.abs(found - naive(folder, text, 256)).max() < 1e-3
+    assert "more than 32 tokens" in open_model(str(folder)).facts["batches"]
+
+
+def test_positions_that_grow_with_the_length_are_read_up_to_where_they_begin_to(tmp_path: Path) -> None:
+    rope = (
+        {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}
+        if NEW
+        else {"rope_type": "dynamic", "factor": 4.0}
+    )
+    sizes = {"num_key_value_heads": 2, "max_position_embeddings": 32}
+    folder = built(
+        tmp_path / "m", "LlamaConfig", **sizes, **{"rope_parameters" if NEW else "rope_scaling": rope}
+    )
+    texts = [LONG, SENTENCES[0]]
+    for text, found in zip(texts, traces_in_company(folder, texts), strict=True):
+        assert np.abs(found - naive(folder, text, 32)).max() < 1e-3
+
+
+def test_a_table_of_positions_bounds_what_is_read(tmp_path: Path) -> None:
+    folder = built(
+        tmp_path / "m", "XLMRobertaConfig", max_position_embeddings=50, is_decoder=True, pad_token_id=1
+    )
+    model = open_model(str(folder))
+    assert model.max_tokens == 48
+    assert model.encode([LONG])[0].cut > 0
+    assert np.isfinite(traces_in_company(folder, [LONG])[0]).all()
+
+
+def test_a_failure_of_the_models_own_code_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model: Any = open_model(str(saved(tmp_path / "m")))
+    monkeypatch.setattr(model, "_body", lambda ids: 1 / 0)
+    with pytest.raises(ModelError, match="failed while it read a text: division by zero"):
+        model.run(model.encode(SENTENCES[:1]), Quantity.LOGP)
+
+
+def test_of_a_model_that_reads_pictures_the_text_part_is_read(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    text = transformers.LlamaConfig(
+        vocab_size=416, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=256,
+    )  # fmt: skip
+    vision = transformers.CLIPVisionConfig(
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        image_size=28,
+        patch_size=14,
+    )
+    config = transformers.LlavaConfig(text_config=text, vision_config=vision, image_token_index=415)
+    model = transformers.LlavaForConditionalGeneration(config)
+    folder = tmp_path / "llava"
+    model.save_pretrained(folder)
+    make_tokenizer().save_pretrained(folder)
+    ids = torch.tensor([make_tokenizer()(SENTENCES[0])["input_ids"]])
+    with torch.inference_mode():
+        rows = model.eval()(input_ids=ids).logits[0, :-1].double().log_softmax(-1)
+    truth = rows.gather(1, ids[0, 1:, None])[:, 0].numpy()
+    assert np.abs(traces_in_company(folder, [SENTENCES[0]])[0] - truth).max() < 1e-4
+
+
+def test_no_warning_where_all_is_well(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "m")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_model(str(folder))
+
+
+def test_an_adapter_of_other_layers_is_refused(tmp_path: Path) -> None:
+    model = open_model(str(saved(tmp_path / "m")))
+    with pytest.raises(ModelError):
+        open_adapter(model, tmp_path / "none")

@@ -1,0 +1,117 @@
+"""The house grows in no direction: no number of `house.toml` is exceeded.
+
+`python tests/test_house.py` prints what stands there and what is true; with `--lower` it lowers the numbers to what is
+true, and raises none."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE = ROOT / "house.toml"
+SLACK = 0.02
+"""A number that is lower by more than this share may be lowered; a test says so and does not fail."""
+HEAD = """\
+# What the house may hold: lines of .py files by room, and counts. No number rises; who makes a room smaller lowers its
+# number: python tests/test_house.py --lower
+"""
+
+
+def lines(place: Path) -> int:
+    files = [place] if place.is_file() else [*place.rglob("*.py")]
+    return sum(len(file.read_text("utf-8").splitlines()) for file in files)
+
+
+def words(place: Path) -> int:
+    files = [place] if place.is_file() else [*place.rglob("*.md")]
+    return sum(len(file.read_text("utf-8").split()) for file in files)
+
+
+def late(node: ast.AST, inside: bool = False) -> Iterator[str]:
+    """The modules of our own that functions import."""
+    for child in ast.iter_child_nodes(node):
+        if inside and isinstance(child, ast.ImportFrom | ast.Import):
+            named = [child.module] if isinstance(child, ast.ImportFrom) else [one.name for one in child.names]
+            yield from (name for name in named if f"{name}.".startswith("pretrace."))
+        yield from late(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def public(tree: ast.Module) -> list[str]:
+    """Functions, classes and methods whose names begin with no underscore."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    found = [one for one in tree.body if isinstance(one, kinds)]
+    methods = [one for cls in found if isinstance(cls, ast.ClassDef) for one in cls.body]
+    names = [one.name for one in (*found, *methods) if isinstance(one, ast.FunctionDef | ast.ClassDef)]
+    return [name for name in names if not name.startswith("_")]
+
+
+def slots() -> int:
+    """Parameters of all commands: what is offered in several counts in each."""
+    from pretrace.cli.commands import every_command
+
+    return sum(len(one.made().params) for one in every_command())
+
+
+def measured() -> dict[str, dict[str, int]]:
+    """Every number as it is."""
+    src = ROOT / "src" / "pretrace"
+    trees = [ast.parse(path.read_text("utf-8")) for path in src.rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    classes = Counter(node.name.lstrip("_") for node in nodes if isinstance(node, ast.ClassDef))
+    rooms = [place for place in sorted(src.iterdir()) if place.suffix == ".py" or [*place.glob("*.py")]]
+    return {
+        "lines": {
+            **{place.stem: lines(place) for place in rooms},
+            **{name: lines(ROOT / name) for name in ("src", "tests", "benchmarks")},
+        },
+        "counts": {
+            "words of docs": words(ROOT / "docs"),
+            "words of README": words(ROOT / "README.md"),
+            "classes under a name used twice": sum(number for number in classes.values() if number > 1),
+            "own modules imported in functions": sum(len([*late(tree)]) for tree in trees),
+            "public names": sum(len(public(tree)) for tree in trees),
+            "option slots": slots(),
+        },
+    }
+
+
+def found() -> list[tuple[str, str, int, int]]:
+    """Part, name, number, and the most that is allowed (of what the file does not name: nothing)."""
+    most = tomllib.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
+    return [
+        (part, name, number, most.get(part, {}).get(name, 0))
+        for part, some in measured().items()
+        for name, number in some.items()
+    ]
+
+
+def test_no_number_of_the_house_rises() -> None:
+    rows = found()
+    over = [f"{name}: {number:,}, allowed {most:,}" for _, name, number, most in rows if number > most]
+    assert not over, f"make it smaller, or make something else smaller and say why in house.toml: {over}"
+    under = [
+        f"{name}: {number:,} of {most:,}" for _, name, number, most in rows if number < most * (1 - SLACK)
+    ]
+    if under:
+        warnings.warn(f"python tests/test_house.py --lower: {', '.join(under)}", stacklevel=1)
+
+
+if __name__ == "__main__":
+    rows = found()
+    for _, name, number, most in rows:
+        print(f"{name:36} {number:7,} of {most:7,}")
+    if "--lower" in sys.argv:
+        parts: dict[str, list[str]] = {}
+        for part, name, number, most in rows:
+            key = name if re.fullmatch(r"\w+", name) else f'"{name}"'
+            parts.setdefault(part, []).append(f"{key} = {min(number, most or number)}\n")
+        FILE.write_text(
+            HEAD + "".join(f"\n[{part}]\n{''.join(some)}" for part, some in parts.items()), "utf-8"
+        )
