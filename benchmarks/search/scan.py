@@ -34,7 +34,7 @@ from benchmarks import RESULTS
 from benchmarks.machine import commit, machine
 from benchmarks.speed.memory import status
 from pretrace.scan import scan as room
-from pretrace.scan.corpus import files_of
+from pretrace.scan.files import files_of
 from pretrace.scan.folding import folded, packed
 from pretrace.scan.searching import Search, Table
 from pretrace.types import Corpus, Text

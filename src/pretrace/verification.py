@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pretrace import runs
 from pretrace.corpora import Columns, open_stream
+from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.results.folder import Integrity, Kind, Opened
 from pretrace.results.serialization import expect
@@ -73,7 +74,11 @@ class _Reader:
         kept = _mapping(self.settings.get("columns"))
         named = {name: kept.get(name, self.given.get(f"{name}_column")) for name in _COLUMNS}
         own = {name: getattr(self.override, name) for name in _COLUMNS}
-        return Columns(**{name: named[name] if own[name] is None else own[name] for name in _COLUMNS})
+        more = {name: kept.get(name, self.given.get(name)) for name in FURTHER}
+        return Columns(
+            **{name: named[name] if own[name] is None else own[name] for name in _COLUMNS},
+            **{name: value for name, value in more.items() if value},
+        )
 
     def _facts(self, key: str) -> Facts:
         return _mapping(self.settings.get(key))

@@ -104,7 +104,7 @@ class TestFolders:
         (folder / ".hidden.md").write_text("no", encoding="utf-8")
         corpus = open_corpus(folder)
         assert [(t.id, t.group) for t in corpus.texts] == [("a.txt", "")]
-        assert corpus.notes == ("2 files in the folder left out: not .txt.",)
+        assert corpus.notes == ("2 files in the folder left out: .hidden.md, README.md.",)
 
     def test_what_is_left_out(self, folder: Path) -> None:
         for name in ("readme.html", "~$d.docx", "old.doc"):
@@ -112,7 +112,7 @@ class TestFolders:
         (folder / "sub" / "readme.md").write_text("one of many", encoding="utf-8")
         corpus = open_corpus(folder)
         assert "sub/readme.md" in {text.id for text in corpus.texts}
-        assert any(note.startswith("3 files in the folder left out: not .txt, .md") for note in corpus.notes)
+        assert "3 files in the folder left out: old.doc, readme.html, ~$d.docx." in corpus.notes
 
     def test_one_that_cannot_be_read(self, folder: Path) -> None:
         (folder / "f.pdf").write_bytes(pdf(""))
@@ -251,7 +251,9 @@ class TestHtml:
 
     def test_characters(self) -> None:
         stated = '<meta charset="iso-8859-1">\xe9\x80'
-        assert decoded(stated.encode("latin-1")) == ('<meta charset="iso-8859-1">é€', False)
-        assert decoded(stated.encode()) == (stated, False)  # it is UTF-8, whatever it says
-        assert decoded("é".encode("utf-16")) == ("é", False)
-        assert decoded(b"<meta charset=nonsense>\xe9") == ("<meta charset=nonsense>\ufffd", True)
+        assert decoded(stated.encode("latin-1")) == '<meta charset="iso-8859-1">é€'
+        assert decoded(stated.encode()) == stated  # it is UTF-8, whatever it says
+        assert decoded("é".encode("utf-16")) == "é"
+        with pytest.raises(TextsError, match="looks like cp1252"):
+            decoded(b"<meta charset=nonsense>\xe9")
+        assert decoded(b"<meta charset=nonsense>\xe9", "cp1252") == "<meta charset=nonsense>é"

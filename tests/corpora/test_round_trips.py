@@ -16,7 +16,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pretrace.corpora import read_texts, stream_texts
+from pretrace.corpora import open_stream, read_texts, stream_texts
+from pretrace.corpora.reading import Unreadable
 
 ODD = st.text(
     st.one_of(
@@ -85,13 +86,14 @@ def test_round_trip(name: str, gz: str, rows: Rows) -> None:
 @given(raw=st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), min_size=1, max_size=5))
 @example(raw=[b"\xff\xfe", b"\xe2\x82", b"ok", b"\xed\xa0\x80\xf0\x9f"])
 @settings(max_examples=150, deadline=None)
-def test_any_bytes_make_texts(raw: list[bytes]) -> None:
-    """A text file of any bytes reads as Python's own replacement would have it."""
+def test_any_bytes_make_texts_or_a_refusal(raw: list[bytes]) -> None:
+    """A text file of any bytes reads as Python decodes it, line by line, and a line that is no UTF-8 is told."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.txt"
         path.write_bytes(b"the first\n" + b"\n".join(raw))
-        texts = [text.text for text in read_texts(path).texts]
-    expected = [line.removesuffix(b"\r").decode(errors="replace") for line in raw]
-    assert texts == ["the first", *(line for line in expected if line.strip())]
-    for text in texts:
-        text.encode()
+        told: list[Unreadable] = []
+        texts = [text.text for text in open_stream(path, skip_unreadable=True).texts(told.append)]
+    lines = [line.removesuffix(b"\r") for line in raw]
+    fine = [line.decode() for line in lines if line.decode(errors="replace").encode() == line]
+    assert texts == ["the first", *(line for line in fine if line.strip())]
+    assert len(told) == len(lines) - len(fine)

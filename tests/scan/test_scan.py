@@ -22,7 +22,8 @@ from pretrace.errors import OutputError
 from pretrace.runs import load
 from pretrace.scan import cleaning
 from pretrace.scan import scan as room
-from pretrace.scan.corpus import CorpusFile, Reader, files_of, holds
+from pretrace.scan.corpus import Reader
+from pretrace.scan.files import CorpusFile, files_of, holds
 from pretrace.scan.folding import has_numba
 from pretrace.scan.labels import labels_of
 from pretrace.scan.sightings import Passage, found_texts, is_common, merged

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pretrace.scan.corpus import CorpusFile, Reader
+from pretrace.scan.corpus import Reader
+from pretrace.scan.files import CorpusFile
 from pretrace.scan.folding import folded, has_numba, lines_of, packed
 from pretrace.scan.searching import RUN, Search, Table
 from pretrace.scan.wording import sequences, words_of
@@ -173,7 +174,7 @@ def test_bytes_that_are_no_utf_8_are_read_alike(
     clean = [one.translate(None, b'\\"\n') for one in some]
     raw = (
         b"".join(b'{"text": "a%sb"}\n' % one for one in clean) + b'{"text": "caf\xe9 \xff \t \\ud800 \xc3"}\n'
-    )
+    ) + '{"text": "é"}\n'.encode() * 9  # or the file would be taken for one in another encoding
     path = tmp_path_factory.mktemp("odd") / "odd.jsonl"
     path.write_bytes(raw)
     for exact in (False, True):

@@ -12,6 +12,7 @@ import docx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from pretrace.corpora import open_corpus
 from pretrace.web import facts
@@ -82,6 +83,15 @@ CSV = b"text,label\none two three,1\nfour five six,0\n"
         ("a.html", b"<p>A text.</p>", 1),
         ("a.docx", word("A text."), 1),
         ("a.rss", FEED, 2),
+        ("a.csv", parquet(), 6),
+        ("a.jsonl.gz", LINES, 7),
+        ("a.txt.zst", zstandard.compress(b"one text\nanother text\n"), 2),
+        (
+            "a.zip",
+            zipped([("x/data/0.jsonl", LINES), ("x/data/1.jsonl", LINES), ("x/README.md", "-")]).getvalue(),
+            14,
+        ),
+        ("a.txt", b"one text\nanother text\n".decode().encode("utf-16"), 2),
     ],
 )
 def test_every_kind_is_read(workspace, name, content, texts):
@@ -163,13 +173,18 @@ def test_few_texts_of_many_are_looked_at_for_their_language(monkeypatch):
         ("noending", b"x", "noending is of no kind"),
         ("a.txt", b"", "a.txt is empty: choose a file that holds texts"),
         ("a.txt", b"ab\0cd", "a.txt holds no plain text, whatever its ending says"),
-        ("a.parquet", b"text\n", "a.parquet is no parquet file"),
-        ("a.csv", parquet(), "a.csv is a parquet file: give it the ending .parquet"),
-        ("a.jsonl.gz", b"plain", "a.jsonl.gz cannot be unpacked"),
+        ("a.parquet", b"text\n", "a.parquet is not a whole parquet file"),
+        ("a.jsonl.gz", b"plain", "a.jsonl.gz, line 1 is not JSON"),
+        ("a.txt", b"caf\xe9 au lait", "a.txt, line 1, is not UTF-8; it looks like cp1252"),
+        (
+            "a.txt",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n",
+            "is a Git LFS pointer",
+        ),
         ("a.jsonl.gz", gzip.compress(LINES * 99)[:-20], "a.jsonl.gz cannot be unpacked"),
         ("a.zip", b"PKnot", "a.zip cannot be unpacked"),
         ("a.zip", zipped([]).getvalue(), "a.zip holds no texts: put files that end in .txt"),
-        ("a.zip", zipped([("a.exe", "x"), ("b.txt.gz", "x")]).getvalue(), "a.zip holds no texts"),
+        ("a.zip", zipped([("a.exe", "x"), ("b.bin", "x")]).getvalue(), "a.zip holds no texts"),
         ("a.zip", zipped([("a.pdf", "x")]).getvalue(), "the PDF is damaged"),
         ("a.zip", zipped([("../a.txt", "x")]).getvalue(), "names a place outside of it"),
         ("a.zip", zipped([("/etc/a.txt", "x")]).getvalue(), "names a place outside of it"),

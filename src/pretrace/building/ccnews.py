@@ -33,7 +33,6 @@ from pretrace.building.reading import Days, Table, days
 from pretrace.building.segmenting import sentences
 from pretrace.building.writing import Built, LeftOut, Row, check_place, drawn_order, write
 from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.hub import open_table, table_rows
 from pretrace.corpora.reading import counted
 from pretrace.errors import TextsError
 from pretrace.registry import require
@@ -61,21 +60,16 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
     With a `date_column` only those published in the year are taken: all days the date may mean lie in it. Raises
     TextsError where there is no such column, or no text of that year.
     """
-    columns = Columns(text=columns.text, label="", id=columns.id, group=columns.group)
+    columns = replace(columns, label="")
     if date_column is None:
         return open_corpus(source, columns)
     reading = Table(source, columns, [date_column], [date_column])
-    if source.startswith("hub:"):
-        name, table = open_table(source.removeprefix("hub:"))
-        rows = iter(table_rows(table, reading))
-    else:
-        name, rows = source, reading.rows(Path(source))
     # without an id a text is called by its row, as where all rows are taken
     every = [
         row
         if row.fields.get("id") not in (None, "")
         else row._replace(fields={**row.fields, "id": str(number)})
-        for number, row in enumerate(rows)
+        for number, row in enumerate(reading.rows(source))
     ]
     kept = [row for row in every if _within(days(row.fields.get(date_column)), year)]
     if not kept:
@@ -83,7 +77,7 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
             f"{source} has no text whose {date_column!r} lies in {year}: name the column of the publication date, or "
             "another year."
         )
-    corpus = reading.corpus(kept, name)
+    corpus = reading.corpus(kept, source)
     note = f"{counted(len(every) - len(kept), 'text')} left out: not published in {year}, or without a date."
     return replace(corpus, notes=(*corpus.notes, note))
 

@@ -20,7 +20,7 @@ from pretrace.corpora.columns import Columns
 from pretrace.corpora.opening import shown
 from pretrace.errors import TextsError
 from pretrace.registry import require
-from pretrace.settings import check_ranges, like, option, seed_option
+from pretrace.settings import check_ranges, like, option, seed_option, shared
 
 _WHY = "texts from before and after a day are told apart by what they speak of."
 
@@ -65,7 +65,7 @@ class DatedTexts:
     """Where the texts are, and the columns to read; None stands for text or input, id, and group."""
 
     source: str = option(
-        help="A .jsonl, .csv, .tsv or .parquet file (also .gz), or hub:NAME, with a date a row.",
+        help="A .jsonl, .csv, .tsv, .parquet or .arrow file, also packed, or hub:NAME, with a date a row.",
         metavar="TEXTS",
         path="in",
     )
@@ -73,6 +73,15 @@ class DatedTexts:
     text: str | None = like(Columns, "text")
     id: str | None = like(Columns, "id")
     group: str | None = like(Columns, "group")
+    template: str | None = like(Columns, "template")
+    split: str | None = like(Columns, "split")
+    files: str | None = like(Columns, "files")
+    encoding: str | None = like(Columns, "encoding")
+
+    @property
+    def columns(self) -> Columns:
+        """How the texts are read; labels are not looked at."""
+        return shared(Columns, self, label="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +133,7 @@ def build_dated(
 
 
 def _columns(texts: DatedTexts) -> dict[str, str | None]:
-    return {"date": texts.date, "text": texts.text, "id": texts.id, "group": texts.group}
+    return {"date": texts.date, **{k: name for k, name in texts.columns.recorded.items() if k != "label"}}
 
 
 def _groups(rows: Iterable[Row], label: int) -> set[str]:
@@ -145,8 +154,7 @@ def _read(texts: DatedTexts, sorter: _Sorter, on_progress: OnProgress) -> Iterat
     """The texts that have a date; TextsError where none has, naming what was found instead."""
     identity, group = texts.id or "id", texts.group or "group"
     source = texts.source if texts.source.startswith("hub:") else shown(Path(texts.source))
-    columns = Columns(text=texts.text, label="", id=texts.id, group=texts.group)
-    table = Table(source, columns, (identity, group), (texts.date,))
+    table = Table(source, texts.columns, (identity, group), (texts.date,))
     strange: object = None
     some = False
     seen: set[str] = set()

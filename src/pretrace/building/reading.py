@@ -11,10 +11,8 @@ from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from pretrace.corpora.columns import TEXT_NAMES, Columns, kind_of, listed, mended, name_of
-from pretrace.corpora.formats import rows_of
-from pretrace.corpora.hub import open_table, table_rows
-from pretrace.corpora.opening import found, shown
+from pretrace.corpora.columns import Columns, listed, name_of
+from pretrace.corpora.opening import rows_of
 from pretrace.corpora.reading import Reading, Row
 from pretrace.errors import ExpressionError, TextsError
 
@@ -166,33 +164,30 @@ class Table(Reading):
     ) -> None:
         super().__init__(columns, source)
         self.wanted = tuple(wanted)
-        self.needed = tuple(sorted({*needed, *columns.named}))
-        self.texts = tuple(texts) or ((columns.text,) if columns.text else TEXT_NAMES)
-        self._by_columns = not texts
+        self.needed = tuple(sorted(needed))
+        self.texts = tuple(texts)
 
-    def pick(self, found: Sequence[str]) -> tuple[str, ...]:
-        """The columns to read, for formats that know all of theirs beforehand."""
+    def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
+        """The columns to read of a file, for formats that know all of theirs beforehand."""
         self._refuse_missing(found)
-        usual = super().pick(found) if self._by_columns else self.texts
-        names = [name for name in (*usual, *self.needed, *self.wanted) if name in found]
-        for name in names:
-            if list(found).count(name) > 1:
-                raise TextsError(f"{self.source} has more than one column {name!r}: rename all but one.")
-        return tuple(dict.fromkeys(names))
+        usual = self.texts or super().pick(found, source)
+        return tuple(dict.fromkeys(name for name in (*usual, *self.needed, *self.wanted) if name in found))
 
     def rows(self, source: str | Path) -> Iterator[Row]:
-        """The rows of a file, or of a data set of the hub (`hub:NAME`), in order.
+        """The rows of whatever `rows_of` reads, in order.
 
         TextsError for whatever is wrong with the source, and where it holds no row.
         """
-        unseen: set[str] = set(self.needed)
+        unseen = {*self.needed, *self.columns.named}
         first: tuple[str, ...] = ()
-        for row in self._opened(source):
+        for row in rows_of(source, self):
             if not first:
                 first = tuple(row.fields)
                 self._refuse_missing(
                     (*first, *self.needed)
                 )  # of JSON lines only the text must be in the first
+                if not self.texts:
+                    self.choose(first)
             unseen -= row.fields.keys()
             yield row
         if not first:
@@ -202,28 +197,17 @@ class Table(Reading):
 
     def text_of(self, row: Row, number: int) -> tuple[str, str]:
         """The column the text of a row stands in, and the text; TextsError where there is none."""
-        column = next((name for name in self.texts if row.fields.get(name)), "")
-        column = column or next((name for name in self.texts if name in row.fields), self.texts[0])
-        value = row.fields.get(column)
-        if not isinstance(value, str | bytes):
-            raise TextsError(
-                f"{self.source}: row {number} has no text: the column {column!r} should hold a string and holds "
-                f"{kind_of(value)}; mend the row or take it out."
-            )
-        return column, mended(value)[0]
-
-    def _opened(self, source: str | Path) -> Iterator[Row]:
-        if isinstance(source, str) and source.startswith("hub:"):
-            return table_rows(open_table(source.removeprefix("hub:"))[1], self)
-        if not found(Path(source)):
-            raise TextsError(f"there is no file or folder {shown(Path(source))!r}: check the path.")
-        return rows_of(Path(source), self)
+        if self.texts:
+            column = next((name for name in self.texts if row.fields.get(name)), "")
+            column = column or next((name for name in self.texts if name in row.fields), self.texts[0])
+            self.chosen = (column,)
+        return self.chosen[0], self.string(number, row)
 
     def _refuse_missing(self, found: Sequence[str]) -> None:
         for name in self.needed:
             if name not in found:
                 raise self._missing(name, found)
-        if not any(name in found for name in self.texts):
+        if self.texts and not any(name in found for name in self.texts):
             raise self._missing("' or '".join(self.texts), found)
 
     def _missing(self, name: str, found: Sequence[str]) -> TextsError:

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
@@ -62,14 +63,13 @@ def _called(arguments: list[str]) -> tuple[int, str]:
         return 2, str(error)
     except usage_error as error:
         return 2, _usage(error)
-    except BrokenPipeError:  # the reader of our output went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1, ""
+    except BrokenPipeError:
+        return _unheard()
     except SystemExit as error:
         if COMPLETING in os.environ:  # a shell asks how a word goes on
             raise
         if isinstance(error.__context__, BrokenPipeError):  # typer's own way of leaving
-            return 1, ""
+            return _unheard()
         said = _plugin_fault(error) or "something that pretrace called ended the program"
         return (
             2,
@@ -85,6 +85,12 @@ def _called(arguments: list[str]) -> tuple[int, str]:
             raise
         return 2, fault
     return (code if isinstance(code, int) else 0), ""
+
+
+def _unheard() -> tuple[int, str]:
+    """The exit code where the reader of our output has had enough of it, as `head` has."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python fails as it ends
+    return 0, ""
 
 
 def calling(
@@ -109,14 +115,22 @@ def calling(
         passed = options.Passed in hints.values()
         with silenced(given[options.QUIET]), progress.command(called):
             with alone(given[options.JSON] and not passed):
-                answer = function(
-                    **{one: options.made(one, hints[one], given, leaves) for one in hints if one != "return"}
-                )
+                made = {one: options.made(one, hints[one], given, leaves) for one in hints if one != "return"}
+                answer = function(**_with_chat(made))
             code = answer if passed else deliver(answer, called, json=given[options.JSON])
         if code:
             raise typer.Exit(cast(int, code))
 
     return run
+
+
+def _with_chat(made: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a command, where --chat means the chat template of its model."""
+    source, target = made.get("source"), made.get("target")
+    if not getattr(getattr(source, "columns", None), "chat", False):
+        return made
+    columns = replace(source.columns, chat_of=getattr(target, "model", None) or "")
+    return {**made, "source": replace(source, columns=columns)}
 
 
 def _in_full(app: Any, arguments: list[str]) -> list[str]:

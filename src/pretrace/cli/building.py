@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 
 _NAMED = 3
+_UNLABELLED = ("text", "id", "group", "template", "split", "files", "encoding")
+"""How texts are read whose labels are not."""
 _SIDES = "Sides"
 Out = Annotated[
     Path,
@@ -89,7 +91,9 @@ class _CcnewsInputs:
         None, "Column with the non-members' date: only those of --year are taken.", panel=_SIDES
     )
     year: int = option(2017, "With --date-column.", panel=_SIDES)
-    columns: Annotated[Columns, Only(("text", "id", "group"))] = field(default_factory=Columns)
+    columns: Annotated[Columns, Only(("text", "id", "group", "template", "split", "files", "encoding"))] = (
+        field(default_factory=Columns)
+    )
 
     def __post_init__(self) -> None:
         known = self.transform in ("trans", "mask", "prompt")
@@ -193,7 +197,9 @@ class Pair:
 
     a: str = option(help="Texts, as for `score`: the members' side.", metavar="A", path="in")
     b: str = option(help="The texts they are compared with.", metavar="B", path="in")
-    columns: Annotated[Columns, Only(("text", "id", "group"))] = field(default_factory=Columns)
+    columns: Annotated[Columns, Only(("text", "id", "group", "template", "split", "files", "encoding"))] = (
+        field(default_factory=Columns)
+    )
 
     def open(self) -> tuple[Corpus, Corpus]:
         """Both sets, without their labels."""

@@ -110,7 +110,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Giv
     from pretrace.runs import save_verdict
     from pretrace.scan import scan as room
     from pretrace.scan.cleaning import check_clean, clean
-    from pretrace.scan.corpus import files_of
+    from pretrace.scan.files import files_of
 
     searched.check()
     engine = searched.crew(settings)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection
+import string
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
-from pretrace.errors import TextsError
+from pretrace.errors import ExpressionError, TextsError, require
 from pretrace.settings import TEXTS, option
 
 TEXT_NAMES = ("text", "input")
@@ -33,16 +35,17 @@ _LABELS: dict[object, bool | None] = {
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names of the columns to read.
+    """How texts stand in their source: the columns to read, and what files and characters they are in.
 
-    None stands for the usual name: `text` or else `input` for the text, `label`, `id` and `group` for
-    the others, each read where it is present. A name that is given must be there. An empty name leaves
-    a column out, for files whose `label` says something else than membership.
+    None stands for the usual name: `text` or else `input` for the text (or a conversation that is called `messages` or
+    `conversations`), `label`, `id` and `group` for the others, each read where it is present. A name that is given must
+    be there. An empty name leaves a column out, for files whose `label` says something else than membership.
+    ExpressionError for a template that is none, and an encoding that nobody knows.
     """
 
     text: str | None = option(
         None,
-        "Column of the text; text or input unless named.",
+        "Column of the text, or several to be joined, as in prompt,completion; text or input unless named.",
         name="text-column",
         panel=TEXTS,
         essential=True,
@@ -60,15 +63,56 @@ class Columns:
         name="group-column",
         panel=TEXTS,
     )
+    template: str | None = option(
+        None,
+        r'How a text is made of columns, as in "{question}\n{choices}\n{answer}", in place of --text-column.',
+        panel=TEXTS,
+    )
+    chat: bool = option(
+        False,
+        "Write conversations as the model's chat template does; without it, the messages below each other.",
+        panel=TEXTS,
+    )
+    split: str | None = option(
+        None, "Split of a data set to read, where a folder holds several, as in test.", panel=TEXTS
+    )
+    files: str | None = option(
+        None, 'Files of a folder to read, as in "*.py"; a file of source code is one text.', panel=TEXTS
+    )
+    encoding: str | None = option(
+        None,
+        "Encoding of the files, as in cp1252; UTF-8, or what a byte order mark says, unless named.",
+        panel=TEXTS,
+    )
     more: tuple[str, ...] = ()
     """Further columns, for `Text.meta`; each must be there. No option: those who need them name them."""
     give_way: bool = False
     """Whether a name that is not found gives way to the usual one. No option: `of_another` sets it."""
+    chat_of: str = ""
+    """The model whose chat template is meant. No option: it is the one of the command."""
+
+    def __post_init__(self) -> None:
+        require(
+            self.text is None or self.template is None,
+            "--text-column and --template both say what the text is: give one of the two.",
+        )
+        if self.encoding is not None:
+            try:
+                "".encode(self.encoding)
+            except (LookupError, ValueError):
+                raise ExpressionError(
+                    f"--encoding {self.encoding[:60]!r} is not known: name one such as cp1252, utf-16 or gb18030."
+                ) from None
+        if self.template is not None:
+            require(
+                bool(self._template_columns()),
+                '--template names columns in braces, as in "{question} {answer}"; write {{ and }} for braces.',
+            )
 
     @property
     def text_alone(self) -> Columns:
         """The same text column, and no other."""
-        return Columns(self.text, label="", id="", group="")
+        return replace(self, label="", id="", group="", more=())
 
     @property
     def of_another(self) -> Columns:
@@ -79,49 +123,212 @@ class Columns:
     @property
     def named(self) -> set[str]:
         """The names that were given and must therefore be found."""
-        given = () if self.give_way else self.recorded.values()
+        return self.required(())
+
+    @property
+    def named_texts(self) -> tuple[str, ...]:
+        """The columns that were named for the text."""
+        return tuple(filter(None, (self.text, *self._named_texts(()))))
+
+    def required(self, found: Collection[str]) -> set[str]:
+        """The columns that must be among those found: the ones that were named."""
+        others = (self.label, self.id, self.group)
+        given = () if self.give_way else (*self._named_texts(found), *others)
         return {name for name in (*given, *self.more) if name}
 
     @property
     def recorded(self) -> dict[str, str | None]:
-        """The names of the four columns, as a run records them."""
-        return {"text": self.text, "label": self.label, "id": self.id, "group": self.group}
+        """What was given, as a run records it: the names of the four columns, and of the rest what is not as usual."""
+        four = {"text": self.text, "label": self.label, "id": self.id, "group": self.group}
+        more = {name: getattr(self, name) for name in FURTHER}
+        return {**four, **{name: value for name, value in more.items() if value}}
 
     def pick(self, found: Collection[str], source: str) -> Columns:
         """The columns to read of those found, "" for the ones that are not there.
 
         Raises TextsError for a name that was given and is not found, and where there is no text.
         """
-        for name in sorted(self.named):
+        for name in sorted(self.required(found)):
             if name not in found:
                 raise TextsError(f"{source} has no column {name!r}; it has {listed(found)}.")
-        others = self.others(found)
-        there: dict[str, Any] = {role: name if name in found else "" for role, name in others.items()}
-        return replace(self, text=self.pick_text(found, source), **there)
+        self.pick_texts(found, source)
+        return replace(self, **{k: name if name in found else "" for k, name in self.others(found).items()})
 
-    def pick_loosely(self, found: Collection[str], source: str) -> Columns:
-        """The columns to look for where each row brings its own keys: only the text must be in the first."""
-        return replace(self, text=self.pick_text(found, source), **self.others(found))
-
-    def pick_text(self, found: Collection[str], source: str) -> str:
-        """The name of the text column."""
-        named: tuple[str, ...] = () if self.text is None else (self.text,)
-        wanted: tuple[str, ...] = (*named, *TEXT_NAMES) if self.give_way or not named else named
-        for name in wanted:
-            if name in found:
-                return name
+    def pick_texts(self, found: Collection[str], source: str) -> tuple[str, ...]:
+        """The columns that a text is made of, in order. TextsError where they are not there."""
+        named = self._named_texts(found)
+        if named and all(name in found for name in named):
+            return named
+        if not named or self.give_way:
+            for name in (*TEXT_NAMES, *_CONVERSATIONS):
+                if name in found and not (name == "input" and _ANSWERS & set(found)):
+                    return (name,)
+        missing = [name for name in named if name not in found]
+        wanted = (*missing, *TEXT_NAMES) if self.give_way or not named else missing
         raise TextsError(
             f"{source} has no column {' or '.join(map(repr, wanted))} to take the texts from; it has "
-            f"{listed(found)}: name the one that holds the text."
+            f"{listed(found)}: name the one that holds the text with --text-column, or several, as in "
+            "--text-column prompt,completion."
         )
+
+    def makes_texts(self, found: Collection[str]) -> bool:
+        """Whether a text is made of columns by a template, or joined of several."""
+        return self.template is not None or len(self._named_texts(found)) > 1
+
+    def text_of(self, fields: Mapping[str, object], names: Sequence[str]) -> object:
+        """The text of a row, or what stands in its place. ValueError, in half a sentence, where a column that a text
+        is joined of is not there."""
+        if len(names) == 1 and self.template is None:
+            value = fields.get(names[0])
+            return value if isinstance(value, str) else self._as_conversation(value)
+        for name in names:
+            if name not in fields:
+                raise ValueError(f"it has no column {name!r}")
+        if self.template is None:
+            return _joined([self._part(fields[name]) for name in names])
+        return _Filled(self._part).vformat(_unescaped(self.template), (), fields)
+
+    def _as_conversation(self, value: object) -> object:
+        messages = messages_of(value)
+        if messages is None:
+            return value
+        if self.chat:
+            return render_chat(messages, self.chat_of)
+        return "\n\n".join(message["content"] for message in messages if message["content"])
+
+    def _part(self, value: object) -> str:
+        """A cell as a part of a text: a list of strings is a line each."""
+        value = self._as_conversation(value)
+        if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+            return "\n".join(value)
+        return value if isinstance(value, str) else cell_of(value)
+
+    def _named_texts(self, found: Collection[str]) -> tuple[str, ...]:
+        if self.template is not None:
+            return self._template_columns()
+        if not self.text:
+            return ()
+        return (
+            (self.text,) if self.text in found else tuple(filter(None, map(str.strip, self.text.split(","))))
+        )
+
+    def _template_columns(self) -> tuple[str, ...]:
+        try:
+            parts = [
+                name for _, name, _, _ in string.Formatter().parse(self.template or "") if name is not None
+            ]
+        except ValueError as error:
+            raise ExpressionError(f"--template cannot be read: {error}.") from None
+        return tuple(dict.fromkeys(name.partition("[")[0] for name in parts))
 
     def others(self, found: Collection[str]) -> dict[str, Any]:
         """The names of the columns beside the text, the usual ones where none are given or one gives way."""
         return {
             role: role if name is None or (self.give_way and name and name not in found) else name
-            for role, name in self.recorded.items()
-            if role != "text"
+            for role, name in (("label", self.label), ("id", self.id), ("group", self.group))
         }
+
+
+FURTHER = ("template", "chat", "split", "files", "encoding", "chat_of")
+"""What is recorded where it is not as usual."""
+_CONVERSATIONS = ("messages", "conversations", "conversation")
+"""Usual names of a column that holds lists of messages, where no column of texts is there."""
+_ANSWERS = {"instruction", "output", "response", "completion", "answer", "target"}
+"""Columns beside which `input` is a part of a text at most."""
+
+
+class _Filled(string.Formatter):
+    """A template's fields as parts of a text; of a cell that is an object, `{name[key]}` is what stands under a key."""
+
+    def __init__(self, part: Callable[[object], str]) -> None:
+        self._part = part
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[object, str]:
+        name, _, rest = field_name.partition("[")
+        value = kwargs[name]
+        for key in filter(None, rest.replace("]", "").split("[")):
+            if isinstance(value, list | tuple) and key.isdecimal() and int(key) < len(value):
+                value = value[int(key)]
+            elif isinstance(value, Mapping) and key in value:
+                value = value[key]
+            else:
+                raise ValueError(f"its column {name!r} has no {key!r}")
+        return self._part(value), name
+
+
+def _unescaped(template: str) -> str:
+    """A template as a shell passes it on, where a line end is written as a backslash and an n."""
+    return template.replace("\\n", "\n").replace("\\t", "\t")
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """Parts as one text: as they stand where white space parts them already, else on lines of their own."""
+    made = ""
+    for part in filter(None, parts):
+        apart = not made or made[-1].isspace() or part[0].isspace()
+        made += part if apart else f"\n{part}"
+    return made
+
+
+_ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
+
+
+def messages_of(value: object) -> list[dict[str, str]] | None:
+    """The messages of a conversation, as lists of {role, content} or {from, value} hold them; None for anything else.
+
+    >>> messages_of([{"from": "human", "value": "Is it?"}, {"from": "gpt", "value": "Yes."}])
+    [{'role': 'user', 'content': 'Is it?'}, {'role': 'assistant', 'content': 'Yes.'}]
+    """
+    for role, content in (("role", "content"), ("from", "value")):
+        if isinstance(value, Mapping) and {role, content} <= value.keys():  # a list of objects by columns
+            columns = (value[role], value[content])
+            if all(isinstance(one, list) for one in columns) and len(columns[0]) == len(columns[1]):
+                value = [dict(zip((role, content), pair, strict=True)) for pair in zip(*columns, strict=True)]
+        if not (isinstance(value, list) and value and isinstance(value[0], Mapping)):
+            return None
+        if all(isinstance(one, Mapping) and {role, content} <= one.keys() for one in value):
+            return [
+                {"role": _ROLES.get(str(one[role]), str(one[role])), "content": _content(one[content])}
+                for one in value
+            ]
+    return None
+
+
+def _content(value: object) -> str:
+    """What a message says: a string, or the texts among its parts."""
+    if isinstance(value, list):
+        parts = (one.get("text") if isinstance(one, Mapping) else one for one in value)
+        return "\n".join(part for part in parts if isinstance(part, str) and part)
+    return "" if value is None else cell_of(value)
+
+
+def render_chat(messages: list[dict[str, str]], model: str) -> str:
+    """A conversation as the chat template of a model writes it. TextsError where the model has none."""
+    if not model:
+        raise TextsError("--chat goes with --model: the chat template is that of a model.")
+    import jinja2
+
+    tokenizer = _tokenizer(model)
+    try:
+        written = str(tokenizer.apply_chat_template(messages, tokenize=False))
+    except (ValueError, TypeError, LookupError, jinja2.TemplateError) as error:
+        raise TextsError(
+            f"the chat template of {model} does not take a conversation ({str(error).partition('.')[0]}): leave out "
+            "--chat."
+        ) from None
+    return written.removeprefix(tokenizer.bos_token or "")  # which the model's own reading adds
+
+
+@cache
+def _tokenizer(model: str) -> Any:
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(model)
+    except (OSError, ValueError, LookupError, ImportError) as error:
+        raise TextsError(
+            f"--chat: {model} has no tokenizer that can be opened ({str(error).partition(chr(10))[0]})."
+        ) from None
 
 
 USUAL = Columns()

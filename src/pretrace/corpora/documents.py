@@ -1,11 +1,10 @@
-"""Documents as texts: pages, Word, PDF and plain text, alone or in a folder."""
+"""Documents as texts: pages, Word, PDF, EPUB, Markdown and source code, a file a text."""
 
 from __future__ import annotations
 
-import codecs
-import gzip
 import io
 import logging
+import posixpath
 import re
 import struct
 import sys
@@ -13,19 +12,21 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
-from pretrace.corpora.columns import mended
-from pretrace.corpora.reading import Reading, Row
-from pretrace.corpora.webpages import decoded, read_html
+from pretrace.corpora.packing import decode_text
+from pretrace.corpora.webpages import decoded, read_html, read_xhtml
 from pretrace.errors import MissingPackageError, TextsError
 
 # The text of `.docx` and `.pdf` files, by python-docx and pypdf (extra `documents`), imported when used.
 
 
 _UNPACKED = 1 << 29
-"""Most bytes that the parts of a `.docx` file may have unpacked."""
+"""Most bytes that the parts of a `.docx` or `.epub` file may have unpacked."""
+_TAIL = 4096
+"""Bytes at the end of a PDF among which its end mark is looked for."""
 EMPTY_PAGES = "pages without a text layer (pictures, scans, or empty) are missing"
 CHANGES = "tracked changes are read as accepted"
 
@@ -57,6 +58,8 @@ def _read_pdf(raw: bytes) -> tuple[str, tuple[str, ...]]:
         raise TextsError("the PDF is encrypted: save a copy without a password.") from None
     except (PyPdfError, *_DAMAGED) as error:
         raise TextsError(f"the PDF is damaged ({_reason(error)}): save it again, or leave it out.") from None
+    if b"%%EOF" not in raw[-_TAIL:]:
+        raise TextsError("the PDF is cut off: its end mark is not there; fetch it again.")
     text = "\n".join(page for page in pages if page)
     if not text:
         raise TextsError(
@@ -133,19 +136,20 @@ _KEY = re.compile(r"[\w\"'.-]+\s*[:=]|\[")
 
 
 class Document(NamedTuple):
-    """The text of one file, whether bytes of it were replaced, and what is to be told of it, in half sentences."""
+    """The text of one file, and what is to be told of it, in half sentences."""
 
     text: str
-    damaged: bool = False
     remarks: tuple[str, ...] = ()
 
 
-def _markdown(raw: bytes) -> Document:
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in raw[:4096]:
-        raise TextsError("the file is written in UTF-16, and UTF-8 is wanted: convert it first.")
-    text, damaged = mended(raw.removeprefix(codecs.BOM_UTF8))
+def _plain(raw: bytes, encoding: str | None) -> Document:
+    return Document(decode_text(raw, "the file", encoding))
+
+
+def _markdown(raw: bytes, encoding: str | None) -> Document:
+    text = decode_text(raw, "the file", encoding)
     body = _without_front_matter(text)
-    return Document(body, damaged, (FRONT_MATTER,) if body != text else ())
+    return Document(body, (FRONT_MATTER,) if body != text else ())
 
 
 def _without_front_matter(text: str) -> str:
@@ -159,54 +163,96 @@ def _without_front_matter(text: str) -> str:
     return "".join(lines[place + 1 :]).lstrip("\r\n")
 
 
-def _html(raw: bytes) -> Document:
-    page, damaged = decoded(raw)
-    return Document(read_html(page), damaged)
+def _html(raw: bytes, encoding: str | None) -> Document:
+    return Document(read_html(decoded(raw, encoding)))
 
 
-def _docx(raw: bytes) -> Document:
-    text, remarks = _read_docx(raw)
-    return Document(text, remarks=remarks)
+def _docx(raw: bytes, encoding: str | None) -> Document:
+    return Document(*_read_docx(raw))
 
 
-def _pdf(raw: bytes) -> Document:
-    text, remarks = _read_pdf(raw)
-    return Document(text, remarks=remarks)
+def _pdf(raw: bytes, encoding: str | None) -> Document:
+    return Document(*_read_pdf(raw))
 
 
-DOCUMENTS: dict[str, Callable[[bytes], Document]] = {
+_EPUB_TABLE = "{http://www.idpf.org/2007/opf}"
+_CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
+
+
+def _epub(raw: bytes, encoding: str | None) -> Document:
+    """The chapters of a book in the order in which they are read, without its table of contents."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as book:
+            if sum(part.file_size for part in book.infolist()) > _UNPACKED:
+                raise TextsError(f"the book unpacks to more than {_UNPACKED >> 20} MB: leave it out.")
+            names = set(book.namelist())
+            locked = book.read(_LOCKS).decode("utf-8", "replace") if _LOCKS in names else ""
+            container = _parsed(book.read("META-INF/container.xml"))
+            place = next(one.attrib["full-path"] for one in container.iter(f"{_CONTAINER}rootfile"))
+            table, above = _parsed(book.read(place)), place.rpartition("/")[0]
+            items = {one.get("id"): one for one in table.iter(f"{_EPUB_TABLE}item")}
+            chapters = [items[one.get("idref")] for one in table.iter(f"{_EPUB_TABLE}itemref")]
+            texts = []
+            for one in chapters:
+                if "nav" in one.get("properties", "").split():
+                    continue
+                name = posixpath.normpath(posixpath.join(above, unquote(one.attrib["href"])))
+                if f'URI="{name}"' in locked:
+                    raise TextsError("the book is protected against reading (DRM): give one that is not.")
+                texts.append(read_xhtml(decoded(book.read(name), None)))
+    except (ElementTree.ParseError, StopIteration, *_DAMAGED) as error:
+        raise TextsError(
+            f"the .epub file is damaged ({_reason(error)}): fetch it again, or leave it out."
+        ) from None
+    return Document("\n".join(text for text in texts if text))
+
+
+_LOCKS = "META-INF/encryption.xml"
+
+
+def _parsed(raw: bytes) -> ElementTree.Element:
+    """The root of an XML file of a book. TextsError for one that declares a document type with entities."""
+    if b"<!ENTITY" in raw:
+        raise TextsError("the book declares XML entities, which can expand without end: leave it out.")
+    return ElementTree.fromstring(raw)
+
+
+SOURCE = ".source"
+"""Stands for the ending of a file that is read as it is, as source code is."""
+DOCUMENTS: dict[str, Callable[[bytes, str | None], Document]] = {
     ".md": _markdown,
     ".markdown": _markdown,
     ".html": _html,
     ".htm": _html,
+    ".xhtml": _html,
     ".docx": _docx,
     ".pdf": _pdf,
+    ".epub": _epub,
 }
-"""Readers by the ending of the name. Each raises TextsError, without the name of the file, for one that cannot be
-read, and MissingPackageError where its package is not installed."""
+"""Readers by the ending of the name, of the bytes and the encoding that was named. Each raises TextsError, without the
+name of the file, for one that cannot be read, and MissingPackageError where its package is not installed."""
 
 
-def _read_document(raw: bytes, ending: str) -> Document:
+def read_document(raw: bytes, ending: str, encoding: str | None = None) -> Document:
     """The text of a file of a kind. TextsError where it cannot be read, or holds none."""
     if not raw:
         raise TextsError("the file is empty: leave it out.")
-    document = DOCUMENTS[ending](raw)
+    document = DOCUMENTS.get(ending, _plain)(raw, encoding)
     if not document.text.strip():
         raise TextsError("the file holds no text: leave it out.")
     return document
 
 
-# Files opened, packed or not; a file that cannot be read is a TextsError.
-
-
 @contextmanager
 def unreadable_explained(source: str) -> Iterator[None]:
-    """While it lasts, an error of the operating system or of gzip is a TextsError that names the source."""
+    """While it lasts, an error of the operating system or of a packed file is a TextsError that names the source."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise TextsError(f"{source} is not a whole gzip file: {error}") from None
+    except EOFError as error:
+        raise TextsError(f"{source} is not whole: {error}; fetch it again.") from None
     except OSError as error:
+        if error.errno is None:
+            raise TextsError(f"{source} is damaged: {error}; fetch it again.") from None
         raise TextsError(f"{source} cannot be read: {error.strerror or error}.") from None
 
 
@@ -215,95 +261,3 @@ def standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise TextsError("standard input is closed: name a file, or lead the texts here with |.")
     return sys.stdin.buffer
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, unpacked where its name ends in `.gz`."""
-    if not path.name.lower().endswith(".gz"):
-        with path.open("rb") as stream:
-            yield stream
-        return
-    with gzip.open(path, "rb") as packed:
-        yield io.BufferedReader(cast(io.RawIOBase, packed))
-
-
-def refuse_utf16(stream: io.BufferedReader, source: str) -> None:
-    """TextsError for UTF-16. The mark alone may be two stray bytes; with a NUL near it, the file really is UTF-16."""
-    head = stream.peek(4096)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in head:
-        raise TextsError(f"{source} is written in UTF-16, and UTF-8 is wanted: convert it first.")
-
-
-# Rows of files that are one text each: all of a folder, or a single document.
-
-
-_FAMILY = {".markdown": ".md", ".htm": ".html"}
-"""What counts as the same kind of file in the notes."""
-
-
-def folder_rows(folder: Path, reading: Reading) -> Iterator[Row]:
-    """Each `.txt` file and each document below a folder as one text, in the order of the relative paths, which are the
-    ids. A `.txt` file is taken just as it stands; what is neither is counted."""
-    names = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if not file.is_dir()}
-    kinds = {name: _kind_in_folder(name) for name in sorted(names)}
-    texts = {name: kind for name, kind in kinds.items() if kind}
-    if not texts:
-        endings = ", ".join(sorted(DOCUMENTS))
-        raise TextsError(
-            f"{reading.source} holds no .txt file and no document ({endings}; a README is none): name a file in it, or "
-            "another folder."
-        )
-    pipes = [name for name in texts if names[name].exists() and not names[name].is_file()]
-    if pipes:
-        raise TextsError(
-            f"{reading.source} holds {pipes[0]!r}, which is a pipe or a device and no file: take it out of the folder."
-        )
-    reading.left_out += len(names) - len(texts)
-    documents = set(texts.values()) != {".txt"}
-    for name, kind in texts.items():
-        row = _text_file(names[name]) if kind == ".txt" else _document(names[name], kind, reading)
-        reading.kinds[_FAMILY.get(kind, kind)] += not row.fault
-        named = {"id": name, "group": name} if documents else {"id": name}
-        yield row if row.fault else row._replace(fields={**row.fields, **named})
-
-
-def document_rows(file: Path, reading: Reading) -> Iterator[Row]:
-    """The one row of a file that is one text; its name is the id and the group."""
-    row = _document(file, ending_of(file.name), reading)
-    name = mended(file.name)[0]
-    yield row if row.fault else row._replace(fields={**row.fields, "id": name, "group": name})
-
-
-def ending_of(name: str) -> str:
-    """The ending of a file's name in small letters, without the `.gz` of a packed one."""
-    return Path(name.lower().removesuffix(".gz")).suffix
-
-
-def _kind_in_folder(name: str) -> str:
-    """The ending of a file to be read, "" for one that is left out: another kind, and of documents those that are
-    hidden, the lock files of word processors, and a README, which tells of the folder."""
-    ending, path = ending_of(name), Path(name)
-    if ending == ".txt":
-        return ending
-    hidden = any(part.startswith((".", "~$")) for part in path.parts)
-    readme = len(path.parts) == 1 and path.name.lower().startswith("readme.")
-    return ending if ending in DOCUMENTS and not (hidden or readme) else ""
-
-
-def _text_file(file: Path) -> Row:
-    with unreadable_explained(str(file)), opened(file) as stream:
-        refuse_utf16(stream, str(file))
-        text, damaged = mended(stream.read().removeprefix(codecs.BOM_UTF8))
-    return Row({"text": text}, None, damaged)
-
-
-def _document(file: Path, ending: str, reading: Reading) -> Row:
-    with unreadable_explained(str(file)), opened(file) as stream:
-        raw = stream.read()
-    try:
-        read = _read_document(raw, ending)
-    except TextsError as error:
-        return reading.fault(f"{mended(str(file))[0]}: {error}", None)
-    reading.remarks.update(read.remarks)
-    return Row({"text": read.text}, None, read.damaged)

@@ -1,6 +1,7 @@
-"""The file formats, each a generator of rows: text, JSON lines, JSON, CSV, TSV, parquet, folders.
+"""The file formats, each a generator of rows: text, JSON lines, JSON, CSV, TSV, parquet, arrow, documents, feeds.
 
-Everything but `.json` is read as a stream, in memory that does not grow with the file.
+A format is recognised by the first bytes of a file where these tell, and else by the ending of its name. Everything but
+documents is read as a stream, in memory that does not grow with the file.
 """
 
 from __future__ import annotations
@@ -10,23 +11,19 @@ import csv
 import io
 import itertools
 import json
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
 from pretrace.corpora.columns import kind_of, mended
-from pretrace.corpora.documents import (
-    DOCUMENTS,
-    document_rows,
-    ending_of,
-    folder_rows,
-    opened,
-    refuse_utf16,
-    unreadable_explained,
-)
+from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document, unreadable_explained
+from pretrace.corpora.packing import HEAD, PACKED, as_utf8, decode_text, not_utf8, opened, without_packing
 from pretrace.corpora.reading import Reading, Row
 from pretrace.corpora.webpages import FEEDS, feed_rows
 from pretrace.errors import TextsError
@@ -38,132 +35,402 @@ _NO_OBJECT = ', not a JSON object: write each text as {"text": "…"}.'
 _BATCH_ROWS = 256
 _READ_AHEAD = 1024 * 1024
 """Bytes of a parquet column read at a time."""
+LINES = (".jsonl", ".ndjson", ".json")
+"""Endings of JSON, one object a line or a list of objects."""
+ARCHIVES = (".warc", ".wet")
+"""Endings of web archives, which are corpora to be searched and no texts."""
+_CURES = {
+    ".xlsx": "save the sheet as .csv",
+    ".ods": "save the sheet as .csv",
+    ".doc": "save it as .docx",
+    ".odt": "save it as .docx",
+    ".rtf": "save it as .docx",
+    ".zip": "unpack it and give the folder",
+    ".tar": "unpack it and give the folder",
+}
 
 
-def rows_of(path: Path, reading: Reading) -> Iterator[Row]:
-    """The rows of a file or folder, in order. Raises TextsError for whatever is wrong with it."""
-    with unreadable_explained(reading.source):
-        if path.is_dir():
-            yield from folder_rows(path, reading)
-        elif path.is_fifo():
-            with path.open("rb") as pipe:
-                yield from sniffed_rows(pipe, reading)
-        elif ending_of(path.name) in DOCUMENTS:
-            yield from document_rows(path, reading)
-        else:
-            read = _format_of(path, reading.source)
-            with opened(path) as stream:
-                yield from read(stream, reading)
+def file_rows(address: Path | str, reading: Reading, kind: str = "") -> Iterator[Row]:
+    """The rows of one file, in order; of a `kind` as `recognised` names it, or of the one that it is recognised as.
+    TextsError for whatever is wrong with it."""
+    name = Path(address).name
+    source = mended(str(address))[0]
+    with unreadable_explained(source), opened(address) as stream:
+        kind = kind or recognised(name, stream.peek(HEAD)[:HEAD])
+        yield from rows_in(stream, kind, name, source, reading)
+
+
+def rows_in(stream: io.BufferedReader, kind: str, name: str, source: str, reading: Reading) -> Iterator[Row]:
+    """The rows of an unpacked stream of a kind; `name` is that of its file, and `source` what messages call it."""
+    if kind in DOCUMENTS or kind == SOURCE:
+        yield from _document_rows(stream.read(), kind, name, source, reading)
+    elif kind in FORMATS:
+        yield from FORMATS[kind](stream, reading, source)
+    elif kind in FEEDS:
+        yield from feed_rows(stream, reading, source)
+    elif kind in ARCHIVES:
+        raise TextsError(f"{source} is a web archive, which `pretrace scan --corpus` searches: give texts.")
+    else:
+        endings = ", ".join((*FORMATS, *DOCUMENTS, *FEEDS))
+        cure = _CURES.get(ending_of(name))
+        raise TextsError(
+            f"{source} is of no kind that is read: {cure}."
+            if cure
+            else f"{source}: its name does not tell its format; give a file that ends in {endings} (each also packed: "
+            f'{", ".join(PACKED)}), a folder of such files, or name source code with --files, as in --files "*.py".'
+        )
+
+
+def ending_of(name: str) -> str:
+    """The ending of a file's name in small letters, without that of a packed one."""
+    return Path(without_packing(name.lower())).suffix
+
+
+def recognised(name: str, head: bytes) -> str:
+    """The format of a file, as the ending that tells it: by its first bytes, else by its name; "" where neither does.
+
+    >>> recognised("a.csv", b"PAR1"), recognised("a.csv.gz", b"text"), recognised("part-0", b'{"text": "a"}')
+    ('.parquet', '.csv', '.jsonl')
+    """
+    ending = ending_of(name)
+    known = ending if ending in (*FORMATS, *DOCUMENTS, *FEEDS, *ARCHIVES) else ""
+    if head.startswith(b"PK\x03\x04"):
+        if known in (".docx", ".epub"):
+            return known
+        return ".epub" if b"application/epub+zip" in head else ".docx" if b"word/" in head else ""
+    for magic, kind in _MAGIC:
+        if magic.match(head):
+            return kind
+    if known:
+        return ".warc" if known in ARCHIVES else known
+    return ".jsonl" if _OBJECT.match(head) and _is_object(head.split(b"\n", 1)[0]) else ""
+
+
+_MAGIC = (
+    (re.compile(rb"PAR1"), ".parquet"),
+    (re.compile(rb"ARROW1\0\0|\xff\xff\xff\xff..\0\0", re.DOTALL), ".arrow"),
+    (re.compile(rb"%PDF-"), ".pdf"),
+    (re.compile(rb"WARC/\d"), ".warc"),
+)
+_OBJECT = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"')
+_LIST = re.compile(rb"\s*\[")
+_LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*[{\]]")
+
+
+def looks_like_rows(head: bytes) -> bool:
+    """Whether the first bytes of a JSON file are those of a list of objects, or of an object a line."""
+    text = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    first, _, more = text.partition(b"\n")
+    return bool(_LIST_OF_OBJECTS.match(text)) or (
+        (text.startswith(b"{") and (_is_object(first) or (not more and len(head) == HEAD))) or b"\0" in head
+    )
 
 
 def sniffed_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
-    """Rows of a stream without a name: JSON lines where the first line that is not blank is a JSON object,
-    a text a line otherwise."""
+    """Rows of an unpacked stream without a name: of a table that its first bytes tell, JSON lines where the first line
+    that is not blank is a JSON object, a text a line otherwise."""
+    kind = recognised("", stream.peek(HEAD)[:HEAD])
+    if kind in (".parquet", ".arrow", ".pdf", ".epub", ".docx"):
+        yield from rows_in(stream, kind, reading.source, reading.source, reading)
+        return
+    stream = as_utf8(stream, reading.source, reading.columns.encoding)
     lines = _lines(stream, reading.source)
-    head: list[tuple[int, str, bool]] = []
+    head: list[_Line] = []
     for line in lines:
         head.append(line)
         if line[1].strip():
             break
     read = _json_of if head and _is_object(head[-1][1]) else _text_of
-    return read(itertools.chain(head, lines), reading)
+    yield from read(itertools.chain(head, lines), reading, reading.source)
 
 
-def _text_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
-    """A text a line; blank lines are skipped and counted."""
-    return _text_of(_lines(stream, reading.source), reading)
-
-
-def _json_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
-    """A JSON object a line."""
-    return _json_of(_lines(stream, reading.source), reading)
-
-
-def _json_list_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
-    """The objects of a JSON list, read as a whole; JSON lines under the wrong name are read as such."""
-    if not stream.peek(4096).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
-        yield from _json_rows(stream, reading)
-        return
-    refuse_utf16(stream, reading.source)
-    content, damaged = mended(stream.read().removeprefix(codecs.BOM_UTF8))
-    items = cast(list[object], _parsed(content, reading.source))
-    for number, item in enumerate(items):
-        if isinstance(item, dict):
-            yield Row(item, None, damaged)
+def _document_rows(raw: bytes, kind: str, name: str, source: str, reading: Reading) -> Iterator[Row]:
+    """The one row of a file that is one text; its name is the id and the group."""
+    try:
+        if kind == SOURCE:
+            text, remarks = decode_text(raw, "the file", reading.columns.encoding), ()
         else:
-            yield reading.fault(f"{reading.source}: row {number} is {kind_of(item)}{_NO_OBJECT}", None)
+            text, remarks = read_document(raw, kind, reading.columns.encoding)
+    except TextsError as error:
+        yield reading.fault(f"{source}: {error}", None)
+        return
+    reading.remarks.update(remarks)
+    ending = ending_of(name) if kind == SOURCE else kind
+    reading.kinds[_FAMILY.get(ending, ending)] += 1
+    name = mended(name)[0]
+    yield Row({"text": text, "id": name, "group": name})
 
 
-def _csv_rows(stream: io.BufferedReader, reading: Reading, *, delimiter: str = ",") -> Iterator[Row]:
-    """The rows of a table with a header; fields may hold line ends inside quotes."""
-    refuse_utf16(stream, reading.source)
-    # surrogateescape keeps the bytes that are not UTF-8 apart, so that they can be counted by field
-    lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+_FAMILY = {".markdown": ".md", ".htm": ".html", ".xhtml": ".html"}
+"""What counts as the same kind of file in the notes."""
+
+
+def _text_rows(stream: io.BufferedReader, reading: Reading, source: str) -> Iterator[Row]:
+    """A text a line; blank lines are skipped and counted."""
+    return _text_of(_lines(as_utf8(stream, source, reading.columns.encoding), source), reading, source)
+
+
+def _json_rows(
+    stream: io.BufferedReader, reading: Reading, source: str, *, lists: bool = False
+) -> Iterator[Row]:
+    """A JSON object a line, or the objects of a list; `lists` says that a list may hold anything."""
+    stream = as_utf8(stream, source, reading.columns.encoding)
+    if is_json_list(stream, lists=lists):
+        return _json_list_rows(stream, reading, source)
+    return _json_of(_lines(stream, source), reading, source)
+
+
+def is_json_list(stream: io.BufferedReader, *, lists: bool) -> bool:
+    """Whether a stream of UTF-8 begins with a JSON list of objects, or with any where `lists` may hold anything."""
+    return bool((_LIST if lists else _LIST_OF_OBJECTS).match(stream.peek(HEAD)))
+
+
+def _json_list_rows(stream: io.BufferedReader, reading: Reading, source: str) -> Iterator[Row]:
+    """The objects of a JSON list, one at a time."""
+    for number, item in enumerate(_JsonList(stream, source)):
+        if isinstance(item, dict):
+            yield Row(item)
+        else:
+            yield reading.fault(f"{source}: row {number} is {kind_of(item)}{_NO_OBJECT}", None)
+
+
+class _JsonList:
+    """The values of a JSON list, decoded as the bytes come."""
+
+    def __init__(self, stream: IO[bytes], source: str) -> None:
+        self._stream, self._source = stream, source
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._text, self._at, self._row = "", 0, 0
+
+    def __iter__(self) -> Iterator[object]:
+        self._sign()
+        self._at += 1
+        if self._sign() != "]":
+            while True:
+                yield self._value()
+                self._row += 1
+                sign = self._sign()
+                if sign != ",":
+                    break
+                self._at += 1
+        if self._sign() != "]":
+            raise self._wrong(
+                "ends before its list does: it was cut off" if not self._sign() else "is not JSON"
+            )
+        self._at += 1
+        if self._sign():
+            raise self._wrong("is not JSON: more stands behind its list")
+
+    def _value(self) -> object:
+        self._sign()
+        while True:
+            try:
+                value, end = _scan(self._text, self._at)
+            except StopIteration:  # nothing that begins a value, or no end of one
+                end = -1
+            except json.JSONDecodeError as error:
+                if error.pos + _LONGEST_SIGN < len(self._text) and not error.msg.startswith("Unterminated"):
+                    raise self._wrong(f"is not JSON: {error.msg}") from None
+                end = -1
+            except (ValueError, RecursionError) as error:
+                raise self._wrong(f"is JSON that cannot be read ({error})") from None
+            if 0 <= end < len(self._text):
+                self._at = end
+                return value
+            if not self._grow():
+                cut = self._text[self._at : self._at + 1] in '{["' or not self._sign()
+                raise self._wrong("ends before its list does: it was cut off" if cut else "is not JSON")
+
+    def _sign(self) -> str:
+        """The next sign that is no white space, "" at the end."""
+        while True:
+            while self._at < len(self._text) and self._text[self._at].isspace():
+                self._at += 1
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._grow():
+                return ""
+
+    def _grow(self) -> bool:
+        some = self._stream.read(max(_READ_AHEAD, len(self._text) - self._at))
+        try:
+            more = self._decoder.decode(some, final=not some)
+        except UnicodeDecodeError:
+            raise TextsError(not_utf8(some, self._source)) from None
+        self._text, self._at = self._text[self._at :] + more, 0
+        return bool(some)
+
+    def _wrong(self, what: str) -> TextsError:
+        return TextsError(
+            f"{self._source}, row {self._row} of its list: it {what}; mend it or fetch it again."
+        )
+
+
+_LONGEST_SIGN = 8
+"""Characters of the longest value without quotes, -Infinity: at the end of what was read it may be cut."""
+
+
+def _csv_rows(
+    stream: io.BufferedReader, reading: Reading, source: str, *, delimiter: str = ","
+) -> Iterator[Row]:
+    """The rows of a table with a header; fields may hold line ends inside quotes. The sign between fields is the one
+    that a line `sep=` names, or that the first rows tell."""
+    raw = as_utf8(stream, source, reading.columns.encoding)
+    # surrogateescape keeps the bytes that are not UTF-8 apart, so that the row that holds them can be named
+    lines = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
     csv.field_size_limit(max(csv.field_size_limit(), _FIELD_LIMIT))
-    head = [next(lines, "")]
-    while head[-1] and not head[-1].strip():
-        head.append(next(lines, ""))
-    if (
-        delimiter == "," and "," not in head[-1] and ";" in head[-1]
-    ):  # as spreadsheets write it in many countries
-        delimiter = ";"
-    table = csv.reader(
-        itertools.chain(head if head[-1] else head[:-1], lines), delimiter=delimiter, strict=True
-    )
+    head = list(itertools.islice(lines, _SNIFFED))
+    start = next((number for number, line in enumerate(head) if line.strip()), len(head))
+    if stated := _SEPARATOR.fullmatch(head[start].strip() if start < len(head) else ""):
+        delimiter, head[start] = stated[1], "\n"
+    else:
+        delimiter = _delimiter(head[start:], delimiter, reading)
+    table = csv.reader(itertools.chain(head, lines), delimiter=delimiter, strict=True)
     header: list[str] = []
     places: dict[str, int] = {}
-    start = 1
+    line, start = 1, 1
     try:
         for cells in table:
             line, start = start, table.line_num + 1
-            if not cells:
+            if not cells or (not header and not any(map(str.strip, cells))):
                 continue
             if not header:
-                header = [_escaped(cell)[0] for cell in cells]
+                header = [_utf8(cell, source, line, head) for cell in cells]
                 found = {name: place for place, name in reversed(list(enumerate(header)))}
-                places = {name: found[name] for name in reading.pick(header)}
+                places = {name: found[name] for name in reading.pick(header, source)}
                 continue
             if len(cells) != len(header):
                 yield reading.fault(
-                    f"{reading.source}, line {line}: {len(cells)} fields, and the header names {len(header)}.",
-                    line,
+                    f"{source}, line {line}: {len(cells)} fields, and the header names {len(header)}.", line
                 )
                 continue
-            mended_cells = {name: _escaped(cells[place]) for name, place in places.items()}
-            fields = {name: cell for name, (cell, _) in mended_cells.items()}
-            yield Row(fields, line, any(bad for _, bad in mended_cells.values()))
+            try:
+                fields = {name: _utf8(cells[place], source, line, head) for name, place in places.items()}
+                yield Row(fields, line)
+            except TextsError as error:
+                yield reading.fault(str(error), line)
     except csv.Error as error:
         raise TextsError(
-            f"{reading.source}, line {start}: {error}; look at the quotes of the row that starts there."
+            f"{source}, line {start}: {error}; look at the quotes of the row that starts there."
         ) from None
+    finally:
+        lines.detach()
 
 
-def parquet_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
+_SNIFFED = 50
+_SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)
+_DELIMITERS = (",", ";", "\t", "|")
+
+
+def _delimiter(lines: Sequence[str], usual: str, reading: Reading) -> str:
+    """The sign that parts the first rows into the same number of fields, two or more; of several the one whose header
+    names a column that is read, then the usual one. The usual one where none does."""
+    able: list[tuple[bool, bool, int, str]] = []
+    for sign in dict.fromkeys((usual, *_DELIMITERS)):
+        try:
+            rows = [row for row in csv.reader(lines, delimiter=sign) if row]
+        except csv.Error:
+            continue
+        fields = len(rows[0]) if rows else 0
+        rest = rows[1:-1] if len(lines) == _SNIFFED else rows[1:]  # the last one may go on
+        if fields > 1 and all(len(row) == fields for row in rest):
+            wanted = bool({"text", "input", *reading.columns.named} & {*rows[0]})
+            able.append((wanted, sign == usual, fields, sign))
+    return max(able)[3] if able else usual
+
+
+def _utf8(cell: str, source: str, line: int, context: Sequence[str]) -> str:
+    """A cell as it was read with its odd bytes kept apart. TextsError where it has some; the first lines of its file
+    tell better how it is written."""
+    if cell.isascii():
+        return cell
+    try:
+        cell.encode()
+    except UnicodeEncodeError:
+        raise TextsError(
+            not_utf8(cell.encode("utf-8", "surrogateescape"), f"{source}, line {line},")
+        ) from None
+    return cell
+
+
+def parquet_rows(stream: IO[bytes], reading: Reading, source: str) -> Iterator[Row]:
     """The rows of a parquet file, of which only the columns wanted are read, a few hundred rows at a time."""
     import pyarrow
     from pyarrow import parquet
 
-    try:
-        # both settings are needed, or the whole column of a row group is held in memory
-        table = parquet.ParquetFile(
-            stream, buffer_size=_READ_AHEAD, pre_buffer=False, page_checksum_verification=True
-        )
-        names = reading.pick(table.schema_arrow.names)
-        for batch in table.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
-            cells = [_cells(batch.column(name), name, reading.source) for name in names]
-            for row in zip(*cells, strict=True):
-                yield Row(dict(zip(names, row, strict=True)))
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise TextsError(f"{reading.source} is not a whole parquet file: {reason}; make it anew.") from None
+    with _seekable(stream) as whole:
+        try:
+            # both settings are needed, or the whole column of a row group is held in memory
+            table = parquet.ParquetFile(
+                whole, buffer_size=_READ_AHEAD, pre_buffer=False, page_checksum_verification=True
+            )
+            names = _picked(table.schema_arrow.names, reading, source)
+            for batch in table.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
+                yield from _rows_of_batch(batch, names, source)
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise _not_whole(source, "parquet", error) from None
 
 
-def _parquet_gz_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
-    """The rows of a gzipped parquet file: unpacked to a temporary file, since parquet is read from its end."""
+def _arrow_rows(stream: IO[bytes], reading: Reading, source: str) -> Iterator[Row]:
+    """The rows of an arrow file, or of an arrow stream, as `datasets` writes them."""
+    import pyarrow
+    from pyarrow import ipc
+
+    with _seekable(stream) as whole:
+        try:
+            if whole.read(len(_ARROW_FILE)) == _ARROW_FILE:
+                file = ipc.open_file(whole)
+                names = _picked(file.schema.names, reading, source)
+                batches = (file.get_batch(number) for number in range(file.num_record_batches))
+            else:
+                whole.seek(-len(_ARROW_END), io.SEEK_END)
+                ended = whole.read() in (_ARROW_END, _ARROW_END[:4] * 2)
+                whole.seek(0)
+                table = ipc.open_stream(whole)
+                names = _picked(table.schema.names, reading, source)
+                batches = iter(table)
+                if not ended:
+                    raise EOFError("its end mark is not there")
+            for batch in batches:
+                for start in range(0, batch.num_rows, _BATCH_ROWS):
+                    yield from _rows_of_batch(batch.slice(start, _BATCH_ROWS), names, source)
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
+            raise _not_whole(source, "arrow", error) from None
+
+
+_ARROW_FILE, _ARROW_END = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
+
+
+def _not_whole(source: str, kind: str, error: Exception) -> TextsError:
+    reason = str(error).partition("\n")[0].rstrip(".")
+    return TextsError(f"{source} is not a whole {kind} file: {reason}; make it anew.")
+
+
+def _picked(found: Sequence[str], reading: Reading, source: str) -> tuple[str, ...]:
+    """The columns to read; TextsError where two have one name, which cannot be told apart."""
+    names = reading.pick(found, source)
+    for name, number in Counter(found).items():
+        if number > 1 and name in names:
+            raise TextsError(f"{source} has more than one column {name!r}: rename all but one.")
+    return names
+
+
+def _rows_of_batch(batch: Any, names: Sequence[str], source: str) -> Iterator[Row]:
+    cells = [_cells(batch.column(name), name, source) for name in names]
+    for row in zip(*cells, strict=True):
+        yield Row(dict(zip(names, row, strict=True)))
+
+
+@contextmanager
+def _seekable(stream: IO[bytes]) -> Iterator[IO[bytes]]:
+    """A stream that can be read from its end: itself, or a copy on disk of one that is unpacked."""
+    if stream.seekable():
+        yield stream
+        return
     with tempfile.TemporaryFile() as whole:
-        shutil.copyfileobj(stream, whole)
+        shutil.copyfileobj(stream, whole, _READ_AHEAD)
         whole.seek(0)
-        yield from parquet_rows(whole, reading)
+        yield whole
 
 
 _decoder = json.JSONDecoder(strict=False)
@@ -171,57 +438,59 @@ _decode = _decoder.decode
 _scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once  # type: ignore[attr-defined]
 """`json.loads` makes a decoder anew for each line, which takes longer than the line; `scan_once` is `decode` without
 looking for white space on both sides, which takes as long as a short line."""
-_Format = Callable[[io.BufferedReader, Reading], Iterator[Row]]
+_Format = Callable[[io.BufferedReader, Reading, str], Iterator[Row]]
 
 FORMATS: dict[str, _Format] = {
     ".jsonl": _json_rows,
     ".ndjson": _json_rows,
-    ".json": _json_list_rows,
+    ".json": partial(_json_rows, lists=True),
     ".csv": _csv_rows,
     ".tsv": partial(_csv_rows, delimiter="\t"),
     ".parquet": parquet_rows,
+    ".arrow": _arrow_rows,
+    ".feather": _arrow_rows,
     ".txt": _text_rows,
 }
 """Tables, and text a line. Files that are one text and feeds have dictionaries of their own: published benchmarks are
 never of those kinds, and a README beside them is not to be taken for one."""
 
 
-def _format_of(path: Path, source: str) -> _Format:
-    ending = ending_of(path.name)
-    if ending in FEEDS:
-        return feed_rows
-    if ending not in FORMATS:
-        endings = ", ".join((*FORMATS, *DOCUMENTS, *FEEDS))
-        raise TextsError(
-            f"{source}: its name does not tell its format; give a file that ends in {endings} (each also with .gz), or "
-            "a folder of .txt files or documents."
-        )
-    return _parquet_gz_rows if path.name.lower().endswith(".parquet.gz") else FORMATS[ending]
+_Line = tuple[int, str, str]
+"""The number of a line (from 1), its text without its end, and why it cannot be read."""
 
 
-def _lines(stream: io.BufferedReader, source: str) -> Iterator[tuple[int, str, bool]]:
-    """Number (from 1), text without its line end, and whether bytes were replaced."""
-    refuse_utf16(stream, source)
+def _lines(stream: io.BufferedReader, source: str) -> Iterator[_Line]:
     for number, raw in enumerate(stream, start=1):
-        if number == 1:
-            raw = raw.removeprefix(codecs.BOM_UTF8)
-        raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-        if raw.isascii():  # nearly always, and a call less
-            yield number, raw.decode("ascii"), False
-        else:
-            yield number, *mended(raw)
+        line = raw.removesuffix(b"\n").removesuffix(b"\r")
+        if line.isascii():  # nearly always, and a call less
+            yield number, line.decode("ascii"), ""
+            continue
+        try:
+            yield number, line.decode(), ""
+        except UnicodeDecodeError:
+            more = stream.peek(HEAD)  # more of it tells better how it is written
+            yield (
+                number,
+                "",
+                not_utf8(raw + more, f"{source}, line {number},", whole=not more and line == raw),
+            )
 
 
-def _text_of(lines: Iterator[tuple[int, str, bool]], reading: Reading) -> Iterator[Row]:
-    for number, line, damaged in lines:
-        if line.strip():
-            yield Row({"text": line}, number, damaged)
+def _text_of(lines: Iterator[_Line], reading: Reading, source: str) -> Iterator[Row]:
+    for number, line, fault in lines:
+        if fault:
+            yield reading.fault(fault, number)
+        elif line.strip():
+            yield Row({"text": line}, number)
         else:
             reading.blank += 1
 
 
-def _json_of(lines: Iterator[tuple[int, str, bool]], reading: Reading) -> Iterator[Row]:
-    for number, line, damaged in lines:
+def _json_of(lines: Iterator[_Line], reading: Reading, source: str) -> Iterator[Row]:
+    for number, line, fault in lines:
+        if fault:
+            yield reading.fault(fault, number)
+            continue
         if not line or line.isspace():
             continue
         try:
@@ -230,48 +499,40 @@ def _json_of(lines: Iterator[tuple[int, str, bool]], reading: Reading) -> Iterat
             end = -1
         try:
             if end != len(line):  # white space around it, or not JSON
-                item = _parsed(line, reading.source, number)
+                item = _parsed(line, source, number)
         except TextsError as error:
             yield reading.fault(str(error), number)
             continue
         if isinstance(item, dict):
-            yield Row(item, number, damaged)
+            yield Row(item, number)
         else:
-            yield reading.fault(f"{reading.source}, line {number} is {kind_of(item)}{_NO_OBJECT}", number)
+            yield reading.fault(f"{source}, line {number} is {kind_of(item)}{_NO_OBJECT}", number)
 
 
-def _parsed(content: str, source: str, line: int | None = None) -> object:
+def _parsed(content: str, source: str, line: int) -> object:
     """A JSON value; control characters inside strings are let through, for they harm nobody."""
     try:
         return _decode(content)
     except (ValueError, RecursionError) as error:
-        where = source if line is None else f"{source}, line {line}"
-        raise TextsError(f"{where} {_why_not(error)}") from None
+        raise TextsError(f"{source}, line {line} {_why_not(error)}") from None
 
 
 def _why_not(error: Exception) -> str:
     """Why something cannot be read as JSON, in half a sentence."""
     if not isinstance(error, json.JSONDecodeError):
         return f"is JSON that cannot be read ({error}): mend it or take it out."
-    place = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
-    return f"is not JSON: {error.msg}, at {place}; mend it or take it out."
+    return f"is not JSON: {error.msg}, at column {error.colno}; mend it or take it out."
 
 
-def _is_object(line: str) -> bool:
+def _is_object(line: str | bytes) -> bool:
     try:
-        return isinstance(_decode(line), dict)
+        return isinstance(_decode(line if isinstance(line, str) else line.decode("utf-8-sig")), dict)
     except (ValueError, RecursionError):
         return False
 
 
-def _escaped(cell: str) -> tuple[str, bool]:
-    if cell.isascii():
-        return cell, False
-    return mended(cell.encode("utf-8", "surrogateescape"))
-
-
 def _cells(column: object, name: str, source: str) -> list[object]:
-    """The cells of one batch of a parquet column; strings that are not UTF-8 come back as bytes. TextsError for values
+    """The cells of one batch of a column; strings that are not UTF-8 come back as bytes. TextsError for values
     that Python has not, such as a day beyond the year 9999 or a time zone that nobody knows."""
     import pyarrow
 

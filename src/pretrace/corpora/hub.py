@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pretrace.corpora.columns import USUAL, Columns
 from pretrace.corpora.reading import Reading, Row
 from pretrace.errors import MissingPackageError, TextsError
-from pretrace.types import Corpus
 
 T = TypeVar("T")
 
@@ -27,38 +25,29 @@ _SECONDS_TO_REACH = 3.0
 """How long the hub's host may take to answer before its data sets are looked for in the cache alone."""
 
 
-def read_hub(address: str, columns: Columns = USUAL) -> Corpus:
-    """The texts of `NAME[:CONFIG][:SPLIT]`, a data set of the hub.
+def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
+    """The full name, `NAME:CONFIG:SPLIT`, and the table of `datasets` that the address of a data set of the hub,
+    `NAME[:CONFIG][:SPLIT]`, stands for.
 
     Of two parts the second is a configuration where the data set has one of that name, else a split;
-    `NAME::SPLIT` says that it is a split. Without a split the only one is taken; where there are several
-    one must be named. As `datasets` has it, a folder of that path comes before the hub. Rows follow the
-    same rules as those of files. Raises MissingPackageError without `datasets`, TextsError where the data
-    set, configuration, split or a column is not to be had.
-    """
-    name, table = open_table(address)
-    reading = Reading(columns, f"hub:{name}")
-    return reading.corpus(table_rows(table, reading), name)
-
-
-def open_table(address: str) -> tuple[str, Any]:
-    """The full name, `NAME:CONFIG:SPLIT`, and the table of `datasets` that an address stands for.
-
-    Raises what `read_hub` does.
+    `NAME::SPLIT` says that it is a split, and so does `split`. Without a split the only one is taken; where there are
+    several one must be named. As `datasets` has it, a folder of that path comes before the hub. Raises
+    MissingPackageError without `datasets`, TextsError where the data set, configuration or split is not to be had.
     """
     if importlib.util.find_spec("datasets") is None:
         raise MissingPackageError("datasets", "reading from the Hugging Face hub", "hub")
     import datasets
 
-    name, config, split = _parts(address)
-    split = split or _only_split(name, config)
+    name, config, named = _parts(address)
+    split = named or split or _only_split(name, config)
     table = _asked_of_hub(name, lambda: datasets.load_dataset(name, config, split=split))
     return f"{name}:{config or ''}:{split}", table
 
 
 def table_rows(table: Any, reading: Reading) -> Iterator[Row]:
-    """The rows of a table of `datasets`, of which only the columns that `reading` picks are read."""
-    names = reading.pick(table.column_names)
+    """The rows of a table of `datasets`, by the rules of those of files; only the columns that `reading` picks are
+    read."""
+    names = reading.pick(table.column_names, reading.source)
     for row in table.select_columns(list(names)):
         yield Row(row)
 

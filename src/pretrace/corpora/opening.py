@@ -10,17 +10,21 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from pretrace.corpora.columns import TEXT_NAMES, USUAL, Columns, kind_of, mended
-from pretrace.corpora.documents import DOCUMENTS, standard_input, unreadable_explained
-from pretrace.corpora.formats import FORMATS, rows_of, sniffed_rows
-from pretrace.corpora.hub import open_table, read_hub, table_rows
+from pretrace.corpora.columns import USUAL, Columns, kind_of, mended, messages_of
+from pretrace.corpora.documents import DOCUMENTS, SOURCE, standard_input, unreadable_explained
+from pretrace.corpora.folders import folder_rows, matches
+from pretrace.corpora.formats import FORMATS, file_rows, sniffed_rows
+from pretrace.corpora.hub import open_table, table_rows
+from pretrace.corpora.packing import unpacked, without_packing
 from pretrace.corpora.reading import EveryColumn, Reading, Row, Unreadable, refuse_repeated_ids
 from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import TextsError
@@ -42,9 +46,9 @@ class Source:
     """Which texts, and where in their file things stand."""
 
     texts: str = option(
-        help="A .jsonl, .csv, .tsv, .parquet or .txt file (also .gz), a folder of .txt, .md, .html, .docx or .pdf "
-        "files, a feed (.rss, .atom, .xml), - for standard input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as "
-        "stdlib (see `pretrace list`).",
+        help="A .jsonl, .json, .csv, .tsv, .parquet, .arrow or .txt file, also packed (.gz, .zst, .bz2, .xz), a folder "
+        "of such tables or of .txt, .md, .html, .docx, .pdf or .epub files, a feed (.rss, .atom, .xml), - for standard "
+        "input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as stdlib (see `pretrace list`).",
         metavar="TEXTS",
         path="in",
         essential=True,
@@ -84,17 +88,77 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     Raises TextsError where there is no such source or an item is neither text nor row, ExpressionError where a
     parameter of a built corpus is wrong.
     """
-    if isinstance(source, Path):
-        return read_texts(source, columns)
-    if not isinstance(source, str):
+    if not isinstance(source, str | Path):
         return Reading(columns, GIVEN).corpus(_given(source), GIVEN)
+    if isinstance(source, str) and source != "-" and not _is_file(source):
+        return _built(source, columns)
+    name, called, rows = resolved(source, columns)
+    reading = Reading(columns, called)
+    return reading.corpus(rows(reading), name)
+
+
+Rows = Callable[[Reading], Iterator[Row]]
+
+
+def resolved(source: str | Path, columns: Columns = USUAL) -> tuple[str, str, Rows]:
+    """What a corpus is named, what messages call its source, and its rows; a data set of the hub is opened."""
+    if isinstance(source, str) and source.startswith("hub:"):
+        name, table = open_table(source.removeprefix("hub:"), columns.split)
+        return name, f"hub:{name}", partial(table_rows, table)
+    rows = partial(rows_of, source)
     if source == "-":
-        return _read_stream(standard_input(), columns)
-    if source.startswith("hub:"):
-        return read_hub(source.removeprefix("hub:"), columns)
-    if source.strip() and found(Path(source)):
-        return read_texts(source, columns)
-    return _built(source, columns)
+        return "standard input", "standard input", rows
+    if isinstance(source, str) and _is_address(source):
+        return _name_of_path(Path(source.partition("?")[0])), source, rows
+    return _name_of_path(Path(source)), shown(Path(source)), rows
+
+
+def _is_address(source: str) -> bool:
+    return "://" in source and not found(Path(source))
+
+
+def rows_of(source: str | Path, reading: Reading) -> Iterator[Row]:
+    """The rows of whatever has some: a file, a folder, a pipe, an address that fsspec opens, a data set of the hub
+    (`hub:NAME[:CONFIG][:SPLIT]`), or `-`, standard input. All that reads texts or tables reads them here.
+
+    TextsError for whatever is wrong with it; MissingPackageError where a reader is not installed.
+    """
+    if source == "-":
+        yield from _stream_rows(standard_input(), reading)
+    elif isinstance(source, str) and source.startswith("hub:"):
+        yield from resolved(source, reading.columns)[2](reading)
+    elif isinstance(source, str) and _is_address(source):
+        yield from file_rows(source, reading)
+    else:
+        path = Path(source)
+        _refuse_missing(path)
+        with unreadable_explained(reading.source):
+            if path.is_dir():
+                yield from folder_rows(path, reading)
+            elif path.is_fifo():
+                with path.open("rb") as pipe:
+                    yield from _stream_rows(pipe, reading)
+            else:
+                if reading.columns.split is not None and not reading.columns.give_way:
+                    raise TextsError(f"{reading.source} is a file, and has no splits: leave out --split.")
+                chosen = reading.columns.files
+                source_code = chosen is not None and matches(path.name, chosen) and not _has_format(path)
+                yield from file_rows(path, reading, SOURCE if source_code else "")
+
+
+def _stream_rows(stream: BinaryIO, reading: Reading) -> Iterator[Row]:
+    """The rows of an open stream without a name, which stays open."""
+    buffered = io.BufferedReader(cast(Any, stream))
+    try:
+        with unreadable_explained(reading.source):
+            yield from sniffed_rows(unpacked(buffered, reading.source), reading)
+    finally:
+        buffered.detach()  # or it would close standard input when it goes
+
+
+def _is_file(source: str) -> bool:
+    """Whether a word names something that has rows, and not a corpus that is built."""
+    return source.startswith("hub:") or "://" in source or bool(source.strip() and found(Path(source)))
 
 
 def operand(source: str) -> str:
@@ -168,56 +232,45 @@ def _built(source: str, columns: Columns) -> Corpus:
     return replace(corpora.make(source), name=source.strip())
 
 
-TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".gz")
 _GUESSED_FROM, _LEAST_LETTERS = 100, 20
-
-
-class _AnyColumn(Reading):
-    """A reading that takes all columns of a table, whether one of them is the text or not."""
-
-    def pick(self, found: Sequence[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(found))
 
 
 def longest_texts(path: Path) -> str:
     """The column that has the longest texts in the first rows of a table in which none is called text or input; ""
     for anything else, and where no column has long ones."""
-    if not path.is_file() or ".txt" in path.suffixes or not path.name.lower().endswith(TABLES):
+    if not (path.is_file() or path.is_dir()):
         return ""
     lengths: Counter[str] = Counter()
-    rows = list(itertools.islice(rows_of(path, _AnyColumn(USUAL, str(path))), _GUESSED_FROM))
-    for row in rows:
-        if {*TEXT_NAMES} & row.fields.keys():
-            return ""
-        lengths.update({name: len(cell) for name, cell in row.fields.items() if isinstance(cell, str)})
+    number = 0
+    for row in itertools.islice(rows_of(path, EveryColumn(USUAL, shown(path))), _GUESSED_FROM):
+        number += 1
+        with suppress(TextsError):
+            return "" * len(USUAL.pick_texts(row.fields.keys(), ""))
+        for name, cell in row.fields.items():
+            words = " ".join(one["content"] for one in messages_of(cell) or ()) or cell
+            lengths[name] += len(words) if isinstance(words, str) else 0
     longest, letters = max(lengths.items(), key=lambda one: one[1], default=("", 0))
-    return longest if letters >= _LEAST_LETTERS * len(rows) else ""
+    return longest if letters >= _LEAST_LETTERS * number else ""
 
 
 def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:
     """The texts of a file or folder, in order; `name` is the file's name without its endings.
 
-    Formats, by the ending of the name, each also gzipped (`.gz`): `.jsonl` and `.ndjson`, `.json` (a list
-    of objects), `.csv` and `.tsv` with a header, `.parquet`, `.txt` (a text a line, blank lines skipped),
-    and a folder of `.txt` files (each one text, just as it stands, its relative path the id). Documents are one text
-    a file, alone or in a folder: `.md`, `.html`, `.docx` and `.pdf` (the last two with the extra `documents`). Of a
-    feed saved as `.xml`, `.rss` or `.atom` each entry is a text, with a column `date`. A text may be empty, not that
-    of a document. The id is the row number from 0 where there is none. Columns that `Columns` does not name are not
-    read, since millions of rows must fit into memory. What was replaced or skipped is told in `notes`. Raises
-    TextsError where the file, a column, a label or an id is not as it should be, MissingPackageError for a document
-    whose reader is not installed.
+    Formats are those of docs/texts.md, recognised by their first bytes and by the ending of the name; each file may be
+    packed (gz, zst, bz2, xz). A text may be empty, not that of a document. The id is the row number from 0 where there
+    is none. Columns that `Columns` does not name are not read, since millions of rows must fit into memory. What was
+    mended or skipped is told in `notes`. Raises TextsError where the file, a column, a label or an id is not as it
+    should be, MissingPackageError for a document whose reader is not installed.
     """
-    path = Path(path)
-    _refuse_missing(path)
-    reading = Reading(columns, shown(path))
-    return reading.corpus(rows_of(path, reading), _name_of_path(path))
+    _refuse_missing(Path(path))
+    return open_corpus(Path(path), columns)
 
 
 def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     """The texts of a file or folder one at a time, without labels and ids, for files larger than memory.
 
     The same formats and errors as `read_texts`; raised when the row at fault is reached. Memory does not
-    grow with the file, save for `.json`, a single list that must be parsed as a whole.
+    grow with the file.
     """
     path = Path(path)
     _refuse_missing(path)
@@ -233,24 +286,11 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
         return {}
     reading = EveryColumn(columns, shown(path))
     further = {}
-    read = {role: name or role for role, name in columns.recorded.items() if role in ("id", "group")}
+    read = {role: name for role, name in columns.others(()).items() if role != "label"}
     for text, row in zip(corpus.texts, rows_of(path, reading), strict=False):
-        read["text"] = read.get("text") or columns.pick_text(tuple(row.fields), reading.source)
-        left = {*read.values(), *columns.more}
+        left = {*read.values(), *columns.pick_texts(row.fields.keys(), reading.source), *columns.more}
         further[text.id] = {name: value for name, value in row.fields.items() if name not in left}
     return further
-
-
-def _read_stream(stream: BinaryIO, columns: Columns = USUAL) -> Corpus:
-    """The texts of an open stream, as standard input is: JSON lines where the first line that is not blank
-    is a JSON object, a text a line otherwise. The stream stays open."""
-    reading = Reading(columns, "standard input")
-    buffered = io.BufferedReader(cast(Any, stream))
-    try:
-        with unreadable_explained(reading.source):
-            return reading.corpus(sniffed_rows(buffered, reading), reading.source)
-    finally:
-        buffered.detach()  # or it would close standard input when it goes
 
 
 def shown(path: Path) -> str:
@@ -275,9 +315,13 @@ def found(path: Path) -> bool:
 def _name_of_path(path: Path) -> str:
     """The name of the corpus in a file or folder: the file's without its endings."""
     name = shown(Path(path.resolve().name if path.is_dir() else path.name))
-    stem = name[:-3] if name.lower().endswith(".gz") else name
-    ending = Path(stem).suffix
-    return stem.removesuffix(ending) if ending.lower() in (*FORMATS, *DOCUMENTS, *FEEDS) else stem
+    stem = without_packing(name)
+    return stem.removesuffix(Path(stem).suffix) if _has_format(Path(stem)) else stem
+
+
+def _has_format(path: Path) -> bool:
+    """Whether the ending of a file tells how it is read."""
+    return Path(without_packing(path.name.lower())).suffix in (*FORMATS, *DOCUMENTS, *FEEDS)
 
 
 # Sources as streams: their texts read one at a time, as often as wanted, in memory that does not grow with them.
@@ -287,7 +331,6 @@ def _name_of_path(path: Path) -> str:
 
 
 OnUnreadable = Callable[[Unreadable], object]
-Rows = Callable[[Reading], Iterator[Row]]
 
 
 class TextStream:
@@ -344,27 +387,17 @@ class _GivenStream(TextStream):
 def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable: bool = False) -> TextStream:
     """The stream of what a source names, as `open_corpus` reads it; the same errors, those of a record when it is
     reached. TextsError where there is no such source."""
-    if source == "-":
-        copy = _copied(standard_input())
-        return TextStream("standard input", "standard input", columns, copy, skip_unreadable=skip_unreadable)
-    if isinstance(source, str) and source.startswith("hub:"):
-        name, table = open_table(source.removeprefix("hub:"))
-        return TextStream(
-            name,
-            f"hub:{name}",
-            columns,
-            lambda reading: table_rows(table, reading),
-            skip_unreadable=skip_unreadable,
-        )
-    path = Path(source)
-    if isinstance(source, str) and not (source.strip() and found(path)):
+    if isinstance(source, str) and source != "-" and not _is_file(source):
         return _GivenStream(open_corpus(source, columns))
-    _refuse_missing(path)
-    rows: Rows = lambda reading: rows_of(path, reading)  # noqa: E731 - one of two ways to read
-    if path.is_fifo():
-        with unreadable_explained(shown(path)), path.open("rb") as pipe:
-            rows = _copied(pipe)
-    return TextStream(_name_of_path(path), shown(path), columns, rows, skip_unreadable=skip_unreadable)
+    name, called, rows = resolved(source, columns)
+    if source == "-":
+        rows = _copied(standard_input())
+    elif called == shown(Path(source)):
+        _refuse_missing(Path(source))
+        if Path(source).is_fifo():
+            with unreadable_explained(called), Path(source).open("rb") as pipe:
+                rows = _copied(pipe)
+    return TextStream(name, called, columns, rows, skip_unreadable=skip_unreadable)
 
 
 def _copied(stream: BinaryIO) -> Rows:
@@ -377,7 +410,7 @@ def _copied(stream: BinaryIO) -> Rows:
     def rows(reading: Reading) -> Iterator[Row]:
         with os.fdopen(os.dup(copy.fileno()), "rb") as again:
             again.seek(0)
-            yield from sniffed_rows(again, reading)
+            yield from _stream_rows(again, reading)
 
     return rows
 

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of
+from pretrace.corpora.packing import not_utf8
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Text
 
 T = TypeVar("T")
+_NAMED = 5
+"""Files that a note names."""
 
 
 class Row(NamedTuple):
-    """One record of a source: its cells by column, its line (from 1) where it has one, whether bytes of it were
-    already replaced while decoding, and why it cannot be read ("" where it can)."""
+    """One record of a source: its cells by column, its line (from 1) where it has one, why it cannot be read (""
+    where it can), and the file of a folder that it stands in."""
 
     fields: Mapping[str, object]
     line: int | None = None
-    damaged: bool = False
     fault: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +52,41 @@ class Reading:
         self.columns = columns
         self.source = source
         self.blank = 0
-        self.left_out = 0
+        self.left_out: list[str] = []
+        """Files of a folder that were not read."""
         self.kinds: Counter[str] = Counter()
         """Files of a folder that were read, by the ending of their names."""
         self.remarks: Counter[str] = Counter()
         """What formats tell of their texts, in half sentences, and of how many."""
+        self.said: list[str] = []
+        """What is to be told of the source as a whole."""
         self.unread = 0
         self._tell = unreadable
         self._taken = 0
-        self._not_utf8 = 0
         self._surrogates = 0
         self._unnamed = 0
         self._found = columns
+        self.chosen: tuple[str, ...] = ()
+        """The columns that a text is made of."""
+        self._made = False
 
-    def pick(self, found: Sequence[str]) -> tuple[str, ...]:
-        """The columns to read, for formats that know all of theirs beforehand."""
-        picked = self.columns.pick(found, self.source)
+    def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
+        """The columns to read of a file, for formats that know all of theirs beforehand."""
+        picked = self.columns.pick(found, source)
+        texts = self.columns.pick_texts(found, source)
         names = tuple(
-            dict.fromkeys(filter(None, (picked.text, picked.label, picked.id, picked.group, *picked.more)))
+            dict.fromkeys(filter(None, (*texts, picked.label, picked.id, picked.group, *picked.more)))
         )
         for name in names:
             if list(found).count(name) > 1:
-                raise TextsError(f"{self.source} has more than one column {name!r}: rename all but one.")
+                raise TextsError(f"{source} has more than one column {name!r}: rename all but one.")
         return names
+
+    def choose(self, found: Collection[str]) -> None:
+        """Choose the columns of text, label, id and group among those of the first row."""
+        self.chosen = self.columns.pick_texts(found, self.source)
+        self._made = self.columns.makes_texts(found)
+        self._found = replace(self.columns, **self.columns.others(found))
 
     def strings(self, rows: Iterable[Row]) -> Iterator[str]:
         """The texts alone, one at a time."""
@@ -93,7 +108,7 @@ class Reading:
         return self._tell is not None
 
     def _read(self, rows: Iterable[Row], make: Callable[[int, Row, str], T]) -> Iterator[T]:
-        unseen = self.columns.named
+        unseen: set[str] = set()
         first: tuple[str, ...] | None = None
         number = -1
         for number, row in enumerate(rows):
@@ -102,11 +117,12 @@ class Reading:
                 continue
             if first is None:
                 first = tuple(row.fields)
-                self._found = self.columns.pick_loosely(first, self.source)
+                unseen = self.columns.required(first)
+                self.choose(first)
             if unseen:
                 unseen -= row.fields.keys()
             try:
-                made = make(number, row, self._string(number, row))
+                made = make(number, row, self.string(number, row))
             except TextsError as error:
                 if not self.skips:
                     raise
@@ -133,21 +149,28 @@ class Reading:
         if self._tell is not None:
             self._tell(Unreadable(self.source, number, row.line, reason))
 
-    def _string(self, number: int, row: Row) -> str:
-        column = self._found.text or ""
+    def string(self, number: int, row: Row) -> str:
+        """The text of a row. TextsError where it has none."""
+        column = self.chosen[0]
         value = row.fields.get(column)
-        if isinstance(value, str) and value.isascii():
+        if isinstance(value, str) and value.isascii() and not self._made:
             return value  # nearly always
+        try:
+            value = self.columns.text_of(row.fields, self.chosen)
+        except ValueError as error:
+            raise TextsError(f"{self._where(number, row)} has no text: {error}.") from None
         if not isinstance(value, str | bytes):
             raise TextsError(
                 f"{self._where(number, row)} has no text: the column {column!r} should hold a string and holds "
                 f"{kind_of(value)}; mend the row or take it out."
             )
+        if isinstance(value, bytes):
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                raise TextsError(not_utf8(value, self._where(number, row))) from None
         text, replaced = mended(value)
-        if "\ufffd" in text and (row.damaged or (replaced and isinstance(value, bytes))):
-            self._not_utf8 += 1
-        elif replaced:
-            self._surrogates += 1
+        self._surrogates += replaced
         return text
 
     def _text(self, number: int, row: Row, text: str) -> Text:
@@ -179,42 +202,41 @@ class Reading:
             ) from None
 
     def _where(self, number: int, row: Row) -> str:
-        return f"{self.source}: row {number}" + ("" if row.line is None else f" (line {row.line})")
+        place = f" ({row.file})" if row.file else ""
+        return f"{self.source}: row {number}" + (place if row.line is None else f"{place} (line {row.line})")
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was mended, skipped and left out so far, in sentences."""
         texts = self._taken
-        bytes_of, pairs_of = counted(self._not_utf8, "text"), counted(self._surrogates, "text")
+        pairs_of = counted(self._surrogates, "text")
         some_unnamed = self._unnamed if self._unnamed < texts else 0  # all of them: there simply are no ids
-        plain = set(self.kinds) <= {".txt"}
-        others = (
-            "not .txt" if plain else "not .txt, .md, .html, .docx or .pdf, hidden, or a README of the folder"
-        )
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(self.kinds.items()))
+        text = self.chosen[0] if self.chosen else None
         told = {
             f"The folder holds files of several kinds ({kinds}), whose texts differ in line ends and the like: do not "
             "compare one kind with another.": len(self.kinds) > 1,
-            f"{self.source} has no column {self.columns.text!r}: its texts are those of {self._found.text!r}.": (
-                self.columns.give_way and self.columns.text not in (None, self._found.text) and not self.kinds
+            f"{self.source} has no column {self.columns.text!r}: its texts are those of {text!r}.": (
+                self.columns.give_way
+                and bool(self.columns.text)
+                and text not in self.columns.named_texts
+                and not self.kinds
             ),
             **{f"{counted(number, 'text')}: {remark}.": number for remark, number in self.remarks.items()},
-            f"{bytes_of} held bytes that are not UTF-8; they were replaced by U+FFFD.": self._not_utf8,
             f"{pairs_of} held half a surrogate pair; it was replaced by U+FFFD.": self._surrogates,
             f"{counted(self.blank, 'blank line')} skipped.": self.blank,
-            f"{counted(self.left_out, 'file')} in the folder left out: {others}.": self.left_out,
+            f"{counted(len(self.left_out), 'file')} in the folder left out: {named(self.left_out)}.": self.left_out,
             f"{counted(self.unread, 'record')} could not be read: they are in unreadable.jsonl.": self.unread,
             f"{counted(self._unnamed, 'row')} without an id took the row number.": some_unnamed,
         }
-        return tuple(note for note, count in told.items() if count)
+        return (*self.said, *(note for note, count in told.items() if count))
 
 
 class EveryColumn(Reading):
-    """A reading that takes all columns of a table."""
+    """A reading that takes all columns of a table, whether one of them is the text or not."""
 
-    def pick(self, found: Sequence[str]) -> tuple[str, ...]:
-        """All of them, once what is read as text, label, id and group is there."""
-        super().pick(found)
+    def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
+        """All of them."""
         return tuple(dict.fromkeys(found))
 
 
@@ -233,6 +255,11 @@ def refuse_repeated_ids(ids: Sequence[str], source: str) -> None:
 def counted(count: int, noun: str) -> str:
     """A count with its noun, for notes: "1 text", "3 texts"."""
     return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def named(files: Sequence[str]) -> str:
+    """The names of the first files, and how many more there are."""
+    return ", ".join(files[:_NAMED]) + (f" and {len(files) - _NAMED} more" if len(files) > _NAMED else "")
 
 
 def _short(value: object) -> str:

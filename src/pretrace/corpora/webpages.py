@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import html
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import IO
@@ -15,6 +15,7 @@ from xml.parsers import expat
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pretrace.corpora.columns import kind_of, mended
+from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
 from pretrace.corpora.reading import Reading, Row, counted
 from pretrace.errors import TextsError
 
@@ -108,30 +109,30 @@ def read_html(html: str) -> str:
     return "\n".join(lines.done)
 
 
-def decoded(raw: bytes) -> tuple[str, bool]:
-    """A page's characters, and whether bytes of it were replaced: by its byte order mark; as UTF-8 where it is that;
-    else in the character set that it states itself."""
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return _in("utf-16", raw)
-    text, damaged = mended(raw.removeprefix(codecs.BOM_UTF8))
-    stated = _CHARSET.search(raw[:4096])
-    if stated is None or not (damaged or raw.isascii()):
-        return text, damaged
-    name = stated[1].decode("ascii", "replace").lower()
-    name = "windows-1252" if name in _LATIN else name  # what browsers take these for
-    if name.startswith("utf-16"):  # or this statement could not be read
-        return text, damaged
-    try:
-        return _in(name, raw)
-    except LookupError:
-        return text, damaged
+_SELF_CLOSED = re.compile(r"<([a-zA-Z][\w:.-]*)((?:\s[^<>]*?)?)/>")
 
 
-def _in(encoding: str, raw: bytes) -> tuple[str, bool]:
-    try:
-        return raw.decode(encoding), False
-    except UnicodeDecodeError:
-        return raw.decode(encoding, "replace"), True
+def read_xhtml(page: str) -> str:
+    """The text of a page of XHTML, in which any element may be closed where it is opened."""
+    return read_html(
+        _SELF_CLOSED.sub(
+            lambda one: one[0] if one[1] in _NOT_NESTED else f"<{one[1]}{one[2]}></{one[1]}>", page
+        )
+    )
+
+
+def decoded(raw: bytes, named: str | None = None) -> str:
+    """A page's characters: by its byte order mark; as UTF-8 where it is that; else in the character set that it states
+    itself, or that was named. TextsError where it is none of these."""
+    stated = _CHARSET.search(raw[:HEAD])
+    plain = named is None and encoding_of(raw[:HEAD], None) == "utf-8"
+    if stated is not None and plain and (raw.isascii() or not is_utf8(raw)):
+        name = stated[1].decode("ascii", "replace").lower()
+        name = "windows-1252" if name in _LATIN else name  # what browsers take these for
+        with suppress(UnicodeDecodeError, LookupError):
+            if not name.startswith("utf-16"):  # or this statement could not be read
+                return raw.decode(name)
+    return decode_text(raw, "the file", named)
 
 
 def _depth(html: str) -> int:
@@ -212,16 +213,16 @@ _MARKUP = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 _SAVE = "grep -o '<loc>[^<]*' {} | cut -c6- | wget -P pages -E -i -"
 
 
-def feed_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
+def feed_rows(stream: IO[bytes], reading: Reading, source: str) -> Iterator[Row]:
     """A row for each entry, with the columns text, id, date (as in 2023-03-01), title, author and link, "" where the
     feed has none. TextsError for what is neither RSS nor Atom, and for XML that declares entities."""
-    root = _parsed(stream.read(), reading.source)
+    root = _parsed(stream.read(), source)
     kind = _local(root)
     if kind in ("urlset", "sitemapindex"):
-        raise TextsError(_sitemap(root, reading.source))
+        raise TextsError(_sitemap(root, source))
     if kind not in ("rss", "RDF", "feed"):
         raise TextsError(
-            f"{reading.source} is XML with the root <{kind}>, neither RSS nor Atom: give a feed, or the texts as "
+            f"{source} is XML with the root <{kind}>, neither RSS nor Atom: give a feed, or the texts as "
             ".jsonl, .csv or a folder of files."
         )
     name = "entry" if kind == "feed" else "item"
@@ -230,7 +231,7 @@ def feed_rows(stream: IO[bytes], reading: Reading) -> Iterator[Row]:
         fields = {"text": body, **(_atom_facts(entry) if name == "entry" else _rss_facts(entry))}
         if not body.strip():
             yield reading.fault(
-                f"{reading.source}: entry {number} ({fields['title'][:60] or fields['id'] or 'no title'}) has neither "
+                f"{source}: entry {number} ({fields['title'][:60] or fields['id'] or 'no title'}) has neither "
                 "content nor description: take it out.",
                 None,
             )

@@ -16,6 +16,9 @@ import numpy as np
 from jinja2 import TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
+from pretrace.corpora.columns import USUAL
+from pretrace.corpora.opening import rows_of
+from pretrace.corpora.reading import EveryColumn
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Text, Trace
 
@@ -151,26 +154,21 @@ def _results(folder: Path, date: str) -> dict[str, Any]:
     return {}
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError:
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The samples of a file of JSON lines, with all that they hold."""
+    try:
+        for row in rows_of(path, EveryColumn(USUAL, path.name)):
+            if not {"doc", "arguments", "target"} <= row.fields.keys():
                 raise TextsError(
-                    f"{path.name}, line {number}, is not JSON: the file is cut off or no log of lm-eval; {_AGAIN}."
-                ) from None
-            if not isinstance(row, dict) or not {"doc", "arguments", "target"} <= row.keys():
-                raise TextsError(
-                    f"{path.name}, line {number}, is no sample of lm-eval (doc, arguments, target): {_AGAIN}."
+                    f"{path.name}, line {row.line}, is no sample of lm-eval (doc, arguments, target): {_AGAIN}."
                 )
-            if not isinstance(row["arguments"], dict) or "prompt_hash" not in row:
+            if not isinstance(row.fields["arguments"], dict) or "prompt_hash" not in row.fields:
                 raise TextsError(
                     f"{path.name} was written by an older lm-eval, without hashes of the prompts: {_AGAIN}."
                 )
-            yield row
+            yield row.fields
+    except TextsError as error:
+        raise TextsError(f"{str(error).rstrip('.')}; {_AGAIN}.") from None
 
 
 def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:

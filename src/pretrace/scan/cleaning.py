@@ -7,10 +7,11 @@ the last file is there. A run that is killed goes on with the files that are mis
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -19,16 +20,19 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import OutputError, TextsError
+from pretrace.corpora.documents import SOURCE
+from pretrace.corpora.formats import LINES, looks_like_rows
+from pretrace.corpora.packing import HEAD, encoding_of, opened, opened_as_it_is, packer, packing_of, unpacked
+from pretrace.errors import OutputError, PretraceError, TextsError
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.folder import write_csv
-from pretrace.scan.corpus import BLOCK_BYTES, CorpusFile, opened
+from pretrace.scan.files import CorpusFile, Unread, kind_of
 from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import SLIGHT, Searching, parts_of
 from pretrace.scan.searching import DOCUMENT, END, START, TEXT, Runs, Search, Table
 from pretrace.scan.sightings import Part, common_bytes
 
-CLEANED = (".jsonl", ".ndjson", ".json", ".parquet", ".txt")
+CLEANED = (".jsonl", ".ndjson", ".json", ".parquet", ".txt", SOURCE)
 LIST = "taken-out.csv"
 COLUMNS = ("file", "document", "text", "share")
 
@@ -59,11 +63,30 @@ def check_clean(asked: Searching, folder: Path) -> None:
             "folder for --clean."
         )
     for file in asked.files:
-        if file.ending not in CLEANED:
+        if (why := _no_cleaning(file)) is not None:
             raise TextsError(
-                f"--clean writes .jsonl, .parquet and .txt files (also .gz, .zst), and {file.address} is another: "
-                "search it in a scan of its own."
+                f"--clean writes .jsonl, .parquet and .txt files (also packed), and {file.address} {why}: search it in "
+                "a scan of its own."
             )
+
+
+def _no_cleaning(file: CorpusFile) -> str | None:
+    """Why a file cannot be written without some of its documents, None where it can."""
+    if file.is_index:
+        return "is an index"
+    try:
+        with opened(file.address) as stream:
+            head = stream.peek(HEAD)[:HEAD]
+            kind, is_packed = kind_of(file.address, head), not stream.seekable()
+    except (OSError, EOFError, PretraceError, Unread):
+        return None  # the scan tells that it cannot be read
+    if kind not in CLEANED or (
+        kind in LINES and looks_like_rows(head) and not head.lstrip().startswith(b"{")
+    ):
+        return "is another"
+    if kind == ".parquet":
+        return "is a packed one of parquet" if is_packed else None
+    return None if encoding_of(head, None) == "utf-8" else "is written in another encoding or with a mark"
 
 
 def clean(asked: Searching, whole: Part, folder: Path) -> Cleaned:
@@ -159,66 +182,34 @@ def _shares(runs: Runs, asked: Searching, common: npt.NDArray[np.bool_]) -> Iter
 
 def _write(file: CorpusFile, path: Path, gone: set[int]) -> None:
     """The file without some of its documents, in the same format, packed in the same way."""
-    if file.ending == ".parquet":
-        _write_parquet(file, path, gone)
-        return
-    with opened(file) as source, path.open("wb") as plain:
-        if file.ending == ".txt":
-            if 0 in gone:
-                return
-            with _packed(plain, file) as target:
-                while some := source.read(BLOCK_BYTES):
-                    target.write(some)
+    with opened_as_it_is(file.address) as raw, path.open("wb") as plain:
+        packing = packing_of(raw.peek(HEAD)[:HEAD])
+        source = unpacked(raw, file.address)
+        kind = kind_of(file.address, source.peek(HEAD)[:HEAD])
+        if kind == ".parquet":
+            _write_parquet(source, plain, gone)
             return
-        number, rest = 0, b""
-        with _packed(plain, file) as target:
-            while True:
-                some = source.read(BLOCK_BYTES)
-                lines = (rest + some).split(b"\n")
-                rest = lines.pop() if some else b""
-                for line in lines:
-                    if line.strip():
-                        if number not in gone:
-                            target.write(line + b"\n")
-                        number += 1
-                if not some:
-                    return
+        if kind in (".txt", SOURCE) and 0 in gone:
+            return
+        with packer(packing, plain) if packing else nullcontext(plain) as target:
+            if kind in (".txt", SOURCE):
+                shutil.copyfileobj(source, target, 1 << 20)
+                return
+            number = 0
+            for line in source:
+                if line.strip():
+                    if number not in gone:
+                        target.write(line)
+                    number += 1
 
 
-def _write_parquet(file: CorpusFile, path: Path, gone: set[int]) -> None:
+def _write_parquet(source: IO[bytes], target: IO[bytes], gone: set[int]) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    with opened(file) as source:
-        table = parquet.ParquetFile(source, pre_buffer=False)
-        number = 0
-        with parquet.ParquetWriter(path, table.schema_arrow) as target:
-            for batch in table.iter_batches():
-                kept = np.array([number + i not in gone for i in range(batch.num_rows)], dtype=np.bool_)
-                target.write_batch(batch.filter(pa.array(kept)))
-                number += batch.num_rows
-
-
-def _packed(plain: IO[bytes], file: CorpusFile) -> Any:
-    """What packs the bytes that are written as the file was packed, as a context."""
-    name = file.address.lower()
-    if name.endswith(".gz"):
-        return gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0)
-    if name.endswith(".zst"):
-        import zstandard
-
-        return zstandard.ZstdCompressor().stream_writer(plain, closefd=False)
-    return _Plain(plain)
-
-
-class _Plain:
-    """A file as a context that does not close it."""
-
-    def __init__(self, plain: IO[bytes]) -> None:
-        self.write = plain.write
-
-    def __enter__(self) -> _Plain:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing: who opened it closes it."""
+    table, number = parquet.ParquetFile(source, pre_buffer=False), 0
+    with parquet.ParquetWriter(target, table.schema_arrow) as written:
+        for batch in table.iter_batches():
+            kept = np.array([number + i not in gone for i in range(batch.num_rows)], dtype=np.bool_)
+            written.write_batch(batch.filter(pa.array(kept)))
+            number += batch.num_rows

@@ -30,7 +30,8 @@ import numpy as np
 from pretrace.backends.serving.address import holds_secret, split_url
 from pretrace.backends.serving.client import Client, Cures
 from pretrace.errors import MissingPackageError, ModelError, TextsError
-from pretrace.scan.corpus import INDEX, CorpusFile, Facts, Unread, facts_of
+from pretrace.scan.corpus import Facts, facts_of
+from pretrace.scan.files import INDEX, CorpusFile, Unread
 from pretrace.scan.searching import RUN
 from pretrace.scan.sightings import FileFacts, Part, Sighting, added_up
 

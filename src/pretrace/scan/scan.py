@@ -22,10 +22,12 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
-from pretrace.scan.corpus import INDEX, CorpusFile, Reader, Unread, holds
+from pretrace.scan.corpus import Reader
+from pretrace.scan.files import INDEX, CorpusFile, Unread, holds
 from pretrace.scan.folding import folded, has_numba
 from pretrace.scan.searching import AT, COMMON, RUN, Search, Table
 from pretrace.scan.sightings import FileFacts, FoundText, Gathering, Part, found_texts, merged
@@ -76,6 +78,11 @@ class ScanSettings:
         panel=TEXTS,
         essential=True,
     )
+    corpus_encoding: str | None = option(
+        None,
+        "Encoding of the files of the corpus that are not UTF-8, as in cp1252.",
+        panel=TEXTS,
+    )
     workers: int = option(
         0,
         "Files that are read at once; as many as there are cores, or as workers on Ray find room, unless given.",
@@ -93,6 +100,7 @@ class ScanSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        Columns(encoding=self.corpus_encoding)  # which knows all encodings
         require(self.match in ("folded", "exact"), f"--match is folded or exact, found {self.match!r}.")
         require(
             self.match == "folded" or not (self.near or self.overlap),
@@ -236,7 +244,8 @@ class Searching:
 
     def reader(self) -> Reader:
         """A reader of the files."""
-        return Reader(self.settings.corpus_column, self.texts.exact, has_numba())
+        asked = self.settings
+        return Reader(asked.corpus_column, self.texts.exact, has_numba(), asked.corpus_encoding)
 
 
 class Tables(NamedTuple):
@@ -478,11 +487,8 @@ def _claimed(parts: Path, digest: str) -> None:
 
 def _path(parts: Path, file: CorpusFile) -> Path:
     """The part of a file: a file that changed has another one."""
-    changed = 0
-    if "://" not in file.address and not file.is_index:
-        changed = Path(file.address).stat().st_mtime_ns
     name = hashlib.sha256(
-        f"{file.address}\n{file.size}\n{changed}".encode("utf-8", "surrogatepass")
+        f"{file.address}\n{file.size}\n{file.changed}".encode("utf-8", "surrogatepass")
     ).hexdigest()
     return parts / f"{name[:32]}.npz"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora.columns import FURTHER
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Situation
 from pretrace.verdicts import register
@@ -32,7 +33,7 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     """What stands in `source`, as far as that can be seen; errors as for `open_corpus`. `corpus` is its texts, where
     they were read already."""
     # What a label says is no matter here, and a column of that name may say something else than membership.
-    given, columns = columns, Columns(columns.text, "", columns.id, columns.group)
+    given, columns = columns, replace(columns, label="")
     options = () if corpus is not None else tuple(_options_of(source, given))
     corpus = open_corpus(source, columns) if corpus is None else corpus
     documents = len({text.document for text in corpus.texts})
@@ -53,6 +54,9 @@ def _options_of(source: str, columns: Columns) -> Iterator[str]:
     for name in ("text", "label", "id", "group"):
         if (value := getattr(columns, name)) is not None:
             yield from (f"--{name}-column", value)
+    for name in FURTHER:
+        if (value := getattr(columns, name)) and name != "chat_of":
+            yield from (f"--{name}",) if value is True else (f"--{name}", value)
 
 
 def _tested(corpus: Corpus) -> Iterator[str]:

@@ -7,42 +7,48 @@ of a folder's files, become paths inside the upload's own folder or the whole up
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import stat
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 from pretrace.corpora.documents import DOCUMENTS
-from pretrace.corpora.formats import FORMATS
+from pretrace.corpora.folders import is_about
+from pretrace.corpora.formats import FORMATS, recognised
+from pretrace.corpora.packing import HEAD, encoding_of, without_packing
+from pretrace.corpora.packing import opened as unpacked_file
 from pretrace.corpora.webpages import FEEDS
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, slug
 
 TAKEN = (
-    "a table (.jsonl, .csv, .tsv, .parquet), a text (.txt, .md, .html, .docx, .pdf) or a saved feed (.rss, .atom, "
-    ".xml), each also with .gz; a folder of texts, or a .zip of one"
+    "a table (.jsonl, .json, .csv, .tsv, .parquet, .arrow), a text (.txt, .md, .html, .docx, .pdf, .epub) or a saved "
+    "feed (.rss, .atom, .xml), each also packed (.gz, .zst, .bz2, .xz); a folder of texts or of tables, or a .zip of "
+    "one"
 )
 OF_A_FOLDER = (".txt", *DOCUMENTS)
 """Files that are one text each in a folder or a zip."""
-_PACKED_INSIDE = (".docx", ".pdf")  # no plain text; their readers say what is wrong with one
-_HEAD = 65_536
+_TABLES = tuple(one for one in FORMATS if one != ".txt")
+_BINARY = (
+    ".parquet",
+    ".arrow",
+    ".docx",
+    ".pdf",
+    ".epub",
+)  # no plain text; their readers say what is wrong with one
 _PIECE = 1 << 20
 _LONGEST_PART = 200
 
 
 def ending_of(name: str) -> str:
     """The ending of a file that can be taken, as it is written; RequestError for a name of another kind."""
-    low = name.lower()
+    plain = without_packing(name)
     for ending in (*FORMATS, *DOCUMENTS, *FEEDS):
-        for whole in (ending, f"{ending}.gz"):
-            if low.endswith(whole):
-                return name[-len(whole) :]
-    if low.endswith(".zip"):
+        if plain.lower().endswith(ending):
+            return name[len(plain) - len(ending) :]
+    if name.lower().endswith(".zip"):
         return name[-4:]
     raise RequestError(
         f"{name[:100] or 'A file without a name'} is of no kind that can be read here: upload {TAKEN}."
@@ -56,9 +62,9 @@ def opened(file: Path, name: str, limits: Limits) -> tuple[Path, int, int]:
     RequestError where it is not what its name says, or holds too much.
     """
     ending = ending_of(name)
-    with _readable(name):
+    with readable(name):
         if ending.lower() != ".zip":
-            _check(file, name, ending, limits)
+            check(file, name, limits)
             return file, 1, 0
         folder = file.with_name(slug(name.removesuffix(ending)))
         files, left_out = _unpacked(file, folder, name, limits)
@@ -67,11 +73,11 @@ def opened(file: Path, name: str, limits: Limits) -> tuple[Path, int, int]:
 
 
 @contextmanager
-def _readable(name: str) -> Iterator[None]:
+def readable(name: str) -> Iterator[None]:
     """What the readers of archives raise for a damaged one becomes a RequestError."""
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # the disk, and not the archive
             raise
         raise RequestError(
@@ -79,31 +85,16 @@ def _readable(name: str) -> Iterator[None]:
         ) from error
 
 
-def _check(place: Path, name: str, ending: str, limits: Limits) -> None:
-    """RequestError where the first bytes are not those of such a file, or a .gz file unpacks to too much."""
-    low = ending.lower().removesuffix(".gz")
-    with gzip.open(place) if low != ending.lower() else place.open("rb") as file:
-        head = file.read(_HEAD)
-        _drained(file, name, limits)
-    parquet = head.startswith(b"PAR1")
-    if (low == ".parquet") != parquet:
-        said = (
-            "is a parquet file: give it the ending .parquet"
-            if parquet
-            else "is no parquet file: choose another"
-        )
-        raise RequestError(f"{name} {said}.")
-    if low in _PACKED_INSIDE:
-        return
-    if not parquet and b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+def check(place: Path, name: str, limits: Limits) -> None:
+    """RequestError where a file that should be plain text is none, or a packed one unpacks to too much."""
+    with readable(name), unpacked_file(place) as file:
+        head = file.peek(HEAD)[:HEAD]
+        kind, size = recognised(name, head), 0
+        while not file.seekable() and (piece := file.read(_PIECE)):
+            size += len(piece)
+            _check_size(size, name, limits)
+    if kind not in _BINARY and b"\0" in head and encoding_of(head, None) == "utf-8":
         raise RequestError(f"{name} holds no plain text, whatever its ending says: upload {TAKEN}.")
-
-
-def _drained(file: gzip.GzipFile | IO[bytes], name: str, limits: Limits) -> None:
-    size = _HEAD
-    while isinstance(file, gzip.GzipFile) and (piece := file.read(_PIECE)):
-        size += len(piece)
-        _check_size(size, name, limits)
 
 
 def _check_size(size: int, name: str, limits: Limits) -> None:
@@ -148,13 +139,17 @@ def places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> di
     if len(parts) < sum(not _litter(name) for name in names):
         raise _same_name(whole)
     above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
-    texts = {
-        name: folder.joinpath(*one[1:] if len(above) == 1 else one)
-        for name, one in parts.items()
-        if name.lower().endswith(OF_A_FOLDER)
-    }
+    within = {name: one[1:] if len(above) == 1 else one for name, one in parts.items()}
+    of_kind = {name: PurePosixPath(without_packing(name.lower())).suffix for name in within}
+    documents = [name for name, kind in of_kind.items() if kind in OF_A_FOLDER]
+    tables = [name for name, kind in of_kind.items() if kind in _TABLES]
+    if tables and all(is_about("/".join(within[name])) for name in documents):
+        documents = []  # what tells of the tables is no text beside them
+    texts = {name: folder.joinpath(*within[name]) for name in documents or tables}
     if not texts:
-        raise RequestError(f"{whole} holds no texts: put files that end in {', '.join(OF_A_FOLDER)} into it.")
+        raise RequestError(
+            f"{whole} holds no texts: put files that end in {', '.join((*OF_A_FOLDER, *_TABLES))} into it."
+        )
     found = {str(place).lower() for place in texts.values()}
     folders = {str(up).lower() for one in texts.values() for up in one.parents if up.is_relative_to(folder)}
     if len(found) < len(texts) or found & folders:

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.documents import DOCUMENTS, ending_of
-from pretrace.corpora.formats import rows_of
-from pretrace.corpora.opening import TABLES, longest_texts
-from pretrace.corpora.reading import Reading
+from pretrace.corpora.columns import USUAL
+from pretrace.corpora.opening import longest_texts, rows_of
+from pretrace.corpora.reading import EveryColumn
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Situation
 from pretrace.verdicts.advise import Names
@@ -156,28 +155,16 @@ def scripts(texts: Sequence[str]) -> dict[str, float]:
 _SCRIPTS = {"Cjk": "Chinese characters", "Hiragana": "Japanese (hiragana)", "Katakana": "Japanese (katakana)"}
 
 
-class _Names(Reading):
-    """A reading that takes note of the columns of a table, and reads none of their cells where it can."""
-
-    def pick(self, found: Sequence[str]) -> tuple[str, ...]:
-        for name, number in Counter(found).items():
-            if number > 1 and ".parquet" in self.source.lower():  # tables of text take the first
-                raise TextsError(f"{self.source} has more than one column {name!r}: rename all but one.")
-        return tuple(dict.fromkeys(found))
-
-
 def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
-    """The columns of a table's first row, none of a folder or a .txt file. RequestError where there are too many
+    """The columns of a table's first row, none of documents or a .txt file. RequestError where there are too many
     columns, rows, or characters in them."""
-    table = path.name.lower().endswith(TABLES) and ".txt" not in path.suffixes
     names: tuple[str, ...] = ()
     size = 0
-    if (
-        path.is_dir() or ending_of(path.name) in DOCUMENTS
-    ):  # a text a file: what it may hold was checked as it came
-        return names
-    for number, row in enumerate(rows_of(path, _Names(Columns(), str(path))), start=1):
-        if number == 1 and table:
+    reading = EveryColumn(USUAL, str(path))
+    for number, row in enumerate(rows_of(path, reading), start=1):
+        if reading.kinds:  # a text a file: what it may hold was checked as it came
+            return ()
+        if number == 1 and {*row.fields} != {"text"}:
             names = tuple(row.fields)
             if len(names) > limits.columns or sum(map(len, names)) > limits.column_characters:
                 raise RequestError(

@@ -22,10 +22,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pretrace.corpora import open_corpus
+from pretrace.corpora.columns import USUAL
+from pretrace.corpora.documents import DOCUMENTS, SOURCE
+from pretrace.corpora.formats import ending_of, file_rows
+from pretrace.corpora.reading import Reading
 from pretrace.errors import PretraceError
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
-from pretrace.web.archives import opened
+from pretrace.web.archives import check, opened
 from pretrace.web.facts import Facts, look_into
 from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import RequestError
@@ -174,8 +177,10 @@ def answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
     try:
         path, files, left_out = Path(request["file"]), 1, 0
         if request.get("whole"):
-            path, _, _ = opened(path, name, limits)
-            return {"text": open_corpus(path).texts[0].text}
+            check(path, name, limits)
+            kind = ending_of(name) if ending_of(name) in DOCUMENTS else SOURCE
+            reading = Reading(USUAL, name)
+            return {"text": next(reading.strings(file_rows(path, reading, kind)))}
         if request["unpack"]:
             path, files, left_out = opened(path, name, limits)
         facts = look_into(path, name, str(request["text_column"]), limits)

@@ -8,7 +8,6 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from pretrace.corpora.documents import DOCUMENTS
 from pretrace.report.run import tokens
 from pretrace.types import Heat
 from pretrace.web import single_texts
@@ -42,10 +41,7 @@ def begin(desk: Here, form: Posted) -> RedirectResponse:
     file = file_in(form, "file")
     if file is not None:
         name = file.filename or "The file"
-        if name.lower().endswith(tuple(DOCUMENTS)):
-            text = text_in(desk.workspace, name, file.file, desk.limits)
-        else:
-            text = _decoded(file.file.read(), name)
+        text = text_in(desk.workspace, name, file.file, desk.limits)
     model = line(form, "model")
     desk.models.check("Model", model)
     asked = single_texts.Asked(model, line(form, "scores"), line(form, "known"))
@@ -104,19 +100,3 @@ def _job(desk: Desk, name: str) -> tuple[object, State]:
     except RequestError:  # deleted by hand; what it made may still be there
         return None, State("stopped", said="It was deleted from the workspace.")
     return job, desk.jobs.state(job)
-
-
-def _decoded(content: bytes, name: str) -> str:
-    """The text in a file; RequestError for what is none."""
-    if b"\0" in content[:65_536]:
-        raise RequestError(
-            f"{name[:100]} holds no plain text: choose a .txt, .md, .html, .docx or .pdf file, or copy the text and "
-            "paste it here.",
-            422,
-        )
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise RequestError(
-            f"{name[:100]} is not written in UTF-8: save it as UTF-8, or paste the text.", 422
-        ) from None

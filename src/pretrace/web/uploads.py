@@ -140,12 +140,12 @@ def together(names: Sequence[str]) -> list[tuple[str, list[int]]]:
 
 
 def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -> str:
-    """The text of a document that a visitor sends to look at; nothing is kept. RequestError where it has none."""
+    """The text of a file that a visitor sends to look at; nothing is kept. RequestError where it has none."""
     folder = workspace.room("incoming") / fresh("document")
     with explained(folder):
         folder.mkdir()
         try:
-            file = folder / f"document{ending_of(name)}"
+            file = folder / "document"
             _copied(stream, file)
             return text_of_document(file, name[-_LONGEST_NAME:], limits)
         finally:

@@ -101,11 +101,10 @@ def test_a_text_of_any_length(tmp_path: Path) -> None:
     assert [t.text for t in corpus.texts] == [long, "a"]
 
 
-def test_bytes_that_are_not_utf8_are_counted(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"passage,label,book\ncaf\xe9,1,B\n")
-    corpus = published(tmp_path / "t.csv", SCHEMA)
-    assert corpus.texts[0].text == "caf�"
-    assert "not UTF-8" in corpus.notes[0]
+    with pytest.raises(TextsError, match="line 2, is not UTF-8; it looks like cp1252"):
+        published(tmp_path / "t.csv", SCHEMA)
 
 
 def test_the_data_files_of_a_folder(tmp_path: Path) -> None:

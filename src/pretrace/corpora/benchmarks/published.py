@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pretrace.corpora.columns import Columns, kind_of, listed, name_of
-from pretrace.corpora.formats import FORMATS, rows_of
-from pretrace.corpora.hub import open_table, table_rows
-from pretrace.corpora.opening import found, shown
+from pretrace.corpora.folders import holds_facts, is_hidden, walk
+from pretrace.corpora.formats import FORMATS, ending_of
+from pretrace.corpora.opening import found, resolved, shown
+from pretrace.corpora.packing import without_packing
 from pretrace.corpora.reading import Reading, Row, counted
 from pretrace.errors import TextsError
 from pretrace.types import Card, Corpus, Text
 
 Cells = Mapping[str, object]
 """The cells of one row, by column."""
-
-_FACTS = {"card", "dataset_info", "dataset_infos", "dataset_dict", "state"}
-"""Names of JSON files that the hub's tools and our builders lay beside the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +62,9 @@ def published(source: Path | str, schema: Schema) -> Corpus:
     The id is the row number (from 0) where the schema names none. Raises TextsError where the table cannot be had, is
     empty, lacks a column, or a cell makes no sense.
     """
-    if isinstance(source, str):
-        name, table = open_table(source)
-        reading = _Published(schema, f"hub:{name}")
-        return reading.published(table_rows(table, reading))
-    _refuse_missing(source)
-    reading = _Published(schema, shown(source))
-    return reading.published(rows_of(source, reading))
+    _, called, rows = resolved(f"hub:{source}" if isinstance(source, str) else source)
+    reading = _Published(schema, called)
+    return reading.published(rows(reading))
 
 
 class _Published(Reading):
@@ -81,13 +75,13 @@ class _Published(Reading):
         self.schema = schema
         self.metas: list[dict[str, str]] = []
 
-    def pick(self, found: Sequence[str]) -> tuple[str, ...]:
-        self.schema.check(found, self.source)
+    def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
+        self.schema.check(found, source)
         more = (name for name in (*self.schema.meta, *self.schema.used) if name in found)
         names = tuple(dict.fromkeys((*self.schema.wanted, *more)))
         for name in names:
             if list(found).count(name) > 1:
-                raise TextsError(f"{self.source} has more than one column {name!r}: rename all but one.")
+                raise TextsError(f"{source} has more than one column {name!r}: rename all but one.")
         return names
 
     def published(self, rows: Iterator[Row]) -> Corpus:
@@ -149,8 +143,7 @@ def tables(folder: Path) -> list[Path]:
     _refuse_missing(folder)
     if not folder.is_dir():
         return [folder]
-    below = (path for path in sorted(folder.rglob("*")) if not path.is_dir())
-    files = [path for path in below if _is_table(path) and not _hidden(path.relative_to(folder))]
+    files = [path for name, path in walk(folder).files.items() if _is_table(path) and not is_hidden(name)]
     if not files:
         endings = ", ".join(ending for ending in FORMATS if ending != ".txt")
         raise TextsError(f"{shown(folder)} holds no data file: it should hold one that ends in {endings}.")
@@ -170,19 +163,13 @@ def one_table(path: Path, preferred: str = "") -> Path:
 
 
 def _is_table(path: Path) -> bool:
-    """Whether a name ends like that of a data file and is not one of `_FACTS` (`card.json`, `x.card.json`)."""
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    return ending in FORMATS and ending != ".txt" and stem(path).rpartition(".")[2] not in _FACTS
+    """Whether a name ends like that of a data file and is not one of facts on it (`card.json`, `x.card.json`)."""
+    return ending_of(path.name) in FORMATS and ending_of(path.name) != ".txt" and not holds_facts(path.name)
 
 
 def stem(path: Path) -> str:
     """The name of a file without its endings."""
-    name = path.name.removesuffix(".gz")
-    return name.removesuffix(Path(name).suffix)
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+    return Path(without_packing(path.name)).stem
 
 
 def _refuse_missing(path: Path) -> None:

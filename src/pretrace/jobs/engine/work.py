@@ -16,7 +16,7 @@ from pretrace.jobs.engine.pool import Piece, Pool, connected
 from pretrace.jobs.job import Job, Opened, shards_to_do
 from pretrace.jobs.settings import EngineSettings
 from pretrace.jobs.worker import Parts, Worker
-from pretrace.scan.corpus import CorpusFile
+from pretrace.scan.files import CorpusFile
 from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import Searching, search_file
 from pretrace.scan.sightings import Part

@@ -1,0 +1,300 @@
+"""Folders of texts: documents, shards of a table, data sets as `datasets` saves them and as repositories hold them.
+
+A folder is walked with all that lies below it: links are followed once, and what cannot be reached is told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+
+from pretrace.corpora.columns import listed, mended
+from pretrace.corpora.documents import DOCUMENTS, SOURCE
+from pretrace.corpora.formats import FORMATS, LINES, ending_of, file_rows, looks_like_rows, recognised
+from pretrace.corpora.packing import HEAD, opened, without_packing
+from pretrace.corpora.reading import Reading, Row, named
+from pretrace.errors import TextsError
+
+_OF_TOOLS = frozenset((".git", ".hg", ".svn", ".cache", "__MACOSX", "__pycache__", ".ipynb_checkpoints"))
+"""Folders that tools keep for themselves."""
+_OF_BROWSERS = frozenset((".ds_store", "thumbs.db", "desktop.ini"))
+_FACTS = frozenset(("card", "dataset_info", "dataset_infos", "dataset_dict", "state"))
+"""Names of JSON files that the hub's tools and our builders lay beside the data."""
+_ABOUT = re.compile(r"(readme|licen[cs]e|notice|citation|changelog|contributing|authors)\b.*", re.IGNORECASE)
+"""Files that tell of a collection, at the top of its folder."""
+_PART = re.compile(r"(.+?)[-.](\d{5})-of-(\d{5})(?:-[0-9a-f]+)?")
+_SPLITS = frozenset(("train", "test", "validation", "valid", "val", "dev"))
+
+
+@dataclass(slots=True)
+class Walk:
+    """The files below a folder, each once, and what cannot be reached with the reason; by their paths within it."""
+
+    files: dict[str, Path] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+
+
+def walk(folder: Path) -> Walk:
+    """All that lies below a folder, in the order of the paths. Links are followed, and what two ways lead to counts
+    where no link does; folders that tools keep for themselves are passed over. OSError where the folder itself cannot
+    be read."""
+    found, files, links = Walk(), dict[tuple[int, int], list[Path]](), []
+    seen: set[tuple[int, int]] = set()
+    waiting, linked = [folder], list[Path]()
+    while waiting or linked:
+        here = waiting.pop() if waiting else linked.pop(0)
+        for path, known in _inside(here, folder, found, seen):
+            if stat.S_ISDIR(known.st_mode):
+                if path.name not in _OF_TOOLS:
+                    (linked if path.is_symlink() else waiting).append(path)
+            elif path.is_symlink():
+                links.append((known, path))
+            elif path.name.lower() not in _OF_BROWSERS:
+                files.setdefault((known.st_dev, known.st_ino), []).append(path)
+    for known, path in links:
+        files.setdefault((known.st_dev, known.st_ino), [path])
+    every = {_within(folder, path): path for paths in files.values() for path in paths}
+    found.files = dict(sorted(every.items()))
+    return found
+
+
+def _inside(
+    here: Path, top: Path, found: Walk, seen: set[tuple[int, int]]
+) -> Iterator[tuple[Path, os.stat_result]]:
+    """What lies in a folder, links followed, the first time that it is come to; what cannot be reached is told."""
+    try:
+        known = here.stat()
+        inside = [] if (known.st_dev, known.st_ino) in seen else sorted(here.iterdir())
+        seen.add((known.st_dev, known.st_ino))
+    except OSError as error:
+        if here == top:
+            raise
+        found.faults[_within(top, here)] = error.strerror or str(error)
+        return
+    for path in inside:
+        try:
+            known = path.stat()
+        except OSError as error:
+            missing = path.is_symlink() and isinstance(error, FileNotFoundError)
+            found.faults[_within(top, path)] = "it is a link to nothing" if missing else str(error.strerror)
+            continue
+        yield path, known
+
+
+def _within(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).as_posix()
+
+
+def is_about(name: str) -> bool:
+    """Whether a file of a folder, by its path within it, tells of the texts and holds none."""
+    path = Path(name)
+    return len(path.parts) == 1 and bool(_ABOUT.fullmatch(path.name))
+
+
+def holds_facts(name: str) -> bool:
+    """Whether a JSON file holds facts on the data beside it, by its name."""
+    path = Path(without_packing(name))
+    return path.suffix.lower() == ".json" and path.stem.rpartition(".")[2] in _FACTS
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file is hidden, lies in a hidden folder, or is a lock of a word processor."""
+    return any(part.startswith((".", "~$")) for part in Path(name).parts)
+
+
+def matches(name: str, patterns: str) -> bool:
+    """Whether a path within a folder, or the name of its file, is that of a pattern; commas part several."""
+    return any(
+        fnmatch(one, pattern.strip()) for pattern in patterns.split(",") for one in (name, Path(name).name)
+    )
+
+
+def folder_rows(folder: Path, reading: Reading) -> Iterator[Row]:
+    """The rows of a folder: of its tables one after the other, or of its documents, a text each, whose relative paths
+    are the ids. TextsError where it holds both, several splits, or nothing that can be read."""
+    saved = _saved(folder, reading)
+    if saved is not None:
+        yield from _table_rows(saved, reading)
+        return
+    found = walk(folder)
+    tables, documents = _sorted_out(found, reading)
+    if tables and documents:
+        raise TextsError(
+            f"{reading.source} holds tables ({named([*tables])}) and documents ({named([*documents])}): say which are "
+            f'the texts, as in --files "*{ending_of(next(iter(tables)))}", or name a folder in it.'
+        )
+    for name, why in found.faults.items():
+        if is_hidden(name):
+            reading.left_out.append(name)
+        else:
+            yield reading.fault(f"{mended(str(folder / name))[0]} cannot be read: {why}.", None)
+    if tables:
+        yield from _table_rows(_of_split(tables, reading), reading)
+        return
+    if not documents:
+        endings = ", ".join(sorted(DOCUMENTS))
+        raise TextsError(
+            f"{reading.source} holds no .txt file, no document ({endings}; a README is none) and no table: name a file "
+            "in it, another folder, or which of its files are texts with --files."
+        )
+    plain = set(documents.values()) == {".txt"}
+    for name, kind in documents.items():
+        for row in file_rows(found.files[name], reading, SOURCE if kind == ".txt" else kind):
+            ids = {"id": name} if plain else {"id": name, "group": name}
+            yield row if row.fault else row._replace(fields={"text": row.fields["text"], **ids})
+
+
+def _sorted_out(found: Walk, reading: Reading) -> tuple[dict[str, Path], dict[str, str]]:
+    """The tables of a folder, and the documents with their kinds; what is neither is left out."""
+    tables: dict[str, Path] = {}
+    documents: dict[str, str] = {}
+    for name, path in found.files.items():
+        kind = _kind(name, path, reading.columns.files)
+        if not (kind and (path.is_file() or path.is_fifo())):
+            reading.left_out.append(mended(name)[0])
+        elif not path.is_file():
+            raise TextsError(
+                f"{reading.source} holds {mended(name)[0]!r}, which is a pipe or a device and no file: take it out of "
+                "the folder."
+            )
+        elif kind in FORMATS and kind != ".txt":
+            tables[name] = path
+        else:
+            documents[name] = kind
+    if tables and reading.columns.files is None:
+        beside = [name for name in documents if is_about(name)]
+        reading.left_out += beside
+        documents = {name: kind for name, kind in documents.items() if name not in beside}
+    return tables, documents
+
+
+def _kind(name: str, path: Path, patterns: str | None) -> str:
+    """What a file of a folder is read as, by the ending that tells it, "" for one that is left out: no table and no
+    document, and of documents those that are hidden, the locks of word processors, and a README, which tells of the
+    folder. With patterns every file that they name is read."""
+    ending = ending_of(name)
+    if patterns is not None:
+        chosen = matches(name, patterns) and (ending in FORMATS or ending in DOCUMENTS)
+        return ending if chosen else SOURCE if matches(name, patterns) else ""
+    if ending == ".txt":
+        return ending
+    if is_hidden(name) or holds_facts(name):
+        return ""
+    if ending in DOCUMENTS:
+        return "" if is_about(name) and name.lower().startswith("readme") else ending
+    if ending in FORMATS and ending not in LINES:
+        return ending
+    kind = kind_in(path)
+    return kind if kind in (*FORMATS, *DOCUMENTS) else ""
+
+
+def kind_in(path: Path) -> str:
+    """What a file is by its first bytes: JSON is a table where it is a list of objects or an object a line."""
+    if not path.is_file():
+        return ending_of(path.name)
+    try:
+        with opened(path) as stream:
+            head = stream.peek(HEAD)[:HEAD]
+            kind = recognised(path.name, head)
+            if kind == ".json" and not looks_like_rows(head):
+                return ""
+            return kind
+    except (OSError, EOFError, TextsError):  # who reads it says what is wrong
+        return recognised(path.name, b"")
+
+
+def _table_rows(tables: Mapping[str, Path], reading: Reading) -> Iterator[Row]:
+    for name, path in tables.items():
+        for row in file_rows(path, reading):
+            yield row._replace(file=name)
+
+
+# Splits: by the names of files and folders, or as `datasets` saves them.
+
+
+def _of_split(tables: Mapping[str, Path], reading: Reading) -> dict[str, Path]:
+    """The tables of one split, where their names tell several. TextsError where none is chosen, and where one of so
+    many parts as their names say is not there."""
+    splits: dict[str, dict[str, Path]] = {}
+    for name, path in tables.items():
+        splits.setdefault(_split_of(name), {})[name] = path
+    several = [name for name in splits if name]
+    named = reading.columns.split is not None and not reading.columns.give_way
+    chosen = splits[_chosen(several, reading)] if len(several) > 1 or named else tables
+    parts: dict[tuple[str, int], set[int]] = {}
+    for name in chosen:
+        if part := _PART.fullmatch(_stem(name)):
+            parts.setdefault((str(Path(name).with_name(part[1])), int(part[3])), set()).add(int(part[2]))
+    for (name, number), there in parts.items():
+        if len(there) < number:
+            raise TextsError(
+                f"{reading.source} holds {len(there)} of the {number} parts of {name}: fetch the others, or name the "
+                "files to read with --files."
+            )
+    return dict(chosen)
+
+
+def _split_of(name: str) -> str:
+    """The split that the name of a file or of its folder tells, "" where none does."""
+    part = _PART.fullmatch(_stem(name))
+    words = re.split(r"[-_.]", (part[1] if part else _stem(name)).lower())
+    for word in (*words, *reversed(Path(name.lower()).parent.parts)):
+        if word in _SPLITS and (part or len(words) == 1 or word not in words):
+            return word
+    return ""
+
+
+def _stem(name: str) -> str:
+    return Path(without_packing(Path(name).name)).stem
+
+
+def _chosen(splits: Sequence[str], reading: Reading) -> str:
+    """The split to read, which is told. TextsError where it is not there, or none of several was named."""
+    named, columns = reading.columns.split, reading.columns
+    if named in splits or (len(splits) == 1 and (named is None or columns.give_way)):
+        chosen = named if named in splits and named else splits[0]
+        others = [one for one in splits if one != chosen]
+        reading.said.append(
+            f"The split {chosen!r} of the folder was read{f', and not {listed(others)}' if others else ''}."
+        )
+        return chosen
+    if not splits:
+        raise TextsError(f"{reading.source} has no splits: leave out --split.")
+    wrong = f"no split {named!r}; it has" if named is not None and not columns.give_way else "the splits"
+    raise TextsError(f"{reading.source} has {wrong} {listed(splits)}: name one, as in --split {splits[0]}.")
+
+
+def _saved(folder: Path, reading: Reading) -> dict[str, Path] | None:
+    """The arrow files of a data set that `datasets` saved to disk, in their order; None for any other folder.
+    TextsError where one of them is not there, and where none of several splits was named."""
+    splits = _facts(folder / "dataset_dict.json").get("splits")
+    if isinstance(splits, list) and splits:
+        folder = folder / _chosen([str(one) for one in splits], reading)
+    listed_files = _facts(folder / "state.json").get("_data_files")
+    if not isinstance(listed_files, list):
+        return None
+    try:
+        files = {str(one["filename"]): folder / str(one["filename"]) for one in listed_files}
+    except (TypeError, KeyError):
+        return None
+    missing = [name for name, path in files.items() if not path.is_file()]
+    if missing:
+        raise TextsError(
+            f"{reading.source} lacks {named(missing)}, which its state.json names: fetch it again."
+        )
+    return files
+
+
+def _facts(path: Path) -> dict[str, object]:
+    """What a JSON file of facts says, {} where there is none."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,362 @@
+"""Bytes of files and addresses as they were before they were packed, and whether all of them are there.
+
+What a file is follows from its first bytes and not from its name: a packed file is unpacked under any name, and a Git
+LFS pointer is refused. A packed stream that ends too early raises EOFError, and one that is damaged OSError.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import io
+import lzma
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, cast
+
+from pretrace.errors import TextsError
+
+PACKED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
+"""Endings of packed files."""
+HEAD = 4096
+"""Bytes by which a file is recognised."""
+_PIECE = 1 << 17
+_ZST_PIECE = 1 << 16
+"""Smaller, since zstandard unpacks all of a piece at once."""
+_LONGEST_POINTER = 1024
+_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v\d|/annex/objects/")
+_MAGIC = (
+    (re.compile(rb"\x1f\x8b"), "gz"),
+    (re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", re.DOTALL), "zst"),
+    (re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), "bz2"),
+    (re.compile(rb"\xfd7zXZ\x00"), "xz"),
+)
+_WINDOW = 1 << 31
+"""Largest window of a zst frame, which some corpora are packed with (`zstd --long=31`)."""
+
+
+def without_packing(name: str) -> str:
+    """The name of a file without the ending of a packed one."""
+    return next((name[: -len(one)] for one in PACKED if name.lower().endswith(one)), name)
+
+
+def packing_of(head: bytes) -> str:
+    """How bytes are packed, by the first ones: gz, zst, bz2, xz, or "" where they are not."""
+    return next((name for magic, name in _MAGIC if magic.match(head)), "")
+
+
+@contextmanager
+def opened(address: str | Path) -> Iterator[io.BufferedReader]:
+    """The unpacked bytes of a file or an address. TextsError for a pointer of Git LFS."""
+    with opened_as_it_is(address) as stream:
+        yield unpacked(stream, str(address))
+
+
+@contextmanager
+def opened_as_it_is(address: str | Path) -> Iterator[io.BufferedReader]:
+    """The bytes of a file, or of an address that fsspec opens."""
+    if isinstance(address, Path) or "://" not in address:
+        with Path(address).open("rb") as stream:
+            yield stream
+        return
+    import fsspec
+
+    with fsspec.open(address, "rb") as stream:
+        yield stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
+
+
+def unpacked(stream: io.BufferedReader, source: str) -> io.BufferedReader:
+    """The unpacked bytes of a stream that is at its beginning. TextsError for a pointer of Git LFS."""
+    head = stream.peek(HEAD)[:HEAD]
+    if len(head) < _LONGEST_POINTER and _POINTER.match(head):
+        raise TextsError(
+            f"{source} is a Git LFS pointer, not the file: run `git lfs pull` in its repository."
+            if head.startswith(b"version")
+            else f"{source} is a git-annex pointer, not the file: run `git annex get` in its repository."
+        )
+    packing = packing_of(head)
+    return io.BufferedReader(_Unpacked(stream, packing), 1 << 20) if packing else stream
+
+
+def place_of(stream: Any, read: int) -> int:
+    """How many bytes of a file itself were read, for a stream of `unpacked`; `read` where it does not know."""
+    under = getattr(getattr(stream, "raw", None), "under", stream)
+    try:
+        return int(under.tell())
+    except (OSError, ValueError):
+        return read
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a packed stream, of as many streams as stand behind each other in it."""
+
+    def __init__(self, under: IO[bytes], packing: str) -> None:
+        self.under = under
+        self._packing = packing
+        self._unpacker = _unpacker(packing)
+        self._input = b""
+        self._output = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, space: Any) -> int:
+        """Fill the space with what follows."""
+        while not len(self._output):
+            if not self._advance():
+                return 0
+        size = min(len(space), len(self._output))
+        space[:size] = self._output[:size]
+        self._output = self._output[size:]
+        return size
+
+    def _advance(self) -> bool:
+        """Unpack some more; False at the end of the last stream."""
+        one = self._unpacker
+        if one.eof:
+            rest = self._input.lstrip(b"\0")  # padding, which gz and xz allow
+            while not rest:
+                some = self.under.read(_PIECE)
+                if not some:
+                    return False
+                rest = some.lstrip(b"\0")
+            self._input = rest + self.under.read(16)
+            if packing_of(self._input) != self._packing:
+                raise OSError(f"bytes that are not {self._packing} stand behind its end")
+            self._unpacker = one = _unpacker(self._packing)
+        elif not self._input and one.needs_input:
+            self._input = self.under.read(_ZST_PIECE if self._packing == "zst" else _PIECE)
+            if not self._input:
+                raise EOFError(f"its {self._packing} stream is cut off")
+        try:
+            made, self._input = one.unpack(self._input)
+        except (zlib.error, lzma.LZMAError, OSError, EOFError) as error:
+            raise OSError(f"its {self._packing} stream is damaged: {error}") from None
+        self._output = memoryview(made)
+        return True
+
+
+class _Unpacker:
+    """One packed stream, by a decompressor of any kind."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.eof = False
+        self.needs_input = True
+
+    def unpack(self, some: bytes) -> tuple[bytes, bytes]:
+        """What was unpacked, and the bytes that are left."""
+        made: bytes = self._unpack(some)
+        self.eof = self._inner.eof
+        return made, self._inner.unused_data if self.eof else self._left()
+
+    def _unpack(self, some: bytes) -> bytes:
+        made: bytes = self._inner.decompress(some, 1 << 20)
+        self.needs_input = self._inner.needs_input
+        return made
+
+    def _left(self) -> bytes:
+        return b""
+
+
+class _Gz(_Unpacker):
+    def __init__(self) -> None:
+        super().__init__(zlib.decompressobj(31))
+
+    def _unpack(self, some: bytes) -> bytes:
+        made = self._inner.decompress(some, 1 << 20)
+        self.needs_input = not self._inner.unconsumed_tail
+        return cast(bytes, made)
+
+    def _left(self) -> bytes:
+        return cast(bytes, self._inner.unconsumed_tail)
+
+
+class _Zst(_Unpacker):
+    def __init__(self) -> None:
+        import zstandard
+
+        self._error = zstandard.ZstdError
+        super().__init__(zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj())
+
+    def _unpack(self, some: bytes) -> bytes:
+        try:
+            return cast(bytes, self._inner.decompress(some))
+        except self._error as error:
+            raise OSError(str(error)) from None
+
+
+def _unpacker(packing: str) -> _Unpacker:
+    if packing == "gz":
+        return _Gz()
+    if packing == "zst":
+        return _Zst()
+    return _Unpacker(bz2.BZ2Decompressor() if packing == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ))
+
+
+def packer(packing: str, plain: IO[bytes]) -> IO[bytes]:
+    """A stream that packs what is written to it; closing it leaves `plain` open."""
+    import gzip
+
+    if packing == "gz":
+        return cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0))
+    if packing == "zst":
+        import zstandard
+
+        return cast(IO[bytes], zstandard.ZstdCompressor().stream_writer(plain, closefd=False))
+    return cast(IO[bytes], bz2.BZ2File(plain, "wb") if packing == "bz2" else lzma.LZMAFile(plain, "wb"))
+
+
+# Characters: UTF-8, what a byte order mark says, or what was named; nothing is replaced.
+
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
+_COMMON = (
+    "cp1252", "latin_1", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256", "gb18030", "big5",
+    "cp932", "euc_jp", "cp949", "mac_roman", "cp437", "cp850",
+)  # fmt: skip
+_EASTERN = (
+    "cp1251",
+    "koi8_r",
+    "cp1253",
+    "cp1255",
+    "cp1256",
+    "gb18030",
+    "big5",
+    "cp932",
+    "euc_jp",
+    "cp949",
+    "utf_16_le",
+    "utf_16_be",
+)
+"""Encodings of other scripts: where one is likeliest, no Western one is meant."""
+
+
+def encoding_of(head: bytes, named: str | None) -> str:
+    """The encoding of a file by its first bytes, or what was named; utf-8-sig is UTF-8 with a mark."""
+    for mark, name in _MARKS:
+        # two stray bytes are no mark: UTF-16 of any length has a NUL among its first characters
+        if head.startswith(mark) and (
+            name == "utf-8-sig" or b"\0" in head or not is_utf8(head[len(mark) :], cut=True)
+        ):
+            return name
+    return codecs.lookup(named).name if named else "utf-8"
+
+
+def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) -> io.BufferedReader:
+    """The bytes of a text file in UTF-8, without a byte order mark, whatever it was written in. TextsError for UTF-16
+    without a mark; bytes that are no UTF-8 are left to who reads them."""
+    head = stream.peek(HEAD)[:HEAD]
+    encoding = encoding_of(head, named)
+    if encoding in ("utf-8", "utf-8-sig"):
+        if encoding == "utf-8-sig":
+            stream.read(len(codecs.BOM_UTF8))
+        elif _looks_like_utf16(head):
+            raise TextsError(not_utf8(head, source))
+        return stream
+    return io.BufferedReader(_Decoded(stream, encoding, source), 1 << 20)
+
+
+class _Decoded(io.RawIOBase):
+    """A stream of another encoding as UTF-8."""
+
+    def __init__(self, under: IO[bytes], encoding: str, source: str) -> None:
+        self.under, self._encoding, self._source = under, encoding, source
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._output = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, space: Any) -> int:
+        """Fill the space with what follows."""
+        while not len(self._output):
+            some = self.under.read(_PIECE)
+            try:
+                made = self._decoder.decode(some, final=not some)
+            except UnicodeDecodeError as error:
+                raise TextsError(_not_in(self._encoding, self._source, error)) from None
+            if not some and not made:
+                return 0
+            self._output = memoryview(made.encode("utf-8", "surrogatepass"))
+        size = min(len(space), len(self._output))
+        space[:size] = self._output[:size]
+        self._output = self._output[size:]
+        return size
+
+
+def decode_text(raw: bytes, source: str, named: str | None = None) -> str:
+    """The characters of a file. TextsError where it is written in another encoding than it says."""
+    encoding = encoding_of(raw[:HEAD], named)
+    if encoding == "utf-8" and _looks_like_utf16(raw[:HEAD]):
+        raise TextsError(not_utf8(raw, source))
+    try:
+        return raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        if encoding == "utf-8":
+            raise TextsError(not_utf8(raw, source, whole=True)) from None
+        raise TextsError(_not_in(encoding, source, error)) from None
+
+
+def not_utf8(raw: bytes, where: str, *, whole: bool = False, option: str = "--encoding") -> str:
+    """What to say of bytes that are no UTF-8: the encoding that they are likely in, and what helps. `whole` says that
+    nothing follows them, so that a character that they break off is the end of a file that was cut; `option` names an
+    encoding."""
+    some = raw[: 1 << 16]
+    try:
+        some.decode()
+    except UnicodeDecodeError as error:
+        begun = error.reason == "unexpected end of data" and not raw[: error.start].isascii()
+        if whole and begun and len(raw) == len(some):
+            return f"{where} ends in the middle of a character: it was cut off; fetch it again."
+        some = some[max(0, error.start - HEAD) :]
+    name = likely_encoding(some)
+    how = f"it looks like {name}" if name else "its encoding was not recognised"
+    return (
+        f"{where} is not UTF-8; {how}: convert it, or name its encoding, as in {option} {name or 'cp1252'}."
+    )
+
+
+def likely_encoding(some: bytes) -> str:
+    """The encoding that bytes are likely written in; "" where none is recognised."""
+    import charset_normalizer
+
+    if b"\0" in some:
+        return "utf-16-le" if some[1::2].count(0) >= some[::2].count(0) else "utf-16-be"
+    found = charset_normalizer.from_bytes(some, cp_isolation=list(_COMMON))
+    able = [name for match in found for name in match.could_be_from_charset if name in _COMMON]
+    if not able:
+        return ""
+    for japanese in ("cp932", "euc_jp"):  # kana, which Chinese and Korean bytes seldom make
+        with suppress(UnicodeDecodeError):
+            if sum("\u3040" <= one < "\u30a0" for one in some.decode(japanese)) > len(some) / 16:
+                return japanese.replace("_", "-")
+    name = "cp1252" if "cp1252" in able and able[0] not in _EASTERN else able[0]
+    return name.replace("_", "-")
+
+
+def _not_in(encoding: str, source: str, error: UnicodeDecodeError) -> str:
+    return f"{source} is not {encoding} ({error.reason}): name its encoding with --encoding."
+
+
+def _looks_like_utf16(head: bytes) -> bool:
+    """Whether bytes are those of UTF-16 without a mark, which are UTF-8 as well: every other one is NUL."""
+    sides = sorted((head[::2].count(0), head[1::2].count(0)))
+    return 5 * sides[1] > 2 * len(head) and 20 * sides[0] <= sides[1]
+
+
+def is_utf8(raw: bytes, *, cut: bool = False) -> bool:
+    """Whether bytes are UTF-8; `cut` ones may end in the middle of a character."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(raw, final=not cut)
+    except UnicodeDecodeError:
+        return False
+    return True

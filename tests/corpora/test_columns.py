@@ -1,0 +1,135 @@
+"""What a text is made of: one column, several, a template, a conversation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from pretrace.corpora import Columns, open_corpus, open_stream
+from pretrace.corpora.columns import messages_of
+from pretrace.errors import ExpressionError, TextsError
+
+ITEM = {
+    "id": "q",
+    "question": "Which one?",
+    "choices": ["ink", "rain"],
+    "answer": 1,
+    "more": {"text": ["x", "y"]},
+}
+CHAT = [{"role": "user", "content": "Is it raining?"}, {"role": "assistant", "content": "It is."}]
+
+
+def read(tmp_path: Path, row: dict[str, Any], **how: Any) -> str:
+    """The text of a row, the same from JSON lines and from parquet."""
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    pq.write_table(pa.Table.from_pylist([row]), tmp_path / "a.parquet")
+    found = [open_corpus(tmp_path / name, Columns(**how)).texts[0].text for name in ("a.jsonl", "a.parquet")]
+    assert found[0] == found[1]
+    assert [one.text for one in open_stream(tmp_path / "a.parquet", Columns(**how)).texts()] == found[:1]
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ({"text": "question,choices"}, "Which one?\nink\nrain"),
+        ({"text": "question, answer"}, "Which one?\n1"),
+        ({"template": r"{question}\n{choices}\n{answer}"}, "Which one?\nink\nrain\n1"),
+        ({"template": "Q: {question} {{A}}: {choices[1]}"}, "Q: Which one? {A}: rain"),
+        ({"template": "{more[text]}"}, "x\ny"),
+    ],
+)
+def test_a_text_is_made_of_columns(tmp_path: Path, how: dict[str, str], text: str) -> None:
+    assert read(tmp_path, ITEM, **how) == text
+
+
+def test_what_is_joined_keeps_its_white_space(tmp_path: Path) -> None:
+    pair = {"prompt": "Is it raining?", "completion": " Yes."}
+    assert read(tmp_path, pair, text="prompt,completion") == "Is it raining? Yes."
+    alpaca = {"instruction": "Say no.", "input": "", "output": "No."}
+    assert read(tmp_path, alpaca, text="instruction,input,output") == "Say no.\nNo."
+    with pytest.raises(TextsError, match="as in --text-column prompt,completion"):
+        read(tmp_path, alpaca)  # `input` is a part at most, and often empty
+
+
+def test_a_column_whose_name_has_a_comma(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('"title, body",id\nwhole,1\n')
+    assert open_corpus(tmp_path / "a.csv", Columns(text="title, body")).texts[0].text == "whole"
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"template": "{nowhere}"}, "has no column 'nowhere'"),
+        ({"template": "{question.__class__}"}, "has no column 'question.__class__'"),
+        ({"template": "{choices[7]}"}, "its column 'choices' has no '7'"),
+        ({"text": "question,nowhere"}, "has no column 'nowhere'.*--text-column"),
+    ],
+)
+def test_columns_that_are_not_there(tmp_path: Path, how: dict[str, str], said: str) -> None:
+    with pytest.raises(TextsError, match=said):
+        read(tmp_path, ITEM, **how)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"template": "{question"}, "--template cannot be read"),
+        ({"template": "no column"}, "--template names columns in braces"),
+        ({"template": "{a}", "text": "a"}, "give one of the two"),
+    ],
+)
+def test_templates_that_are_none(how: dict[str, str], said: str) -> None:
+    with pytest.raises(ExpressionError, match=said):
+        Columns(**how)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        CHAT,
+        [{"from": "human", "value": "Is it raining?"}, {"from": "gpt", "value": "It is."}],
+        [{"role": one["role"], "content": [{"type": "text", "text": one["content"]}]} for one in CHAT],
+        {"role": ["user", "assistant"], "content": ["Is it raining?", "It is."]},
+    ],
+)
+def test_a_conversation_is_what_is_said_in_it(tmp_path: Path, value: Any) -> None:
+    assert messages_of(value) == CHAT
+    assert read(tmp_path, {"messages": value}) == "Is it raining?\n\nIt is."
+    assert read(tmp_path, {"a": value, "text": "no"}, text="a") == "Is it raining?\n\nIt is."
+
+
+@pytest.mark.parametrize(
+    "value", [[], ["a"], [{"role": "user"}], "a", None, {"role": "user", "content": "a"}]
+)
+def test_what_is_no_conversation(value: object) -> None:
+    assert messages_of(value) is None
+
+
+def test_a_conversation_as_the_chat_template_of_a_model_writes_it(tmp_path: Path) -> None:
+    inner = Tokenizer(models.WordLevel({"<s>": 0, "a": 1}, unk_token="a"))
+    inner.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", unk_token="a")
+    tokenizer.chat_template = (
+        "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}"
+    )
+    tokenizer.save_pretrained(tmp_path / "model")
+    how = {"chat": True, "chat_of": str(tmp_path / "model")}
+    assert read(tmp_path, {"messages": CHAT}, **how) == "[user] Is it raining?\n[assistant] It is.\n"
+    with pytest.raises(TextsError, match="--chat goes with --model"):
+        read(tmp_path, {"messages": CHAT}, chat=True)
+    with pytest.raises(TextsError, match="has no tokenizer"):
+        read(tmp_path, {"messages": CHAT}, chat=True, chat_of=str(tmp_path))
+
+
+def test_what_was_chosen_is_recorded_and_read_again() -> None:
+    chosen = Columns(template="{a}", split="test", encoding="cp1252", chat=True, chat_of="m")
+    assert Columns(**chosen.recorded) == chosen  # type: ignore[arg-type]
+    assert Columns(text="a").recorded == {"text": "a", "label": None, "id": None, "group": None}

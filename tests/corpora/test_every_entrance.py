@@ -1,0 +1,279 @@
+"""The same rows at every entrance: formats, packings and folders, as score, flag, audit, scan, build and the page read
+them. The table in docs/texts.md is what came out; `PRETRACE_WRITE_DOCS=1` writes it."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import os
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import docx
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from pyarrow import ipc
+
+from pretrace.building.reading import Table
+from pretrace.corpora import open_corpus, open_stream
+from pretrace.corpora.columns import USUAL
+from pretrace.errors import PretraceError
+from pretrace.scan import scan as room
+from pretrace.scan.files import files_of
+from pretrace.types import Corpus, Text
+from pretrace.web import archives
+from pretrace.web.facts import look_into
+from pretrace.web.settings import Limits
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "texts.md"
+TEXTS = [
+    "The keeper of the lamp counted ships by their bells; she wrote each number twice, in ink.",
+    'Regen fiel auf die Kupferdächer, dann hörte er auf: "Genug", sagte die Müllerin zu ihrem Hund.',
+    "Three boys sold lemons beside the bridge, and nobody who crossed it bought more than two of them.",
+]
+ROWS = [{"id": f"t{number}", "text": text} for number, text in enumerate(TEXTS)]
+Make = Callable[[list[dict[str, str]]], bytes]
+
+
+def as_lines(rows: list[dict[str, str]]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def as_table(rows: list[dict[str, str]], delimiter: str, head: str = "") -> bytes:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=delimiter)
+    writer.writerow(["id", "text", "a column, with a comma"])
+    writer.writerows([row["id"], row["text"], "x"] for row in rows)
+    return (head + out.getvalue()).encode()
+
+
+def as_parquet(rows: list[dict[str, str]]) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    return sink.getvalue()
+
+
+def as_arrow(rows: list[dict[str, str]], make: Callable[..., ipc.RecordBatchStreamWriter]) -> bytes:
+    sink, table = io.BytesIO(), pa.Table.from_pylist(rows)
+    with make(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def as_word(rows: list[dict[str, str]]) -> bytes:
+    made, document = io.BytesIO(), docx.Document()
+    document.add_paragraph(rows[0]["text"])
+    document.save(made)
+    return made.getvalue()
+
+
+def as_pdf(rows: list[dict[str, str]]) -> bytes:
+    from corpora.test_documents import pdf
+
+    return pdf(rows[0]["text"])
+
+
+def as_epub(rows: list[dict[str, str]]) -> bytes:
+    """A book whose chapters stand in its spine in another order than in its zip."""
+    half = rows[0]["text"].index(" ", len(rows[0]["text"]) // 2)
+    pages = {"b": rows[0]["text"][:half], "a": rows[0]["text"][half:]}
+    spine = '<itemref idref="nav"/><itemref idref="b"/><itemref idref="a"/>'
+    items = '<item id="nav" href="nav.xhtml" properties="nav"/>' + "".join(
+        f'<item id="{one}" href="text/{one}%20.xhtml"/>' for one in sorted(pages)
+    )
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)
+        book.writestr(
+            "META-INF/container.xml",
+            '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+            '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+        )
+        book.writestr(
+            "OEBPS/book.opf",
+            f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{items}</manifest><spine>{spine}</spine></package>',
+        )
+        book.writestr("OEBPS/nav.xhtml", "<html><body><p>Contents</p></body></html>")
+        for one in sorted(pages):
+            page = f"<?xml version='1.0'?><html><head><title/></head><body><p>{pages[one]}</p></body></html>"
+            book.writestr(f"OEBPS/text/{one} .xhtml", page)
+    return made.getvalue()
+
+
+FORMATS: dict[str, Make] = {
+    ".jsonl": as_lines,
+    ".json (a list)": lambda rows: json.dumps(rows, indent=1).encode(),
+    ".csv": lambda rows: as_table(rows, ","),
+    ".csv (semicolons)": lambda rows: as_table(rows, ";"),
+    ".csv (sep=)": lambda rows: as_table(rows, "|", "sep=|\r\n"),
+    ".tsv": lambda rows: as_table(rows, "\t"),
+    ".parquet": as_parquet,
+    ".arrow (a file)": lambda rows: as_arrow(rows, ipc.new_file),
+    ".arrow (a stream)": lambda rows: as_arrow(rows, ipc.new_stream),
+    ".txt": lambda rows: "".join(f"{row['text']}\n" for row in rows).encode(),
+    ".md": lambda rows: rows[0]["text"].encode(),
+    ".html": lambda rows: f"<p>{rows[0]['text']}</p>".encode(),
+    ".docx": as_word,
+    ".pdf": as_pdf,
+    ".epub": as_epub,
+    ".rss": lambda rows: (
+        "<rss version='2.0'><channel>"
+        + "".join(f"<item><guid>{r['id']}</guid><description>{r['text']}</description></item>" for r in rows)
+        + "</channel></rss>"
+    ).encode(),
+}
+ONE_TEXT = (".md", ".html", ".docx", ".pdf", ".epub")
+PACKINGS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    "gz": gzip.compress,
+    "zst": zstandard.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+}
+
+
+def as_saved(place: Path, split: str = "") -> None:
+    """What `Dataset.save_to_disk` leaves, in a folder of a split where one is named."""
+    here = place / split
+    here.mkdir(parents=True, exist_ok=True)
+    names = [f"data-0000{number}-of-00003.arrow" for number in range(3)]
+    for name, row in zip(names, ROWS, strict=True):
+        (here / name).write_bytes(as_arrow([row], ipc.new_stream))
+    (here / "state.json").write_text(json.dumps({"_data_files": [{"filename": name} for name in names]}))
+    (here / "dataset_info.json").write_text("{}")
+    if split:
+        (place / "dataset_dict.json").write_text(json.dumps({"splits": [split]}))
+
+
+def as_folder(place: Path, name: str, make: Make, extra: dict[str, str]) -> None:
+    for number, row in enumerate(ROWS):
+        file = place / name.format(number)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(make([row]))
+    for beside, content in extra.items():
+        (place / beside).parent.mkdir(exist_ok=True)
+        (place / beside).write_text(content)
+
+
+ABOUT = {"README.md": "About these texts.", ".git/config": "[core]", "dataset_infos.json": '{\n "a": {}\n}'}
+FOLDERS: dict[str, Callable[[Path], None]] = {
+    "a folder of .jsonl": lambda place: as_folder(place, "part-{}.jsonl", as_lines, {}),
+    "a folder of .csv.gz": lambda place: as_folder(
+        place, "{}.csv.gz", lambda r: gzip.compress(as_table(r, ",")), {}
+    ),
+    "a cloned data set repository": lambda place: as_folder(
+        place, "data/train-0000{}-of-00003.parquet", as_parquet, ABOUT
+    ),
+    "`Dataset.save_to_disk`": as_saved,
+    "`DatasetDict.save_to_disk`": lambda place: as_saved(place, "train"),
+    "a folder of .txt": lambda place: as_folder(place, "{}.txt", lambda rows: rows[0]["text"].encode(), {}),
+    "a folder of .md.xz": lambda place: as_folder(
+        place, "in/{}.md.xz", lambda rows: lzma.compress(rows[0]["text"].encode()), {}
+    ),
+}
+
+
+def by_score(path: Path, tmp: Path) -> list[str]:
+    return [text.text for text in open_stream(path).texts()]
+
+
+def by_audit(path: Path, tmp: Path) -> list[str]:
+    return [text.text for text in open_corpus(str(path)).texts]
+
+
+def by_scan(path: Path, tmp: Path) -> list[str]:
+    """The texts that a scan finds whole, once each."""
+    asked = Corpus("mine", tuple(Text(row["id"], row["text"]) for row in ROWS))
+    texts = room.Texts.of(asked, None, exact=False)
+    searching = room.Searching(texts, files_of([str(path)]), room.ScanSettings(workers=1))
+    found = room.scan(searching, tmp / "parts")
+    assert found is not None
+    if found.settings["searched"]["not read"]:
+        raise PretraceError(str(found.reasons))
+    states = found.table("texts").columns["found"]
+    return [row["text"] for row, state in zip(ROWS, states, strict=True) if state == "whole"]
+
+
+def by_build(path: Path, tmp: Path) -> list[str]:
+    table = Table(str(path), USUAL)
+    return [table.text_of(row, number)[1] for number, row in enumerate(table.rows(path))]
+
+
+def by_page(path: Path, tmp: Path) -> list[str]:
+    """The beginnings of the first texts that the page shows, of as many as it counts."""
+    if path.is_file():
+        archives.check(path, path.name, Limits())
+    facts = look_into(path, path.name, "", Limits())
+    assert facts.texts == len(facts.first)
+    return list(facts.first)
+
+
+ENTRANCES = {
+    "`score`, `flag`": by_score,
+    "`audit`": by_audit,
+    "`scan --corpus`": by_scan,
+    "`build`": by_build,
+    "page": by_page,
+}
+_FOUND: dict[tuple[str, str], str] = {}
+
+
+def cell(name: str, entrance: str, path: Path, wanted: list[str], tmp: Path) -> str:
+    """What the table says: yes, or what was wrong."""
+    try:
+        found = ENTRANCES[entrance](path, tmp)
+    except PretraceError as error:
+        return f"no: {error}"
+    same = ["".join(text.split()) for text in found] == ["".join(text.split()) for text in wanted]
+    return "yes" if same else f"no: {found}"
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_of_each_kind_in_each_packing(tmp_path: Path, name: str, entrance: str) -> None:
+    ending, wanted = name.split()[0], TEXTS[:1] if name.split()[0] in ONE_TEXT else TEXTS
+    for packing, pack in PACKINGS.items():
+        for called in {
+            f"a{ending}.{packing}".rstrip("."),
+            f"a{ending}",
+        }:  # under its name, and under one that is wrong
+            path = tmp_path / (packing or "plain") / called
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(pack(FORMATS[name](ROWS)))
+            assert cell(name, entrance, path, wanted, tmp_path / f"{packing}{called}") == "yes", (
+                called,
+                packing,
+            )
+    _FOUND[name, entrance] = "yes"
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_of_each_kind(tmp_path: Path, name: str, entrance: str) -> None:
+    FOLDERS[name](tmp_path / "texts")
+    assert cell(name, entrance, tmp_path / "texts", TEXTS, tmp_path) == "yes"
+    _FOUND[name, entrance] = "yes"
+
+
+def test_the_table_in_the_docs_is_what_was_read() -> None:
+    if len(_FOUND) < (len(FORMATS) + len(FOLDERS)) * len(ENTRANCES):
+        pytest.skip("not every cell was read in this process")
+    lines = [f"| | {' | '.join(ENTRANCES)} |", f"|---|{'---|' * len(ENTRANCES)}"]
+    for name in (*FORMATS, *FOLDERS):
+        shown = re.sub(r"(\.[a-z0-9.]+)", r"`\1`", name) if "`" not in name else name
+        lines.append(f"| {shown} | {' | '.join(_FOUND[name, entrance] for entrance in ENTRANCES)} |")
+    begin, end = "<!-- every entrance -->\n", "<!-- end -->\n"
+    docs = DOCS.read_text(encoding="utf-8")
+    head, _, rest = docs.partition(begin)
+    made = head + begin + "\n".join(lines) + "\n" + end + rest.partition(end)[2]
+    if os.environ.get("PRETRACE_WRITE_DOCS"):
+        DOCS.write_text(made, encoding="utf-8")
+    assert DOCS.read_text(encoding="utf-8") == made, "PRETRACE_WRITE_DOCS=1 with this file writes the table"

@@ -1,0 +1,159 @@
+"""Files that were cut, damaged or never fetched: told as what they are, and never read as whole."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from corpora.test_every_entrance import FORMATS, PACKINGS, as_epub
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pretrace.corpora import open_corpus, read_texts
+from pretrace.corpora.packing import unpacked
+from pretrace.errors import TextsError
+from pretrace.scan.corpus import Reader
+from pretrace.scan.files import CorpusFile, Unread
+
+_RANDOM = random.Random(1)
+ROWS = [
+    {"id": f"t{i}", "text": " ".join(str(_RANDOM.randrange(10**6)) for _ in range(20))} for i in range(300)
+]
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935\nsize 12345\n"
+TABLES = (".jsonl", ".json (a list)", ".parquet", ".arrow (a file)", ".arrow (a stream)")
+
+
+def records(rows: list[dict[str, str]]) -> list[bytes]:
+    """The records of a WET file."""
+    texts = [(row["id"], row["text"].encode()) for row in rows]
+    head = "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <{}>\r\nContent-Length: {}\r\n\r\n"
+    return [head.format(name, len(text)).encode() + text + b"\r\n\r\n" for name, text in texts]
+
+
+def read_corpus(path: Path) -> int:
+    """The documents that a scan reads of a file."""
+    numbers = [found.number for found in Reader().documents(CorpusFile(str(path), path.stat().st_size))]
+    return len(numbers)
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+@pytest.mark.parametrize("name", TABLES)
+def test_a_cut_table_is_refused_as_texts_and_unread_as_a_corpus(
+    tmp_path: Path, name: str, packing: str
+) -> None:
+    whole = PACKINGS[packing](FORMATS[name](ROWS))
+    for size in (len(whole) - 2, len(whole) - 9, len(whole) // 2, len(whole) // 3, 40):
+        path = tmp_path / f"a{name.split()[0]}"
+        path.write_bytes(whole[:size])
+        with pytest.raises(TextsError, match=r"a\."):
+            read_texts(path)
+        with pytest.raises(Unread, match=r"a\."):
+            read_corpus(path)
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [
+        b"".join,
+        lambda some: gzip.compress(b"".join(some)),
+        lambda some: b"".join(map(gzip.compress, some)),  # as crawls have them
+    ],
+)
+def test_a_cut_web_archive_is_unread(tmp_path: Path, pack: Callable[[list[bytes]], bytes]) -> None:
+    some = records(ROWS[:20])
+    whole, path = pack(some), tmp_path / "a.wet.gz"
+    ends = [sum(map(len, some[:i])) for i in range(21)] if whole == b"".join(some) else []
+    path.write_bytes(whole)
+    assert read_corpus(path) == 1
+    unread = 0
+    for size in range(len(whole) - 6, 20, -97):
+        if any(end - 4 <= size <= end for end in ends):  # between two records nothing is cut
+            continue
+        path.write_bytes(whole[:size])
+        with pytest.raises(Unread, match="cut off"):
+            read_corpus(path)
+        unread += 1
+    assert unread > 10
+    path.write_bytes(whole[:400] + b"x" * 50 + whole[400:])
+    with pytest.raises(Unread):
+        read_corpus(path)
+
+
+@pytest.mark.parametrize("packing", [one for one in PACKINGS if one])
+@settings(max_examples=60, deadline=None)
+@given(parts=st.lists(st.binary(max_size=3000), min_size=1, max_size=4), data=st.data())
+def test_packed_streams_behind_each_other_are_read_and_a_cut_one_is_told(
+    packing: str, parts: list[bytes], data: st.DataObject
+) -> None:
+    pack = PACKINGS[packing]
+    streams = [pack(part) for part in parts]
+    whole = b"".join(streams)
+
+    def read(raw: bytes) -> bytes:
+        return unpacked(io.BufferedReader(io.BytesIO(raw)), "a").read()  # type: ignore[arg-type]
+
+    assert read(whole) == b"".join(parts)
+    assert read(whole + bytes(8)) == b"".join(parts)  # padding
+    ends = {sum(map(len, streams[:i])) for i in range(len(streams) + 1)}
+    size = data.draw(st.integers(len(streams[0]) - 1, len(whole)))
+    if size not in ends:
+        with pytest.raises((EOFError, OSError)):
+            read(whole[:size])
+    with pytest.raises(OSError, match="stand behind its end"):
+        read(whole + b"more of something else")
+
+
+def test_the_end_of_a_frame_is_looked_for_however_it_falls(tmp_path: Path) -> None:
+    """A zst frame that ends where a block does has no more to say than that its end is not there."""
+    whole = PACKINGS["zst"](b"".join(json.dumps(row).encode() + b"\n" for row in ROWS))
+    for size in range(len(whole) - 1, len(whole) - 60, -1):
+        (tmp_path / "a.jsonl").write_bytes(whole[:size])
+        with pytest.raises(TextsError, match="its zst stream is cut off"):
+            read_texts(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize(
+    "name", ["a.txt", "a.jsonl", "a.parquet", "a.md", "a.csv", "a.arrow", "a.gz", "folder/a.jsonl"]
+)
+def test_a_pointer_of_git_lfs_is_called_that_everywhere(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(POINTER)
+    said = r"is a Git LFS pointer, not the file: run `git lfs pull`"
+    with pytest.raises(TextsError, match=said):
+        open_corpus(str(path.parent if "/" in name else path))
+    with pytest.raises(Unread, match=said):
+        read_corpus(path)
+    path.write_bytes(b"/annex/objects/MD5E-s3--aa")
+    with pytest.raises(TextsError, match="git annex get"):
+        open_corpus(str(path))
+
+
+def test_a_text_on_pointers_is_a_text(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(POINTER + b"is how a pointer looks. " * 50)
+    assert len(read_texts(tmp_path / "a.md")) == 1
+
+
+def test_a_cut_pdf_and_books_that_cannot_be_read(tmp_path: Path) -> None:
+    from corpora.test_documents import pdf
+
+    whole = pdf(*(f"page {i}" for i in range(40)))
+    (tmp_path / "a.pdf").write_bytes(whole[:-20])
+    with pytest.raises(TextsError, match="the PDF is "):
+        read_texts(tmp_path / "a.pdf")
+    book = as_epub([{"text": "One half of a book and another half."}])
+    (tmp_path / "a.epub").write_bytes(book[:-30])
+    with pytest.raises(TextsError, match=r"the \.epub file is damaged"):
+        read_texts(tmp_path / "a.epub")
+    made = io.BytesIO(book)
+    with zipfile.ZipFile(made, "a") as more:
+        more.writestr("META-INF/encryption.xml", '<x><y URI="OEBPS/text/a .xhtml"/></x>')
+    (tmp_path / "a.epub").write_bytes(made.getvalue())
+    with pytest.raises(TextsError, match="DRM"):
+        read_texts(tmp_path / "a.epub")
