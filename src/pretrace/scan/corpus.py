@@ -1,8 +1,8 @@
-"""The corpus: files as buffers of folded documents, in memory that does not grow with them.
+"""The corpus: files as buffers of folded strings, in memory that does not grow with them.
 
 JSON lines, parquet and plain text are searched as the bytes that they are; every other format that texts are read from,
-and WARC and WET, as the rows that the one reader of texts (`pretrace.corpora`) gives. A document that cannot be read is counted
-and told; a file that cannot be read on is an `Unread`, and what was read of it counts.
+and WARC and WET, as the rows that the one reader of texts (`pretrace.corpora`) gives. A row that holds no text is
+counted and told; a file that cannot be read on is an `Unread`, and what was read of it counts.
 """
 
 from __future__ import annotations
