@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -29,8 +29,8 @@ from pretrace.results.folder import write_csv
 from pretrace.scan.files import CorpusFile, Unread, kind_of
 from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import SLIGHT, Searching, parts_of
-from pretrace.scan.searching import DOCUMENT, END, START, TEXT, Runs, Search, Table
-from pretrace.scan.sightings import Part, common_bytes
+from pretrace.scan.searching import CHARACTERS, DOCUMENT, END, LAST, START, STRING, TEXT, Search, Table
+from pretrace.scan.sightings import UNIQUE, Part, common_bytes, counted
 
 CLEANED = (".jsonl", ".ndjson", ".json", ".parquet", ".txt", SOURCE)
 LIST = "taken-out.csv"
@@ -155,29 +155,25 @@ def _found(
     """The documents of a file to be taken out, each with a text and the share of it that it holds; and how many
     documents the file has."""
     search, rows, documents = Search(table, fast=has_numba()), [], 0
-    suspects = asked.texts.corpus.texts
+    suspects, starts = asked.texts.corpus.texts, asked.texts.starts
+    sizes = np.array([len(one) for one in asked.texts.contents], dtype=np.int64)
     for found in asked.reader().documents(file):
-        runs = search.runs(found.buffer, found.spans)
-        documents = found.number + len(found.spans)
-        for document, text, share in _shares(runs, asked, common):
-            if text < len(suspects) and share > SLIGHT:
-                rows.append((found.number + document, suspects[text].id, round(share, 4)))
+        runs, _ = counted(search.runs(found.stream), found.stream, sizes)
+        documents = found.number
+        held: dict[tuple[int, int], list[list[int]]] = {}
+        for row in runs.tolist():
+            if row[TEXT] < len(suspects):
+                held.setdefault((row[DOCUMENT], row[TEXT]), []).append(row)
+        for (_, text), some in held.items():
+            covered = np.zeros(sizes[text], dtype=np.bool_)
+            for row in some:
+                covered[row[START] : row[END]] = True
+            covered &= ~common[starts[text] : starts[text] + int(sizes[text])]
+            share = np.count_nonzero(covered) / sizes[text]
+            if share > SLIGHT or (share and max(row[CHARACTERS] for row in some) >= UNIQUE):
+                gone = {int(one) for row in some for one in found.stream.rows[row[STRING] : row[LAST] + 1]}
+                rows += [(one, suspects[text].id, round(float(share), 4)) for one in sorted(gone)]
     return rows, documents
-
-
-def _shares(runs: Runs, asked: Searching, common: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, float]]:
-    """For each document and text with a run in common: the share of the text's bytes in runs, common ones left out."""
-    held: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for row in runs.tolist():
-        held.setdefault((row[DOCUMENT], row[TEXT]), []).append((row[START], row[END]))
-    starts = asked.texts.starts
-    for (document, text), some in held.items():
-        size = len(asked.texts.contents[text])
-        covered = np.zeros(size, dtype=np.bool_)
-        for start, end in some:
-            covered[start:end] = True
-        covered &= ~common[starts[text] : starts[text] + size]
-        yield document, text, float(np.count_nonzero(covered)) / size
 
 
 def _write(file: CorpusFile, path: Path, gone: set[int]) -> None:

@@ -1,8 +1,8 @@
-"""The corpus: files as buffers of folded documents, in memory that does not grow with them.
+"""The corpus: files as buffers of folded strings, in memory that does not grow with them.
 
-JSON lines and plain text are searched as the bytes that they are; every other format that texts are read from, and WARC
-and WET, as the rows that the one reader of texts (`pretrace.corpora`) gives. A document that cannot be read is counted
-and told; a file that cannot be read on is an `Unread`, and what was read of it counts.
+JSON lines, parquet and plain text are searched as the bytes that they are; every other format that texts are read from,
+and WARC and WET, as the rows that the one reader of texts (`pretrace.corpora`) gives. A row that holds no text is
+counted and told; a file that cannot be read on is an `Unread`, and what was read of it counts.
 """
 
 from __future__ import annotations
@@ -11,26 +11,34 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
-from pretrace.corpora.columns import USUAL, Columns
+from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.formats import LINES, is_json_list, rows_in
 from pretrace.corpora.packing import HEAD, as_utf8, is_utf8, opened, place_of
 from pretrace.corpora.reading import EveryColumn, Row, Unreadable
-from pretrace.errors import PretraceError, TextsError
+from pretrace.errors import PretraceError
 from pretrace.scan.files import CorpusFile, Unread, check_characters, check_end, kind_of, warc_rows
-from pretrace.scan.folding import Bytes, Spans, lines_of, packed, room_for
+from pretrace.scan.folding import (
+    Numbers,
+    Stream,
+    Streams,
+    Strings,
+    cut_of,
+    hash_of,
+    strings_of_item,
+    strings_of_lines,
+)
 
 BLOCK_BYTES, LINES_BYTES = 8 << 20, 1 << 20
 """Bytes of a file that are searched at a time, of JSON lines so few that they stay in the processor's memory."""
-OVERLAP = 1 << 16
-"""Bytes of a text file that are searched again with what follows, so that no run is cut."""
+PARQUET_BYTES = 4 << 20
+"""Bytes of parquet that are searched at a time, about."""
 ROWS = 1024
-TEXT_NAMES = ("text", "content", "raw_content", "body", "input")
 _ID_NAMES = ("id", "doc_id", "document_id", "uuid", "warc_record_id")
 _URL_NAMES = ("url", "source_url", "link", "source")
 _DATE_NAMES = ("date", "timestamp", "created", "added", "published")
@@ -46,43 +54,66 @@ class Facts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Documents:
-    """Documents in one buffer. `facts` tells of the i-th of them, and `number` is that of the first in its file.
-    The buffer is that of the next documents as soon as these are asked for.
-    `read` is how far the file was read, in its own bytes; `unreadable` documents were left out. `before` bytes of the
-    first document stood in earlier buffers."""
+class _Batch:
+    """What was read of a file at a time: strings, what is known of a row of theirs (asked later), how many rows were
+    read so far, how far the file was read in its own bytes, and rows that hold no text."""
 
-    buffer: Bytes
-    spans: Spans
+    strings: Strings
+    facts: Callable[[int], Callable[[], Facts]]
     number: int
-    facts: Callable[[int], Facts]
     read: int
     unreadable: int = 0
-    before: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Documents:
+    """Documents in one buffer, which is that of the next ones as soon as these are asked for. `facts` tells of a row,
+    `number` rows were read so far, up to byte `read` of the file, and `unreadable` more hold no text."""
+
+    stream: Stream
+    strings: Strings
+    facts: Callable[[int], Facts]
+    number: int
+    read: int
+    unreadable: int = 0
 
 
 @dataclass(slots=True)
 class Reader:
-    """Reads files of the corpus: `text` names the column, or it is guessed; `exact` compares bytes as they are; `fast`
-    uses the kernels. `encoding` is that of the files that are no UTF-8."""
+    """Reads files of the corpus, all strings of each row, or those of the column `text`; `exact` compares bytes as they
+    are; `fast` uses the kernels. `encoding` is that of the files that are no UTF-8."""
 
     text: str | None = None
     exact: bool = False
     fast: bool = True
     encoding: str | None = None
-    _room: Bytes = field(default_factory=lambda: room_for(0))
-    """Where lines are folded, over and over: what was found in a buffer is read before the next one comes."""
 
     def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[Documents]:
         """The documents of a file, a buffer at a time, up to `most` bytes of it; Unread where it breaks off."""
+        streams, number, read = Streams(exact=self.exact, fast=self.fast), 0, 0
+        kept: dict[int, Callable[[], Facts]] = {}
+        for batch in self._batches(file):
+            number, read, unreadable = batch.number, batch.read, batch.unreadable
+            if self.text is not None and number and unreadable == number:
+                raise Unread(f"{file.address} has no column {self.text}: name another with --corpus-column.")
+
+            def facts(row: int, batch: _Batch = batch, kept: dict[int, Callable[[], Facts]] = kept) -> Facts:
+                return (kept[row] if row in kept else batch.facts(row))()
+
+            for stream in streams.join(batch.strings):
+                yield Documents(stream, batch.strings, facts, number, read, unreadable)
+            if most is not None and read >= most:
+                return
+            kept = {row: kept[row] if row in kept else batch.facts(row) for row in streams.rows}
+        for stream in streams.end():
+            yield Documents(stream, Strings.of([]), lambda row: kept[row](), number, read)
+
+    def _batches(self, file: CorpusFile) -> Iterator[_Batch]:
         if file.fault:
             raise Unread(f"{file.address}: {file.fault}")
         try:
             with opened(file.address) as stream:
-                for found in self._read(stream, file):
-                    yield found
-                    if most is not None and found.read >= most:
-                        return
+                yield from self._read(stream, file)
         except PretraceError as error:
             said = str(error)
             raise Unread(said if said.startswith(file.address) else f"{file.address}: {said}") from None
@@ -97,7 +128,7 @@ class Reader:
                 f"{file.address}: {str(error).partition(chr(10))[0] or type(error).__name__}"
             ) from None
 
-    def _read(self, stream: Any, file: CorpusFile) -> Iterator[Documents]:
+    def _read(self, stream: Any, file: CorpusFile) -> Iterator[_Batch]:
         head = stream.peek(HEAD)[:HEAD]
         kind = kind_of(file.address, head)
         columns = replace(USUAL, encoding=None if is_utf8(head, cut=True) else self.encoding)
@@ -108,6 +139,9 @@ class Reader:
             else:
                 yield from (self._lines if kind in LINES else self._text)(written, file)
                 return
+        if kind == ".parquet" and stream.seekable():
+            yield from self._parquet(stream, file)
+            return
         unread: list[Unreadable] = []
         reading = EveryColumn(columns, file.address, unread.append)
         rows = (
@@ -117,31 +151,24 @@ class Reader:
         )
         yield from self._rows(rows, stream, file)
 
-    def _rows(self, rows: Iterator[Row], stream: Any, file: CorpusFile) -> Iterator[Documents]:
-        """The documents of rows that hold every column of theirs."""
-        number, read, key = 0, 0, self.text or ""
+    def _rows(self, rows: Iterator[Row], stream: Any, file: CorpusFile) -> Iterator[_Batch]:
+        """The strings of rows that hold every column of theirs."""
+        number = read = 0
         while some := _some(rows):
-            fine = [row for row in some if not row.fault]
-            key = key or next(
-                (one for one in TEXT_NAMES for row in fine if _text_in(row, one) is not None), ""
+            strings = self._wanted(
+                _strings_of([row.fields for row in some], range(number, number + len(some)))
             )
-            texts = [_text_in(row, key) for row in some]
-            if fine and not number and (not key or all(_text_in(row, key) is None for row in fine)):
-                raise Unread(
-                    f"{file.address} has no column {key or ' or '.join(TEXT_NAMES)}: name it with --corpus-column."
-                )
-            buffer, spans = packed([text or b"" for text in texts], exact=self.exact, fast=self.fast)
-            read += sum(len(text or b"") for text in texts)
+            read += len(strings.raw)
 
-            def facts(i: int, some: Sequence[Row] = some, key: str = key) -> Facts:
-                return _facts_in({name: cell for name, cell in some[i].fields.items() if name != key})
+            def facts(row: int, some: Sequence[Row] = some, number: int = number) -> Callable[[], Facts]:
+                return lambda: _facts_in(some[row - number].fields)
 
-            unreadable, place = sum(text is None for text in texts), place_of(stream, read)
-            yield Documents(buffer, spans, number, facts, min(file.size or place, place), unreadable)
+            unreadable, place = len(some) - len(np.unique(strings.rows)), place_of(stream, read)
             number += len(some)
+            yield _Batch(strings, facts, number, min(file.size or place, place), unreadable)
 
-    def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[Documents]:
-        key, number, read, rest = self.text or "", 0, 0, 0
+    def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
+        number, read, rest = 0, 0, 0
         space, checked = bytearray(2 * LINES_BYTES), False
         while True:
             if len(space) - rest < LINES_BYTES:  # a line longer than the buffer
@@ -152,11 +179,10 @@ class Reader:
             if cut:
                 raw = memoryview(space)[:cut]
                 checked = checked or check_characters(raw, file)
-                key = key or _text_column(bytes(raw))
                 if not some:
                     check_end(bytes(raw), file)
-                found = self._of_lines(raw, key, number, place_of(stream, read))
-                number += len(found.spans)
+                found = self._of_lines(raw, number, place_of(stream, read))
+                number = found.number
                 yield found
             rest = size - cut
             if some and cut:
@@ -164,60 +190,80 @@ class Reader:
             if not some:
                 return
 
-    def _of_lines(self, raw: memoryview, key: str, number: int, read: int) -> Documents:
-        if not self.fast:
-            lines = [line for line in bytes(raw).split(b"\n") if line.strip()]
-            texts = [_string(line, key) for line in lines]
-            buffer, spans = packed([text or b"" for text in texts], exact=self.exact, fast=False)
-            unreadable = sum(text is None for text in texts)
-            return Documents(buffer, spans, number, lambda i: _facts(lines[i]), read, unreadable)
-        buffer, spans, odd, places, inside = lines_of(raw, key, exact=self.exact, room=self._room_for)
-        full = np.flatnonzero(~odd | (places[:, 1] - places[:, 0] > 1))
-        blank = [i for i in np.flatnonzero(odd).tolist() if not bytes(raw[slice(*places[i])]).strip()]
-        kept = np.setdiff1d(full, blank)
-        lines = [bytes(raw[slice(*places[i])]) for i in kept[odd[kept]].tolist()]
-        spans, places, inside = spans[kept], places[kept], inside[kept]
-        inside[odd[kept]] = places[odd[kept], :1]
-        unreadable = 0
-        if (
-            lines
-        ):  # what the kernel leaves to Python: escapes of halves, keys that come twice, what is no object
-            texts = [_string(line, key) for line in lines]
-            unreadable = sum(text is None for text in texts)
-            more, theirs = packed([text or b"" for text in texts], exact=self.exact, fast=True)
-            spans = spans.copy()
-            spans[odd[kept]] = theirs + len(buffer)
-            buffer = np.concatenate([buffer, more])
-        whole = any(key in names for names in _FACTS.values())
+    def _of_lines(self, raw: memoryview, number: int, read: int) -> _Batch:
+        if self.fast:
+            strings, lines, odd = strings_of_lines(raw, number)
+        else:
+            ends = [one.end() for one in re.finditer(rb"[^\n]*\n|[^\n]+", raw)]
+            some = [
+                (start, end)
+                for start, end in zip([0, *ends], ends, strict=False)
+                if bytes(raw[start:end]).strip()
+            ]
+            strings, lines = Strings.of([]), np.array(some, dtype=np.int64).reshape(-1, 2)
+            odd = np.arange(len(some))
+        if len(odd):  # what the kernel leaves to Python
+            some = [_item(bytes(raw[slice(*lines[i].tolist())])) for i in odd.tolist()]
+            strings = Strings.joined([strings, _strings_of(some, odd + number)])
+        strings = self._wanted(strings)
 
-        def facts(i: int) -> Facts:
-            """Read without the text, which is by far the longest."""
-            (start, end), (begin, close) = places[i].tolist(), inside[i].tolist()
-            if whole:
-                begin = close = start
-            return _facts(bytes(raw[start:begin]) + bytes(raw[close:end]))
+        def facts(row: int) -> Callable[[], Facts]:
+            line = bytes(raw[slice(*lines[row - number].tolist())])
+            return lambda: _facts(line)
 
-        return Documents(buffer, spans, number, facts, read, unreadable)
+        unreadable = len(lines) - len(np.unique(strings.rows))
+        return _Batch(strings, facts, number + len(lines), read, unreadable)
 
-    def _room_for(self, size: int) -> Bytes:
-        if len(self._room) < size:
-            self._room = room_for(size * 5 // 4)
-        return self._room
+    def _wanted(self, strings: Strings) -> Strings:
+        """Those of the column that was named, where one was."""
+        if self.text is None:
+            return strings
+        named = [hash_of(0, one.encode()) for one in self.text.split(",")]
+        return strings.only(np.isin(strings.outermost, np.array(named, dtype=np.uint64)))
 
-    def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[Documents]:
-        """A text file is one document, in pieces that overlap."""
-        rest, read, before, checked = b"", 0, 0, False
-        while some := stream.read(BLOCK_BYTES):
-            read += len(some)
+    def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
+        from pyarrow import parquet
+
+        table = parquet.ParquetFile(stream, pre_buffer=False)
+        names, number, total = table.schema_arrow.names, 0, max(1, table.metadata.num_rows)
+        beside = {kind: next((n for n in some if n in names), None) for kind, some in _FACTS.items()}
+        wanted = (
+            None if self.text is None else [self.text, *(n for n in beside.values() if n and n != self.text)]
+        )
+        size = sum(table.metadata.row_group(i).total_byte_size for i in range(table.metadata.num_row_groups))
+        rows = max(64, min(1 << 16, PARQUET_BYTES * total // max(1, size)))
+        for batch in table.iter_batches(batch_size=rows, columns=wanted):
+            first, number = number, number + batch.num_rows
+            every = [
+                one
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+                for one in _leaves(column, hash_of(0, name.encode()), 0, np.arange(first, number))
+            ]
+            strings = self._wanted(Strings.joined([Strings.of([]), *every]))
+
+            def facts(row: int, batch: Any = batch, first: int = first) -> Callable[[], Facts]:
+                known = {k: _said(batch.column(n)[row - first].as_py()) for k, n in beside.items() if n}
+                return lambda: Facts(**known)
+
+            unreadable = batch.num_rows - len(np.unique(strings.rows))
+            yield _Batch(strings, facts, number, int(file.size * number / total), unreadable)
+
+    def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
+        """A text file is one document, in pieces."""
+        rest, read, checked = b"", 0, False
+        while True:
+            some = stream.read(BLOCK_BYTES)
             checked = checked or check_characters(memoryview(some), file)
-            raw = rest + some
-            written = raw.decode("utf-8", "replace").encode() if b"\xff" in raw else raw
-            buffer, spans = packed([written], exact=self.exact, fast=self.fast)
-            yield Documents(
-                buffer, spans, 0, lambda i: Facts(file.address), place_of(stream, read), 0, before
-            )
-            rest = raw[-OVERLAP:]
-            before += len(raw) - len(rest)
+            read, raw = read + len(some), rest + some
+            cut = cut_of(raw) if some else len(raw)
+            if not cut and len(raw) > 4 * BLOCK_BYTES:
+                cut = len(raw)
+            rest = raw[cut:]
+            if cut:
+                strings = Strings.of([raw[:cut]])
+                yield _Batch(strings, lambda _: lambda: Facts(file.address), 1, place_of(stream, read))
+            if not some:
+                return
 
 
 def _some(rows: Iterator[Row]) -> list[Row]:
@@ -234,38 +280,53 @@ def _some(rows: Iterator[Row]) -> list[Row]:
 _FACTS: Mapping[str, tuple[str, ...]] = {"id": _ID_NAMES, "url": _URL_NAMES, "date": _DATE_NAMES}
 
 
-def _text_column(raw: bytes) -> str:
-    """The usual name of the text that the first object has; "text" where it has none."""
-    for line in raw.split(b"\n", 100)[:100]:
-        with suppress(ValueError, RecursionError):
-            item = json.loads(line)
-            if isinstance(item, dict):
-                return next((name for name in TEXT_NAMES if isinstance(item.get(name), str)), "text")
-    return "text"
+def _leaves(array: Any, column: int, outermost: int, rows: Numbers) -> Iterator[Strings]:
+    """The strings of a column of parquet, nested ones included."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    kind, outermost = array.type, outermost or column
+    if pa.types.is_struct(kind):
+        for i, one in enumerate(kind):
+            yield from _leaves(array.field(i), hash_of(column, one.name.encode()), outermost, rows)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        yield from _leaves(array.flatten(), column, outermost, rows[array.value_parent_indices().to_numpy()])
+    elif pa.types.is_map(kind):
+        for row, cell in zip(rows.tolist(), array.to_pylist(), strict=True):
+            found = list(strings_of_item([list(pair) for pair in cell or ()], column, outermost))
+            yield Strings.of(
+                [one for one, _ in found], rows=[row] * len(found), columns=[one for _, one in found]
+            )
+    elif any(one(kind) for one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view,
+                                   pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)):  # fmt: skip
+        there = array.is_valid().to_numpy(zero_copy_only=False)
+        array = array.drop_null().cast(pa.large_binary())
+        _, offsets, content = array.buffers()
+        places = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+        first, last = (int(places[0]), int(places[-1])) if len(places) else (0, 0)
+        raw = np.frombuffer(content or b"", dtype=np.uint8)[first:last]
+        places = np.stack([places[:-1], places[1:]], axis=1) - first
+        kinds = np.full((2, len(array)), np.uint64(column))
+        kinds[1] = outermost
+        yield Strings(raw, places, rows[there], *kinds, np.zeros(len(array), dtype=np.bool_))
 
 
-def _string(line: bytes, key: str) -> bytes | None:
-    """The string under a key of a line that holds an object; None where there is none. Bytes that are no UTF-8 stay as
-    they are, as the kernel leaves them, but for the one that parts documents."""
-    odd = False
+def _strings_of(items: Sequence[object], rows: Sequence[int] | Numbers) -> Strings:
+    """The strings of some rows, nested ones included."""
+    found = [(row, *one) for row, item in zip(rows, items, strict=True) for one in strings_of_item(item)]
+    if not found:
+        return Strings.of([])
+    numbers, written, columns = zip(*found, strict=True)
+    return Strings.of(written, rows=numbers, columns=columns)
+
+
+def _item(line: bytes) -> object:
+    """What a line of JSON holds; None where it is none."""
     try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError:
-        odd, text = True, line.decode("utf-8", "surrogateescape")
-    try:
-        item = json.loads(text, strict=False)
+        return json.loads(line.decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):
         return None
-    found = _text_in(Row(item), key) if isinstance(item, dict) else None
-    if found is None or not odd:
-        return found
-    return _ESCAPED.sub(lambda one: bytes([(one[0][1] & 3) << 6 | one[0][2] & 63]), found).replace(
-        b"\xff", b"?"
-    )
-
-
-_ESCAPED = re.compile(rb"\xed[\xb2\xb3][\x80-\xbf]")
-"""How a byte that is no UTF-8 is written after `surrogateescape`."""
 
 
 _LENIENT = json.JSONDecoder(strict=False)
@@ -306,25 +367,6 @@ def _first(item: Mapping[str, Any], names: Sequence[str]) -> str:
         if name in item:
             return _said(item[name])
     return ""
-
-
-def _bytes(cell: object) -> bytes | None:
-    """The text in a cell: a string, bytes, or what is said in a conversation; None for anything else."""
-    if isinstance(cell, list | dict):
-        cell = USUAL.text_of({"": cell}, [""])
-    if isinstance(cell, str):
-        return cell.encode("utf-8", "surrogatepass")
-    return bytes(cell).decode("utf-8", "replace").encode() if isinstance(cell, bytes) else None
-
-
-def _text_in(row: Row, key: str) -> bytes | None:
-    """The text in a column of a row, or in several that are joined (`prompt,completion`)."""
-    cell = row.fields.get(key)
-    if cell is None and "," in key and key not in row.fields:
-        columns = Columns(text=key)
-        with suppress(TextsError, ValueError):
-            return _bytes(columns.text_of(row.fields, columns.pick_texts(row.fields, "")))
-    return _bytes(cell)
 
 
 def _said(value: object) -> str:

@@ -518,7 +518,7 @@ def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: Ke
             wholes[i] = found.copies
         start, end = at[run.start], at[run.end]
         best[i] = [
-            Sighting(end - start, facts.file, number, start, end, -1, known) for number, known in had.named[i]
+            Sighting(end - start, facts.file, number, start, end, known) for number, known in had.named[i]
         ]
     return Part((facts,), added_up([np.array(changes, dtype=np.int64)]), documents, wholes, longest, best)
 

@@ -14,68 +14,13 @@ from numba import types
 from numba.extending import intrinsic as untyped_intrinsic
 from numba.np.arrayobj import make_array as untyped_make_array
 
-from pretrace.scan.folding import BLOCK, GAP
+from pretrace.scan.folding import BLOCK, GAP, MARKS, TAG
 from pretrace.scan.searching import followed as _followed
 
 _intrinsic: Any = untyped_intrinsic
 _make_array: Any = untyped_make_array
 compiled: Any = numba.njit(nogil=True, cache=True)
 followed = compiled(_followed)
-
-
-@compiled
-def put(out: Any, n: int, code: int, spaced: bool) -> tuple[int, bool]:
-    """Write a folded character behind `n`; the new end, and whether it was a space."""
-    if code == 32:
-        if spaced:
-            return n, True
-        out[n] = 32
-        return n + 1, True
-    if code < 0x80:
-        out[n] = code
-        return n + 1, False
-    if code < 0x800:
-        out[n] = 0xC0 | code >> 6
-        out[n + 1] = 0x80 | code & 63
-        return n + 2, False
-    if code < 0x10000:
-        out[n] = 0xE0 | code >> 12
-        out[n + 1] = 0x80 | code >> 6 & 63
-        out[n + 2] = 0x80 | code & 63
-        return n + 3, False
-    out[n] = 0xF0 | code >> 18
-    out[n + 1] = 0x80 | code >> 12 & 63
-    out[n + 2] = 0x80 | code >> 6 & 63
-    out[n + 3] = 0x80 | code & 63
-    return n + 4, False
-
-
-@compiled
-def letter(raw: Any, i: int, end: int, table: Any, out: Any, n: int, spaced: bool) -> tuple[int, int, bool]:
-    """Fold the character that begins at byte `i` of UTF-8 and is not of ASCII, or copy the byte where none begins; the
-    new end of `out`, the next byte, and whether it was a space."""
-    byte = np.int64(raw[i])
-    if 0xC2 <= byte <= 0xDF and i + 1 < end and raw[i + 1] & 0xC0 == 0x80:
-        code = table[(byte & 31) << 6 | np.int64(raw[i + 1]) & 63]
-        n, spaced = put(out, n, np.int64(code), spaced)
-        return n, i + 2, spaced
-    following = i + 2 < end and raw[i + 1] & 0xC0 == 0x80 and raw[i + 2] & 0xC0 == 0x80
-    if (
-        0xE0 <= byte <= 0xEF and following and (byte > 0xE0 or raw[i + 1] >= 0xA0)
-    ):  # none in more bytes than it takes
-        code = table[(byte & 15) << 12 | (np.int64(raw[i + 1]) & 63) << 6 | np.int64(raw[i + 2]) & 63]
-        n, spaced = put(out, n, np.int64(code), spaced)
-        return n, i + 3, spaced
-    out[n] = raw[i]
-    return n + 1, i + 1, False
-
-
-@compiled
-def close(out: Any, n: int) -> int:
-    """Gaps up to the next multiple of a block, one at least."""
-    end = (n // BLOCK + 1) * BLOCK
-    out[n:end] = GAP
-    return end
 
 
 @_intrinsic
@@ -91,13 +36,13 @@ def load(_typing: Any, array: Any, place: Any) -> Any:
 
 
 @_intrinsic
-def store(_typing: Any, array: Any, place: Any, number: Any) -> Any:
-    """Write a number as 8 bytes of an array."""
+def store_pair(_typing: Any, array: Any, place: Any, number: Any) -> Any:
+    """Write a number as 2 bytes of an array."""
 
     def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = _make_array(signature.args[0])(context, builder, arguments[0]).data
-        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
-        builder.store(arguments[2], there, align=1)
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(16).as_pointer())
+        builder.store(builder.trunc(arguments[2], ir.IntType(16)), there, align=1)
         return context.get_dummy_value()
 
     return types.void(array, types.int64, types.uint64), made
@@ -119,245 +64,523 @@ def prefetch(_typing: Any, array: Any, place: Any) -> Any:
     return types.void(array, types.int64), made
 
 
-EACH = np.uint64(0x0101010101010101)
 _TOPS = np.uint64(0x8080808080808080)
 _SEVEN = np.uint64(0x7F7F7F7F7F7F7F7F)
-SPACES, QUOTES, BACKSLASHES = (EACH * np.uint64(ord(sign)) for sign in ' "\\')
-_BELOW_SPACE = EACH * np.uint64(0x80 - 0x20)
-FROM_A, BEHIND_Z = EACH * np.uint64(0x80 - ord("A")), EACH * np.uint64(0x80 - ord("Z") - 1)
+_PAIR = np.uint64(0xFFFF)
+_QUOTES, _BACKSLASHES = (np.uint64(0x0101010101010101 * ord(sign)) for sign in '"\\')
+BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+DEEP, ODD = 64, 2
+"""Objects and lists in each other that are read; lines with more are left to Python, as are other odd ones."""
 
 
 @compiled
-def plainly(raw: Any, i: int, end: int, out: Any, n: int, spaced: bool, json: bool) -> tuple[int, int, bool]:
-    """Fold 8 bytes at a time up to the first that needs a closer look: no ASCII, a control character, a space behind
-    another one, in JSON a quote or a backslash. The next byte, the new end, and whether the last one was a space."""
-    while i + 8 <= end:
-        word = load(raw, i)
-        low = word & _SEVEN
-        space = ~((low ^ SPACES) + _SEVEN) & _TOPS
-        before = space << np.uint64(8) | (np.uint64(0x80) if spaced else np.uint64(0))
-        odd = (word | ~(low + _BELOW_SPACE)) & _TOPS | space & before
-        if json:
-            odd |= (~((low ^ QUOTES) + _SEVEN) | ~((low ^ BACKSLASHES) + _SEVEN)) & _TOPS
-        capital = (low + FROM_A) & ~(low + BEHIND_Z) & _TOPS
-        store(out, n, word | capital >> np.uint64(2))
-        if odd == 0:
-            n, i, spaced = n + 8, i + 8, space >> np.uint64(63) != 0
+def encoded(out: Any, n: int, code: int) -> int:
+    """Write a character behind `n`; the new end."""
+    if code < 0x80:
+        out[n] = code
+        return n + 1
+    if code < 0x800:
+        out[n] = 0xC0 | code >> 6
+        out[n + 1] = 0x80 | code & 63
+        return n + 2
+    if code < 0x10000:
+        out[n] = 0xE0 | code >> 12
+        out[n + 1] = 0x80 | code >> 6 & 63
+        out[n + 2] = 0x80 | code & 63
+        return n + 3
+    out[n] = 0xF0 | code >> 18
+    out[n + 1] = 0x80 | code >> 12 & 63
+    out[n + 2] = 0x80 | code >> 6 & 63
+    out[n + 3] = 0x80 | code & 63
+    return n + 4
+
+
+@compiled
+def decoded(raw: Any, i: int, end: int) -> tuple[int, int]:
+    """The character of UTF-8 that begins at byte `i`, and the byte behind it; -1 and the next byte where none does."""
+    byte, size = np.int64(raw[i]), end - i
+    if byte < 0x80:
+        return byte, i + 1
+    if 0xC2 <= byte <= 0xDF and size > 1 and raw[i + 1] & 0xC0 == 0x80:
+        return (byte & 31) << 6 | np.int64(raw[i + 1]) & 63, i + 2
+    if 0xE0 <= byte <= 0xEF and size > 2 and raw[i + 1] & 0xC0 == 0x80 and raw[i + 2] & 0xC0 == 0x80:
+        code = (byte & 15) << 12 | (np.int64(raw[i + 1]) & 63) << 6 | np.int64(raw[i + 2]) & 63
+        if code >= 0x800 and not 0xD800 <= code < 0xE000:
+            return code, i + 3
+    if (
+        0xF0 <= byte <= 0xF4 and size > 3
+        and raw[i + 1] & 0xC0 == 0x80 and raw[i + 2] & 0xC0 == 0x80 and raw[i + 3] & 0xC0 == 0x80
+    ):  # fmt: skip
+        code = (byte & 7) << 18 | (np.int64(raw[i + 1]) & 63) << 12
+        code |= (np.int64(raw[i + 2]) & 63) << 6 | np.int64(raw[i + 3]) & 63
+        if 0x10000 <= code < 0x110000:
+            return code, i + 4
+    return -1, i + 1
+
+
+@compiled
+def accent(out: Any, n: int, code: int, orders: Any, first: int) -> int:
+    """Write an accent among those from `first` on, in the order of their classes; the new end."""
+    place, order = n, orders[code]
+    while place > first:
+        before = place - 1
+        while out[before] & 0xC0 == 0x80:
+            before -= 1
+        if orders[decoded(out, before, n)[0]] <= order:
+            break
+        place = before
+    size = encoded(out, n, code) - n
+    for k in range(n - 1, place - 1, -1):
+        out[k + size] = out[k]
+    encoded(out, place, code)
+    return n + size
+
+
+@compiled
+def put(
+    out: Any, n: int, code: int, codes: Any, letters: Any, orders: Any, first: int, marks: int
+) -> tuple[int, int, int]:
+    """Write what stays of a character behind `n`; the new end, where the accents behind its last letter begin, and how
+    many these are."""
+    if code < 0 or code >= len(codes) or codes[code] == 0:
+        return n, first, marks
+    kind = np.int64(codes[code])
+    if kind == 1:
+        n = encoded(out, n, code)
+        return n, n, 0
+    number, place = (1, 0) if kind == 2 else (kind & 31, kind >> 5)
+    for k in range(number):
+        one = code if kind == 2 else np.int64(letters[place + k])
+        if orders[one] == 0:
+            n = encoded(out, n, one)
+            first, marks = n, 0
             continue
-        while odd & np.uint64(0xFF) == 0:
-            spaced = space & np.uint64(0x80) != 0
-            odd, space = odd >> np.uint64(8), space >> np.uint64(8)
-            n, i = n + 1, i + 1
-        break
-    return n, i, spaced
+        if one == 0x307 and marks == 0 and n and out[n - 1] == 105:
+            continue  # İ has a dot in lower case as well
+        if marks == MARKS:
+            first, marks = n, 0
+        n = accent(out, n, one, orders, first)
+        marks += 1
+    return n, first, marks
 
 
 @compiled
-def fold(joined: Any, table: Any, plain: Any, exact: bool, out: Any, spans: Any) -> int:
-    """Documents that end with a gap each, folded into `out` at multiples of a block; the end. `plain` is what a byte
-    becomes that stands alone, 0 for one that does not."""
-    n, start, document, spaced, i = 0, 0, 0, False, 0
-    size = len(joined)
-    while i < size:
-        if not exact:
-            n, i, spaced = plainly(joined, i, size, out, n, spaced, False)
-            if i >= size:
+def hexadecimal(raw: Any, i: int, end: int) -> int:
+    """The number of four hexadecimal digits, -1 where there are none."""
+    if i + 4 > end:
+        return -1
+    value = np.int64(0)
+    for k in range(4):
+        digit = digit_of(raw[i + k])
+        if digit > 15:
+            return -1
+        value = value * 16 + digit
+    return value
+
+
+@compiled
+def digit_of(byte: int) -> int:
+    """The value of a hexadecimal digit, 16 for another byte."""
+    if 48 <= byte <= 57:
+        return np.int64(byte) - 48
+    lower = np.int64(byte) | 32
+    return lower - 87 if 97 <= lower <= 102 else 16
+
+
+@compiled
+def is_letter(byte: int) -> bool:
+    """Whether it is a letter of ASCII."""
+    return 97 <= byte | 32 <= 122
+
+
+@compiled
+def is_at(raw: Any, i: int, end: int, first: int, second: int, third: int, fourth: int) -> bool:
+    """Whether four bytes (0: any) stand at `i`."""
+    return (
+        i + 4 <= end and (raw[i] == first) and (raw[i + 1] == second) and (third == 0 or raw[i + 2] == third)
+        and (fourth == 0 or raw[i + 3] == fourth)
+    )  # fmt: skip
+
+
+@compiled
+def behind_slashes(raw: Any, i: int, end: int) -> int:
+    """Behind the backslashes from `i` on."""
+    while i < end and raw[i] == 92:
+        i += 1
+    return i
+
+
+@compiled
+def behind_and(raw: Any, i: int, end: int) -> int:
+    """Behind all `amp;` from `i` on."""
+    while is_at(raw, i, end, 97, 109, 112, 59):
+        i += 4
+    return i
+
+
+@compiled
+def behind_sign(raw: Any, i: int, end: int, sign: int) -> int:
+    """Behind a `<` (60) or `>` (62) that stands at `i` in any of its forms, -1 where none does."""
+    if raw[i] == sign:
+        return i + 1
+    if raw[i] == 92:
+        i = behind_slashes(raw, i, end)
+        if i + 5 > end or raw[i] != 117:
+            return -1
+        code = hexadecimal(raw, i + 1, end)
+        if code == sign:
+            return i + 5
+        if code != 38:
+            return -1
+        i += 4
+    elif raw[i] != 38:
+        return -1
+    i = behind_and(raw, i + 1, end)
+    if i + 3 <= end and raw[i] == (108 if sign == 60 else 103) and raw[i + 1] == 116 and raw[i + 2] == 59:
+        return i + 3
+    return -1
+
+
+@compiled
+def behind_tag(raw: Any, i: int, end: int) -> int:
+    """Behind the tag whose `<` ends before `i`, -1 where there is none."""
+    slash = behind_slashes(raw, i, end)
+    if slash < end and raw[slash] == 47:
+        i = slash + 1
+    elif i < end and raw[i] == 63:
+        i += 1
+    elif i + 2 < end and raw[i] == 33 and raw[i + 1] == 45 and raw[i + 2] == 45:
+        i += 2
+    elif i < end and raw[i] == 33:
+        i += 1
+    if i >= end or not (is_letter(raw[i]) or (raw[i] == 45 and raw[i - 1] == 45)):
+        return -1
+    i += 1
+    last = min(end, i + TAG + 1)
+    while i < last:
+        if raw[i] == 60 or raw[i] == 62 or raw[i] == 38 or raw[i] == 92:
+            behind = behind_sign(raw, i, end, 62)
+            if behind >= 0:
+                return behind
+            if behind_sign(raw, i, end, 60) >= 0:
+                return -1
+        i = behind_slashes(raw, i, end) if raw[i] == 92 else i + 1
+    return -1
+
+
+@compiled
+def behind_number(raw: Any, i: int, end: int) -> int:
+    """Behind the number of a line that begins at `i`; `i` where there is none."""
+    at = i
+    while at < end and (raw[at] == 32 or raw[at] == 9 or raw[at] == 92):
+        if raw[at] == 92:
+            at = behind_slashes(raw, at, end)
+            if at >= end or raw[at] != 116:
+                return i
+        at += 1
+    if at < end and (raw[at] == 40 or raw[at] == 91):
+        at += 1
+    digits = at
+    while at < end and at - digits < 6 and 48 <= raw[at] <= 57:
+        at += 1
+    if at == digits or at >= end:
+        return i
+    sign = raw[at]
+    if sign != 46 and sign != 41 and sign != 58 and sign != 93 and sign != 124:
+        return i
+    if at + 1 < end and 48 <= raw[at + 1] <= 57:
+        return i
+    return at + 1
+
+
+@compiled
+def entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]:
+    """The entity whose `&` ends before `i`: its character, -1 where it has none, or its place in `names`, -1 where it
+    is none of these; and the byte behind it, `i` where there is none."""
+    if i < end and raw[i] == 35:
+        at, base, most = i + 1, 10, 7
+        if at < end and raw[at] | 32 == 120:
+            at, base, most = at + 1, 16, 6
+        code, digits = np.int64(0), at
+        while at < end and at - digits < most and digit_of(raw[at]) < base:
+            code = code * base + digit_of(raw[at])
+            at += 1
+        if at > digits and at < end and raw[at] == 59:
+            return (code if code < 0x110000 and not 0xD800 <= code < 0xE000 else -1), -1, at + 1
+        return -1, -1, i
+    if i >= end or not is_letter(raw[i]):
+        return -1, -1, i
+    name, at = BASIS, i
+    while at < end and at - i < 32 and (is_letter(raw[at]) or 48 <= raw[at] <= 57):
+        name = (name ^ np.uint64(raw[at])) * PRIME
+        at += 1
+    if at - i >= 2 and at < end and raw[at] == 59:
+        place = np.searchsorted(names, name)
+        if place < len(names) and names[place] == name:
+            return -1, place, at + 1
+    return -1, -1, i
+
+
+@compiled
+def fold(
+    raw: Any, places: Any, escaped: Any, heads: Any, sizes: Any, plain: Any, pairs: Any, codes: Any, letters: Any,
+    orders: Any, names: Any, meanings: Any, exact: bool, spaced: bool, out: Any, spans: Any,
+) -> int:  # fmt: skip
+    """Fold strings into `out`, one behind the other; the end, or -1 where there is not enough room. Where `sizes` of a
+    string is no -1, a gap and so many bytes of `heads` come before it."""
+    n, head, left = 0, 0, 2 * BLOCK
+    for v in range(len(places)):
+        left += places[v, 1] - places[v, 0] + sizes[v] + 1
+    if left > len(out):
+        return -1
+    for v in range(len(places)):
+        if sizes[v] >= 0:
+            out[n] = GAP
+            n += 1
+            out[n : n + sizes[v]] = heads[head : head + sizes[v]]
+            n += sizes[v]
+            head += sizes[v]
+            left -= sizes[v] + 1
+        i, end = places[v, 0], places[v, 1]
+        left -= end - i
+        spans[v, 0] = n
+        if exact:
+            n = copied(raw, i, end, escaped[v], out, n)
+            spans[v, 1] = n
+            continue
+        first, marks, closed = n, 0, n  # accents come behind `first` as long as the end is `closed`
+        i = behind_number(raw, i, end)
+        if spaced and i > places[v, 0]:
+            out[n] = 32
+            n += 1
+        while i < end:
+            while i + 8 <= end:
+                word = load(raw, i)
+                one, two = pairs[word & _PAIR], pairs[word >> np.uint64(16) & _PAIR]
+                three, four = pairs[word >> np.uint64(32) & _PAIR], pairs[word >> np.uint64(48)]
+                if (one | two | three | four) >> 31:
+                    break
+                store_pair(out, n, one)
+                n += np.int64(one >> 16)
+                store_pair(out, n, two)
+                n += np.int64(two >> 16)
+                store_pair(out, n, three)
+                n += np.int64(three >> 16)
+                store_pair(out, n, four)
+                n += np.int64(four >> 16)
+                i += 8
+            while i < end:
+                sign = plain[raw[i]]
+                if sign >= 0x80:
+                    if raw[i] != 92 or spaced or i + 2 >= end:
+                        break
+                    if raw[i + 1] == 110 and is_letter(raw[i + 2]):  # the end of a line of JSON, as most
+                        i += 2
+                        continue
+                    if raw[i + 1] != 34:
+                        break
+                    i += 2
+                    continue
+                out[n] = sign
+                n += sign != 0
+                i += 1
+                if sign == 0 and i + 8 <= end:
+                    break
+            if i < end and plain[raw[i]] < 0x80:
+                continue
+            if i >= end:
                 break
-        byte = joined[i]
-        value = plain[byte]
-        if value != 0:
-            out[n] = value
-            space = value == 32
-            n += 1 - (space & spaced)
-            spaced = space
-            i += 1
-        elif byte == GAP:
-            spans[document, 0], spans[document, 1] = start, n
-            document += 1
-            n = close(out, n)
-            start, spaced, i = n, False, i + 1
-        elif exact:
-            out[n] = byte
-            n, i = n + 1, i + 1
-        else:
-            n, i, spaced = letter(joined, i, size, table, out, n, spaced)
+            if n != closed:
+                first, marks = n, 0
+            code, blank = np.int64(-1), False
+            if raw[i] >= 0x80:
+                code, i = decoded(raw, i, end)
+            elif raw[i] == 10:
+                i, blank = behind_number(raw, i + 1, end), True
+            elif raw[i] == 60:
+                behind = behind_tag(raw, i + 1, end)
+                blank = behind >= 0
+                i = behind if blank else i + 1
+            else:
+                sign, slashes = -1, raw[i] == 92
+                if slashes:
+                    i = behind_slashes(raw, i, end)
+                    byte = raw[i] if i < end else 0
+                    if byte == 110:
+                        i, blank = behind_number(raw, i + 1, end), True
+                    elif byte == 114 or byte == 116 or byte == 98 or byte == 102:
+                        i, blank = i + 1, True
+                    elif byte == 117:
+                        sign = hexadecimal(raw, i + 1, end)
+                        i = i + 5 if sign >= 0 else i
+                else:
+                    sign, i = 38, i + 1
+                if sign == 38:
+                    i = behind_and(raw, i, end)
+                    if i + 3 <= end and raw[i] == 108 and raw[i + 1] == 116 and raw[i + 2] == 59:
+                        behind = behind_tag(raw, i + 3, end)
+                        blank = behind >= 0
+                        i = behind if blank else i + 3
+                    else:
+                        code, name, i = entity(raw, i, end, names)
+                        if name >= 0:
+                            n, first, marks = put(
+                                out, n, np.int64(meanings[name, 0]), codes, letters, orders, first, marks
+                            )
+                            code = np.int64(meanings[name, 1]) if meanings[name, 1] else np.int64(-1)
+                elif sign == 60:
+                    behind = behind_tag(raw, i, end)
+                    blank = behind >= 0
+                    i = behind if blank else i
+                elif sign >= 0:
+                    code = sign
+                    if 0xD800 <= code < 0xE000:
+                        code = np.int64(-1)
+                        low = behind_slashes(raw, i, end)
+                        if sign < 0xDC00 and low > i and low < end and raw[low] == 117:
+                            second = hexadecimal(raw, low + 1, end)
+                            if 0xDC00 <= second < 0xE000:
+                                code = 0x10000 + ((sign - 0xD800) << 10) + (second - 0xDC00)
+                                i = low + 5
+            n, first, marks = put(out, n, code, codes, letters, orders, first, marks)
+            if spaced and blank:
+                out[n] = 32
+                n += 1
+                first, marks = n, 0
+            closed = n
+            if n + left + (end - i) + 64 > len(out):
+                return -1
+        spans[v, 1] = n
     out[n : n + BLOCK] = GAP
     return n + BLOCK
 
 
 @compiled
-def hexadecimal(raw: Any, i: int) -> int:
-    """The number of four hexadecimal digits, -1 where there are none."""
-    value = 0
-    for k in range(4):
-        c = raw[i + k]
-        if 48 <= c <= 57:
-            digit = c - 48
-        elif 97 <= c <= 102:
-            digit = c - 87
-        elif 65 <= c <= 70:
-            digit = c - 55
-        else:
-            return -1
-        value = value * 16 + np.int64(digit)
-    return value
+def copied(raw: Any, i: int, end: int, escaped: bool, out: Any, n: int) -> int:
+    """Copy a string as it stands, without the escapes of JSON where it has them; the new end."""
+    while i < end:
+        byte = raw[i]
+        i += 1
+        if byte == 92 and escaped and i < end:
+            byte = raw[i]
+            i += 1
+            if byte == 117:
+                code = hexadecimal(raw, i, end)
+                i += 4
+                if 0xD800 <= code < 0xDC00 and i + 6 <= end and raw[i] == 92 and raw[i + 1] == 117:
+                    low = hexadecimal(raw, i + 2, end)
+                    if 0xDC00 <= low < 0xE000:
+                        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+                        i += 6
+                n = encoded(out, n, max(code, 0))
+                continue
+            if byte == 110:
+                byte = 10
+            elif byte == 114:
+                byte = 13
+            elif byte == 116:
+                byte = 9
+            elif byte == 98:
+                byte = 8
+            elif byte == 102:
+                byte = 12
+        out[n] = 63 if byte == GAP else byte
+        n += 1
+    return n
 
 
 @compiled
 def after_string(raw: Any, i: int, end: int) -> int:
     """Behind the quote that closes a string whose content begins at `i`; -1 where none does."""
-    while i < end:
-        if raw[i] == 92:
-            i += 2
-        elif raw[i] == 34:
-            return i + 1
-        else:
+    while i + 8 <= end:
+        word = load(raw, i)
+        low = word & _SEVEN
+        odd = (~((low ^ _QUOTES) + _SEVEN) | ~((low ^ _BACKSLASHES) + _SEVEN)) & ~word & _TOPS
+        if odd == 0:
+            i += 8
+            continue
+        while odd & np.uint64(0xFF) == 0:
+            odd >>= np.uint64(8)
             i += 1
+        if raw[i] == 34:
+            return i + 1
+        i += 2
+    while i < end:
+        if raw[i] == 34:
+            return i + 1
+        i += 2 if raw[i] == 92 else 1
     return -1
 
 
 @compiled
-def lines(
-    raw: Any, starts: Any, key: Any, table: Any, plain: Any, exact: bool, out: Any, spans: Any, irregular: Any,
-    inside_raw: Any,
-) -> int:  # fmt: skip
-    """The string under `key` at the top of the object of each line, folded into `out`. Lines that are anything
-    else than an object with such a string are marked in `irregular`, and have an empty span. `inside_raw` says where
-    the string begins and ends in `raw`."""
+def strings(raw: Any, lines: Any, places: Any, columns: Any, outermost: Any, rows: Any, kinds: Any) -> int:
+    """The strings of the JSON of each line, nested ones as well; how many. A column is the hash of the keys that lead
+    to a string. `kinds` are 0 for a line of white space, `ODD` for one that must be read in another way, else 1."""
     n = 0
-    for line in range(len(starts) - 1):
-        i, end = starts[line], starts[line + 1]
-        while end > i and (raw[end - 1] <= 32):
+    names, outer = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
+    current, top = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
+    objects, wants = np.zeros(DEEP + 1, dtype=np.bool_), np.zeros(DEEP + 1, dtype=np.bool_)
+    for line in range(len(lines)):
+        i, end = lines[line, 0], lines[line, 1]
+        while end > i and raw[end - 1] <= 32:
             end -= 1
         while i < end and raw[i] <= 32:
             i += 1
-        begin, found, good = n, False, end - i >= 2 and raw[i] == 123 and raw[end - 1] == 125
-        depth, wants = 0, False  # wants: the next string at depth 1 is a key
+        if i >= end:
+            continue
+        begin, good, depth = n, True, 0
+        objects[0] = wants[0] = False
+        current[0] = top[0] = np.uint64(0)
+        ended = False
         while good and i < end:
             c = raw[i]
-            if c == 34:
+            if ended and c > 32:
+                good = False
+            elif c == 34:
                 inside = i + 1
-                behind = after_string(raw, inside, end)
-                if behind < 0:
+                i = after_string(raw, inside, end)
+                if i < 0:
                     good = False
-                    break
-                i = behind
-                if depth != 1 or not wants:
-                    continue
-                wants = False
-                while i < end and raw[i] <= 32:
+                elif objects[depth] and wants[depth]:
+                    wants[depth] = False
+                    name = names[depth] if names[depth] else BASIS
+                    for k in range(inside, i - 1):
+                        name = (name ^ np.uint64(raw[k])) * PRIME
+                    current[depth] = name
+                    top[depth] = outer[depth] if outer[depth] else name
+                    while i < end and raw[i] <= 32:
+                        i += 1
+                    good = i < end and raw[i] == 58
                     i += 1
-                if i >= end or raw[i] != 58:
-                    good = False
-                    break
-                i += 1
-                same = behind - 1 - inside == len(key)
-                for k in range(len(key)):
-                    if not same:
-                        break
-                    same = raw[inside + k] == key[k]
-                if not same:
-                    continue
-                while i < end and raw[i] <= 32:
-                    i += 1
-                if found or i >= end or raw[i] != 34:
-                    good = False  # no string, or the key a second time
-                    break
-                found, spaced = True, False
-                i += 1
-                inside_raw[line, 0] = i
-                while i < end:
-                    if not exact:
-                        n, i, spaced = plainly(raw, i, end, out, n, spaced, True)
-                        if i >= end:
-                            break
-                    c = raw[i]
-                    value = plain[c]
-                    if value != 0:
-                        out[n] = value
-                        space = value == 32
-                        n += 1 - (space & spaced)
-                        spaced = space
-                        i += 1
-                        continue
-                    if c == 34:
-                        break
-                    if c == 92:
-                        i += 1
-                        if i >= end:
-                            break
-                        c = raw[i]
-                        i += 1
-                        if c == 110 or c == 114 or c == 116 or c == 98 or c == 102:
-                            code = np.int64(10)
-                            if c == 114:
-                                code = np.int64(13)
-                            elif c == 116:
-                                code = np.int64(9)
-                            elif c == 98:
-                                code = np.int64(8)
-                            elif c == 102:
-                                code = np.int64(12)
-                        elif c == 34 or c == 92 or c == 47:
-                            code = np.int64(c)
-                        elif c == 117 and i + 4 <= end:
-                            code = hexadecimal(raw, i)
-                            i += 4
-                            if (
-                                0xD800 <= code < 0xDC00
-                                and i + 6 <= end
-                                and raw[i] == 92
-                                and raw[i + 1] == 117
-                            ):
-                                low = hexadecimal(raw, i + 2)
-                                if 0xDC00 <= low < 0xE000:
-                                    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
-                                    i += 6
-                            if code < 0:
-                                good = False
-                                break
-                        else:
-                            good = False
-                            break
-                        if exact:
-                            n, spaced = put(out, n, code, False)
-                        else:
-                            if code < 0x10000:
-                                code = np.int64(table[code])
-                            n, spaced = put(out, n, code, spaced)
-                    else:
-                        if c == GAP:
-                            good = False  # no UTF-8
-                            break
-                        if exact:
-                            out[n] = c
-                            n, spaced, i = n + 1, False, i + 1
-                        else:
-                            n, i, spaced = letter(raw, i, end, table, out, n, spaced)
-                inside_raw[line, 1] = i
-                i += 1
+                else:
+                    places[n, 0], places[n, 1] = inside, i - 1
+                    columns[n], outermost[n], rows[n] = current[depth], top[depth], line
+                    n += 1
+                    ended = depth == 0
             elif c == 123 or c == 91:
+                if depth == DEEP:
+                    good = False
+                    break
                 depth += 1
-                wants = c == 123 if depth == 1 else wants
+                names[depth], outer[depth] = current[depth - 1], top[depth - 1]
+                current[depth], top[depth] = current[depth - 1], top[depth - 1]
+                objects[depth] = wants[depth] = c == 123
                 i += 1
             elif c == 125 or c == 93:
+                good = depth > 0 and objects[depth] == (c == 125)
                 depth -= 1
+                ended = depth == 0
                 i += 1
-                if depth == 0 and i < end:
-                    good = False
             elif c == 44:
-                wants = wants or depth == 1
+                wants[depth] = objects[depth]
                 i += 1
             else:
                 i += 1
-        if not (good and found and depth == 0 and i <= end):
-            irregular[line] = True
+        kinds[line] = 1
+        if not good or depth != 0 or n == begin:
+            kinds[line] = ODD
             n = begin
-        spans[line, 0], spans[line, 1] = begin, n
-        if n > begin:
-            n = close(out, n)
-    out[n : n + BLOCK] = GAP
-    return n + BLOCK
+    return n
 
 
 @compiled

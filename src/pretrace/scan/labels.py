@@ -1,7 +1,7 @@
 """Labels from what a scan found: known members and non-members of a corpus, for an evaluation of scores.
 
-A text of which 80% or more stands in the corpus is a member, one of which at most 5% does is a non-member. What lies
-between, stands in common passages alone, or was too short to be looked for, is left out and counted.
+A text that stands whole in one place of the corpus is a member, one of which at most 5% stands there is a non-member.
+What lies between, stands in common passages alone, or was too short to be looked for, is left out and counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import RESULT
 from pretrace.results.verdicts import load_verdict
 from pretrace.scan.folding import folded
-from pretrace.scan.scan import SLIGHT, WHOLE
+from pretrace.scan.scan import SLIGHT
 from pretrace.types import Text, Verdict
 
 
@@ -29,14 +29,10 @@ def labels_of(verdict: Verdict) -> Iterator[tuple[str, bool | None, int]]:
     """The id of each text of a scan, whether it is a member by what was found (None: neither), and its copies: the
     documents that hold it whole, or a part where none does."""
     table = verdict.table("texts").columns
-    rows = zip(
-        *(table[name] for name in ("id", "set", "found", "coverage", "copies", "documents")), strict=True
-    )
-    for name, kind, state, coverage, copies, documents in rows:
+    rows = zip(*(table[name] for name in ("id", "set", "found", "copies", "documents")), strict=True)
+    for name, kind, state, copies, documents in rows:
         if kind == "texts":
-            member = None if state in ("too short", "common") else True if coverage >= WHOLE else None
-            if state != "too short" and coverage <= SLIGHT:
-                member = False
+            member = True if state == "whole" else False if state == "no" else None
             yield str(name), member, int(copies or documents)
 
 
@@ -75,7 +71,7 @@ class _LabelledStream(TextStream):
         self._scanned = _Scanned(found, verdict)
         kinds = [member for member, _ in self._labels.values()]
         self._note = (
-            f"Labels by what a scan found: {kinds.count(True):,} members, of which {WHOLE:.0%} or more stands in the "
+            f"Labels by what a scan found: {kinds.count(True):,} members, which stand whole in the "
             f"corpus; {kinds.count(False):,} non-members, of which at most {SLIGHT:.0%} does; "
             f"{kinds.count(None):,} texts are neither and were left out."
         )

@@ -7,11 +7,12 @@ have none, and so does another machine that shares the folder (`shard`). The ans
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -26,21 +27,34 @@ from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
-from pretrace.scan.corpus import Reader
+from pretrace.scan.corpus import Documents, Facts, Reader
 from pretrace.scan.files import INDEX, CorpusFile, Unread, holds
-from pretrace.scan.folding import folded, has_numba
-from pretrace.scan.searching import AT, COMMON, RUN, Search, Table
-from pretrace.scan.sightings import FileFacts, FoundText, Gathering, Part, found_texts, merged
+from pretrace.scan.folding import Streams, Strings, fold_all, has_numba
+from pretrace.scan.searching import COMMON, RUN, Search, Table
+from pretrace.scan.sightings import (
+    MANY,
+    UNIQUE,
+    WHOLE,
+    FileFacts,
+    FoundText,
+    Gathering,
+    Part,
+    found_texts,
+    merged,
+    written_passages,
+)
 from pretrace.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, check_ranges, option, requested_option, statements_of
-from pretrace.types import Corpus, Doubles, Estimate, Skipped, Verdict
+from pretrace.types import Corpus, Doubles, Estimate, Skipped, Text, Verdict
 from pretrace.types import Table as ResultTable
 
 SEARCH = "Search"
 """The group of options on how the corpus is searched."""
-WHOLE, SLIGHT = 0.8, 0.05
-"""Shares of a text's characters: from the first on it counts as found, up to the second as not found."""
+SLIGHT = 0.05
+"""The share of a text's letters up to which it counts as not found, unless `UNIQUE` of them stand together."""
+LEVEL = 0.01
+"""The chance at which so many more texts than controls may be whole where both are alike."""
 _PROBED = 50 << 20
 """Bytes that a plan reads to tell the time."""
 MARKED, MARKED_CHARACTERS = 20, 6000
@@ -54,7 +68,7 @@ class ScanSettings:
 
     match: Match = option(
         "folded",
-        "folded: lower and upper case are the same, and any white space is one space. exact: every byte counts.",
+        "folded: letters and digits are compared, whatever stands between them. exact: every byte counts.",
         panel=SEARCH,
         essential=True,
     )
@@ -74,7 +88,7 @@ class ScanSettings:
     )
     corpus_column: str | None = option(
         None,
-        "Column of the text in the corpus; text, content or raw_content unless named.",
+        "The one column of the corpus that is read; all columns with text unless named.",
         panel=TEXTS,
         essential=True,
     )
@@ -171,11 +185,13 @@ class Texts:
     def of(cls, corpus: Corpus, heldout: Corpus | None, *, exact: bool) -> Texts:
         """Fold the texts; TextsError where none is long enough to be found."""
         both = (*corpus.texts, *(heldout.texts if heldout else ()))
-        made = cls(corpus, heldout, tuple(folded(text.text, exact=exact) for text in both), exact)
-        if not any(_long(one) for one in made.contents[: len(corpus)]):
+        made = None
+        if any(len(text.text) >= RUN or not text.text.isascii() for text in corpus.texts):
+            made = cls(corpus, heldout, fold_all([text.text for text in both], exact=exact), exact)
+        if made is None or not any(len(one) >= RUN and _long(one) for one in made.contents[: len(corpus)]):
             raise TextsError(
-                f"no text of {corpus.name} has {RUN} characters or more, so none can be found: a shorter one stands in "
-                "any large corpus by chance."
+                f"no text of {corpus.name} has {RUN} letters and digits or more, so none can be found: a shorter one "
+                "stands in any large corpus by chance. Join them into longer texts."
             )
         return made
 
@@ -216,6 +232,12 @@ class Searching:
             )
 
     @property
+    def name(self) -> str:
+        """What the corpus is called: the names of its sources."""
+        names = [Path(one).name or one for one in self.sources or [one.address for one in self.files]]
+        return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+
+    @property
     def indexes(self) -> tuple[CorpusFile, ...]:
         """What of the corpus is asked, and not read."""
         return tuple(one for one in self.files if one.is_index)
@@ -235,7 +257,7 @@ class Searching:
     def tables(self) -> Tables:
         """What documents are compared with."""
         fast, asked = has_numba(), self.settings
-        wording = Wording.of(self.texts.contents, near=asked.near, overlap=asked.overlap, fast=fast)
+        wording = Wording.of(self.texts.written, near=asked.near, overlap=asked.overlap, fast=fast)
         return Tables(Table.of(self.texts.contents), wording)
 
     def workers(self, files: int) -> int:
@@ -281,7 +303,7 @@ def plan_scan(asked: Searching) -> _ScanPlan:
         for file in files:
             try:
                 for found in reader.documents(file, most=1 if warm else _PROBED - read):
-                    search.runs(found.buffer, found.spans)
+                    search.runs(found.stream)
                     if words is not None:
                         words.add(found)
                     last = found.read
@@ -370,12 +392,10 @@ def search_file(
         for found in reader.documents(file):
             if stop is not None and stop.is_set():
                 return None
-            runs = search.runs(found.buffer, found.spans)
-            runs[:, AT] += found.before
-            gathering.add(runs, found.facts, first=found.number)
+            gathering.add(search.runs(found.stream), found)
             if words is not None:
                 words.add(found)
-            documents = found.number + len(found.spans)
+            documents = found.number
             unreadable += found.unreadable
             if read is not None:
                 read(found.read - place)
@@ -518,43 +538,84 @@ def _long(content: bytes) -> bool:
     return int(np.count_nonzero(np.frombuffer(content, dtype=np.uint8) & 0xC0 != 0x80)) >= RUN
 
 
-def state_of(found: FoundText) -> str:
-    """Whether a text counts as found: "whole", "part", "common" (only passages that stand in very many documents), "no"
-    or "too short"."""
+State = Literal["whole", "template", "part", "common", "no", "too short"]
+STATES: tuple[State, ...] = ("whole", "template", "part", "common", "no", "too short")
+
+
+def state_of(found: FoundText) -> State:
+    """Whether a text stands in the corpus: "whole" in one place; as a "template", with other words at the same places
+    in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
     if found.characters < RUN:
         return "too short"
-    if found.coverage >= WHOLE and found.own > SLIGHT:
-        return "whole"
-    if found.own > SLIGHT or (found.near and found.coverage <= SLIGHT):
+    if found.own > SLIGHT or (found.longest >= UNIQUE and found.own):
+        return "whole" if found.copies else "template" if found.is_template else "part"
+    if found.near and found.coverage <= SLIGHT:
         return "part"
     return "common" if found.coverage > SLIGHT else "no"
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The texts of one side: the states that occur, and of its documents (groups of texts) how many have a whole text,
+    of how many that could be looked for."""
+
+    states: tuple[State, ...]
+    whole: int
+    units: int
+
+    @classmethod
+    def of(cls, texts: Sequence[Text], found: Sequence[FoundText]) -> _Side:
+        states = tuple(map(state_of, found))
+        looked = {text.document for text, state in zip(texts, states, strict=True) if state != "too short"}
+        whole = {text.document for text, state in zip(texts, states, strict=True) if state == "whole"}
+        return cls(states, len(whole), len(looked))
+
+    def count(self, *states: State) -> int:
+        """How many texts have one of these states."""
+        return sum(state in states for state in self.states)
+
+    @property
+    def seen(self) -> int:
+        """Texts of which something was found."""
+        return self.count("whole", "template", "part", "common")
+
+    def chance(self, other: _Side) -> float:
+        """The chance of so many documents with a whole text, or more, where a random draw divides those of both sides
+        (Fisher's exact test, one-sided)."""
+        from scipy.stats import hypergeom
+
+        return float(
+            hypergeom.sf(self.whole - 1, self.units + other.units, self.whole + other.whole, self.units)
+        )
 
 
 def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
     texts, files = asked.texts, asked.files
     suspect = len(texts.corpus)
     found = found_texts(whole, texts.contents, texts.starts)
-    states = [state_of(one) for one in found]
+    mine = _Side.of(texts.corpus.texts, found[:suspect])
+    controls = _Side.of(texts.heldout.texts, found[suspect:]) if texts.heldout else None
     overlap = _overlap(asked, whole)
-    counted = {name: states[:suspect].count(name) for name in ("whole", "part", "common", "no", "too short")}
+    counted = {name: mine.count(name) for name in STATES}
     unread = [one for one in whole.files if one.unread or one.unreadable]
-    seen = counted["whole"] + counted["part"]
+    chance = mine.chance(controls) if controls else None
+    unique = _unique(asked, found, mine) if chance is None else 0
+    beyond = unique > 0 if chance is None else chance <= LEVEL
     outcome: Literal["found", "absent", "inconclusive"] = (
-        "found" if seen else "inconclusive" if unread else "absent"
+        "found" if beyond else "inconclusive" if mine.seen or unread or counted["too short"] else "absent"
     )
-    usable = [one for one, state in zip(found[:suspect], states, strict=False) if state != "too short"]
+    usable = [one for one, state in zip(found, mine.states, strict=False) if state != "too short"]
     coverage = float(np.mean([one.coverage for one in usable]))
     read = [one for one in whole.files if not one.file.startswith(INDEX)]
     documents, size = sum(one.documents for one in read), sum(one.bytes for one in read)
     number = len(files) - len(asked.indexes)
-    beside = list(zip(found[suspect:], states[suspect:], strict=True))
     own = holds(files, texts.corpus.source)
     return Verdict(
         test="scan",
         corpus=texts.corpus.name,
         model="",
         outcome=outcome,
-        statement=_statement(counted, outcome, asked, unread),
+        statement=_statement(asked, mine, controls, chance, outcome, unread),
         level=0.0,
         exact=True,
         assumption=(
@@ -563,17 +624,17 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
             else "Nothing is assumed: what is found was compared letter by letter."
         ),
         hypothesis="",
-        statistic=f"share of a text's characters in runs of {RUN} or more characters that stand in the corpus as well",
+        statistic=f"share of a text's letters in runs of {RUN} or more that stand in the corpus as well",
         p=None,
         units=len(usable),
         unit="text",
-        question=f"Do the texts of “{texts.corpus.name}” stand in this corpus?",
+        question=f"Do the texts of “{texts.corpus.name}” stand in {asked.name}?",
         compared=(*_compared(asked, documents, size), *_compared_words(asked.settings)),
-        trust=_trust(beside),
+        trust=_trust(controls, exact=texts.exact),
         effect=Estimate(coverage, coverage, coverage),
-        effect_unit="of a text's characters found, on average",
-        reasons=(*_reasons(counted, beside, unread, own), *_word_by_word(asked, found, overlap)),
-        advice=_advice(outcome, texts, unread, own),
+        effect_unit="of a text's letters found, on average",
+        reasons=(*_reasons(mine, controls, chance, unread, own), *_word_by_word(asked, found, overlap)),
+        advice=_advice(outcome, mine, controls, unread, own),
         notes=(
             *texts.corpus.notes,
             *(
@@ -587,6 +648,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         ),
         figures={
             "found": counted,
+            **({} if controls else {"whole texts with a long passage of their own": unique}),
             "mean coverage": coverage,
             "documents read": documents,
             "documents that could not be read": sum(one.unreadable for one in whole.files),
@@ -595,17 +657,19 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
             "bytes": size,
             **(
                 {
-                    "control texts found": sum(s in ("whole", "part") for _, s in beside),
-                    "control texts": len(beside),
+                    "control texts found": controls.count("whole", "template", "part"),
+                    "control texts whole": controls.count("whole"),
+                    "control texts": len(controls.states),
+                    "p of so many more whole texts than controls": chance,
                 }
-                if beside
+                if controls
                 else {}
             ),
         },
-        tables=_tables(asked, found, states, overlap),
+        tables=_tables(asked, found, (*mine.states, *(controls.states if controls else ())), overlap),
         skipped=tuple(
-            Skipped(text.id, f"it has fewer than {RUN} characters", 0)
-            for text, state in zip(texts.corpus.texts, states, strict=False)
+            Skipped(text.id, f"it has fewer than {RUN} letters and digits", 0)
+            for text, state in zip(texts.corpus.texts, mine.states, strict=True)
             if state == "too short"
         ),
         statements=statements_of(asked.settings),
@@ -613,11 +677,31 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
     )
 
 
+def _unique(asked: Searching, found: Sequence[FoundText], mine: _Side) -> int:
+    """Whole texts with a long passage that stands in no other document of the corpus, and in no other text of the
+    collection."""
+    if not mine.whole:
+        return 0
+    texts, fast = asked.texts, has_numba()
+    gathering = Gathering("", texts.starts, [len(one) for one in texts.contents])
+    search, streams = Search(Table.of(texts.contents), fast=fast), Streams(exact=texts.exact, fast=fast)
+    strings = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts.written])
+    for stream in itertools.chain(streams.join(strings), streams.end()):
+        gathering.add(
+            search.runs(stream), Documents(stream, strings, lambda _: Facts(), len(texts.written), 0)
+        )
+    own = found_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
+    return sum(
+        state == "whole" and one.unique(beside) >= UNIQUE
+        for one, beside, state in zip(found, own, mine.states, strict=True)
+    )
+
+
 def _overlap(asked: Searching, whole: Part) -> Doubles | None:
     """The share of each text's sequences of 13 words that stand in the corpus; None where they were not looked for."""
     if not asked.settings.overlap:
         return None
-    wording = Wording.of(asked.texts.contents, near=False, overlap=True, fast=has_numba())
+    wording = Wording.of(asked.texts.written, near=False, overlap=True, fast=has_numba())
     assert wording is not None
     assert wording.grams is not None
     return wording.grams.shares(whole.grams)
@@ -648,29 +732,47 @@ def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles
 
 
 def _statement(
-    counted: Mapping[str, int], outcome: str, asked: Searching, unread: Sequence[FileFacts]
+    asked: Searching,
+    mine: _Side,
+    controls: _Side | None,
+    chance: float | None,
+    outcome: str,
+    unread: Sequence[FileFacts],
 ) -> str:
-    total, name, alone = (
-        len(asked.texts.corpus),
-        asked.texts.corpus.name,
-        len(asked.indexes) == len(asked.files),
-    )
-    read = "asked" if alone else "read and asked" if asked.indexes else "read"
+    total, name, where = len(mine.states), asked.texts.corpus.name, asked.name
+    read = "asked" if len(asked.indexes) == len(asked.files) else "read"
+
+    def both(*states: State) -> str:
+        beside = f" and {controls.count(*states):,} of {len(controls.states):,} controls" if controls else ""
+        return f"{mine.count(*states):,} of {total:,} texts of {name}{beside}"
+
+    left = [f"not all of the corpus could be {read}"] if unread else []
+    if mine.count("too short"):
+        left.append(f"{_many(mine.count('too short'), 'text')} could not be looked for, being too short")
+    missing = f" {'; '.join(left).capitalize()}." if left else ""
     if outcome == "found":
-        parts = []
-        if counted["whole"]:
-            parts.append(
-                f"{counted['whole']:,} of {total:,} texts stand in this corpus, whole or nearly whole"
-            )
-        if counted["part"]:
-            parts.append(f"{counted['part']:,} of {total:,} texts stand in it in part")
-        ending = f" Not all of the corpus could be {read}, so there may be more." if unread else ""
-        return f"Found: {', and '.join(parts)}.{ending}"
+        why = (
+            f"p = {chance:.2g}"
+            if chance is not None
+            else f"with passages of {UNIQUE} letters that no other text or document has"
+        )
+        return f"Found: {both('whole')} stand whole in {where} ({why}).{missing}"
+    if mine.count("whole"):
+        why = (
+            f"but none has a passage of {UNIQUE} letters that is its own, so any text of this kind could"
+            if chance is None
+            else f"no more than controls may (p = {chance:.2g})"
+        )
+        return f"Inconclusive: {both('whole')} stand whole in {where}, {why}.{missing}"
+    if mine.seen:
+        kinds = (
+            "passages" if mine.count("template", "part") else "only passages that very many documents hold"
+        )
+        return f"Inconclusive: {both('template', 'part', 'common')} share {kinds} with {where}, none is whole.{missing}"
     if outcome == "inconclusive":
-        return f"Inconclusive: no text of {name} was found, but not all of the corpus could be {read}."
-    if alone:
-        return f"Not found: no text of {name} stands in the corpus, as far as its index can tell."
-    return f"Not found: no text of {name} stands in what was {read}, and all of the corpus was {read}."
+        return f"Inconclusive: {both('whole', 'template', 'part')} were found in {where}, and {' and '.join(left)}."
+    ending = "as far as its index can tell" if read == "asked" else "and all of the corpus was read"
+    return f"Not found: {both('whole', 'template', 'part')} stand in {where}, {ending}."
 
 
 def _compared(asked: Searching, documents: int, size: int) -> tuple[str, ...]:
@@ -678,15 +780,17 @@ def _compared(asked: Searching, documents: int, size: int) -> tuple[str, ...]:
     how = (
         "Every letter had to agree."
         if texts.exact
-        else "Capital letters and the kind of white space made no difference; every other sign had to agree."
+        else "Only letters, digits and accents were compared: case, white space, punctuation, tags, escapes and the "
+        "numbers of lines made no difference."
     )
     said = []
     if files:
         said += [
             f"{len(texts.corpus):,} texts were looked for in {_many(documents, 'document')} of "
             f"{_many(files, 'file')} ({_megabytes(size)}). The whole corpus was read; nothing was sampled.",
-            f"A passage counts where {RUN} or more characters stand in a document in the same order. {how} Each "
-            "passage was compared letter by letter, so none was found by mistake, and none of this length was missed.",
+            f"A passage counts where {RUN} or more of them stand in the corpus in the same order, also across rows "
+            f"of a file. {how} Each passage was compared letter by letter, so none was found by mistake, and none of "
+            "this length was missed. Shorter ones count where several stand in one place.",
         ]
     if indexes:
         named = ", ".join(one.address for one in indexes)
@@ -712,15 +816,24 @@ def _compared_words(settings: ScanSettings) -> tuple[str, ...]:
     )
 
 
-def _trust(beside: Sequence[tuple[FoundText, str]]) -> tuple[str, ...]:
+UNSEEN = (
+    "What stands in the corpus in another form is not found: encoded (base64, percent signs), encrypted, translated, "
+    "in other words, in letters of another script, as numbers of tokens, or as an image."
+)
+
+
+def _trust(controls: _Side | None, *, exact: bool) -> tuple[str, ...]:
     said = [
         "“In this corpus” means “in the training data” only if the model was trained on this corpus. “Not in this "
         "corpus” does not mean “not in the training data”: a model may have read other collections.",
+        UNSEEN
+        if not exact
+        else "What is written in any other way, such as with another line end, is not found.",
         "What stands in very many documents, such as a licence or a famous quotation, says nothing about one text. "
         f"Such passages are shown apart and do not count ({_COMMON_WORDS}). Of a passage that stands in more than "
         f"{COMMON:,} documents of one file no more than these are counted.",
     ]
-    if not beside:
+    if controls is None:
         said.append(
             "No control texts were searched for, so it is not known how much any text of this kind has in common."
         )
@@ -733,27 +846,31 @@ _COMMON_WORDS = (
 
 
 def _reasons(
-    counted: Mapping[str, int],
-    beside: Sequence[tuple[FoundText, str]],
+    mine: _Side,
+    controls: _Side | None,
+    chance: float | None,
     unread: Sequence[FileFacts],
     own: Sequence[CorpusFile],
 ) -> tuple[str, ...]:
     said = [
-        f"Whole or nearly whole ({WHOLE:.0%} of its characters or more): {counted['whole']:,}. In part: "
-        f"{counted['part']:,}. Only in common passages: {counted['common']:,}. Not found ({SLIGHT:.0%} or less): "
-        f"{counted['no']:,}."
+        f"Whole ({WHOLE:.0%} of the letters or more in one place, with hardly anything else between): "
+        f"{mine.count('whole'):,}. As a template ({MANY} documents or more differ from the text at the same places): "
+        f"{mine.count('template'):,}. In part: {mine.count('part'):,}. Only in common passages: "
+        f"{mine.count('common'):,}. Not found ({SLIGHT:.0%} or less): {mine.count('no'):,}."
     ]
-    if counted["too short"]:
-        said.append(f"Too short to be looked for (fewer than {RUN} characters): {counted['too short']:,}.")
-    if beside:
-        found = sum(state in ("whole", "part") for _, state in beside)
-        mean = np.mean([one.coverage for one, _ in beside])
+    if mine.count("too short"):
         said.append(
-            f"Of {len(beside):,} control texts {found:,} were found, whole or in part; on average {mean:.1%} of their "
-            "characters."
+            f"Too short to be looked for (fewer than {RUN} letters and digits): {mine.count('too short'):,}."
+        )
+    if controls:
+        said.append(
+            f"Of {len(controls.states):,} control texts {controls.count('whole'):,} stand whole in the corpus, "
+            f"{controls.count('template', 'part'):,} in part or as a template. By documents: {mine.whole:,} of "
+            f"{mine.units:,} and {controls.whole:,} of {controls.units:,} have a whole text. Were both sides alike, so "
+            f"many more would occur with p = {chance:.2g} (Fisher's exact test; needed: {LEVEL:g})."
         )
     for one in unread[:5]:
-        why = one.unread or f"{one.file}: {one.unreadable:,} documents hold no text that can be read"
+        why = one.unread or f"{one.file}: {_many(one.unreadable, 'document')} with no text that can be read"
         said.append(f"Not read: {why}.")
     if len(unread) > 5:
         said.append(f"Not read: {len(unread) - 5:,} more files, or documents in them.")
@@ -764,7 +881,7 @@ def _reasons(
 
 
 def _advice(
-    outcome: str, texts: Texts, unread: Sequence[FileFacts], own: Sequence[CorpusFile]
+    outcome: str, mine: _Side, controls: _Side | None, unread: Sequence[FileFacts], own: Sequence[CorpusFile]
 ) -> tuple[str, ...]:
     said = []
     if any(one.unread and one.file.startswith(INDEX) for one in unread):
@@ -775,10 +892,14 @@ def _advice(
         )
     if own:
         said.append("Take the file of the texts out of the corpus: every text is found there.")
-    if texts.heldout is None and outcome == "found":
+    if mine.seen and controls is None:
         said.append(
             "Name control texts: how much of them is found says what texts of this kind share. [--heldout]"
         )
+    if outcome == "inconclusive" and controls and mine.whole * controls.units > controls.whole * mine.units:
+        said.append("Name more control texts: with these few, no more could be shown. [--heldout]")
+    if outcome == "inconclusive" and mine.count("too short"):
+        said.append(f"Leave out texts with fewer than {RUN} letters and digits, or join them.")
     if outcome == "absent":
         said.append(
             "To learn more of a model whose training data are not open, test the model. [pretrace advise]"
@@ -795,14 +916,14 @@ def _megabytes(size: int) -> str:
 
 
 def _tables(
-    asked: Searching, found: Sequence[FoundText], states: Sequence[str], overlap: Doubles | None
+    asked: Searching, found: Sequence[FoundText], states: Sequence[State], overlap: Doubles | None
 ) -> tuple[ResultTable, ...]:
     texts = asked.texts
     both = (*texts.corpus.texts, *(texts.heldout.texts if texts.heldout else ()))
     sets = ("texts",) * len(texts.corpus) + ("heldout",) * (len(both) - len(texts.corpus))
     numbers = {
         name: np.array([float(getattr(one, name)) for one in found])
-        for name in ("characters", "coverage", "common", "longest", "documents", "copies")
+        for name in ("characters", "coverage", "single", "common", "longest", "documents", "copies")
     }
     if asked.settings.near:
         numbers["near copies"] = np.array([float(one.near) for one in found])
@@ -830,11 +951,14 @@ def _tables(
             "document id": tuple(row[3].facts.id for row in hits),
             "url": tuple(row[3].facts.url for row in hits),
             "date": tuple(row[3].facts.date for row in hits),
-            "offset": np.array([float(row[3].at) if row[3].at >= 0 else np.nan for row in hits]),
             "bytes": np.array([float(row[3].covered) for row in hits]),
+            **{
+                name: tuple(row[3].around[i] for row in hits)
+                for i, name in enumerate(("before", "passage", "behind"))
+            },
         },
     )
-    return summary, where, _marked(texts, found), *_near_copies(asked, found)
+    return summary, where, _marked(texts, found, states), *_near_copies(asked, found)
 
 
 def _near_copies(asked: Searching, found: Sequence[FoundText]) -> tuple[ResultTable, ...]:
@@ -858,26 +982,24 @@ def _near_copies(asked: Searching, found: Sequence[FoundText]) -> tuple[ResultTa
     return (ResultTable("near", columns),)
 
 
-def _marked(texts: Texts, found: Sequence[FoundText]) -> ResultTable:
-    """The passages of the texts that were found most, in order, each with the number of documents."""
-    suspect = len(texts.corpus)
-    order = sorted(range(suspect), key=lambda i: (-found[i].own, i))
-    rows: list[tuple[str, str, float]] = []
+def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -> ResultTable:
+    """The passages of the texts that were found most, the worst first, each with the number of documents."""
+    suspect = range(len(texts.corpus))
+    order = sorted(suspect, key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i))
+    rows: list[tuple[str, str, str, float]] = []
     for i in order[:MARKED]:
         if not found[i].coverage:
             continue
-        letters = texts.contents[i].decode("utf-8", "replace")[:MARKED_CHARACTERS]
-        rows += [
-            (texts.corpus.texts[i].id, letters[one.start : one.end], float(one.documents))
-            for one in found[i].passages
-            if one.start < len(letters)
-        ]
+        written = texts.corpus.texts[i]
+        for passage, documents in written_passages(
+            written.text, texts.contents[i], found[i], MARKED_CHARACTERS, exact=texts.exact
+        ):
+            rows.append((written.id, states[i], passage, float(documents)))
     return ResultTable(
         "marked",
         {
-            "id": tuple(row[0] for row in rows),
-            "passage": tuple(row[1] for row in rows),
-            "documents": np.array([row[2] for row in rows]),
+            **{name: tuple(row[k] for row in rows) for k, name in enumerate(("id", "found", "passage"))},
+            "documents": np.array([row[3] for row in rows]),
         },
     )
 

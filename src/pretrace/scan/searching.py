@@ -1,8 +1,9 @@
 """The search: a table of the texts' blocks, and what a buffer of corpus documents has in common with them.
 
-A block is 24 bytes. The corpus is cut at every `every`-th byte of a document, the texts at every `stride`-th, and both
-numbers are such that a common run of 47 bytes or more holds a block that is cut in both. So every run of `RUN`
-characters is found, wherever it stands; and since each is compared byte by byte, nothing else is.
+A block is 24 bytes. The corpus is cut at every `every`-th byte, the texts at every `stride`-th, and both numbers are
+such that a common run of 47 bytes or more holds a block that is cut in both. So every run of `RUN` characters is found,
+wherever it stands; and since each is compared byte by byte, nothing else is. Of shorter runs about every second one is
+found: several in one place tell of a copy that something else is written into.
 """
 
 from __future__ import annotations
@@ -15,16 +16,21 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
-from pretrace.scan.folding import BLOCK, GAP, Bytes, Spans, hashed
+from pretrace.scan.folding import BLOCK, GAP, LONGEST_TAIL, Bytes, Numbers, Spans, Stream
 
-RUN = 50
-"""Characters that a text and a document must have in common, one behind the other, to count as a run."""
+RUN, SHORT = 50, 24
+"""Letters and digits that a text and a document must have in common, one behind the other, to count as a run; and to
+count beside other runs in the same place."""
 COMMON = 1000
 """Documents that hold a block, from which on it is counted and no longer followed to both sides."""
+REPEATS = 64
+"""Places of a block in one text, from which on it is followed from these alone: a text that repeats itself takes no
+longer than another one."""
 FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], dtype=np.uint64)
 """Odd numbers by which a 64-bit number is mixed (the finalizer of MurmurHash3, in the public domain)."""
 SPARSE = 8_000_000
 """Bytes of text from which on the texts are cut at every third byte, and the corpus at every eighth: less memory."""
+Words = npt.NDArray[np.uint64]
 ROWS = 1 << 16
 """Runs that are gathered at a time."""
 _RECENT = 1 << 16
@@ -36,10 +42,23 @@ FEWEST_BITS, MOST_BITS, BITS_A_BLOCK = 10, 27, 16
 
 
 Runs = npt.NDArray[np.int64]
-"""Runs, [runs, 6]: document, text, first and last byte of the text (the last one not included), the byte of the
-document at which the run begins, and its characters. Of runs that differ only in where they begin in the document, the
-first is among them."""
-DOCUMENT, TEXT, START, END, AT, CHARACTERS = range(6)
+"""Runs, [runs, 8]: document (the row where it begins), text, first and last byte of the text (the last one not
+included), the byte of the buffer at which the run begins, its characters, and the strings of the buffer where it begins
+and ends. Of runs of a string that differ only in where they begin in it, the first is among them."""
+DOCUMENT, TEXT, START, END, AT, CHARACTERS, STRING, LAST = range(8)
+
+
+def hashed(first: Words, second: Words, third: Words, factors: Words) -> Words:
+    """The hashes of blocks, from their three words of 8 bytes each: each is mixed thoroughly before the next one is
+    added, or words that differ in a few bytes would cancel each other. What agrees is compared byte by byte."""
+    h = np.zeros_like(first)
+    for word in (first, second, third):
+        h += word
+        for factor in factors:
+            h ^= h >> np.uint64(32)
+            h *= factor
+        h ^= h >> np.uint64(29)
+    return h
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +67,8 @@ class Table:
     order, and `places[first[i]:first[i + 1]]` the places of the blocks with the i-th, which are all the same block;
     `bitmap` has the bit of the first
     `bits` bits of each key, `buckets` where the keys begin that share their first bits. `text_near` is the text
-    that holds every `NEAR`-th byte, or the one before it."""
+    that holds every `NEAR`-th byte, or the one before it. `repeats` says of a key whether a text holds it more than
+    `REPEATS` times, of which no more are kept."""
 
     texts: Bytes
     spans: Spans
@@ -61,6 +81,7 @@ class Table:
     bits: int
     buckets: npt.NDArray[np.int32]
     text_near: npt.NDArray[np.int32]
+    repeats: npt.NDArray[np.bool_]
 
     @classmethod
     def of(cls, texts: Sequence[bytes]) -> Table:
@@ -91,11 +112,14 @@ class Table:
         first = np.append(np.flatnonzero(fresh).astype(kind), kind(len(places)))
         again = np.flatnonzero(~fresh)
         there, model = places[again], places[again - 1]
+        repeats = np.zeros(len(keys), dtype=np.bool_)
         if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
             raise TextsError(
                 "two different passages of the texts have the same 64-bit hash, which only happens on purpose: "
                 "search for the texts in two parts."
             )
+        if (np.diff(first) > REPEATS).any():
+            places, first, repeats = _thinned(places, first, spans)
         wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_BLOCK // 64))))
         bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
         bitmap = np.zeros(1 << bits, dtype=np.uint64)
@@ -106,45 +130,82 @@ class Table:
             bitmap[full] = np.bitwise_or.reduceat(_signs(keys), buckets[full])
         near = np.searchsorted(spans[:, 0], np.arange(0, len(joined), NEAR), side="right") - 1
         text_near = np.maximum(near, 0).astype(np.int32)
-        return cls(joined, spans, stride, every, keys, first, places, bitmap, bits, buckets, text_near)
+        return cls(
+            joined, spans, stride, every, keys, first, places, bitmap, bits, buckets, text_near, repeats
+        )
 
 
 class Search:
-    """Looks for the texts of a table in buffers of documents, all of one file: what is found in a file depends on no
-    other. With `fast` the kernels of numba are used; without, the same functions by Python, to the same result."""
+    """Looks for the texts of a table in the streams of one file: what is found in a file depends on no other. With
+    `fast` the kernels of numba are used; without, the same functions by Python, to the same result."""
 
     def __init__(self, table: Table, *, fast: bool) -> None:
         self._table, self._fast = table, fast
         self._follow = _fast() if fast else followed
-        self._seen = np.zeros((len(table.keys), 2), dtype=np.int32)
-        self._documents = 0
+        self._seen = np.full((len(table.keys), 2), -1, dtype=np.int64)
+        self._seen[:, 0] = 0
         self._recent = np.zeros(_RECENT, dtype=np.int64)
+        self._reached = np.zeros((_RECENT, 2), dtype=np.int64)
 
-    def runs(self, buffer: Bytes, spans: Spans) -> Runs:
-        """The runs of a buffer's documents, as far as they reach on both sides, document by document; documents are
-        numbered as in `spans`."""
-        table, base = self._table, self._documents
-        self._documents += len(spans)
-        places, found = probed(buffer, table, fast=self._fast)
-        owners = np.searchsorted(spans[:, 0], places, side="right") - 1
-        inside = (owners >= 0) & (places + BLOCK <= spans[owners, 1])
-        places, found, owners = places[inside], found[inside], owners[inside].astype(np.int64)
+    def runs(self, found: Stream) -> Runs:
+        """The runs of a stream, as far as they reach on both sides, in order; those that may go on behind its end are
+        left for the next one, which is told to hold them."""
+        table, buffer = self._table, found.buffer
+        places, keys = probed(buffer, table, fast=self._fast)
+        strings = np.searchsorted(found.spans[:, 0], places, side="right") - 1
+        inside = strings >= 0
+        places, keys, strings = places[inside], keys[inside], strings[inside]
         first, rows, gathered = 0, np.empty((ROWS, 6), dtype=np.int64), []
         same = np.zeros(len(places), dtype=np.bool_)
         if self._fast:
-            _bring(found, table, self._seen)
-        views, starts = (_words(buffer), _words(table.texts)), spans[:, 0].copy()
+            _bring(keys, table, self._seen)
+        self._reached[:] = 0
+        views, owners = (_words(buffer), _words(table.texts)), found.rows[strings]
         while first < len(places):
             number, after = self._follow(
-                buffer, places, found, owners, base, first, starts, table.texts, table.spans, table.first,
-                table.places, table.text_near, *views, self._seen, same, self._recent, rows,
+                buffer, places, keys, strings, owners, first, table.texts, table.spans, table.first, table.places,
+                table.text_near, table.repeats, *views, self._seen, same, self._recent, self._reached, rows,
             )  # fmt: skip
             if after == first:  # one block alone has more runs than there is room for
                 rows = np.empty((2 * len(rows), 6), dtype=np.int64)
                 continue
             gathered.append(rows[:number].copy())
             first = after
-        return np.concatenate(gathered) if gathered else np.zeros((0, 6), dtype=np.int64)
+        return _of_strings(np.concatenate(gathered) if gathered else np.zeros((0, 6), dtype=np.int64), found)
+
+
+def _of_strings(rows: Runs, found: Stream) -> Runs:
+    """The runs that this stream tells of, with the strings and the document that each stands in."""
+    at = rows[:, AT]
+    stop = at + rows[:, END] - rows[:, START]
+    column = np.searchsorted(found.begins, at, side="right") - 1
+    told = stop >= found.fresh[column]
+    if not found.last:
+        size = found.ends[column] - at
+        goes_on = told & (stop == found.ends[column]) & (size <= LONGEST_TAIL)
+        np.maximum.at(found.holds, column[goes_on], size[goes_on])
+        told &= ~goes_on
+    rows, at, stop = rows[told], at[told], stop[told]
+    begins, ends = (np.searchsorted(found.spans[:, 0], one, side="right") - 1 for one in (at, stop - 1))
+    rows[:, DOCUMENT] = found.rows[begins]
+    return np.column_stack([rows, begins, ends])
+
+
+def _thinned(
+    places: npt.NDArray[Any], first: npt.NDArray[Any], spans: Spans
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """The places of each key without those beyond the `REPEATS` first in one text, and whether there were any."""
+    key = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    text = np.searchsorted(spans[:, 0], places, side="right")
+    fresh = np.ones(len(places), dtype=np.bool_)
+    fresh[1:] = (key[1:] != key[:-1]) | (text[1:] != text[:-1])
+    begins = np.flatnonzero(fresh)
+    rank = np.arange(len(places)) - np.repeat(begins, np.diff(np.append(begins, len(places))))
+    kept = rank < REPEATS
+    repeats = np.zeros(len(first) - 1, dtype=np.bool_)
+    repeats[key[~kept]] = True
+    sums = np.append(0, np.cumsum(kept)).astype(first.dtype)
+    return places[kept], sums[first], repeats
 
 
 def probed(buffer: Bytes, table: Table, *, fast: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -191,23 +252,24 @@ def signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
-    buffer: Any, places: Any, found: Any, owners: Any, base: int, begin: int, starts: Any, texts: Any, spans: Any,
-    first: Any, there_of: Any, text_near: Any, words: Any, text_words: Any, seen: Any,
-    same: Any, recent: Any, rows: Any,
+    buffer: Any, places: Any, found: Any, strings: Any, owners: Any, begin: int, texts: Any, spans: Any,
+    first: Any, there_of: Any, text_near: Any, repeats: Any, words: Any, text_words: Any, seen: Any,
+    same: Any, recent: Any, reached: Any, rows: Any,
 ) -> tuple[int, int]:  # fmt: skip
-    """Follow blocks to both sides as far as document and text agree, from block `begin` on, into `rows`. How many rows,
+    """Follow blocks to both sides as far as buffer and text agree, from block `begin` on, into `rows`. How many rows,
     and the block to go on with where there is no more room.
 
     A run is followed from its first block alone. A block that more than `COMMON` documents hold is not followed. Parts
     of characters at the ends of a run are left away. `same` remembers which blocks were followed. `words` and
     `text_words` are the 8 bytes from each place on, so that plain ASCII is compared 8 bytes at a time. A run that is
-    among the `recent` ones of the document, elsewhere in it, gives no second row: the first one gets the earlier place.
-    `seen` says how many documents hold a block, and the number of the last one, from 1 on.
+    among the `recent` ones of the string, elsewhere in it, gives no second row: the first one gets the earlier place.
+    `seen` says how many documents hold a block, and the last one. Of a block that a text repeats, `reached` says how
+    far the buffer was followed from a place: up to there it is not followed from it again.
     """
     tops = np.uint64(0x8080808080808080)
     number, i = 0, begin
     while i < len(places):
-        place, key, document = places[i], found[i], base + owners[i] + 1
+        place, key, document = places[i], found[i], owners[i]
         model = int(there_of[first[key]])
         same[i] = seen[key, 0] + (seen[key, 1] != document) <= COMMON
         for k in (0, 8, 16):
@@ -217,7 +279,7 @@ def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
                 return number, i
             before = False
             k = i - 1
-            while k >= 0 and owners[k] == owners[i] and places[k] >= place - BLOCK:
+            while k >= 0 and places[k] >= place - BLOCK:
                 before = before or (places[k] == place - BLOCK and same[k])
                 k -= 1
             for j in range(first[key], first[key + 1]):
@@ -230,6 +292,9 @@ def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
                     and text_words[there - 24] == words[place - 24]
                 ):
                     continue  # the block before it was followed
+                slot = there % len(reached)
+                if repeats[key] and reached[slot, 0] == there and place < reached[slot, 1]:
+                    continue
                 back, most = 0, min(place, there)
                 while back + 8 <= most:
                     word = text_words[there - back - 8]
@@ -250,7 +315,9 @@ def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
                     on += 8
                 while buffer[place + on] == texts[there + on] and texts[there + on] != GAP:
                     on += 1
-                if back + on < RUN:
+                if repeats[key]:
+                    reached[slot, 0], reached[slot, 1] = there, place + on
+                if back + on < SHORT:
                     continue
                 start, end = there - back, there + on
                 while start < end and texts[start] & 0xC0 == 0x80:
@@ -259,18 +326,18 @@ def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
                     end -= 1
                     while end > start and texts[end] & 0xC0 == 0x80:
                         end -= 1
-                if end - start < RUN:
+                if end - start < SHORT:
                     continue
                 low = text_near[start // NEAR]
                 while low + 1 < len(spans) and spans[low + 1, 0] <= start:
                     low += 1
-                at = place - back + start - (there - back) - starts[owners[i]]
+                at = place - back + start - (there - back)
                 own_start, own_end = start - spans[low, 0], end - spans[low, 0]
                 slot = (start * 31 + end * 17) % len(recent)
                 k = recent[slot]
                 if (
                     k < number
-                    and rows[k, 0] == owners[i]
+                    and rows[k, 0] == strings[i]
                     and rows[k, 1] == low
                     and rows[k, 2] == own_start
                     and rows[k, 3] == own_end
@@ -280,10 +347,10 @@ def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
                 characters = 0
                 for k in range(start, end):
                     characters += texts[k] & 0xC0 != 0x80
-                if characters < RUN:
+                if characters < SHORT:
                     continue
                 recent[slot] = number
-                rows[number, 0] = owners[i]
+                rows[number, 0] = strings[i]
                 rows[number, 1] = low
                 rows[number, 2] = own_start
                 rows[number, 3] = own_end
@@ -305,9 +372,7 @@ def _signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return made
 
 
-def _hashes(
-    words: npt.NDArray[np.uint64], places: npt.NDArray[np.int32 | np.int64]
-) -> npt.NDArray[np.uint64]:
+def _hashes(words: Words, places: npt.NDArray[np.int32 | np.int64]) -> Words:
     """The hash of the block at each place, in pieces that stay in the processor's memory."""
     made = np.empty(len(places), dtype=np.uint64)
     for begin in range(0, len(places), 1 << 14):
@@ -316,9 +381,7 @@ def _hashes(
     return made
 
 
-def _in_order(
-    hashes: npt.NDArray[np.uint64],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+def _in_order(hashes: Words) -> tuple[Numbers, Words]:
     """The stable order of hashes, as `argsort` gives it, and the hashes in it. Numbers are sorted several times as fast
     as places of numbers, so the place takes the last bits of each hash; the few hashes that agree in all other bits are
     sorted once more."""
@@ -349,7 +412,7 @@ def _fast() -> Callable[..., tuple[int, int]]:
     return made
 
 
-def _bring(found: npt.NDArray[np.int64], table: Table, seen: npt.NDArray[np.int32]) -> None:
+def _bring(found: npt.NDArray[np.int64], table: Table, seen: Numbers) -> None:
     """Have what `followed` looks up for these keys brought from memory, all at once."""
     from pretrace.scan import kernels
 

@@ -8,21 +8,49 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.scan.corpus import Facts
-from pretrace.scan.folding import Bytes
-from pretrace.scan.searching import AT, CHARACTERS, DOCUMENT, END, START, TEXT, Runs
+from pretrace.scan.corpus import Documents, Facts
+from pretrace.scan.folding import Bytes, Stream, fold_pieces, unescaped
+from pretrace.scan.searching import (
+    AT,
+    CHARACTERS,
+    DOCUMENT,
+    END,
+    LAST,
+    RUN,
+    SHORT,
+    START,
+    STRING,
+    TEXT,
+    Runs,
+)  # fmt: skip
 from pretrace.scan.wording import NEAREST, NearCopy, WordsFound
 
 KEPT = 20
 """Documents that are named for each text: those that hold most of it."""
+WHOLE, A_GAP = 0.95, 1000
+"""The share of a text that must stand in one place for it to stand there whole, and the bytes of text for each stretch
+of it that may be another one there."""
+BROKEN, _BOUNDED = 3, 4
+"""Runs in one place that count although each is short; and how many times as long as a text a document may be, for all
+its runs to be in one place."""
+UNIQUE, FEW = 300, 3
+"""Letters and digits of a passage in no other document than those that hold the whole text, from which on no other text
+of this kind would have it in common with them; and how many these documents may be."""
+MANY = 5
+"""Documents that hold a passage and break off at the same places, from which on it is a template."""
+AROUND, _SHOWN, _PIECE = 100, 20, 4096
+"""Characters that are shown before and behind a passage, strings of a passage that are shown, and bytes of a long
+string that are looked at."""
 SIGHTED = 1 << 13
 """Documents that are noted before those are left away that hold less of a text than others."""
 _GATHERED = 1 << 18
@@ -35,16 +63,17 @@ _EVERYWHERE = 1000
 
 
 class Sighting(NamedTuple):
-    """A document that holds part of a text: `covered` bytes of it, from `start` to `end` of the text over all runs,
-    beginning at byte `at` of the folded document."""
+    """A document that holds part of a text: `covered` bytes of it in one place, from `start` to `end` of the text over
+    all runs. `around` is what is written there, of the document that holds most in its file: before, within and behind
+    the longest passage."""
 
     covered: int
     file: str
     document: int
     start: int
     end: int
-    at: int
     facts: Facts
+    around: tuple[str, str, str] = ("", "", "")
 
     @property
     def order(self) -> tuple[int, str, int]:
@@ -106,7 +135,9 @@ class Part:
             for name in ("documents", "wholes", "longest", "near")
         )
         best = {
-            int(text): [Sighting._make((*one, Facts._make(facts))) for *one, facts in some]
+            int(text): [
+                Sighting._make((*one, Facts._make(facts), tuple(around))) for *one, facts, around in some
+            ]
             for text, some in plain["best"].items()
         }
         nearest = {
@@ -131,6 +162,17 @@ def _packed(raw: bytes) -> Bytes:
     return np.frombuffer(zlib.compress(raw, 1), dtype=np.uint8)
 
 
+class _Places(NamedTuple):
+    """Runs of one text each that stand in one place: which run belongs to which place, the first run of each, the bytes
+    of the text that it covers, how often something else stands between them in the text, and its runs."""
+
+    of: npt.NDArray[np.intp]
+    first: npt.NDArray[np.intp]
+    covered: npt.NDArray[np.int64]
+    gaps: npt.NDArray[np.int64]
+    runs: npt.NDArray[np.int64]
+
+
 class Gathering:
     """Adds up what is found in one file: `starts` and `sizes` are each text's first byte among all, and its bytes."""
 
@@ -139,72 +181,92 @@ class Gathering:
         self._starts, self._sizes = np.array(starts, dtype=np.int64), np.array(sizes, dtype=np.int64)
         self._changes: list[npt.NDArray[np.int64]] = []
         self._pending = 0
-        self._documents, self._wholes, self._longest, self._floor = np.zeros((4, len(starts)), dtype=np.int64)
+        self._documents, self._wholes, self._longest, self._floor, self._most = np.zeros(
+            (5, len(starts)), dtype=np.int64
+        )
+        self._last, self._last_whole = np.full((2, len(starts)), -1, dtype=np.int64)
         self._noted: list[npt.NDArray[np.int64]] = []
         self._fresh, self._facts = 0, dict[int, Facts]()
+        self._passages: dict[int, tuple[int, Written]] = {}
+        self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
 
-    def add(self, runs: Runs, facts: Callable[[int], Facts], *, first: int = 0) -> None:
-        """The runs of whole documents, numbered within their buffer, whose first one is the file's `first`."""
+    def add(self, runs: Runs, found: Documents) -> None:
+        """The runs of a buffer of documents. Short ones count where several stand in one place; what covers a text to
+        `WHOLE`, in one place and with hardly anything else between, is whole there."""
+        runs, places = counted(runs, found.stream, self._sizes)
         if not len(runs):
             return
-        runs = runs[_in_order(runs)]
-        pair = np.concatenate([[True], (runs[1:, :2] != runs[:-1, :2]).any(axis=1)])
-        group = np.cumsum(pair) - 1
-        room = int(self._sizes.max()) + 1
-        reach = np.maximum.accumulate(group * room + runs[:, END])
-        opens = np.concatenate([[True], group[1:] * room + runs[1:, START] > reach[:-1]])
-        at = np.flatnonzero(opens)
-        closes = np.append(at[1:], len(runs)) - 1
-        begins, ends = runs[at, START], reach[closes] - group[closes] * room
-        base = self._starts[runs[at, TEXT]]
+        held = np.concatenate([_held(runs, one, self._sizes) for one in places])
+        self._count(runs, found.stream.open_rows)
+        held = held[np.lexsort((-held[:, 2], held[:, 0], held[:, 1]))]
+        held = held[np.append(True, (held[1:, :2] != held[:-1, :2]).any(axis=1))]
+        whole = held[(held[:, 3] > 0) & (held[:, 1] != self._last_whole[held[:, 0]])]
+        np.add.at(self._wholes, whole[:, 0], 1)
+        self._last_whole[whole[:, 0]] = whole[:, 1]
+        self._sight(held, runs, found)
+
+    def _count(self, runs: Runs, goes_on: set[int]) -> None:
+        """Add up how many documents hold which bytes of the texts. What comes behind this buffer may be of one of those
+        that go on: of these it is kept what was counted."""
+        both = _places(runs, runs[:, DOCUMENT])
+        begins, ends, place = _united(runs, both.of)
+        text, document = runs[both.first, TEXT], runs[both.first, DOCUMENT]
+        fresh = document != self._last[text]
+        for i in np.flatnonzero(~fresh | np.isin(document, [*goes_on])).tolist():
+            known = self._open.get(int(text[i]), (-1, None))
+            size, mine = int(self._sizes[text[i]]), np.flatnonzero(place == i)
+            covered = np.zeros(size + 1, dtype=np.int8)
+            for begin, end in zip(begins[mine].tolist(), ends[mine].tolist(), strict=True):
+                covered[begin:end] = 1
+            if known[0] == document[i] and known[1] is not None:
+                ends[mine] = begins[mine]
+                edges = np.diff(covered & ~known[1], prepend=0)
+                at = np.flatnonzero(edges)
+                self._changes.append(np.stack([self._starts[text[i]] + at, edges[at]], 1).astype(np.int64))
+                covered |= known[1]
+            self._open[int(text[i])] = (int(document[i]), covered)
+        base = self._starts[text[place]]
         change = np.concatenate(
-            [np.stack([base + begins, np.ones_like(at)], 1), np.stack([base + ends, -np.ones_like(at)], 1)]
+            [
+                np.stack([base + begins, np.ones_like(base)], 1),
+                np.stack([base + ends, -np.ones_like(base)], 1),
+            ]
         )
-        self._changes.append(change.astype(np.int64))
+        self._changes.append(change)
         self._pending += len(change)
-        firsts = np.flatnonzero(pair)
-        texts = runs[firsts, TEXT]
-        np.add.at(self._documents, texts, 1)
-        np.maximum.at(self._longest, texts, np.maximum.reduceat(runs[:, CHARACTERS], firsts))
-        longest = np.maximum.reduceat(runs[:, END] - runs[:, START], firsts)
-        np.add.at(self._wholes, texts, (longest == self._sizes[texts]).astype(np.int64))
-        covered = np.add.reduceat(ends - begins, np.flatnonzero(pair[at]))
-        self._sight(runs, firsts, covered, facts, first)
         if self._pending > _GATHERED:
             self._changes, self._pending = [added_up(self._changes)], 0
+        np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
+        np.add.at(self._documents, text[fresh], 1)
+        self._last[text] = document
 
-    def _sight(
-        self,
-        runs: Runs,
-        firsts: npt.NDArray[np.intp],
-        covered: npt.NDArray[np.int64],
-        facts: Callable[[int], Facts],
-        first: int,
-    ) -> None:
-        """Note the documents that may be among those that hold most of a text. `firsts` say where the runs of one
-        document and text begin, and `covered` how much it holds."""
-        texts = runs[firsts, TEXT]
-        more = np.flatnonzero(covered > self._floor[texts])
-        if not len(more):
+    def _sight(self, held: npt.NDArray[np.int64], runs: Runs, found: Documents) -> None:
+        """Note the documents that may be among those that hold most of a text: text, document and bytes of each in
+        `held`."""
+        held = held[held[:, 2] > self._floor[held[:, 0]]]
+        if not len(held):
             return
-        where = firsts[more]
-        places = runs[where, DOCUMENT]
-        ends, at = np.maximum.reduceat(runs[:, END], firsts), np.minimum.reduceat(runs[:, AT], firsts)
-        self._noted.append(
-            np.stack(
-                [texts[more], -covered[more], first + places, runs[where, START], ends[more], at[more]],
-                axis=1,
-            )
-        )
-        for place in np.unique(places).tolist():
-            self._facts[first + place] = facts(place)
-        self._fresh += len(more)
+        pairs = runs[:, TEXT] << 32 | runs[:, DOCUMENT]
+        order = np.lexsort((-runs[:, CHARACTERS], pairs))
+        longest = order[np.searchsorted(pairs[order], held[:, 0] << 32 | held[:, 1])]
+        ends = [runs[longest, START], runs[longest, END]]
+        self._noted.append(np.stack([held[:, 0], -held[:, 2], held[:, 1], *ends], axis=1))
+        for document in np.unique(held[:, 1]).tolist():
+            self._facts[document] = found.facts(document)
+        for i in np.flatnonzero(held[:, 2] > self._most[held[:, 0]]).tolist():
+            text, document, covered = held[i, :3].tolist()
+            if covered > self._most[text]:
+                self._most[text] = covered
+                self._passages[text] = (document, written_around(found.stream, runs[longest[i]]))
+        self._fresh += len(held)
         if self._fresh > max(SIGHTED, len(self._noted[0]) // 4):
             self._keep_best()
 
     def _keep_best(self) -> None:
         """Of the documents noted for each text keep those that hold most; of two that hold as much, the earlier one."""
-        noted = np.concatenate(self._noted) if self._noted else np.zeros((0, 6), dtype=np.int64)
+        noted = np.concatenate(self._noted) if self._noted else np.zeros((0, 5), dtype=np.int64)
+        noted = noted[np.lexsort((noted[:, 1], noted[:, 2], noted[:, 0]))]
+        noted = noted[np.append(True, (noted[1:, [0, 2]] != noted[:-1, [0, 2]]).any(axis=1))[: len(noted)]]
         noted = noted[np.lexsort((noted[:, 2], noted[:, 1], noted[:, 0]))]
         begins = np.flatnonzero(np.diff(noted[:, 0], prepend=-1))
         rank = np.arange(len(noted)) - np.repeat(begins, np.diff(begins, append=len(noted)))
@@ -222,8 +284,10 @@ class Gathering:
         )
         self._keep_best()
         best: dict[int, list[Sighting]] = {}
-        for text, less, document, start, end, at in self._noted[0].tolist():
-            seen = Sighting(-less, self._file, document, start, end, at, self._facts[document])
+        for text, less, document, start, end in self._noted[0].tolist():
+            shown, passage = self._passages[text]
+            around = passage.read() if shown == document else ("", "", "")
+            seen = Sighting(-less, self._file, document, start, end, self._facts[document], around)
             best.setdefault(text, []).append(seen)
         made = Part((facts,), added_up(self._changes), documents, wholes, longest, best)
         return (
@@ -231,6 +295,147 @@ class Gathering:
             if words is None
             else replace(made, near=words.near, nearest=words.nearest, grams=words.grams)
         )
+
+
+def counted(runs: Runs, stream: Stream, sizes: npt.NDArray[np.int64]) -> tuple[Runs, tuple[_Places, ...]]:
+    """The runs that count, in order, and the places that they stand in: all of `RUN` characters, and short ones where
+    several stand in one place. A place is a stretch of the buffer about as long as the text, or a document that is not
+    much longer; `sizes` are those of the texts."""
+    if not len(runs):
+        return runs, ()
+    runs = runs[_in_order(runs)]
+    size = sizes[runs[:, TEXT]]
+    shift, wide = runs[:, AT] - runs[:, START], np.maximum(size // 2, 2 * SHORT)
+    keys = (shift // wide, (shift + wide // 2) // wide)
+    some = runs[:, CHARACTERS] >= RUN
+    for one in [_places(runs, key) for key in keys]:
+        many = (one.runs >= BROKEN) & (one.covered >= (BROKEN + 1) * SHORT)
+        some |= (many | (one.runs > 1) & (4 * one.covered >= size[one.first]))[one.of]
+    runs, size = runs[some], size[some]
+    if not len(runs):
+        return runs, ()
+    spans = stream.spans[runs[:, STRING]]
+    own = np.where(spans[:, 1] - spans[:, 0] <= _BOUNDED * size, runs[:, STRING], -1 - np.arange(len(runs)))
+    return runs, tuple(_places(runs, key) for key in (keys[0][some], keys[1][some], own))
+
+
+def _places(runs: Runs, keys: npt.NDArray[np.int64]) -> _Places:
+    """The runs of each text with the same key as one place."""
+    order = np.lexsort((runs[:, START], keys, runs[:, TEXT]))
+    texts, keys = runs[order, TEXT], keys[order]
+    fresh = np.append(True, (texts[1:] != texts[:-1]) | (keys[1:] != keys[:-1]))
+    of = np.empty(len(runs), dtype=np.intp)
+    of[order] = np.cumsum(fresh) - 1
+    begins, ends, place = _united(runs, of)
+    covered = np.bincount(place, weights=ends - begins).astype(np.int64)
+    return _Places(of, order[fresh], covered, np.bincount(place) - 1, np.bincount(of))
+
+
+def _united(
+    runs: Runs, of: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
+    """The bytes that the runs of each place cover, as stretches: first, last and place of each."""
+    order = np.lexsort((runs[:, START], of))
+    of, starts, ends = of[order], runs[order, START], runs[order, END]
+    room = int(ends.max()) + 1
+    reach = np.maximum.accumulate(of * room + ends)
+    opens = np.append(True, of[1:] * room + starts[1:] > reach[:-1])
+    at = np.flatnonzero(opens)
+    closes = np.append(at[1:], len(order)) - 1
+    return starts[at], reach[closes] - of[closes] * room, of[at]
+
+
+def _held(runs: Runs, places: _Places, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Of each place its text, the document where it begins, the bytes that it covers, and whether it is whole."""
+    texts = runs[places.first, TEXT]
+    total = sizes[texts]
+    whole = (places.covered >= WHOLE * total) & (places.gaps <= total // A_GAP)
+    return np.stack([texts, runs[places.first, DOCUMENT], places.covered, whole.astype(np.int64)], axis=1)
+
+
+class Written(NamedTuple):
+    """The strings that a passage stands in, as they are written, each with whether as JSON writes it; and the first and
+    the last of its folded bytes, in the first string and in the last one."""
+
+    strings: tuple[tuple[bytes, bool], ...]
+    first: int
+    last: int
+
+    def read(self) -> tuple[str, str, str]:
+        """What is written before, within and behind the passage, as one would read it."""
+        start = _written_place(self.strings[0][0], self.first)
+        raw, escaped = self.strings[-1]
+        end = _written_place(raw, self.last)
+        before = _read(self.strings[0][0][max(0, start - 4 * AROUND) : start], self.strings[0][1])
+        behind = _read(raw[end : end + 4 * AROUND], escaped)
+        inside = [one for one, _ in self.strings]
+        inside[-1] = inside[-1][:end]
+        inside[0] = inside[0][start:]
+        said = " / ".join(_read(one, flag) for one, (_, flag) in zip(inside, self.strings, strict=True))
+        if len(said) > 5 * AROUND:
+            said = f"{said[: 3 * AROUND]} […] {said[-AROUND:]}"
+        return before[-AROUND:], said, behind[:AROUND]
+
+
+def written_around(stream: Stream, run: npt.NDArray[np.int64]) -> Written:
+    """What is written where a run stands, and around it."""
+    first, last = int(run[STRING]), int(run[LAST])
+    wanted = range(first, last + 1) if last - first < _SHOWN else (*range(first, first + _SHOWN), last)
+    stop = int(run[AT] + run[END] - run[START])
+    strings, edges = [], []
+    for i, at in zip(wanted, [int(run[AT])] + [stop] * (len(wanted) - 1), strict=True):
+        raw, escaped, skipped = stream.written(i)
+        place = at - int(stream.spans[i, 0]) + skipped
+        raw, place = _near_to(raw, place)
+        strings.append((raw, escaped))
+        edges.append(place)
+    if first == last:
+        edges.append(edges[0] + stop - int(run[AT]))
+    return Written(tuple(strings), edges[0], edges[-1])
+
+
+def _near_to(raw: bytes, place: int) -> tuple[bytes, int]:
+    """A long string cut to what lies around one of its folded bytes, and that byte's place there."""
+    if len(raw) <= 4 * _PIECE:
+        return raw, place
+    pieces = [raw[i : i + _PIECE] for i in range(0, len(raw), _PIECE)]
+    ends = np.cumsum([len(one) for one in fold_pieces(pieces)])
+    at = max(0, int(np.searchsorted(ends, place, side="right")) - 1)
+    before = int(ends[at - 1]) if at else 0
+    return raw[at * _PIECE : (at + 8) * _PIECE], place - before
+
+
+def _written_place(raw: bytes, place: int) -> int:
+    """Where the folded byte at `place` of a string is written in it."""
+    found = bisect_right(range(len(raw) + 1), place, key=lambda end: len(fold_pieces([raw[:end]])[0])) - 1
+    while 0 < found < len(raw) and raw[found] & 0xC0 == 0x80:
+        found -= 1
+    return found
+
+
+def written_passages(
+    text: str, content: bytes, found: FoundText, most: int, *, exact: bool
+) -> Iterator[tuple[str, int]]:
+    """The passages of a text as they are written in it, up to so many characters, with the documents of each."""
+    raw, first = text.encode("utf-8", "surrogatepass"), np.append(_letters(content), len(content))
+    at = 0
+    for i, one in enumerate(found.passages):
+        end = int(first[one.end])
+        if i + 1 == len(found.passages):
+            end = len(raw)
+        elif not exact:
+            end = _written_place(raw[: 8 * most], end)
+        said = raw[at:end].decode("utf-8", "ignore")
+        yield said[:most], one.documents
+        at, most = end, most - len(said)
+        if most <= 0:
+            return
+
+
+def _read(raw: bytes, escaped: bool) -> str:
+    """A piece of a string as one reads it."""
+    said = (unescaped(raw) if escaped else raw).decode("utf-8", "ignore")
+    return " ".join(said.split())
 
 
 def _in_order(runs: Runs) -> npt.NDArray[np.intp]:
@@ -318,7 +523,8 @@ class Passage:
 class FoundText:
     """What the corpus holds of one text. `coverage` is the share of its characters in runs, `common` the share in
     passages that stand in very many documents, `longest` its longest run in characters, `documents` how many hold a
-    run, `copies` how many hold the whole text. `near` counts near copies, `nearest` names the nearest of them."""
+    run, `copies` how many hold the whole text, `single` is the share that one document holds. `near` counts near
+    copies, `nearest` names the nearest of them."""
 
     characters: int
     coverage: float
@@ -330,11 +536,51 @@ class FoundText:
     best: tuple[Sighting, ...]
     near: int = 0
     nearest: tuple[NearCopy, ...] = ()
+    single: float = 0.0
+
+    def unique(self, beside: FoundText) -> int:
+        """The longest stretch of characters that no document holds but those that hold the whole text, which are few,
+        and no other text of the collection, in which `beside` is what was found of it."""
+        if not 0 < self.copies <= FEW:
+            return 0
+        there, others = self._counts, beside._counts
+        edges = np.flatnonzero(
+            np.diff(np.concatenate([[0], (there > 0) & (there <= self.copies) & (others <= 1), [0]]))
+        )
+        return int((edges[1::2] - edges[::2]).max(initial=0))
+
+    @property
+    def _counts(self) -> npt.NDArray[np.int64]:
+        """The documents that hold each character."""
+        sizes = [one.end - one.start for one in self.passages]
+        return np.repeat(np.array([one.documents for one in self.passages], dtype=np.int64), sizes)
+
+    @property
+    def is_template(self) -> bool:
+        """Whether many documents hold the text's passages and all break off at the same places between them."""
+        weights = sorted((one.documents, one.end - one.start) for one in self.passages)
+        left, usual = self.characters / 4, 0
+        for documents, size in reversed(weights):
+            left, usual = left - size, documents
+            if left <= 0:
+                break
+        return usual >= MANY and any(
+            first > 0 and last < self.characters and last - first <= RUN
+            for first, last in _below(self.passages, usual / 2)
+        )
 
     @property
     def own(self) -> float:
         """The share of its characters that was found in passages that are not common."""
         return self.coverage - self.common
+
+
+def _below(passages: Sequence[Passage], most: float) -> Iterator[tuple[int, int]]:
+    """The stretches of passages that stand in `most` documents or fewer."""
+    for low, some in groupby(passages, lambda one: one.documents <= most):
+        stretch = list(some)
+        if low:
+            yield stretch[0].start, stretch[-1].end
 
 
 def found_texts(whole: Part, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:
@@ -390,6 +636,7 @@ def _found_text(whole: Part, text: int, content: bytes, mine: npt.NDArray[np.int
         best=tuple(whole.best.get(text, ())),
         near=whole.near.get(text, 0),
         nearest=tuple(whole.nearest.get(text, ())),
+        single=max((one.covered for one in whole.best.get(text, ())), default=0) / max(1, size),
     )
 
 

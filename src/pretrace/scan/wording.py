@@ -9,7 +9,7 @@ estimate: with few texts nothing has to be sampled, as MinHash does. Sequences a
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.scan.corpus import Documents, Facts
-from pretrace.scan.folding import SPACE, Bytes, Spans, packed
+from pretrace.scan.folding import SPACE, Bytes, Strings, fold_strings
 from pretrace.scan.searching import FACTORS, signs
 
 SHINGLE, GRAM = 5, 13
@@ -52,8 +52,10 @@ def mixed(numbers: Numbers) -> Numbers:
     return made
 
 
-def words_of(buffer: Bytes, spans: Spans, *, fast: bool) -> tuple[Numbers, npt.NDArray[np.int64]]:
-    """The hash of each word of some folded documents, in order, and the number of its document."""
+def words_of(strings: Strings, *, fast: bool) -> tuple[Numbers, npt.NDArray[np.int64]]:
+    """The hash of each word of some strings, in order, and the number of its string."""
+    apart = [b""] * len(strings.places)
+    buffer, spans = fold_strings(strings, exact=False, fast=fast, spaced=True, behind=apart)
     if fast:
         from pretrace.scan import kernels
 
@@ -61,10 +63,6 @@ def words_of(buffer: Bytes, spans: Spans, *, fast: bool) -> tuple[Numbers, npt.N
         number = kernels.words(buffer, spans, kinds(), BY_BYTE, found, owners)
         return mixed(found[:number]), owners[:number]
     kind = kinds()[buffer]
-    for start, end in zip(
-        np.append(0, spans[:, 1]).tolist(), np.append(spans[:, 0], len(buffer)).tolist(), strict=True
-    ):
-        kind[start:end] = BETWEEN  # what lies between documents
     places = np.flatnonzero(kind != LEFT_OUT)
     letters = kind[places] == LETTER
     edges = np.diff(np.concatenate([[0], letters.view(np.int8), [0]]))
@@ -158,15 +156,15 @@ class Wording:
     grams: Held | None
 
     @classmethod
-    def of(cls, contents: Sequence[bytes], *, near: bool, overlap: bool, fast: bool) -> Wording | None:
-        """That of folded texts; None where neither is wanted."""
+    def of(cls, texts: Sequence[str], *, near: bool, overlap: bool, fast: bool) -> Wording | None:
+        """That of some texts; None where neither is wanted."""
         if not (near or overlap):
             return None
-        buffer, spans = packed(contents, exact=True, fast=fast)
-        words, owners = words_of(buffer, spans, fast=fast)
+        written = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts])
+        words, owners = words_of(written, fast=fast)
 
         def held(size: int) -> Held:
-            return Held.of(*sequences(words, owners, size), len(contents))
+            return Held.of(*sequences(words, owners, size), len(texts))
 
         return cls(held(SHINGLE) if near else None, held(GRAM) if overlap else None)
 
@@ -203,19 +201,18 @@ class WordsFound:
 
     def add(self, found: Documents) -> None:
         """The documents of a buffer."""
-        words, owners = words_of(found.buffer, found.spans, fast=self._fast)
+        words, owners = words_of(found.strings, fast=self._fast)
         if self._wording.grams is not None:
             self._grams[self._wording.grams.hits(sequences(words, owners, GRAM)[0])[1]] = True
         if self._wording.shingles is not None:
-            self._near(self._wording.shingles, *sequences(words, owners, SHINGLE), found.number, found.facts)
+            self._near(self._wording.shingles, *sequences(words, owners, SHINGLE), found)
 
     def _near(
         self,
         held: Held,
         hashes: Numbers,
         owners: npt.NDArray[np.int64],
-        number: int,
-        facts: Callable[[int], Facts],
+        found: Documents,
     ) -> None:
         at, key = held.hits(hashes)
         if not len(at):
@@ -234,8 +231,6 @@ class WordsFound:
             jaccard = int(shared[i]) / (size + int(held.sizes[one]) - int(shared[i]))
             if jaccard >= NEAR:
                 self.near[one] = self.near.get(one, 0) + 1
-                mine = [
-                    *self.nearest.get(one, ()),
-                    NearCopy(jaccard, self._file, number + place, facts(place)),
-                ]
+                row = int(found.strings.rows[place])
+                mine = [*self.nearest.get(one, ()), NearCopy(jaccard, self._file, row, found.facts(row))]
                 self.nearest[one] = sorted(mine, key=lambda copy: copy.order)[:NEAREST]

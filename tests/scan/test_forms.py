@@ -1,0 +1,276 @@
+"""Texts in many forms are found in a corpus or inconclusive, never cleared; collections that were not there are never
+found."""
+
+from __future__ import annotations
+
+import html
+import json
+import random
+import unicodedata
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pretrace.cli import _called
+from pretrace.runs import load
+
+WORDS = (
+    "river stone harbour valley winter summer letter garden window market bridge mountain island captain doctor",
+    "écluse straße größer façade ΟΔΥΣΣΕΥΣ İzmir naïve señor über niño coöperate Ångström brother sister evening",
+    "under over along beside without against through carried found opened closed written spoken bought sold remembered",
+)
+
+
+def lines(seed: int, number: int = 16) -> list[str]:
+    """Lines of about 40 characters that stand nowhere else."""
+    rng, made = random.Random(seed), []
+    while len(made) < number:
+        line = ""
+        while len(line) < 34:
+            line = f"{line} {rng.choice(rng.choice(WORDS).split())}".strip()
+        made.append(line + rng.choice([",", ".", ";", " –", "!"]))
+    return made
+
+
+TEXTS = [lines(i) for i in range(8)]
+Row = dict[str, Any]
+
+
+def each(make: Callable[[list[str]], str], column: str = "text") -> Callable[[], Iterable[Row]]:
+    """A row a text."""
+    return lambda: ({column: make(text)} for text in TEXTS)
+
+
+def by_line(**more: str) -> Callable[[], Iterable[Row]]:
+    """A row a line."""
+    return lambda: ({"id": f"row {i}", **more, "text": line} for text in TEXTS for i, line in enumerate(text))
+
+
+def again(make: Callable[[str], str], join: str = "\n") -> Callable[[], Iterable[Row]]:
+    """A row a text, its lines changed one by one."""
+    return each(lambda text: join.join(make(line) for line in text))
+
+
+def numbered(shape: str) -> Callable[[], Iterable[Row]]:
+    return each(lambda text: "\n".join(shape.format(i + 1) + line for i, line in enumerate(text)))
+
+
+def twice_escaped(text: list[str]) -> str:
+    return json.dumps(json.dumps("\n".join(text)))
+
+
+FORMS: dict[str, Callable[[], Iterable[Row]]] = {
+    "as it is": each("\n".join),
+    "beside an empty column": lambda: (
+        {"instruction": "Write.", "input": "", "output": row["text"]} for row in each("\n".join)()
+    ),
+    "behind a title in text": lambda: ({"text": "A title", "body": row["text"]} for row in each("\n".join)()),
+    "behind an address in text": lambda: (
+        {"text": "https://example.org", "raw_content": row["text"]} for row in each("\n".join)()
+    ),
+    "in a column of another name": each("\n".join, "Ausgangstext"),
+    "in messages": lambda: (
+        {"messages": [{"role": "user", "content": "Go on."}, {"role": "assistant", "content": row["text"]}]}
+        for row in each("\n".join)()
+    ),
+    "a list of lines": lambda: ({"lines": text} for text in TEXTS),
+    "a list of words": lambda: ({"words": " ".join(text).split()} for text in TEXTS),
+    "a row a line": by_line(),
+    "a row a line, spoken": by_line(speaker="ANNA", time="00:01:02,000 --> 00:01:04,000"),
+    "a row a numbered line": lambda: (
+        {"text": f"{i + 1}. {line}"} for text in TEXTS for i, line in enumerate(text)
+    ),
+    "quoted": again(lambda line: f"> {line}"),
+    "quoted twice": again(lambda line: f"> > “{line}”"),
+    "a list": again(lambda line: f"* {line}"),
+    "numbered 1.": numbered("{}. "),
+    "numbered (1)": numbered("({}) "),
+    "numbered [1]": numbered("[{}] "),
+    "numbered 1:": numbered("{}: "),
+    "numbered 001|": numbered("{:03}| "),
+    "numbered 1": numbered("{:4}  "),
+    "numbered behind the line": lambda: (
+        {"text": "\n".join(f"{line}    {i + 1}" for i, line in enumerate(text))} for text in TEXTS
+    ),
+    "timed": again(lambda line: f"00:01:02,000 --> 00:01:04,000\n{line}", "\n\n"),
+    "spoken": again(lambda line: f"ANNA: {line}"),
+    "slashes": each(" / ".join),
+    "<br/>": each("<br/>".join),
+    "<br> with an attribute": each('<br class="x" data-a="1">'.join),
+    "paragraphs": again(lambda line: f'<p class="verse">{html.escape(line)}</p>'),
+    "escaped paragraphs": again(lambda line: html.escape(f"<p>{html.escape(line)}</p>")),
+    "entities": each(
+        lambda text: "".join(f"&#{ord(one)};" if ord(one) > 127 else one for one in "&nbsp;".join(text))
+    ),
+    "escaped twice": each(twice_escaped),
+    "escaped twice, slashes": each(lambda text: json.dumps(twice_escaped(text))),
+    "tabs and blanks": each("\u00a0\t \u3000".join),
+    "no blanks": each(lambda text: "".join(text).replace(" ", "")),
+    "letters apart": each(lambda text: " ".join("\n".join(text))),
+    "capitals": each(lambda text: "\n".join(text).upper()),
+    "small letters": each(lambda text: "\n".join(text).lower()),
+    "case folded": each(lambda text: "\n".join(text).casefold()),
+    **{
+        form: each(lambda text, form=form: unicodedata.normalize(form, "\n".join(text)))  # type: ignore[misc]
+        for form in ("NFC", "NFD", "NFKC", "NFKD")
+    },
+    "soft hyphens": each(lambda text: "\u00ad".join("\n".join(text))),
+    "zero width": each(lambda text: "\u200b".join("\n".join(text))),
+    "full width": each(
+        lambda text: "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in "\n".join(text))
+    ),
+    "mathematical": each(
+        lambda text: "".join(
+            chr(0x1D41A + ord(one) - 97) if "a" <= one <= "z" else one for one in "\n".join(text)
+        )
+    ),
+    "without punctuation": each(
+        lambda text: "".join(c if c.isalnum() or c == " " else "" for c in " ".join(text))
+    ),
+    "hyphenated": again(lambda line: f"{line[:20]}-\n{line[20:]}"),
+    "emphasised": again(lambda line: " ".join(f"**{word}**" for word in line.split())),
+}
+"""How texts are written in a corpus, by name."""
+BROKEN = {"numbered 1", "numbered behind the line", "timed", "spoken"}
+"""Forms with words or numbers between lines that are taken for text: shared passages, which is inconclusive."""
+FILES = ("jsonl", "parquet", "txt")
+Call = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    """Exit code and output of the command."""
+
+    def run(*words: object) -> tuple[int, str]:
+        code, error = _called(["scan", *map(str, words)])
+        return code, " ".join((capsys.readouterr().out + error).split())
+
+    return run
+
+
+def rows(path: Path, items: Iterable[Row]) -> Path:
+    """A file of rows, of the kind that its name says."""
+    some = list(items)
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist([*some]), path)
+    elif path.suffix == ".txt":
+        path.write_text("\n\n".join(" ".join(map(str, row.values())) for row in some), encoding="utf-8")
+    else:
+        path.write_text("".join(json.dumps(row, ensure_ascii=i % 2 > 0) + "\n" for i, row in enumerate(some)))
+    return path
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_is_found_or_inconclusive(tmp_path: Path, call: Call, form: str) -> None:
+    mine = rows(
+        tmp_path / "mine.jsonl", ({"id": str(i), "text": "\n".join(text)} for i, text in enumerate(TEXTS))
+    )
+    other = rows(tmp_path / "other.jsonl", ({"text": "\n".join(lines(100 + i))} for i in range(20)))
+    for kind in FILES:
+        made = list(FORMS[form]())
+        if kind == "txt" and (
+            form.startswith("a row a line") or any(not isinstance(row.get("text"), str) for row in made)
+        ):
+            continue
+        corpus = rows(tmp_path / f"corpus.{kind}", made)
+        code, said = call(mine, "--corpus", corpus, "--corpus", other, "--out", tmp_path / kind)
+        assert code == (4 if form in BROKEN else 3), (kind, said)
+        found = load(tmp_path / kind).table("texts").columns["found"]
+        assert "no" not in found, (kind, found)
+    code, said = call(mine, "--corpus", other, "--out", tmp_path / "NONE")
+    assert (code, "Not found" in said) == (0, True), said
+
+
+SUBJECTS = [
+    "waters",
+    "roads",
+    "schools",
+    "markets",
+    "forests",
+    "harbours",
+    "letters",
+    "seeds",
+    "scales",
+    "mines",
+]
+FORMULAS = [
+    "This act comes into force on the day after its publication.",
+    "The ministry is empowered to lay down, by ordinance and with the consent of the chamber, the fees and expenses "
+    "that are due for official acts under this act; the fees shall be set so that they cover the effort that comes "
+    "with the official acts and no more, and may for reasons of fairness be lowered or waived altogether in single "
+    "cases, where the person who has to pay them shows that a payment in full would be out of proportion.",
+    "Whoever, on purpose or by negligence, acts against an order under this act that can be enforced commits a breach.",
+]
+
+
+def laws(seed: int, number: int) -> list[str]:
+    """Sections of laws: formulas that stand in many, and sentences of their own; some have formulas alone."""
+    rng, made = random.Random(seed), []
+    for _ in range(number):
+        subject = rng.choice(SUBJECTS)
+        own = [f"{' '.join(lines(rng.randrange(10**9), 2))} as to {subject}" for _ in range(rng.randrange(4))]
+        made.append("\n".join([*own, *rng.sample(FORMULAS, rng.randrange(1, 4))]))
+    return made
+
+
+NAMES = ["Maria", "Jonas", "Aylin", "Peter", "Ngozi", "Ivan", "Chloe", "Tariq", "Greta", "Kenji"]
+
+
+def items(seed: int, number: int) -> list[str]:
+    """Questions made from a few patterns, with other names and numbers."""
+    rng, made = random.Random(seed), []
+    for _ in range(number):
+        name, other = rng.sample(NAMES, 2)
+        a, b, c = (rng.randrange(11, 9999) for _ in range(3))
+        made.append(
+            rng.choice(
+                [
+                    f"{name} buys {a} apples on the market in the morning and gives {b} of them to {other}, who sells "
+                    f"what is left at the harbour for {c} coins each. How many coins does {other} bring home in the "
+                    f"evening, and how many apples are left to {name} when the market closes?",
+                    f"A train leaves the station where {name} works at {a} and passes {b} villages before it stops at "
+                    f"the bridge near the house of {other}. If every village is {c} metres from the next one, how far "
+                    f"is the house of {other} from the station?",
+                ]
+            )
+        )
+    return made
+
+
+@pytest.mark.parametrize("make", [laws, items], ids=["laws", "items"])
+@pytest.mark.parametrize("seed", range(6))
+def test_collections_that_were_not_there_are_never_found(
+    tmp_path: Path, call: Call, make: Callable[[int, int], list[str]], seed: int
+) -> None:
+    mine = rows(
+        tmp_path / "mine.jsonl", ({"id": f"{i}", "text": one} for i, one in enumerate(make(seed, 40)))
+    )
+    corpus = rows(tmp_path / "corpus.jsonl", ({"text": one} for one in make(1000 + seed, 400)))
+    code, said = call(mine, "--corpus", corpus, "--out", tmp_path / "ALONE")
+    assert code == 4, said
+    held = rows(
+        tmp_path / "held.jsonl",
+        ({"id": f"h{i}", "text": one} for i, one in enumerate(make(2000 + seed, 200))),
+    )
+    code, said = call(mine, "--corpus", corpus, "--heldout", held, "--out", tmp_path / "BESIDE")
+    assert code == 4, said
+    assert "of 200 controls" in said.partition(".")[0]
+    if make is items:
+        states = load(tmp_path / "ALONE").table("texts").columns["found"]
+        assert set(states) == {"template"}, states
+
+
+def test_texts_that_are_there_are_found_beyond_controls(tmp_path: Path, call: Call) -> None:
+    every = laws(5, 60)
+    mine = rows(tmp_path / "mine.jsonl", ({"id": f"{i}", "text": one} for i, one in enumerate(every)))
+    corpus = rows(tmp_path / "corpus.jsonl", ({"text": one} for one in [*laws(1005, 300), *every]))
+    held = rows(
+        tmp_path / "held.jsonl", ({"id": f"h{i}", "text": one} for i, one in enumerate(laws(2005, 60)))
+    )
+    code, said = call(mine, "--corpus", corpus, "--heldout", held, "--out", tmp_path / "BESIDE")
+    assert code == 3, said
+    assert "Found: 59 of 60 texts of mine and 15 of 60 controls stand whole" in said
