@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tokenizers
 import torch
+from tokenizers import pre_tokenizers
 
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import HuggingFace
@@ -35,6 +37,22 @@ def test_smollm2(packaged: str) -> None:
     assert again.hash == model.tokenizer_hash
     assert model.facts["family"] == "llama"
     the_known_numbers_are_its(model)
+    digits_are_split_off_first(model)
+
+
+def digits_are_split_off_first(model: HuggingFace) -> None:
+    """As SmolLM2 was trained: single digits, then GPT-2's pattern; blanks before a number are of another length so."""
+    true = tokenizers.Tokenizer.from_str(model.tokens.rust.to_str())
+    true.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    for text in (
+        "station   1998   1999\nA           12     14",
+        "if x == 1:\n        return 10\n    9\n",
+        TEXT,
+    ):
+        assert model.encode([text])[0].tokens.tolist() == true.encode(text).ids
+    assert model.facts["tokenizer_read_by"] == "GGUF, tokenizer gpt2, pre-tokenizer smollm"
 
 
 def the_known_numbers_are_its(model: HuggingFace) -> None:
