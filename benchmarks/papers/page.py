@@ -31,6 +31,9 @@ method behaves alike on a small model. They are no replication of the papers.
   non-members, so can a detector that knows nothing of membership.
 - **Labels are certain only where we planted them.** SmolLM2 was published after the articles of arXivTection and
   ArxivMIA, and may have read any of them. There an honest detector may show an AUC of 0.5.
+- **Tokens of another version.** When these were made, `smollm2` read digits behind two or more blanks with other tokens
+  than it was trained with: in 20% of the texts of Hacker News, 15% of Wikipedia, 12% of GitHub, 9% of Stack Exchange,
+  0.7% of arXivTection, none of ArxivMIA; 0.4% of the tokens at most. Placebos were read alike.
 - **Brackets are 95% intervals** from resampling documents.
 
 Other figures stand with what they are about: [which method finds most](methods.md), [audits by their

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import errno
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -108,3 +110,20 @@ def require(good: bool, message: str) -> None:
     """Raise ExpressionError unless a parameter is in its range; for `__post_init__` of scores."""
     if not good:
         raise ExpressionError(message)
+
+
+@contextmanager
+def one_error(what: str, cure: str = "") -> Iterator[None]:
+    """Turn whatever the code of a model or of its reader raises while the context lasts into one ModelError: `what`
+    failed, its reason, and the cure. What pretrace raises, a device without room and an end that was asked for pass.
+
+    The tokenizers library panics with a BaseException of a class that cannot be imported.
+    """
+    try:
+        yield
+    except BaseException as error:
+        asked = isinstance(error, (PretraceError, KeyboardInterrupt, SystemExit, GeneratorExit))
+        if asked or type(error).__name__ == "OutOfMemoryError":
+            raise
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise ModelError(f"{what}: {reason.rstrip('.')}.{cure and ' ' + cure}") from error

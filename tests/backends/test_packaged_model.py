@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tokenizers
 import torch
+from tokenizers import pre_tokenizers
 
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import HuggingFace
@@ -34,6 +36,22 @@ def test_smollm2(packaged: str) -> None:
     again = open_tokenizer("smollm2")
     assert again.hash == model.tokenizer_hash
     assert model.facts["family"] == "llama"
+    digits_are_split_off_first(model)
+
+
+def digits_are_split_off_first(model: HuggingFace) -> None:
+    """As SmolLM2 was trained: single digits, then GPT-2's pattern; blanks before a number are of another length so."""
+    true = tokenizers.Tokenizer.from_str(model.tokens.rust.to_str())
+    true.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    for text in (
+        "station   1998   1999\nA           12     14",
+        "if x == 1:\n        return 10\n    9\n",
+        TEXT,
+    ):
+        assert model.encode([text])[0].tokens.tolist() == true.encode(text).ids
+    assert model.facts["tokenizer_read_by"] == "GGUF, tokenizer gpt2, pre-tokenizer smollm"
 
 
 def test_a_gguf_file_without_room_to_unpack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

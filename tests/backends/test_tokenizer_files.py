@@ -320,7 +320,7 @@ def broken(kind: str) -> dict[str, Any]:
 def test_a_tokenizer_that_cannot_be_opened_is_one_line(tmp_path: Path, kind: str) -> None:
     folder = write_folder(tmp_path / "model", "llama", trained(byte_level(whole=True)))
     (folder / "tokenizer.json").write_text(json.dumps(broken(kind)))
-    with pytest.raises(ModelError, match=r"the tokenizer of .* could not be opened") as raised:
+    with pytest.raises(ModelError, match="could not be opened as a tokenizer") as raised:
         open_tokenizer(str(folder))
     assert "\n" not in str(raised.value)
 

@@ -127,18 +127,8 @@ _PRE_TOKENIZERS: Mapping[str, tuple[str, ...]] = {
 }
 """What each name of a pre-tokenizer means: a text is split by one regular expression after the other, matches and what
 is between them apart. Source: llama.cpp, src/llama-vocab.cpp (2026) with the tokenizer.json files that it names."""
-_STARTED = {
-    "tekken",
-    "llama3",
-    "llama-v3",
-    "llama-bpe",
-    "falcon3",
-    "falcon-h1",
-    "pixtral",
-    "midm-2.0",
-    "lfm2",
-    "jina-v5-nano",
-}
+_STARTED = {name for name, steps in _PRE_TOKENIZERS.items() if steps in ((_LLAMA3,), (_TEKKEN,))}
+_STARTED -= {"dbrx", "smaug-bpe", "glm4", "chatglm-bpe"}
 """A start token goes in front where the file does not say whether."""
 _WHOLE_WORDS = _STARTED | {"minicpm5", "youtu", "granite-embed-multi-97m"}
 """A word that is in the vocabulary is one token, whatever the merges make of it."""

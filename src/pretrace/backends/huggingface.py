@@ -23,13 +23,12 @@ from pretrace.backends.loading import (
     configuration_hash,
     context_in,
     load,
-    one_error,
     turning_length,
 )
 from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
-from pretrace.errors import ModelError
+from pretrace.errors import ModelError, one_error
 from pretrace.types import (
     Backend,
     Continued,

@@ -18,6 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import tokenizers
+
+from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
 from pretrace.backends.serving.address import (
     DESCRIBED,
     TEXT_DESCRIBED,
@@ -28,16 +31,17 @@ from pretrace.backends.serving.address import (
     text_kind,
 )
 from pretrace.backends.settings import ModelSettings
+from pretrace.backends.tokenizer_files import KEPT_READER, follow_file, read_file, reader_of
+from pretrace.backends.tokens import Tokens
 from pretrace.backends.weights import Tensors, check_loaded, unwrapped_state, weights_hash
 from pretrace.cache.location import cache_folder
-from pretrace.errors import MissingPackageError, ModelError, OutputError, PretraceError
+from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error
 from pretrace.registry import backends
 from pretrace.results.atomic import check_writable, new_folder
 
 if TYPE_CHECKING:
     import torch
 
-    from pretrace.backends.tokens import Tokens
     from pretrace.types import Backend, Proposer, Tuned
 
 _BACKENDS = {
@@ -455,8 +459,6 @@ _NAMING = frozenset({"_name_or_path", "transformers_version", "architectures", "
 
 def open_tokens(model: str, settings: ModelSettings) -> Tokens:
     """The tokenizer alone, without weights: for counting. Raises ModelError."""
-    from pretrace.backends.tokens import Tokens
-
     located = locate(model, revision=settings.revision, weights=False)
     if located.gguf:
         file = located.folder / located.gguf
@@ -470,18 +472,14 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
 
     ModelError where it cannot be opened.
     """
-    import tokenizers
     from transformers import AutoTokenizer, __version__
 
-    from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
-    from pretrace.backends.tokenizer_files import follow_file, read_file, tokenizer_errors
-
-    what = f"the tokenizer of {located.label} could not be opened"
+    what = f"{located.label} could not be opened as a tokenizer"
     versions = f"tokenizers {tokenizers.__version__} and transformers {__version__}"
     cure = (
         f"Take its files again from where it was published; if they are newer than {versions}, upgrade those."
     )
-    with tokenizer_errors(what, cure), _quiet():
+    with one_error(what, cure), _quiet():
         if located.gguf:
             return open_gguf_tokenizer(located.folder / located.gguf, located.label)
         rust = read_file(located.folder)
@@ -490,8 +488,9 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
             "If tokenizer_config.json names a class that does not fit tokenizer.json, write "
             '"tokenizer_class": "PreTrainedTokenizerFast" there.'
         )
-    with tokenizer_errors(what, cure), _quiet():
-        return follow_file(rust, from_pretrained(AutoTokenizer, located, settings, {}), located.folder)
+    auto = from_pretrained(AutoTokenizer, located, settings, {}, cure)
+    with one_error(what, cure), _quiet():
+        return follow_file(rust, auto, located.folder)
 
 
 def _load_weights(
@@ -565,8 +564,6 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     import torch
     from transformers import __version__
 
-    from pretrace.backends.tokenizer_files import KEPT_READER, reader_of
-
     folder = cache_folder() / "gguf" / f"{digest[:32]}-{__version__.split('.')[0]}-{_UNPACKED}"
     unpacked = replace(located, folder=folder, gguf=None)
     if (folder / "config.json").is_file():
@@ -593,13 +590,15 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     return unpacked
 
 
-def from_pretrained(kind: Any, located: Located, settings: ModelSettings, options: dict[str, Any]) -> Any:
+def from_pretrained(
+    kind: Any, located: Located, settings: ModelSettings, options: dict[str, Any], cure: str = ""
+) -> Any:
     """`from_pretrained` with its many ways to fail turned into one that says what to do."""
     if located.gguf:
         options = {**options, "gguf_file": located.gguf}
     options = {"pretrained_model_name_or_path": str(located.folder), **options}
     what = _KINDS.get(kind.__name__, "model")
-    with one_error(f"{located.label} could not be opened as a {what}"), _quiet():
+    with one_error(f"{located.label} could not be opened as a {what}", cure), _quiet():
         try:
             return kind.from_pretrained(trust_remote_code=settings.trust_remote_code, **options)
         except (OSError, ValueError) as error:
@@ -609,21 +608,6 @@ def from_pretrained(kind: Any, located: Located, settings: ModelSettings, option
                 f"{located.label} brings its own Python code; pass --trust-remote-code to run it, "
                 "if you trust its origin: it can do anything you can."
             ) from None
-
-
-@contextmanager
-def one_error(what: str, cure: str = "") -> Iterator[None]:
-    """Whatever the code of a model or of its reader raises while the context lasts, as one ModelError: `what` failed,
-    its reason, and the cure. What pretrace raises, and a device without room, pass."""
-    import torch
-
-    try:
-        yield
-    except (PretraceError, torch.OutOfMemoryError):
-        raise
-    except Exception as error:
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise ModelError(f"{what}: {reason.rstrip('.')}.{cure and ' ' + cure}") from error
 
 
 @contextmanager

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import tokenizers
 from tokenizers import processors
-
-from pretrace.errors import ModelError, PretraceError
 
 _PROBES = (
     "It's 1, 12, 123, 1234 and 1234567 of 3.14159; on 2026-11-26, 0x1F, ٣٤٥ ½ ² Ⅳ",
@@ -37,19 +33,6 @@ _PROBES = (
 KEPT_READER = "tokenizer_read_by.txt"
 """Beside a tokenizer.json that we wrote: what the tokenizer had been read by."""
 _PIECES = 1024  # tokens of the vocabulary in the text that is made of it
-
-
-@contextmanager
-def tokenizer_errors(what: str, cure: str) -> Iterator[None]:
-    """Turn whatever a tokenizer raises into a ModelError: the Rust library raises a bare Exception, and panics with a
-    BaseException of a class that cannot be imported."""
-    try:
-        yield
-    except BaseException as error:
-        if isinstance(error, (PretraceError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)):
-            raise
-        reason = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
-        raise ModelError(f"{what}: {reason}. {cure}") from None
 
 
 def read_file(folder: Path) -> tokenizers.Tokenizer | None:

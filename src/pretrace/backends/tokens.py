@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import tokenizers
 
-from pretrace.backends.tokenizer_files import own_prefix, reader_of, tokenizer_errors
-from pretrace.errors import ModelError
+from pretrace.backends.tokenizer_files import own_prefix, reader_of
+from pretrace.errors import ModelError, one_error
 from pretrace.rewrites import readable
 from pretrace.types import Encoded, Ints
 
@@ -39,7 +39,7 @@ class Tokens:
     ) -> None:
         self.rust = _plain_tokenizer(tokenizer)
         self.hash = tokenizer_hash(self.rust)
-        with tokenizer_errors(*_ENCODING):
+        with one_error(*_ENCODING):
             self.prefix = _prefix(tokenizer, start)
         self.start = start
         self.read_by = reader_of(tokenizer)
@@ -56,7 +56,7 @@ class Tokens:
         made = []
         for start in range(0, len(texts), _SLICE):
             some = [readable(text) for text in texts[start : start + _SLICE]]
-            with tokenizer_errors(*_ENCODING):
+            with one_error(*_ENCODING):
                 encodings = self.rust.encode_batch_fast(some, add_special_tokens=False)
             for encoding in encodings:
                 ids = np.array(encoding.ids, dtype=np.int32)
@@ -75,7 +75,7 @@ class Tokens:
 
         A character that takes several tokens belongs to the first of them; the others are empty.
         """
-        with tokenizer_errors(*_ENCODING):
+        with one_error(*_ENCODING):
             offsets = self.rust.encode(readable(text), add_special_tokens=False).offsets
         spans = np.zeros((len(offsets), 2), dtype=np.int64)
         if len(offsets):
