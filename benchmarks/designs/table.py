@@ -2,7 +2,7 @@
 
 Every `results/innocents_*.json` is made by a benchmark of its own (`innocents_flag`, …); `designs_models.json`
 holds older rows, of models that were trained for them, that are still true of today's code. This puts their rows into
-`results/designs.json`, each with its file and the commit it was measured on, draws `designs.png`, and with `--needed`
+`results/designs.json`, each with its file and the commit it was measured on, and with `--needed`
 writes the figures of `pretrace advise`. docs/generate.py makes the tables of docs/audits.md from these two files.
 
 A row: a test, a kind of text that the model did not read, how it was made ("simulated" or "models"), how many tests
@@ -19,17 +19,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from benchmarks.experiments import RESULTS
-from benchmarks.plots import INK, OTHER, OURS
-from pretrace.report.plots import save_png
-from pretrace.report.svg import styled
 from pretrace.results.atomic import atomic_text
-from pretrace.statistics.intervals import share_interval
 
 Row = dict[str, Any]
-LEVEL, POWER = 0.05, 0.8
+POWER = 0.8
 OLDER = "designs_models.json"
 FIELDS = ("test", "kind", "how", "runs", "rejected", "accused", "members", "before")
 
@@ -112,33 +106,6 @@ def between(points: Sequence[tuple[int, float]]) -> int | None:
     return None
 
 
-def draw(rows: Sequence[Row], path: Path) -> None:
-    """The share of innocents that are accused, a line a kind, with its interval, and the share before."""
-    shown = [row for row in nulls(rows) if row["accused"] is not None]
-    with styled():
-        figure = Figure(figsize=(8.4, 0.19 * len(shown) + 1.2), layout="constrained")
-        axes = figure.subplots()
-        for place, row in enumerate(shown):
-            own = share_interval(row["accused"], row["runs"])
-            axes.hlines(place, own.low, own.high, color=OURS, linewidth=1.2)
-            axes.plot([own.value], [place], "o", color=OURS, markersize=3.5)
-            before = row["before"]
-            if before and before.get("runs") and before.get("accused") is not None:
-                axes.plot(
-                    [before["accused"] / before["runs"]], [place], "o", mfc="white", mec=OTHER, markersize=3.5
-                )
-        axes.axvline(LEVEL, color=INK, linewidth=0.8, linestyle=":")
-        axes.set_yticks(
-            range(len(shown)), [f"{row['test']}: {row['kind']}"[:90] for row in shown], fontsize=6
-        )
-        axes.set_ylim(len(shown) - 0.5, -0.5)
-        axes.set_xlim(-0.01, 1.01)
-        axes.set_xlabel(
-            "innocents that are accused: now (filled), before (hollow);\nthe dotted line is the level"
-        )
-    save_png(figure, path, dpi=150)
-
-
 def laid_out(found: Mapping[str, Any]) -> str:
     """JSON with a line for every row."""
     parts = []
@@ -149,7 +116,7 @@ def laid_out(found: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
-    """Gather, write and draw."""
+    """Gather and write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -160,7 +127,6 @@ def main() -> None:
     given = parser.parse_args()
     sources, rows = gathered(given.results)
     atomic_text(given.results / "designs.json", laid_out({"sources": sources, "rows": rows}))
-    draw(rows, given.results / "designs.png")
     if given.needed is not None:
         known = json.loads(given.needed.read_text(encoding="utf-8"))
         lines = (f" {json.dumps(name)}: {json.dumps(one)}" for name, one in needed(rows, known).items())
