@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -135,22 +135,6 @@ def deliver(answered: Answered, command: str, *, json: bool) -> int:
     else:
         answered.say(printer())
     return answered.code
-
-
-def said_after(first: Answer, answer: Answer) -> Answer:
-    """The second answer, with the first said before it and told under `beside` in the document."""
-
-    def say(console: Console) -> None:
-        first.say(console)
-        answer.say(console)
-
-    beside = {
-        "outcome": first.outcome,
-        "statement": first.statement,
-        "folder": str(first.folder),
-        **first.own,
-    }
-    return replace(answer, say=say, own={**answer.own, "beside": beside})
 
 
 def of_folder(folder: Path, say: Say) -> Answer:

@@ -222,8 +222,6 @@ def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
 Part = Literal["item", "question", "prompt"]
 # The text of an item: what was asked, without the examples in front of it, with the right answer behind it.
 
-_LETTER = re.compile(r"\W*[A-Za-z1-9]\W*")
-
 
 @dataclass(frozen=True, slots=True)
 class TextOf:

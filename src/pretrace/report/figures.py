@@ -20,8 +20,7 @@ from pretrace.report.wording import plural
 from pretrace.results.run import axis_range
 from pretrace.types import Doubles, Verdict
 
-_DARK, _SOFT, _CONTROL = "#1c1c1c", "#777777", "#5a5a5a"
-_RANKED_HEIGHT = 2.1
+_DARK = "#1c1c1c"
 
 
 @dataclass(frozen=True, slots=True)
