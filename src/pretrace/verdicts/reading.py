@@ -111,7 +111,7 @@ def check_references(models: Models, references: Sequence[Backend]) -> None:
 
 # Models that are asked for text alone: what they write after a prompt, and whether they answered at all.
 #
-# What the tests with `--access text` share: `recite`, `order` with rows or options, `canaries`.
+# What the tests with `--access text` share: `recite` and `canaries`.
 
 TOKENS = 80
 """Tokens of a continuation that are asked for: 200 bytes of English have about 50, 64 hexadecimal digits as many."""
