@@ -95,9 +95,9 @@ class Route:
     """How one kind of server is asked.
 
     `asks_ids` says that token ids are sent, and not text; `several`, that a request takes several prompts. `request`
-    makes the body for prompts, a model's name and a number of likeliest tokens; `answers` reads what came back. It raises LookupError, TypeError or
-    ValueError for an answer of another form. `cure` tells how a server of this kind is started so that it gives
-    log-probabilities of prompts.
+    makes the body for prompts, a model's name and a number of likeliest tokens; `answers` reads what came back. It
+    raises LookupError, TypeError or ValueError for an answer of another form. `cure` tells how a server of this kind is
+    started so that it gives log-probabilities of prompts.
     """
 
     title: str
@@ -387,6 +387,8 @@ def _echo_answer(said: _Json, number: int | None, after: Generated) -> Answer:
     """The first entries are the prompt's, all of them for None."""
     logp = [_or_none(one) for one in said.get("token_logprobs") or ()][:number]
     words = [str(word) for word in said.get("tokens") or ()]
+    if words and len(words) != len(said.get("token_logprobs") or words):
+        raise ValueError("lists of numbers and tokens of different lengths")
     tops: list[Mapping[str, Any] | None] = list(said.get("top_logprobs") or [None] * len(logp))
     best = [max(top, key=lambda word: _number(top[word])) if top else None for top in tops]
     places = [
