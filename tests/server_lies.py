@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import struct
 import time
 from collections.abc import Callable
 from typing import Any
@@ -146,7 +147,10 @@ LIES: dict[str, Lie] = {
     "start counted": read_otherwise(before=_always((0,)), counted=True),
     "template": read_otherwise(before=_around(0), after=_around(1)),
     "system": read_otherwise(before=_around(0)),
+    "whole": changed(lambda one: round(one)),
+    "1 decimal": changed(lambda one: round(one, 1)),
     "2 decimals": changed(lambda one: round(one, 2)),
+    "8 bits": changed(lambda one: struct.unpack("<f", b"\0\0" + struct.pack("<f", one)[2:])[0]),
     "3 decimals": changed(lambda one: round(one, 3)),
     "bias up": changed(lambda one: one + 0.05),
     "bias down": changed(lambda one: one - 0.05),
@@ -155,6 +159,8 @@ LIES: dict[str, Lie] = {
     "zero told": _consistent_zero,
     "-9997": _one(-9997.0),
     "floor": own_numbers(lambda some: [one if one > -6 else -9999.0 for one in some]),
+    "floor told": changed(lambda one: max(one, -4.0)),
+    "floor -20": own_numbers(lambda some: [one if one > -4 else -20.0 for one in some]),
     "noise small": _noise(0.004),
     "noise": _noise(0.05),
     "false": _one(False),

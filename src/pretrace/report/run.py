@@ -188,9 +188,9 @@ def curves(run: Run) -> Section | None:
 
 def comparisons(run: Run) -> Section | None:
     """The differences in AUC from the score fixed beforehand; nothing without an evaluation of two scores or more."""
-    found = run.evaluation.comparisons if run.evaluation is not None else ()
-    if not found:
+    if run.evaluation is None or not run.evaluation.comparisons:
         return None
+    found = run.evaluation.comparisons
     ordered = sorted(found, key=lambda one: -one.difference.value)
     values = {
         "found": ordered,

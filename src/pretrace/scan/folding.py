@@ -28,7 +28,8 @@ import numpy.typing as npt
 Bytes = npt.NDArray[np.uint8]
 Spans = npt.NDArray[np.int64]
 """Places in a buffer: [strings, 2], start and end."""
-Numbers, Hashes = npt.NDArray[np.int64], npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.int64]
+Hashes = npt.NDArray[np.uint64]
 
 BLOCK = 24
 """Bytes that are compared by their hash."""

@@ -88,8 +88,7 @@ def test_known_sentences_are_asked_again_during_a_run(kind: str, opened: Open, s
     model, texts = opened(kind, token_budget=60), drawn(2 * EVERY + 5, words=14)
     before = len(server.asked)
     asked(model, texts[:1])
-    [_, again] = [server.prompts(before + i)[0] for i in range(2)]
-    assert is_known(server, again)
+    assert is_known(server, server.prompts(before)[1])
     before = len(server.asked)
     asked(model, texts)
     prompts = server.prompts(before)
@@ -97,9 +96,9 @@ def test_known_sentences_are_asked_again_during_a_run(kind: str, opened: Open, s
     known = [
         is_known(server, (lambda p: p if isinstance(p, str) else p[0])(_given(body))) for body in requests
     ]
-    assert len(known) - sum(known) == len(model.pack(model.encode(texts)))
-    assert sum(known) == math.ceil((len(known) - sum(known)) / EVERY)
-    assert known[-1]
+    ends = 0 if model.connection.route.several else 2 * sum(known)  # type: ignore[attr-defined]
+    assert len(known) - sum(known) - ends == len(model.pack(model.encode(texts)))
+    assert sum(known) == math.ceil(len(model.pack(model.encode(texts))) / EVERY)
     assert len(prompts) > len(texts)
 
 
@@ -127,12 +126,10 @@ def test_another_model_in_the_middle_of_a_run_stops_it_and_nothing_of_it_is_kept
 
 
 ALWAYS = {
-    "log10": "contradicts itself",
-    "log2": "contradicts itself",
-    "half": "contradicts itself",
-    "bias own": "contradicts itself",
+    "log10": "contradicts itself|shifted",
     "start counted": r"read \d+ tokens where \d+ were sent",
-    "2 decimals": "rounds its numbers to 2 decimals",
+    "whole": "gives the same number|contradicts itself|shifted",
+    "floor -20": "gives the same number|contradicts itself|other numbers",
     "zero": "contradicts itself|other numbers for the same text|shifted by one token",
     "-9997": "no log-probabilities",
     "false": "'False' where a number belongs",
@@ -140,7 +137,7 @@ ALWAYS = {
     "NaN": "does not answer as",
     "null": "no log-probabilities|does not answer as",
     "shuffled": "contradicts itself|shifted|other numbers for the same text",
-    "noise": "other numbers for the same text",
+    "noise": "other numbers for the same text|contradicts itself",
 }
 
 
@@ -149,8 +146,6 @@ ALWAYS = {
 def test_a_lie_told_always_is_refused_while_connecting(
     name: str, kind: str, opened: Open, server: ModelServer
 ) -> None:
-    if (name, kind) == ("log2", "completions"):
-        pytest.skip("five likeliest tokens of a model without training leave room for all others")
     server.lie = server_lies.LIES[name]
     with pytest.raises(ModelError, match=ALWAYS[name]):
         opened(kind)

@@ -265,6 +265,8 @@ def _echo_answer(said: _Json, number: int | None, after: Generated) -> Answer:
     """The first entries are the prompt's, all of them for None."""
     logp = [_or_none(one) for one in said.get("token_logprobs") or ()][:number]
     words = [str(word) for word in said.get("tokens") or ()]
+    if words and len(words) != len(said.get("token_logprobs") or words):
+        raise ValueError("lists of numbers and tokens of different lengths")
     tops: list[Mapping[str, Any] | None] = list(said.get("top_logprobs") or [None] * len(logp))
     best = [max(top, key=lambda word: _number(top[word])) if top else None for top in tops]
     places = [

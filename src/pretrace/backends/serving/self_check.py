@@ -116,8 +116,6 @@ class Check:
         self._not_constant(first)
         for prompt, answer in zip(self.prompts, first, strict=True):
             self.same_tokens(prompt, answer)
-            self.consistent(answer)
-        self.check_equal([one for answer in first for one in answer.logp if one is not None])
         self._not_after(first)
         self._not_moved(first)
         pairs = self._asked_again(first, ask)
@@ -135,6 +133,9 @@ class Check:
                 f"computed. {_STEADY}"
             )
         self._written_and_read(first, followed)
+        for answer in first:
+            self.consistent(answer)
+        self.check_equal([one for answer in first for one in answer.logp if one is not None])
         return Probed(
             numbers=tuple(float(one) for answer in first for one in answer.logp if one is not None),
             wobble=wobble,

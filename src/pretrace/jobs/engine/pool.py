@@ -133,9 +133,8 @@ def check_answers(address: str) -> None:
     # in this mode. Without a token the mode fails, so it is tried last.
     for mode in ({}, {"RAY_AUTH_MODE": "token"}):
         try:
-            asked = [sys.executable, "-P", "-c", _TRY, address]
             done = subprocess.run(
-                asked,
+                [sys.executable, "-P", "-c", _TRY, address],
                 timeout=ANSWERS_WITHIN,
                 capture_output=True,
                 text=True,
