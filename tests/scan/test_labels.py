@@ -33,8 +33,8 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
 @pytest.fixture
 def scanned(tmp_path: Path, call: Call) -> Path:
     """Twenty texts: 8 stand in the corpus, 1 to 8 times, 10 do not, one does by half, and one is too short."""
-    words = [f"w{i * 104729 % 99991:x}" for i in range(20 * 40)]
-    texts = [" ".join(words[40 * i : 40 * i + 40]) for i in range(19)] + ["short"]
+    words = [f"w{i * 104729 % 99991:x}" for i in range(20 * 70)]
+    texts = [" ".join(words[70 * i : 70 * i + 70]) for i in range(19)] + ["short"]
     rows = [{"id": f"t{i}", "text": one, "label": 1, "group": f"g{i}"} for i, one in enumerate(texts)]
     (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     corpus = [texts[i] + f" copy {k}" for i, number in enumerate(COPIES) for k in range(number)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import string
+import unicodedata
 from collections.abc import Iterable
 
 import numpy as np
@@ -14,10 +16,22 @@ from hypothesis import strategies as st
 
 from pretrace.scan.corpus import Reader
 from pretrace.scan.files import CorpusFile
-from pretrace.scan.folding import folded, has_numba, lines_of, packed
-from pretrace.scan.searching import RUN, Search, Table
+from pretrace.scan.folding import (
+    Streams,
+    Strings,
+    cut_of,
+    fold_pieces,
+    fold_plainly,
+    fold_strings,
+    folded,
+    has_numba,
+    strings_of_item,
+    strings_of_lines,
+)
+from pretrace.scan.searching import REPEATS, Search, Table
 from pretrace.scan.wording import sequences, words_of
 
+RUN = 50
 ENGINES = [False, *([True] if has_numba() else [])]
 WORDS = [
     "the",
@@ -74,16 +88,19 @@ Run = tuple[int, int, int, int]
 
 
 def searched(
-    texts: list[bytes], documents: list[bytes], *, fast: bool, exact: bool = True
+    texts: list[bytes], documents: list[bytes], *, fast: bool, exact: bool = True, least: int = RUN
 ) -> list[list[Run]]:
-    """The runs of each document, in order: text, first and last byte there, and the byte of the document."""
-    buffer, spans = packed(documents, exact=exact, fast=fast)
+    """The runs of each document, a column of its own, in order: text, first and last byte there, and the byte of the
+    document."""
     found: list[list[Run]] = [[] for _ in documents]
-    for owner, text, start, end, at, characters in (
-        Search(Table.of(texts), fast=fast).runs(buffer, spans).tolist()
-    ):
-        assert characters == len(texts[text][start:end].decode()) >= RUN
-        found[owner].append((text, start, end, at))
+    strings = Strings.of(documents, columns=[(i, i) for i in range(len(documents))])
+    streams, search = Streams(exact=exact, fast=fast), Search(Table.of(texts), fast=fast)
+    for stream in itertools.chain(streams.join(strings), streams.end()):
+        for owner, text, start, end, at, characters, *_ in search.runs(stream).tolist():
+            assert characters == len(texts[text][start:end].decode())
+            there = at - int(stream.begins[np.searchsorted(stream.begins, at, side="right") - 1])
+            if characters >= least:
+                found[owner].append((text, start, end, there))
     return found
 
 
@@ -116,52 +133,137 @@ def test_every_run_is_found_and_no_other(fast: bool) -> None:
     assert len(found[-1]) < len(wanted[-1])  # a run that a document holds several times is told once
 
 
+SIGNS = (
+    "< </ <br/> <b\u00a0class='x'> > & &amp; amp; lt; &lt; &gt; &nbsp; &eacute; &#233; &#xe9; &#xD800; \\ \\n \\u00e9 "
+    "\\u003c \\u003e \\u0026 \\ud83d\\ude00 \\ud83d [3] 1984. \\t (7) | : - ! !-- ? a É e\u0301 \u0323 \u0301 \u00ad "
+    "\u200b İ ẞ ς Σ ﬁ Ａ 가 \u1100\u1161 ﷺ 東京 😀 q\u0307\u0323 ´ ﾞ \u0345 ᾳ ᾼ \u00a0 xxxxxxx u n"
+)
+MARKUP = [*SIGNS.split(" "), " ", "\n", "\n 12. ", "\t", "\x00"]
+"""Pieces of which odd strings are made."""
+PIECES = st.lists(st.one_of(st.sampled_from(MARKUP), st.text(max_size=3)), max_size=25).map("".join)
+RAW = st.lists(
+    st.one_of(PIECES.map(lambda one: one.encode("utf-8", "surrogatepass")), st.binary(max_size=6)), max_size=4
+).map(b"".join)
+
+
 @pytest.mark.skipif(not has_numba(), reason="both engines are wanted")
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6))
-def test_both_engines_give_the_same(seed: int) -> None:
-    rng = random.Random(seed)
-    originals = [made(rng, rng.randrange(1, 60)) for _ in range(6)]
-    raw = [one.encode() for one in [*originals, "".join(originals), ""]]
-    for exact in (False, True):
-        slow, fast = packed(raw, exact=exact, fast=False), packed(raw, exact=exact, fast=True)
-        assert np.array_equal(slow[0], fast[0])
-        assert np.array_equal(slow[1], fast[1])
-        texts = [folded(one, exact=exact) for one in originals[:3]]
-        both = [searched(texts, raw, fast=some, exact=exact) for some in (False, True)]
-        assert both[0] == both[1]
+@settings(max_examples=400, deadline=None)
+@given(st.lists(RAW, max_size=4))
+def test_kernels_fold_as_the_rule_in_python(some: list[bytes]) -> None:
+    for spaced, exact in ((False, False), (True, False), (False, True)):
+        both = [
+            fold_strings(Strings.of(some), exact=exact, spaced=spaced, fast=fast) for fast in (False, True)
+        ]
+        assert both[0][0].tobytes() == both[1][0].tobytes()
+        assert both[0][1].tolist() == both[1][1].tolist()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(), PIECES))
+@example("İẞΣ ΟΔΥΣΣΕΥΣ ΟΔΥΣΣΕΎΣ straße ﬁ")
+def test_a_string_folds_as_it_does_in_other_forms(text: str) -> None:
+    def fold(one: str) -> bytes:
+        return fold_plainly(one.encode("utf-8", "surrogatepass"))
+
+    wanted = fold(text)
+    for ascii_alone in (True, False):
+        once = json.dumps(text, ensure_ascii=ascii_alone)[1:-1]
+        assert fold(once) == fold(json.dumps(once)[1:-1]) == wanted
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.characters(exclude_characters="\u0345&<\\\u0307")))
+@example("İẞΣ ΟΔΥΣΣΕΥΣ ΟΔΥΣΣΕΎΣ straße ﬁ Iıi")
+def test_a_string_folds_as_it_does_in_other_letters(text: str) -> None:
+    wanted = folded(text)
+    spaced = any(unicodedata.normalize("NFKD", one)[0] == " " for one in text)  # an accent that stands alone
+    for form in ("NFC", "NFD", *(() if spaced else ("NFKC", "NFKD"))):
+        assert folded(unicodedata.normalize(form, text)) == wanted
+    assert folded(text.casefold()) == folded(text.lower()) == folded(text.upper()) == wanted
+    assert folded("\u00ad".join(text)) == folded("\u200b".join(text)) == wanted
+
+
+@settings(max_examples=100, deadline=None)
+@given(PIECES, st.integers(2000, 9000), st.integers(0, 10**6))
+def test_a_long_string_folds_in_pieces_as_the_whole_does(piece: str, size: int, seed: int) -> None:
+    some = [piece.encode("utf-8", "surrogatepass"), *(one.encode() for one in MARKUP), b"words and lines\n"]
+    rng, raw = random.Random(seed), b""
+    while len(raw) < size:
+        raw += rng.choice(some)
+    cut = cut_of(raw)
+    assert b"".join(fold_pieces([raw[:cut], raw[cut:]])) == folded(raw.decode("utf-8", "surrogatepass"))
+
+
+@pytest.mark.parametrize("fast", ENGINES)
+def test_what_stands_across_rows_and_buffers_is_one_run(fast: bool) -> None:
+    rng = random.Random(4)
+    text, other = (
+        one.decode().encode("ascii", "ignore") for one in (folded(made(rng, 600)), folded(made(rng, 60)))
+    )
+    rows = [text[i : i + 30] for i in range(0, len(text), 30)]
+    streams, search = Streams(exact=True, fast=fast), Search(Table.of([text, other]), fast=fast)
+    found, number = [], 7
+    for begin in range(0, len(rows), 4):  # a few rows at a time, with another column beside them
+        some = rows[begin : begin + 4]
+        written = [one for row in some for one in (b"beside", row)]
+        strings = Strings.of(
+            written, rows=[number + i // 2 for i in range(len(written))], columns=[(1, 1), (2, 2)] * len(some)
+        )
+        number += len(some)
+        for stream in streams.join(strings):
+            found += search.runs(stream).tolist()
+    for stream in streams.end():
+        found += search.runs(stream).tolist()
+    assert [row[:4] for row in found] == [[7, 0, 0, len(text)]]
+
+
+@pytest.mark.parametrize("fast", ENGINES)
+def test_a_text_that_repeats_itself_is_followed_from_few_places(fast: bool) -> None:
+    for unit in ("ab", "the quick brown fox jumps over the lazy dog"):
+        number = REPEATS * (20 if fast else 3)
+        text = unit.encode() * number
+        table = Table.of([text, b"another text, of which nothing is repeated in any way"])
+        assert len(table.places) <= len(unit) * REPEATS + 60
+        (found,) = searched([text], [b"before " + text + b" behind"], fast=fast)
+        assert (0, 0, len(text), 7) in found
+        assert len(found) <= 4 * REPEATS
 
 
 @pytest.mark.skipif(not has_numba(), reason="it is a kernel")
-def test_texts_are_taken_out_of_json_lines_as_json_says() -> None:
-    rows = [
+def test_strings_are_taken_out_of_json_lines_as_json_says() -> None:
+    items: list[object] = [
         {"text": 'He said "No\\n" \u00dcber \U0001f600 \n\t end', "id": 1},
         {
-            "id": 2,
-            "meta": {"text": "not this", "more": [1, {"text": "nor this"}]},
-            "text": "Two  \u00a0 words",
+            "id": "2",
+            "meta": {"text": "nested", "more": [1, {"text": "deeper"}, ["list", []]]},
+            "text": "Two  \u00a0",
         },
-        {"id": 3, "text": ""},
-        {'a"b': "}{", "text": "braces } { [ ] in it, and \\ "},
+        {"id": 3, "text": "", 'a"b': "}{", "c": "braces } { [ ] in it, and \\ "},
+        ["a list", {"x": None}],
+        "a string",
     ]
     odd = [
         '{"text": 5}',
         "[1]",
         '{"text": "cut',
-        '{"text": "a", "text": "b"}',
         "",
-        '{"other": "x"}',
-        '{"text": "\\q"}',
+        '{"text": "a"} more',
+        "{]",
+        "[" * 99 + '"deep"' + "]" * 99,
     ]
-    lines = [json.dumps(row, ensure_ascii=i % 2 == 0) for i, row in enumerate(rows)]
+    lines = [json.dumps(item, ensure_ascii=i % 2 == 0) for i, item in enumerate(items)]
     raw = "\n".join([*lines, *odd]).encode() + b"\n"
-    for exact in (False, True):
-        buffer, spans, irregular, places, _ = lines_of(raw, "text", exact=exact)
-        theirs = [buffer[start:end].tobytes() for start, end in spans[: len(rows)].tolist()]
-        ours, at = packed([row["text"].encode() for row in rows], exact=exact, fast=False)
-        assert theirs == [ours[start:end].tobytes() for start, end in at.tolist()]
-        assert irregular.tolist() == [False] * len(rows) + [True] * len(odd)
-        assert [raw[a:b].rstrip(b"\n").decode() for a, b in places.tolist()] == [*lines, *odd]
+    found, places, left = strings_of_lines(raw, 10)
+    assert [raw[a:b].decode() for a, b in places.tolist()] == [one for one in (*lines, *odd) if one]
+    assert left.tolist() == list(range(len(lines), len(lines) + len(odd) - 1))
+    wanted = [(10 + i, *one) for i, item in enumerate(items) for one in strings_of_item(item)]
+    buffer, spans = fold_strings(found, exact=True, fast=True)
+    theirs = [buffer[start:end].tobytes() for start, end in spans.tolist()]
+    assert theirs == [written for _, written, _ in wanted]
+    assert found.rows.tolist() == [row for row, _, _ in wanted]
+    assert list(zip(found.columns.tolist(), found.outermost.tolist(), strict=True))[:2] == [
+        columns for _, _, columns in wanted[:2]
+    ]
 
 
 @pytest.mark.skipif(not has_numba(), reason="both engines are wanted")
@@ -183,8 +285,8 @@ def test_bytes_that_are_no_utf_8_are_read_alike(
         )
         for one, other in zip(slow, fast, strict=True):
             assert one.unreadable == other.unreadable == 0
-            theirs = [[d.buffer[a:b].tobytes() for a, b in d.spans.tolist()] for d in (one, other)]
-            assert theirs[0] == theirs[1]
+            assert one.stream.buffer.tobytes() == other.stream.buffer.tobytes()
+            assert one.stream.spans.tolist() == other.stream.spans.tolist()
 
 
 @pytest.mark.parametrize("fast", ENGINES)
@@ -237,7 +339,8 @@ def test_many_texts_are_cut_more_thinly_and_found_all_the_same(monkeypatch: pyte
 
 def plainly_said(text: str) -> list[str]:
     """The words of a text, by the rule in a line of Python."""
-    return "".join(c for c in text.lower() if c not in string.punctuation).split()
+    kept = "".join(c for c in text.casefold() if c not in string.punctuation).split()
+    return [unicodedata.normalize("NFD", one) for one in kept]
 
 
 @pytest.mark.parametrize("fast", ENGINES)
@@ -248,8 +351,7 @@ def test_sequences_of_words_agree_with_those_of_a_naive_loop(fast: bool) -> None
         "-- ==",
         "One, two.",
     ]
-    buffer, spans = packed([one.encode() for one in texts], exact=False, fast=fast)
-    words, owners = words_of(buffer, spans, fast=fast)
+    words, owners = words_of(Strings.of([one.encode() for one in texts]), fast=fast)
     plain = [plainly_said(one) for one in texts]
     assert np.bincount(owners, minlength=len(texts)).tolist() == [len(one) for one in plain]
     flat = [word for one in plain for word in one]
@@ -270,6 +372,6 @@ def test_sequences_of_words_agree_with_those_of_a_naive_loop(fast: bool) -> None
 def test_both_engines_hash_words_alike() -> None:
     rng = random.Random(8)
     raw = [made(rng, 30).encode() for _ in range(20)] + [bytes(rng.randrange(255) for _ in range(300))]
-    both = [words_of(*packed(raw, exact=False, fast=fast), fast=fast) for fast in (False, True)]
+    both = [words_of(Strings.of(raw), fast=fast) for fast in (False, True)]
     for one, other in zip(*both, strict=True):
         assert one.tolist() == other.tolist()

@@ -324,7 +324,7 @@ def _strings_of(items: Sequence[object], rows: Sequence[int] | Numbers) -> Strin
 def _item(line: bytes) -> object:
     """What a line of JSON holds; None where it is none."""
     try:
-        return json.loads(line.decode("utf-8", "replace"), strict=False)
+        return json.loads(line.decode("utf-8", "surrogateescape"), strict=False)
     except (ValueError, RecursionError):
         return None
 

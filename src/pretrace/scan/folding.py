@@ -415,7 +415,10 @@ def strings_of_item(
 ) -> Iterator[tuple[bytes, tuple[int, int]]]:
     """The strings of a row, nested ones included, each with its column and the outermost one."""
     if isinstance(item, str):
-        yield item.encode("utf-8", "surrogatepass"), (column, outermost)
+        written = item.encode("utf-8", "surrogatepass")
+        if b"\xed" in written:  # bytes that were no UTF-8 are as they were
+            written = _ODD_BYTE.sub(lambda one: bytes([(one[0][1] & 3) << 6 | one[0][2] & 63]), written)
+        yield written, (column, outermost)
     elif isinstance(item, bytes):
         yield item, (column, outermost)
     elif isinstance(item, Mapping):
@@ -427,6 +430,8 @@ def strings_of_item(
             yield from strings_of_item(one, column, outermost)
 
 
+_ODD_BYTE = re.compile(rb"\xed[\xb2\xb3][\x80-\xbf]")
+"""How a byte that is no UTF-8 is written after `surrogateescape`."""
 _RESERVE = 1024
 """Bytes at the end of a piece of a text file that are read with the next one: no tag, entity or escape is longer."""
 
@@ -437,10 +442,10 @@ def cut_of(raw: bytes) -> int:
     window = raw[-4 * _RESERVE :]
     last = len(window) - _RESERVE
     within = [one.span() for one in _MARKUP.finditer(window)]
-    for sign in (rb"\n", rb"[A-Za-z]"):
-        for found in reversed([one.start() for one in re.finditer(sign, window[: max(0, last)])]):
-            if not any(start < found < end for start, end in within[_first(within, found) :][:1]):
-                return len(raw) - len(window) + found
+    letters = [one.start() for one in re.finditer(rb"[A-Za-z]", window[: max(0, last)])]
+    for found in reversed(letters):
+        if not any(start < found < end for start, end in within[_first(within, found) :][:1]):
+            return len(raw) - len(window) + found
     return 0
 
 
@@ -463,10 +468,11 @@ class _Kept(NamedTuple):
 
 
 class _Tail(NamedTuple):
-    """The end of a column: its folded bytes, and the strings in them."""
+    """The end of a column: its folded bytes, the strings in them, and whether a run reaches over it."""
 
     content: bytes = b""
     strings: tuple[_Kept, ...] = ()
+    is_held: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -512,7 +518,8 @@ class Stream:
         for i in range(first, last):
             at, (raw, escaped, skipped) = int(self.spans[i, 0]) - start, self.written(i)
             kept.append(_Kept(max(0, at), skipped + max(0, -at), int(self.rows[i]), raw, escaped))
-        return _Tail(self.buffer[start : int(self.ends[column])].tobytes(), tuple(kept))
+        content = self.buffer[start : int(self.ends[column])].tobytes()
+        return _Tail(content, tuple(kept), bool(self.holds[column]))
 
 
 class Streams:
@@ -552,7 +559,7 @@ class Streams:
     def end(self) -> Iterator[Stream]:
         """The ends of columns that a run reaches over, once more: nothing comes behind them."""
         for tail in self._tails.values():
-            if len(tail.content) > TAIL:
+            if tail.is_held:
                 some = Strings.of([b""], rows=[tail.strings[-1].row])
                 buffer, spans = fold_strings(some, exact=self._exact, fast=False, behind=[tail.content])
                 yield _joined(buffer, some, spans, np.zeros(1, np.int64), [tail], last=True)

@@ -761,7 +761,7 @@ def _statement(
         why = (
             f"but none has a passage of {UNIQUE} letters that is its own, so any text of this kind could"
             if chance is None
-            else f"no more than controls may (p = {chance:.2g})"
+            else f"which is not more than chance allows (p = {chance:.2g})"
         )
         return f"Inconclusive: {both('whole')} stand whole in {where}, {why}.{missing}"
     if mine.seen:
