@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -282,7 +282,7 @@ class Strings:
 
     def written(self, i: int) -> bytes:
         """The i-th as it is written."""
-        return bytes(memoryview(self.raw)[slice(*self.places[i].tolist())])
+        return bytes(memoryview(cast("bytes", self.raw))[slice(*self.places[i].tolist())])
 
 
 def fold_strings(
