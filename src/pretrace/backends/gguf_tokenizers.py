@@ -182,7 +182,7 @@ def _read_facts(path: Path) -> dict[str, Any]:
 
 def _byte_level(facts: Mapping[str, Any], tokens: Sequence[str], label: str) -> tokenizers.Tokenizer:
     """Return a byte-level BPE behind the pre-tokenizer that the file names."""
-    pre = facts.get("pre")
+    pre = str(facts.get("pre", ""))
     if pre not in _PRE_TOKENIZERS:
         named = (
             f"names the pre-tokenizer {pre!r}, which is not known"
