@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from benchmarks.audits import null as audit_null
-from benchmarks.audits.null import LAWS, Block
+from benchmarks.audits.null import LAWS
 from pretrace.statistics.permutation import sign_flip_test
 
 
@@ -22,29 +21,6 @@ def call(monkeypatch: pytest.MonkeyPatch, out: Path, *options: object) -> dict[s
     audit_null.main()
     found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return found
-
-
-def intraclass(values: Any, codes: Any) -> float:
-    """The share of the variance of snippets that lies between documents (Donner 1986, section 2)."""
-    sizes = np.bincount(codes)
-    means = np.bincount(codes, weights=values) / sizes
-    between = float(sizes @ (means - values.mean()) ** 2) / (len(sizes) - 1)
-    within = float(np.sum((values - means[codes]) ** 2)) / (len(values) - len(sizes))
-    size = (len(values) - sizes @ sizes / sizes.sum()) / (len(sizes) - 1)
-    return max(0.0, (between - within) / (between + (size - 1) * within))
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_a_law_has_mean_0_variance_1_and_its_correlation(name: str) -> None:
-    law = LAWS[name]
-    block = Block.of(law, (60, 100), np.random.default_rng(0), mean=10)
-    assert block.snippets.mean() == pytest.approx(0, abs=0.06)
-    assert block.snippets.var() == pytest.approx(1, abs=0.1 if law.tail == "none" else 0.25)
-    codes = np.repeat(np.arange(100), block.sizes)
-    alike = np.mean([intraclass(audit, codes) for audit in block.snippets])
-    assert alike == pytest.approx(law.shared, abs=0.03)
-    skew = float(stats.skew(block.documents, axis=None))
-    assert {"above": skew > 0.3, "below": skew < -0.3}.get(law.tail, abs(skew) < 3)
 
 
 def test_it_runs_and_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

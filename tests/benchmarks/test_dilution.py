@@ -30,14 +30,6 @@ def test_the_copies_stand_in_one_block_where_they_fit(place: str, middle: float)
     assert [one for one in read if one[0] > 0] == stream(READY, cell(place), twin=True)
 
 
-def test_throughout_every_member_stands_as_often_as_asked_among_what_the_twin_reads() -> None:
-    read = stream(READY, cell("throughout"), twin=False)
-    assert sorted(one for one in read if one[0] < 0) == sorted(MEMBERS * 4)
-    assert [one for one in read if one[0] > 0] == stream(READY, cell("throughout"), twin=True)
-    thirds = [sum(one[0] < 0 for one in read[i::3]) for i in range(3)]
-    assert max(thirds) - min(thirds) < 0.2 * sum(thirds)
-
-
 def test_a_law_is_found_again_and_foresees_a_cell_that_was_left_out() -> None:
     rows, runs = [], []
     for copies in (1, 4, 16):

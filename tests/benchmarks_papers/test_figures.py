@@ -49,14 +49,6 @@ def test_a_table_is_read_with_what_it_is(tmp_path: Path) -> None:
     )
 
 
-def test_tables_come_in_the_order_of_the_papers(tmp_path: Path) -> None:
-    names = ["tableA2", "table10", "figure4", "table2", "figure3b", "tableA10", "figure3a", "table1"]
-    write(tmp_path, "posthoc_di", **dict.fromkeys(names, ROWS))
-    write(tmp_path, "fsd", table3=ROWS)
-    ordered = ["table1", "table2", "table10", "figure3a", "figure3b", "figure4", "tableA2", "tableA10"]
-    assert list(tables(tmp_path)) == ["fsd.table3", *(f"posthoc_di.{name}" for name in ordered)]
-
-
 @pytest.mark.parametrize("text", ["100", "counts=C4", "of=open('x')", "a=1)(b=2", "**{'a': 1}"])
 def test_anything_but_names_with_values_is_no_setting(text: str) -> None:
     assert setting_of("tuned='lora(rank=8)', shift=-0.5") == {"tuned": "lora(rank=8)", "shift": -0.5}

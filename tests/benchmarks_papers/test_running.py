@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import detection
 from benchmarks.papers.comparing import compared
 from benchmarks.papers.data import Given, divided, opened
-from benchmarks.papers.detection import Piece, pieces
+from benchmarks.papers.detection import pieces
 from benchmarks.papers.figures import Figure, Table, tables
 
 SOURCE = "arxivtection"
@@ -108,29 +107,6 @@ def test_a_table_is_run_and_compared(passages: Path, model_folder: Path, tmp_pat
     members = next(run for run in found["runs"] if run["setting"] == "on='members'")
     usual = next(run for run in found["runs"] if run["setting"] == "")
     assert members["tuning"]["losses"] != usual["tuning"]["losses"]
-
-
-def test_finished_pieces_are_not_measured_again(
-    passages: Path, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measured: list[str] = []
-    whole = detection.Bench.measure
-
-    def counted(bench: detection.Bench, piece: Piece) -> Any:
-        measured.append(piece.key["setting"])
-        if len(measured) == 2:
-            raise KeyboardInterrupt
-        return whole(bench, piece)
-
-    monkeypatch.setattr(detection.Bench, "measure", counted)
-    one = table(figure("loss"), figure("loss", length=8))
-    given = Given(model=str(model_folder), dtype="float32", data={SOURCE: passages})
-    with pytest.raises(KeyboardInterrupt):
-        run(one, given, tmp_path)
-    found = run(one, given, tmp_path)
-    assert measured == ["", "length=8", "length=8"]
-    tokens = {row["setting"]: row["scored_tokens"] for row in found["runs"]}
-    assert tokens["length=8"] < tokens[""]
 
 
 def test_no_difference_is_given_between_two_corpora() -> None:

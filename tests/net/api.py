@@ -1,0 +1,138 @@
+"""What of pretrace the net uses, the tests that notice a wrong number. Where sources move, only this file is edited.
+
+`name` stands for what its module calls so, `name=other` for what the module calls `other`, `name=*` for the module. A
+name is looked up when a test imports it, so that a test of statistics waits for no torch."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+NAMES = {
+    "pretrace.backends": "_logits generation open_model prefixes",
+    "pretrace.backends._hidden": "bits count",
+    "pretrace.backends.adapters": "CARD KEY WEIGHTS attach",
+    "pretrace.backends.beginnings": "GAIN LEAST WIDTH alike pack_alike",
+    "pretrace.backends.generation": "Completer continuation distribution draw next_logits",
+    "pretrace.backends.huggingface": "HuggingFace likeness",
+    "pretrace.backends.proposals": "open_proposer",
+    "pretrace.backends.settings": "ModelSettings",
+    "pretrace.backends.tokens": "STARTS pack",
+    "pretrace.cache.location": "cache_folder text_key",
+    "pretrace.corpora": "Columns TextStream open_stream read_texts stream_texts",
+    "pretrace.corpora.columns": "USUAL",
+    "pretrace.corpora.formats": "parquet_rows",
+    "pretrace.corpora.reading": "Reading Unreadable",
+    "pretrace.errors": "ExpressionError LeakError ModelError OutputError PretraceError TableError TextsError",
+    "pretrace.frequencies": "Counting Frequencies counting frequencies_count=count seams",
+    "pretrace.jobs": "merging worker",
+    "pretrace.jobs.evaluating": "evaluated",
+    "pretrace.jobs.job": "Job Turn fingerprint missing_shards work",
+    "pretrace.jobs.merging": "Merged merged",
+    "pretrace.jobs.worker": "Worker",
+    "pretrace.results": "output_checks",
+    "pretrace.results.rounding": "rounding_p_value=p_value",
+    "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
+    "pretrace.results.verdicts": "load_verdict",
+    "pretrace.runs": "load_run save_run save_verdict scan",
+    "pretrace.scan.corpus": "Reader",
+    "pretrace.scan.files": "CorpusFile",
+    "pretrace.scan.folding": "folded has_numba lines_of packed",
+    "pretrace.scan.searching": "RUN Search Table",
+    "pretrace.scan.wording": "sequences words_of",
+    "pretrace.scores": "parse scores",
+    "pretrace.scores.divergence": "DCPDD",
+    "pretrace.scores.neurons": "GRID NAPDD Overlap",
+    "pretrace.scoring": "evidence scoring_detect=detect",
+    "pretrace.scoring.detect": "Options detect recorded",
+    "pretrace.scoring.evaluation": "evaluate",
+    "pretrace.scoring.evidence": "Traces Want encoded_for open_store trace",
+    "pretrace.scoring.holdout": "check_disjoint set_aside",
+    "pretrace.scoring.outlook": "Timed Unwatched",
+    "pretrace.scoring.plan": "Models ScorePlan check_placebos",
+    "pretrace.statistics": "permutation power resampling sensitivity shift",
+    "pretrace.statistics.conformal": "adjusted drawn_pieces flagged needed p_values resolution",
+    "pretrace.statistics.documents": "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split",
+    "pretrace.statistics.intervals": (
+        "any_of difference_interval mean_interval share_interval standardised t_test"
+    ),
+    "pretrace.statistics.paired": "compare for_few holm",
+    "pretrace.statistics.permutation": (
+        "critical sign_flip sign_flip_test skew_corrected two_sample two_sample_test"
+    ),
+    "pretrace.statistics.power": (
+        "Planted auc_documents auc_power curve power_needed=needed power_power=power power_two_sample"
+    ),
+    "pretrace.statistics.ranks": "lot_effects lot_test",
+    "pretrace.statistics.resampling": "Calls Spread affordable group_bootstrap paired_difference tail_share",
+    "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve tpr_at_fpr",
+    "pretrace.statistics.sensitivity": (
+        "Sensitivity controls_left_out sensitivity_sensitivity=sensitivity sign_bound sign_gamma "
+        "two_sample_shift wilcoxon_bound wilcoxon_gamma"
+    ),
+    "pretrace.statistics.shift": "set_shift",
+    "pretrace.testing": "FakeBackend make_evidence make_trace",
+    "pretrace.tuning": "training",
+    "pretrace.tuning.adapters": "tune tuned_model",
+    "pretrace.tuning.artifacts": "read_adapter",
+    "pretrace.tuning.batches": "batches_pieces=pieces epoch_batches padded rate select windows",
+    "pretrace.tuning.methods": "Lora methods",
+    "pretrace.tuning.plan": "TrainingPlan",
+    "pretrace.tuning.training": "train",
+    "pretrace.types": (
+        "Answer Bools Check Comparison Continued Control Corpus Curve Design Doubles Drawn Encoded "
+        "Estimate Evaluation Evidence Features Firing Fitted Gap Heat Hidden Measured Needs Pair Peak "
+        "Placebo Power Quantity Recipe Reference Run Sampling Skipped State States Text TokenTable Trace "
+        "Tuned View Written"
+    ),
+    "pretrace.verdicts": "recite",
+    "pretrace.verdicts.audit": "checks",
+    "pretrace.verdicts.audit.built": "ACCUSING",
+    "pretrace.verdicts.audit.data": (
+        "AuditData COMMAND LOG_PERPLEXITIES Logprobs PERPLEXITIES SampleLogprobs beyond bytewise "
+        "expressions gain_scale logprob_gains logprobs sample_logprobs"
+    ),
+    "pretrace.verdicts.audit.document_values": "DocumentValues answer null_of p_value reversed_p",
+    "pretrace.verdicts.audit.placebo": "closeness graded placebo_check",
+    "pretrace.verdicts.audit.power": "power_check",
+    "pretrace.verdicts.audit.procedures.calibrated": (
+        "CalibratedSettings DualClassifier LinearLayer Normaliser calibrated calibrated_values gradient "
+        "halves loss outlier_share scaled_by_suspect"
+    ),
+    "pretrace.verdicts.audit.procedures.original": "OriginalSettings original",
+    "pretrace.verdicts.audit.procedures.post_hoc": "PaperSettings ReleaseSettings paper release",
+    "pretrace.verdicts.audit.settings": "AuditSettings",
+    "pretrace.verdicts.audit.snippets": "Sample Samples",
+    "pretrace.verdicts.canaries": "CanarySettings check_canaries natural_canaries",
+    "pretrace.verdicts.draws": "LEAST_DRAWS seed_of texts_hash",
+    "pretrace.verdicts.flag": "FlagSettings flag plan",
+    "pretrace.verdicts.flag.built": "set_test",
+    "pretrace.verdicts.flag.checks": "checks_placebo_check=placebo_check set_checks",
+    "pretrace.verdicts.frame": "watched",
+    "pretrace.verdicts.marking.mark": "mark",
+    "pretrace.verdicts.marking.sealed": "Seal",
+    "pretrace.verdicts.marking.settings": "MarkSettings",
+    "pretrace.verdicts.marking.strings": "random_strings",
+    "pretrace.verdicts.marking.variants": "Candidates canaries",
+    "pretrace.verdicts.marks": "CheckSettings check_marks effect_unit enough_check",
+    "pretrace.verdicts.outcome": "ENOUGH Found SECOND conclude exposure",
+    "pretrace.verdicts.recite": (
+        "PIECE ReciteSettings end_logp pieces printed recite_recite=recite windows_of"
+    ),
+    "pretrace.verdicts.second": "Beyond DOSE",
+}
+PLACES = {
+    name: (module, real or name)
+    for module, names in NAMES.items()
+    for name, _, real in (one.partition("=") for one in names.split())
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PLACES:
+        raise AttributeError(name)
+    module, real = PLACES[name]
+    try:
+        return import_module(module) if real == "*" else getattr(import_module(module), real)
+    except AttributeError:
+        return import_module(f"{module}.{real}")  # a module that nothing has imported yet
