@@ -34,6 +34,7 @@ SIZES: tuple[tuple[str, Any], ...] = (
     (r"(num_)?(hidden_|decoder_)?layers|n_layers?|num_layers|decoder_layers|encoder_layers", 2),
     (r"(num|n|decoder|encoder)_(attention_)?heads?|n_head|num_heads", 4),
     (r"num_key_value_heads|num_kv_heads|n_head_kv", 2),
+    (r"rotary_dim", 8),
     (r"hidden_size|d_model|n_embd|dim|embedding_size|emb_dim|word_embed_proj_dim|attention_hidden_size", 64),
     (
         r".*(intermediate_size.*|ffn_dim|d_ff|d_inner|ffn_hidden_size|n_inner|inner_dim)|shared_expert_intermediate_size",
@@ -58,14 +59,15 @@ def shrunken(kind: Any, vocabulary: int) -> Any:
     usual = kind().to_dict()
     small = {name: value for name in usual for pattern, value in SIZES if re.fullmatch(pattern, name)}
     small = {name: value for name, value in small.items() if isinstance(usual[name], int | type(None))}
+    for name in ("layer_types", "mlp_layer_types", "layers_block_type", "block_types"):
+        if isinstance(usual.get(name), list) and len(usual[name]) > 2:
+            small[name] = [*dict.fromkeys(usual[name]), *usual[name]][:2]  # one of each kind
+    if "kv_lora_rank" in usual:  # one latent for all heads
+        small["num_key_value_heads"] = 4
     tokens = {name: 0 for name in usual if name in ("bos_token_id", "eos_token_id", "pad_token_id")}
-    config = kind(
+    return kind(
         **small, **tokens, vocab_size=vocabulary, **({"is_decoder": True} if "is_decoder" in usual else {})
     )
-    for name in ("layer_types", "mlp_layer_types"):
-        if isinstance(usual.get(name), list):
-            setattr(config, name, list(getattr(config, name) or usual[name])[:2])
-    return config
 
 
 def build(family: str, folder: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from pretrace.cli.options import Given, command_of, leaves_of, options_in
+from pretrace.cli.options import Given, command_of
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -97,19 +97,3 @@ def test_a_file_has_tables_for_commands_that_were_not_imported(config: Path) -> 
     assert done.returncode == 2
     assert "there is no command" not in done.stderr
     assert "nowhere.jsonl" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("written", "command"),
-    [
-        ("[check]\nlevel = 0.01\n[mark]\nseed = 5\n", "mark check"),
-        ("[mark]\nlevel = 0.05\n[mark.check]\nlevel = 0.01\n", "mark check"),
-        ("[check]\nlevel = 0.05\n[mark.check]\nlevel = 0.01\n", "mark check"),
-        ('[mark]\nwords = "causal:M"\n[mark.check]\nlevel = 0.01\n', "mark texts"),
-    ],
-)
-def test_a_table_may_have_the_earlier_name_of_its_command(written: str, command: str, tmp_path: Path) -> None:
-    path = tmp_path / "pretrace.toml"
-    path.write_text(written)
-    found = options_in(path, command, leaves_of(command))
-    assert found == ({"words": "causal:M"} if command == "mark texts" else {"level": "0.01"})

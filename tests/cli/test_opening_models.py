@@ -82,7 +82,6 @@ def test_a_placebo_that_is_the_target_is_refused_by_its_name() -> None:
         ("evaluate", ()),
         ("flag", ("--nonmembers", "TEXTS")),
         ("audit", ("--heldout", "TEXTS")),
-        ("recite", ()),
     ],
 )
 def test_no_command_takes_the_target_as_placebo(

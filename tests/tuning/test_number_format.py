@@ -19,6 +19,7 @@ CORPUS = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enum
 def test_auto_takes_bfloat16_only_where_the_processor_has_units_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(training, "fastest_format", fastest_format)
     cpu = torch.device("cpu")
     for units in (True, False):
         fastest_format.cache_clear()

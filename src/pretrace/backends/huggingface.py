@@ -91,6 +91,7 @@ class HuggingFace:
             self.blocks = find_blocks(model, self._glance, shape=self._ten.shape)
             self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
         self.turn = turning_length(model)
+        self.window = getattr(model.config.get_text_config(), "sliding_window", None) or 1 << 30
         limits = [n for n in (settings.max_tokens, context) if n]
         limit = min(limits, default=None)
         self.tokens = Tokens(self.tokenizer, start=settings.start, max_tokens=limit, model=model)
@@ -241,7 +242,9 @@ class HuggingFace:
         rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in batch]
         starts = [max(1, len(e.prefix)) for e in batch]
         sweep = self._sweep(Quantity.MOMENTS in want, states)
-        shared = 0 if begun is None or watches else min(e.shared for e in batch)
+        # A window that slides over a beginning is not taken up again alike by all families.
+        whole = begun is None or watches or max(map(len, rows)) > self.window
+        shared = 0 if whole else min(e.shared for e in batch)
         inside: list[Read] = [{} for _ in batch]
         parts: Sequence[slice | npt.NDArray[np.int64]]
         if begun is not None and shared:
@@ -460,7 +463,10 @@ class HuggingFace:
                 f"{self.name} gives other log-probabilities each time it reads the same text: they say nothing of the "
                 "text. Use another model."
             )
-        if _apart(first, changed) > (5e-3 if half else 2e-5) * scale:
+        short = ids[:, :5]
+        alone = self._all_logp(short)[0]
+        early = _apart(first, changed) > (5e-3 if half else 2e-5) * scale
+        if early or _apart(first[:5], alone) > (2e-2 if half else 2e-5) * scale:
             raise ModelError(
                 f"{self.name} ({self.model.config.model_type}) sees the tokens after the one it predicts, so its "
                 "numbers are no probabilities of a next token. Use a causal language model."
@@ -472,9 +478,8 @@ class HuggingFace:
             )
         if not self.split:
             return False  # such a model is asked a text at a time
-        short = ids[:, :5]
         mates = torch.cat([torch.nn.functional.pad(short, (0, 5)), ids])
-        alone, beside = self._all_logp(short)[0], self._all_logp(mates)[0, :5]
+        beside = self._all_logp(mates)[0, :5]
         return _apart(alone, beside) > (2e-2 if half else 2e-5) * scale
 
     def _all_logp(self, ids: torch.Tensor) -> torch.Tensor:

@@ -321,14 +321,10 @@ def render_chat(messages: list[dict[str, str]], model: str) -> str:
 
 @cache
 def _tokenizer(model: str) -> Any:
-    from transformers import AutoTokenizer
+    from pretrace.backends.loading import load_tokenizer, locate
+    from pretrace.backends.settings import ModelSettings
 
-    try:
-        return AutoTokenizer.from_pretrained(model)
-    except (OSError, ValueError, LookupError, ImportError) as error:
-        raise TextsError(
-            f"--chat: {model} has no tokenizer that can be opened ({str(error).partition(chr(10))[0]})."
-        ) from None
+    return load_tokenizer(locate(model, weights=False), ModelSettings())
 
 
 USUAL = Columns()

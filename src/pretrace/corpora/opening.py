@@ -46,9 +46,9 @@ class Source:
     """Which texts, and where in their file things stand."""
 
     texts: str = option(
-        help="A .jsonl, .json, .csv, .tsv, .parquet, .arrow or .txt file, also packed (.gz, .zst, .bz2, .xz), a folder "
-        "of such tables or of .txt, .md, .html, .docx, .pdf or .epub files, a feed (.rss, .atom, .xml), - for standard "
-        "input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as stdlib (see `pretrace list`).",
+        help="A table (.jsonl, .csv, .parquet, …, also packed), a folder of tables or of documents (.txt, .md, .html, "
+        ".docx, .pdf, .epub), a feed, - for standard input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as stdlib (see "
+        "`pretrace list`).",
         metavar="TEXTS",
         path="in",
         essential=True,

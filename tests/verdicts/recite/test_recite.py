@@ -224,9 +224,7 @@ def values(test: Any, texts: float, controls: float) -> Any:
 
 
 def test_what_is_printed_of_controls_and_by_a_second_model_counts_against_an_accusation(models):
-    test = room._Recite(
-        corpus=TEXTS, models=models, settings=SETTINGS, watch=watched(None), controls=CONTROLS
-    )
+    test = room.Recite(corpus=TEXTS, models=models, settings=SETTINGS, watch=watched(None), controls=CONTROLS)
     assert test.tested(values(test, 2.0, 0.0)).p < 0.05
     assert (
         test.tested(values(test, 2.0, 2.0)).p > 0.05
