@@ -144,7 +144,7 @@ def _results(folder: Path, date: str) -> dict[str, Any]:
     for path in sorted(folder.glob(f"*_{date}.json")) if date else ():
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as wrong:
+        except (ValueError, RecursionError) as wrong:
             raise TextsError(f"{path.name} is no JSON file ({wrong}): {_AGAIN}.") from None
         if isinstance(found, dict) and "configs" in found:
             return found
@@ -158,7 +158,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise TextsError(
                     f"{path.name}, line {number}, is not JSON: the file is cut off or no log of lm-eval; {_AGAIN}."
                 ) from None
