@@ -46,14 +46,14 @@ class Registry(Generic[T]):
     """
 
     def __init__(
-        self, kind: str, package: str = "", *, group: str = "", reserved: tuple[str, ...] = ()
+        self, kind: str, package: str = "", *, has: str = "", group: str = "", reserved: tuple[str, ...] = ()
     ) -> None:
         """The modules of `package` register what is built in, the entry points of `group` what packages of
-        others add; `reserved` are names that nobody may register."""
+        others add; `has` is what everything of the kind has, and `reserved` are names that nobody may register."""
         self.kind = kind
         self._package = package
         self._group = group
-        self._reserved = reserved
+        self._reserved, self._has = reserved, has
         self._factories: dict[str, _Factory[Any]] = {}
         self._origins: dict[str, str] = {}
 
@@ -179,7 +179,16 @@ class Registry(Generic[T]):
         hints = typing.get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
         for parameter, value in bound.arguments.items():
             _check_type(expression, parameter, value, hints.get(parameter, Any))
-        return factory(*bound.args, **bound.kwargs)
+        return self.checked(expression, factory(*bound.args, **bound.kwargs))
+
+    def checked(self, name: str, made: Any) -> Any:
+        """What a factory made; ExpressionError where a plug-in made something else."""
+        require(
+            hasattr(made, self._has or "__class__"),
+            f"{name} makes {made!r:.100}, which is no {self.kind}: it has no {self._has}. This is a mistake in the "
+            "plug-in.",
+        )
+        return made
 
 
 def _expression(source: str, kind: str, *, shown: str | None = None) -> ast.Expression:
@@ -219,11 +228,13 @@ def _built_in(factory: _Factory[Any]) -> bool:
     return str(getattr(factory, "__module__", "")).startswith("pretrace.")
 
 
-scores: Registry[Score | Recipe] = Registry("score", "pretrace.scores", group="pretrace.scores")
-corpora: Registry[Corpus] = Registry("corpus", "pretrace.corpora", group="pretrace.corpora")
-rewrites: Registry[Rewrite] = Registry("rewrite", "pretrace.rewrites")
+scores: Registry[Score | Recipe] = Registry("score", "pretrace.scores", has="needs", group="pretrace.scores")
+corpora: Registry[Corpus] = Registry("corpus", "pretrace.corpora", has="texts", group="pretrace.corpora")
+rewrites: Registry[Rewrite] = Registry("rewrite", "pretrace.rewrites", has="__call__")
 _RESERVED = ("smollm2", "vllm", "completions")
-backends: Registry[Backend] = Registry("back end", group="pretrace.backends", reserved=_RESERVED)
+backends: Registry[Backend] = Registry(
+    "back end", has="stream", group="pretrace.backends", reserved=_RESERVED
+)
 """What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
 
 _Added = list[tuple[Registry[Any], str]]

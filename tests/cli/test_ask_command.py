@@ -92,9 +92,10 @@ def test_where_nothing_can_be_answered_it_names_what_is_missing_and_writes_nothi
     assert code == 4
     assert "Most easily had: Control documents. Missing: 13 more control documents." in out
     assert not (tmp_path / "OUT").exists()
-    code, out, _ = call(*words[:3], "vllm:http://127.0.0.1:9", *words[4:], "--unseen", few)
-    assert code == 4  # a server that is not asked need not be there
-    assert call(*words[:3], "chat:http://127.0.0.1:9", *words[4:], "--unseen", few)[0] == 4
+    for dead in ("vllm:http://127.0.0.1:9", "chat:http://127.0.0.1:9"):
+        code, out, error = call(*words[:3], dead, *words[4:], "--unseen", few)
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        assert "nothing answers at http://127.0.0.1:9" in error
 
 
 def test_a_model_that_gives_text_alone_is_asked_to_recite(call: Call, tmp_path: Path) -> None:

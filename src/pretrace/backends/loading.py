@@ -82,7 +82,7 @@ def open_model(model: str, **settings: Any) -> Backend:
         return open_served(model, chosen)
     plugin, _, name = model.partition(":")
     if name and plugin in backends:
-        opened: Backend = backends.factory(plugin)(name, chosen)
+        opened: Backend = backends.checked(model, backends.factory(plugin)(name, chosen))
         return opened
     return open_huggingface(model, chosen)
 
@@ -635,8 +635,8 @@ def device_of(wanted: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(wanted)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=device).cpu()  # on "meta" there are no numbers
+    except (RuntimeError, AssertionError, ImportError) as error:
         reason = str(error).partition("\n")[0]
         raise ModelError(f"--device {wanted} cannot be used here: {reason}") from None
     return device

@@ -128,7 +128,7 @@ def ask(source: Source, inputs: _AskInputs) -> Answer:
     if not inputs.plan:
         _check_places(place, inputs)
     seen = look(source.texts, source.columns)
-    _check_weights(inputs)
+    _check_models(inputs)
     steps, cannot = _steps(source, inputs, seen)
     told = [seen.said[0], *(line for step in steps for line in step.lines()), *cannot]
     if not steps:
@@ -170,13 +170,12 @@ def _check_places(place: Path, inputs: _AskInputs) -> None:
         check_writable(place / "recite", VERDICTS.of("recite"))
 
 
-def _check_weights(inputs: _AskInputs) -> None:
-    """ModelError where a model that is no server is not there; a server is asked only if a test can be made."""
+def _check_models(inputs: _AskInputs) -> None:
+    """ModelError where a model is not there, or its server does not answer."""
     from pretrace.backends import check_model
 
     for model in filter(None, (inputs.model, inputs.before)):
-        if not served_kind(model) and not text_kind(model):
-            check_model(model)
+        check_model(model)
 
 
 def _start() -> bool:

@@ -147,7 +147,7 @@ def _results(folder: Path, date: str) -> dict[str, Any]:
     for path in sorted(folder.glob(f"*_{date}.json")) if date else ():
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as wrong:
+        except (ValueError, RecursionError) as wrong:
             raise TextsError(f"{path.name} is no JSON file ({wrong}): {_AGAIN}.") from None
         if isinstance(found, dict) and "configs" in found:
             return found

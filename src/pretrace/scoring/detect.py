@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pretrace.cache.location import text_key
 from pretrace.corpora import Texts, corpus_of
-from pretrace.errors import PretraceError, TextsError
+from pretrace.errors import PretraceError, TextsError, shown
 from pretrace.rewrites import Selective
 from pretrace.scoring.evidence import CHUNK, Progress, Silent
 from pretrace.scoring.holdout import check_disjoint
@@ -157,11 +157,20 @@ class Named(NamedTuple):
         """Whether one of the views that it compares has nothing in it, or too little."""
         return bool(empty and empty & self.views) or (self.fewest > 0 and len(evidence.plain) < self.fewest)
 
-    def checked(self, values: Doubles | float, texts: Sequence[Text]) -> Any:
-        """The values of texts; PretraceError where one is no number."""
-        if not (good := np.isfinite(values)).all():
+    def checked(self, values: Any, texts: Sequence[Text], shape: tuple[int, ...] = ()) -> Any:
+        """The values of texts, an array of a shape; PretraceError where one is no number."""
+        try:
+            found = np.asarray(values)
+        except ValueError:  # lists of different lengths
+            found = np.asarray(None)
+        if found.dtype.kind not in "biuf" or found.shape != shape:
+            raise PretraceError(
+                f"{self.name} gave {shown(repr(values))[:100]} for text {texts[0].id!r}: a score gives one number, int "
+                "or float, for each text. This is a mistake in the score."
+            )
+        if not (good := np.isfinite(found)).all():
             wrong = int(np.flatnonzero(~good)[0])
-            value = float(np.ravel(values)[wrong])
+            value = float(np.ravel(found)[wrong])
             raise PretraceError(
                 f"{self.name} gave {value} for text {texts[wrong].id!r}; this is a mistake in the score."
             )
@@ -239,7 +248,9 @@ class Scored:
                     for places, stack in block.stacks:
                         if stack.logp.shape[1] >= one.fewest:
                             texts = [some[i].text for i in places]
-                            values[places, column] = one.checked(one.score.over(stack, texts), texts)
+                            values[places, column] = one.checked(
+                                one.score.over(stack, texts), texts, (len(texts),)
+                            )
                     continue
                 for row, (seen, empty) in enumerate(zip(some, block.empty, strict=True)):
                     if not one.lacks(seen, empty):

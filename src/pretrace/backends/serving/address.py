@@ -171,7 +171,12 @@ def split_url(url: str) -> SplitResult | None:
     """The parts of an http address with a host, None for anything else."""
     try:
         parts = urlsplit(url)
-        reachable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        reachable = (
+            url.isprintable()
+            and parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and parts.port != 0
+        )
     except ValueError:
         return None
     return parts if reachable else None

@@ -1,0 +1,153 @@
+"""Hostile inputs by family: how many were tried, and how many ended as promised.
+
+Each case gives whether it ended as promised: refused in one line with exit code 2, or done. The table is printed
+(`pytest -s`), and a family that keeps less than it promises fails. What needs a server or a browser of its own has its
+tests beside it: tests/web/test_guard.py and test_attacks.py, tests/backends/serving/test_lies_beyond_the_check.py,
+tests/test_working_folder.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from processes import Call
+
+from pretrace.errors import PretraceError
+from pretrace.types import Corpus, Text
+from pretrace.verdicts.marking.strings import random_strings
+
+Case = Callable[[], bool]
+SCORE = """
+import numpy as np
+from pretrace.registry import scores
+from pretrace.types import Needs, Quantity
+@scores.add("{name}")
+class Odd:
+    "A score."
+    needs = Needs(Quantity.LOGP)
+    def __call__(self, evidence):
+        return {value}
+"""
+FACTORY = """
+from pretrace.registry import backends, corpora, scores
+@{kind}.add("{name}")
+def odd(*given):
+    "Makes something."
+    return {value}
+"""
+VALUES = (
+    "None",
+    "'1.5'",
+    "'high'",
+    "1j",
+    "np.ones(3)",
+    "[1, [2]]",
+    "{}",
+    "float('nan')",
+    "object()",
+    "(1.0, 2.0)",
+    "b''",
+)
+PATTERNS = (
+    "a{1000000000}",
+    "(?:a{1000}){1000}",
+    "((a{99}){99}){99}",
+    "[a-f]{8}-{999999999,}",
+    "(",
+    "x*",
+    "a{2}{99999999}",
+)
+DEVICES = ("meta", "hpu", "privateuseone", "cuda:99", "nowhere", "mps", "xla", "")
+JSON = (
+    "[" * 100_000 + "]" * 100_000,
+    "[" * 5_000,
+    '{"a":' * 100_000,
+    "9" * 5_000,
+    "null",
+    "\x00",
+    '"\ud800"',
+)
+CONTROLS = ("\x00", "\x01", "\x1b[31m", "\r", "\t", "\x7f", "\u202e")
+
+
+@pytest.fixture
+def families(tmp_path: Path, call: Call, model_folder: Path) -> dict[str, Iterator[Case]]:
+    """The families, each with its cases."""
+    texts = tmp_path / "a.jsonl"
+    texts.write_text("".join(json.dumps({"text": f"the cat sat on mat {i}"}) + "\n" for i in range(4)))
+    numbers = itertools.count()
+
+    def refused(*words: object) -> Case:
+        def case() -> bool:
+            out = tmp_path / f"OUT{next(numbers)}"
+            code, _, said = call(*words, "--out", out)
+            return code == 2 and said.count("\n") == 1 and said.startswith("pretrace: ") and not out.exists()
+
+        return case
+
+    def plugged(code: str, *words: str, **values: str) -> Case:
+        name = f"odd{next(numbers)}"
+        place = tmp_path / f"{name}.py"
+        place.write_text(code.format(name=name, **values))
+        given = [texts, "--model", model_folder, *(one.format(name) for one in words)]
+        return refused("score", *(given[1:] if words[0] == "{}" else given), "--plugin", place)
+
+    def pattern(one: str) -> Case:
+        corpus = Corpus("c", (Text("a", "0123456789abcdef"),))
+
+        def case() -> bool:
+            with pytest.raises(PretraceError):
+                random_strings(corpus, (one,), alternatives=5, context=20, seed=0)
+            return True
+
+        return case
+
+    def log(content: str) -> Path:
+        place = tmp_path / f"samples_{next(numbers)}.jsonl"
+        place.write_text(content, encoding="utf-8", errors="surrogatepass")
+        return place
+
+    score = ("score", texts, "--model", model_folder)
+    rewritten = ("mark", "texts", texts, "--sealed", tmp_path / "SEAL", "--rewriter")
+    return {
+        "scores of plug-ins": (plugged(SCORE, "--scores", "{}", value=one) for one in VALUES),
+        "plug-ins that make something else": (
+            plugged(FACTORY, *words, kind=kind, value=one)
+            for kind, words in {
+                "scores": ("--scores", "{}"),
+                "corpora": ("{}", "--scores", "loss"),
+                "backends": ("--model", "{}:x", "--scores", "loss"),
+            }.items()
+            for one in ("None", "'text'", "1j", "[]", "object()")
+        ),
+        "patterns": (pattern(one) for one in PATTERNS),
+        "devices": (refused(*score, "--scores", "loss", "--device", one) for one in DEVICES),
+        "logs of evaluations": (
+            refused("samples", log(one), "--model", model_folder, "--nonmembers", texts) for one in JSON
+        ),
+        "rewriters with control characters": (
+            refused(*rewritten, one)
+            for character in CONTROLS
+            for one in (f"server:http://127.0.0.1:9/v1{character}#m", f"sm{character}ol")
+        ),
+    }
+
+
+def test_families(families: dict[str, Iterator[Case]], monkeypatch: pytest.MonkeyPatch) -> None:
+    from pretrace.registry import backends, corpora, scores
+
+    for registry in (backends, corpora, scores):
+        list(registry)
+        for name in ("_factories", "_origins"):
+            monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+    kept = {name: [case() for case in cases] for name, cases in families.items()}
+    print("\n| family | tried | as promised |\n|---|---|---|")
+    for name, ended in kept.items():
+        print(f"| {name} | {len(ended)} | {sum(ended)} |")
+    assert not {
+        name: [i for i, one in enumerate(ended) if not one] for name, ended in kept.items() if not all(ended)
+    }
