@@ -299,8 +299,6 @@ def test_without_numba_the_result_is_the_same(place: Path, monkeypatch: pytest.M
 
 
 def test_web_archives_are_read(place: Path) -> None:
-    warc = pytest.importorskip("fastwarc.warc")
-    assert warc
     text = prose(3)
     body = text.encode()
     head = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,8 +17,11 @@ from pretrace.building.reading import Table, days, first_of, named
 from pretrace.building.writing import Digest
 from pretrace.corpora.columns import Columns, mended
 from pretrace.corpora.documents import unreadable_explained
+from pretrace.corpora.folders import walk
+from pretrace.corpora.formats import ending_of
 from pretrace.corpora.near_copies import Hashes, shingles, squeezed
 from pretrace.corpora.opening import found, shown
+from pretrace.corpora.packing import not_utf8, opened, without_packing
 from pretrace.corpora.reading import counted
 from pretrace.errors import TextsError
 from pretrace.settings import option
@@ -113,7 +115,7 @@ class Pages:
         return [note for note in told if note]
 
     def _with_known(self, page: Page) -> Page:
-        stem = re.sub(r"\.(html?|txt)(\.gz)?$", "", page.id, flags=re.IGNORECASE)
+        stem = re.sub(r"\.(html?|txt)$", "", without_packing(page.id), flags=re.IGNORECASE)
         for name in (page.id, stem):
             if name in self.known:
                 self._used.add(name)
@@ -121,22 +123,19 @@ class Pages:
         return page
 
     def _of_folder(self) -> Iterator[Page]:
-        files = {
-            file.relative_to(self.source).as_posix(): file
-            for file in self.source.rglob("*")
-            if file.is_file()
-        }
-        pages = {name: file for name, file in sorted(files.items()) if _ending(name) in (*_MARKUP, *_PLAIN)}
-        self._other_files = len(files) - len(pages)
+        below = walk(self.source)
+        pages = {name: file for name, file in below.files.items() if ending_of(name) in (*_MARKUP, *_PLAIN)}
+        self._other_files = len(below.files) - len(pages)
         if not pages:
-            raise TextsError(f"{shown(self.source)} holds no .html and no .txt file: name another folder.")
+            yield from self._of_table()
+            return
+        for name, why in below.faults.items():
+            raise TextsError(f"{shown(self.source / name)} cannot be read: {why}.")
         for name, file in pages.items():
-            with unreadable_explained(shown(file)):
-                raw = (
-                    gzip.decompress(file.read_bytes()) if name.lower().endswith(".gz") else file.read_bytes()
-                )
-            content = self._decoded(raw)
-            text, dates = read_markup(content) if _ending(name) in _MARKUP else take_labels(_plain(content))
+            with unreadable_explained(shown(file)), opened(file) as stream:
+                raw = stream.read()
+            content = self._decoded(raw, file)
+            text, dates = read_markup(content) if ending_of(name) in _MARKUP else take_labels(_plain(content))
             yield Page(mended(name)[0], text, _in_name(name).or_else(dates))
 
     def _of_table(self) -> Iterator[Page]:
@@ -165,8 +164,9 @@ class Pages:
                 given.or_else(dates),
             )
 
-    def _decoded(self, raw: bytes) -> str:
-        """The text of a file: UTF-8, else what it says it is, else GB 18030, the usual one of Chinese pages."""
+    def _decoded(self, raw: bytes, file: Path) -> str:
+        """The text of a file: UTF-8, else what it says it is, else GB 18030, the usual one of Chinese pages. TextsError
+        for one that is none of these."""
         try:
             return raw.removeprefix(codecs.BOM_UTF8).decode()
         except UnicodeDecodeError:
@@ -179,18 +179,12 @@ class Pages:
                 continue
             self._encodings[name.lower()] = self._encodings.get(name.lower(), 0) + 1
             return mended(content)[0]
-        damaged = "UTF-8 with U+FFFD for what is not"
-        self._encodings[damaged] = self._encodings.get(damaged, 0) + 1
-        return raw.decode(errors="replace")
+        raise TextsError(not_utf8(raw, shown(file)))
 
 
 def _plain(content: str) -> str:
     """A text as it stands, with line ends of one kind."""
     return content.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _ending(name: str) -> str:
-    return Path(name.lower().removesuffix(".gz")).suffix
 
 
 def _in_name(name: str) -> Dates:

@@ -135,7 +135,7 @@ class Reader:
         if kind in (*LINES, ".txt", SOURCE):
             written = as_utf8(stream, file.address, columns.encoding)
             if kind in LINES and is_json_list(written, lists=kind == ".json"):
-                stream = written  # without its mark
+                stream, columns = written, USUAL  # which is UTF-8 now
             else:
                 yield from (self._lines if kind in LINES else self._text)(written, file)
                 return

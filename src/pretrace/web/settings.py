@@ -172,7 +172,7 @@ class Limits:
     )
     expanded: int = _limit(
         300_000_000,
-        "An upload when it is unpacked: all files of a zip, a .gz file, the cells of a table",
+        "An upload when it is unpacked: all files of a zip, a packed file, the cells of a table",
         "bytes",
     )
     entries: int = _limit(20_000, "Files and folders of a zip, or of a folder that is uploaded")
