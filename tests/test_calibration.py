@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from net.api import by_document, sign_flip, two_sample
 from scipy import stats
-
-from pretrace.statistics.documents import by_document
-from pretrace.statistics.permutation import sign_flip, two_sample
 
 AUDITS, DRAWS = 500, 199
 SHARED = 0.05

@@ -11,13 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from pretrace.scores import parse, scores
-from pretrace.scores.divergence import DCPDD
-from pretrace.scores.neurons import GRID
-from pretrace.statistics.documents import grouped_split
-from pretrace.testing import make_trace
-from pretrace.types import (
+from net.api import (
+    DCPDD,
+    GRID,
     Continued,
     Drawn,
     Evidence,
@@ -30,6 +26,10 @@ from pretrace.types import (
     Text,
     Trace,
     View,
+    grouped_split,
+    make_trace,
+    parse,
+    scores,
 )
 
 VOCABULARY = 40

@@ -11,19 +11,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from net.api import (
+    Corpus,
+    FakeBackend,
+    HuggingFace,
+    Models,
+    ModelSettings,
+    Options,
+    Run,
+    Text,
+    auc,
+    detect,
+    methods,
+    open_proposer,
+    scores,
+    tuned_model,
+)
 from tiny import WORDS, make_model, make_tokenizer
-
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.proposals import open_proposer
-from pretrace.backends.settings import ModelSettings
-from pretrace.scores import scores
-from pretrace.scoring.detect import Options, detect
-from pretrace.scoring.plan import Models
-from pretrace.statistics.roc import auc
-from pretrace.testing import FakeBackend
-from pretrace.tuning.adapters import tuned_model
-from pretrace.tuning.methods import methods
-from pretrace.types import Corpus, Run, Text
 
 INSIDE = ("na_pdd", "probe", "recall", "con_recall", "codec", "learned")
 # The likeliest tokens inside a word are certain in any text: too few of them tell nothing of so small a model.

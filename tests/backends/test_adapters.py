@@ -7,19 +7,29 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from net.api import (
+    CARD,
+    KEY,
+    WEIGHTS,
+    Corpus,
+    FakeBackend,
+    Firing,
+    Hidden,
+    HuggingFace,
+    ModelError,
+    ModelSettings,
+    Quantity,
+    Text,
+    attach,
+    methods,
+    read_adapter,
+    text_key,
+    tune,
+)
+from net.api import (
+    output_checks as replaceable,
+)
 from tiny import SENTENCES, make_model, make_tokenizer
-
-from pretrace.backends.adapters import CARD, KEY, WEIGHTS, attach
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
-from pretrace.cache.location import text_key
-from pretrace.errors import ModelError
-from pretrace.results import output_checks as replaceable
-from pretrace.testing import FakeBackend
-from pretrace.tuning.adapters import tune
-from pretrace.tuning.artifacts import read_adapter
-from pretrace.tuning.methods import methods
-from pretrace.types import Corpus, Firing, Hidden, Quantity, Text
 
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text"]
 BOTH = Quantity.LOGP | Quantity.MOMENTS

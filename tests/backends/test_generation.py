@@ -12,20 +12,29 @@ import pytest
 import tokenizers
 import torch
 import transformers
+from net.api import (
+    Completer,
+    Corpus,
+    ExpressionError,
+    FakeBackend,
+    HuggingFace,
+    ModelError,
+    ModelSettings,
+    Sampling,
+    Text,
+    TextsError,
+    attach,
+    continuation,
+    distribution,
+    draw,
+    generation,
+    methods,
+    next_logits,
+    tune,
+)
 from tiny import SENTENCES, make_model
 from tiny import make_tokenizer as make_plain_tokenizer
 from tokenizers import decoders, models, normalizers
-
-from pretrace.backends import generation
-from pretrace.backends.adapters import attach
-from pretrace.backends.generation import Completer, continuation, distribution, draw, next_logits
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ExpressionError, ModelError, TextsError
-from pretrace.testing import FakeBackend
-from pretrace.tuning.adapters import tune
-from pretrace.tuning.methods import methods
-from pretrace.types import Corpus, Sampling, Text
 
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
 GREEDY = Sampling(temperature=0)

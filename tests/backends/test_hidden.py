@@ -7,13 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from net.api import (
+    Firing,
+    Hidden,
+    HuggingFace,
+    ModelError,
+    ModelSettings,
+    Quantity,
+    State,
+    Trace,
+    Want,
+    open_store,
+    trace,
+)
 from tiny import make_model, make_tokenizer
-
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ModelError
-from pretrace.scoring.evidence import Want, open_store, trace
-from pretrace.types import Firing, Hidden, Quantity, State, Trace
 
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
 

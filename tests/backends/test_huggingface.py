@@ -7,15 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from net.api import (
+    STARTS,
+    HuggingFace,
+    ModelError,
+    ModelSettings,
+    PretraceError,
+    Quantity,
+    Trace,
+    _logits,
+    open_model,
+    open_store,
+    trace,
+)
 from tiny import make_model, make_tokenizer
-
-from pretrace.backends import _logits, open_model
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
-from pretrace.backends.tokens import STARTS
-from pretrace.errors import ModelError, PretraceError
-from pretrace.scoring.evidence import open_store, trace
-from pretrace.types import Quantity, Trace
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text"]

@@ -8,15 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from net.api import (
+    Encoded,
+    Firing,
+    HuggingFace,
+    ModelError,
+    ModelSettings,
+    Quantity,
+    State,
+    Trace,
+    Want,
+    open_store,
+    trace,
+)
 from tiny import make_model, make_tokenizer
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
-
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ModelError
-from pretrace.scoring.evidence import Want, open_store, trace
-from pretrace.types import Encoded, Firing, Quantity, State, Trace
 
 THRESHOLDS = (-0.1, 0.0, 0.3, 1.1)
 RULES = [
@@ -148,7 +155,7 @@ def test_bfloat16_compares_with_the_threshold_as_it_is(sentences: list[str]) -> 
 
 
 def test_a_value_just_above_a_threshold_that_bfloat16_rounds_up() -> None:
-    from pretrace.backends._hidden import bits, count
+    from net.api import bits, count
 
     values = torch.full((1, 3, 8), 1.1015625, dtype=torch.bfloat16)  # what 1.1 becomes in bfloat16
     assert count(values, [1.1]).tolist() == [[[3] * 8]]
@@ -312,7 +319,7 @@ def test_more_families_are_found_by_their_structure(sentences: list[str]) -> Non
 
 def test_a_value_at_the_threshold_does_not_fire() -> None:
     """Equation 2 says above; a ReLU gives exact zeros, all of which would fire at a threshold of 0."""
-    from pretrace.backends._hidden import bits, count
+    from net.api import bits, count
 
     values = torch.tensor([[0.0, 0.5, -1.0, 0.0]]).expand(1, 3, 4)
     assert bits(values, "any", [0.0, 0.5]).tolist() == [[[0b01000000], [0]]]

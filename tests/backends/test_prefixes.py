@@ -9,15 +9,28 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from net.api import (
+    GAIN,
+    LEAST,
+    WIDTH,
+    Drawn,
+    Encoded,
+    Firing,
+    Hidden,
+    HuggingFace,
+    ModelError,
+    ModelSettings,
+    Quantity,
+    States,
+    Want,
+    alike,
+    encoded_for,
+    open_store,
+    pack_alike,
+    prefixes,
+    trace,
+)
 from tiny import WORDS, make_model, make_tokenizer
-
-from pretrace.backends import prefixes
-from pretrace.backends.beginnings import GAIN, LEAST, WIDTH, alike, pack_alike
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ModelError
-from pretrace.scoring.evidence import Want, encoded_for, open_store, trace
-from pretrace.types import Drawn, Encoded, Firing, Hidden, Quantity, States
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]

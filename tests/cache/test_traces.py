@@ -17,12 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-
-from pretrace.cache.location import cache_folder, text_key
-from pretrace.errors import OutputError
-from pretrace.scoring import evidence
-from pretrace.scoring.evidence import Traces, open_store
-from pretrace.types import Quantity, Trace
+from net.api import OutputError, Quantity, Trace, Traces, cache_folder, evidence, open_store, text_key
 
 Make = Callable[..., Trace]
 Same = Callable[[Trace | None, Trace | None], bool]

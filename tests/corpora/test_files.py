@@ -13,11 +13,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from pretrace.corpora import Columns, open_stream, read_texts, stream_texts
-from pretrace.corpora.columns import USUAL
-from pretrace.corpora.reading import Unreadable
-from pretrace.errors import ExpressionError, TextsError
+from net.api import (
+    USUAL,
+    Columns,
+    ExpressionError,
+    TextsError,
+    Unreadable,
+    open_stream,
+    read_texts,
+    stream_texts,
+)
 
 Write = Callable[..., Path]
 
@@ -317,8 +322,7 @@ class TestTables:
             def __getattr__(self, name: str) -> Any:
                 return getattr(self.file, name)
 
-        from pretrace.corpora.formats import parquet_rows
-        from pretrace.corpora.reading import Reading
+        from net.api import Reading, parquet_rows
 
         texts = [f"{i} {math.sin(i)}" * 25 for i in range(20_000)]
         path = tmp_path / "a.parquet"

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from pretrace.errors import OutputError, TableError
-from pretrace.frequencies import Frequencies
-from pretrace.types import Reference, TokenTable
+from net.api import Frequencies, OutputError, Reference, TableError, TokenTable
 
 TABLE = Frequencies(np.array([5, 0, 2], dtype=np.int64), "a" * 64, "three lines of x.txt", 3, "by hand")
 

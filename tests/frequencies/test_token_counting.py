@@ -9,11 +9,21 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from net.api import (
+    Counting,
+    ExpressionError,
+    Frequencies,
+    TableError,
+    counting,
+    seams,
+)
+from net.api import (
+    counting as tally,
+)
+from net.api import (
+    frequencies_count as count,
+)
 from tokenizers import Tokenizer
-
-from pretrace.errors import ExpressionError, TableError
-from pretrace.frequencies import Counting, Frequencies, count, counting, seams
-from pretrace.frequencies import counting as tally
 
 Build = Callable[[str], Tokenizer]
 

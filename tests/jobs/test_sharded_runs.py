@@ -13,22 +13,43 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from pretrace.corpora import TextStream, open_stream
-from pretrace.errors import ExpressionError, OutputError, TextsError
-from pretrace.jobs import merging
-from pretrace.jobs import worker as shards
-from pretrace.jobs.evaluating import evaluated
-from pretrace.jobs.job import Job, Turn, fingerprint, missing_shards, work
-from pretrace.jobs.merging import Merged, merged
-from pretrace.jobs.worker import Worker
-from pretrace.runs import load_run, save_run, scan
-from pretrace.scoring import detect as detection
-from pretrace.scoring import evidence
-from pretrace.scoring.detect import Options, detect, recorded
-from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.testing import FakeBackend
-from pretrace.types import Encoded, Quantity, States, Trace
+from net.api import (
+    Encoded,
+    ExpressionError,
+    FakeBackend,
+    Job,
+    Merged,
+    Models,
+    Options,
+    OutputError,
+    Quantity,
+    ScorePlan,
+    States,
+    TextsError,
+    TextStream,
+    Trace,
+    Turn,
+    Worker,
+    detect,
+    evaluated,
+    evidence,
+    fingerprint,
+    load_run,
+    merged,
+    merging,
+    missing_shards,
+    open_stream,
+    recorded,
+    save_run,
+    scan,
+    work,
+)
+from net.api import (
+    scoring_detect as detection,
+)
+from net.api import (
+    worker as shards,
+)
 
 SIZE = 32
 SCORES = "loss,zlib,lowercase,min_k_plus_plus"

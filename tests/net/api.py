@@ -37,8 +37,11 @@ NAMES = {
     "pretrace.runs": "load_run save_run save_verdict scan",
     "pretrace.scan.corpus": "Reader",
     "pretrace.scan.files": "CorpusFile",
-    "pretrace.scan.folding": "folded has_numba lines_of packed",
-    "pretrace.scan.searching": "RUN Search Table",
+    "pretrace.scan.folding": (
+        "Streams Strings cut_of fold_pieces fold_plainly fold_strings folded has_numba strings_of_item "
+        "strings_of_lines"
+    ),
+    "pretrace.scan.searching": "REPEATS Search Table",
     "pretrace.scan.wording": "sequences words_of",
     "pretrace.scores": "parse scores",
     "pretrace.scores.divergence": "DCPDD",

@@ -16,10 +16,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-
-from pretrace.errors import OutputError
-from pretrace.results.run import load_run, save_run
-from pretrace.types import Comparison, Control, Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
+from net.api import (
+    Comparison,
+    Control,
+    Curve,
+    Estimate,
+    Evaluation,
+    Heat,
+    Measured,
+    OutputError,
+    Run,
+    Skipped,
+)
+from net.api import (
+    run_load_run as load_run,
+)
+from net.api import (
+    run_save_run as save_run,
+)
 
 ODD = (
     "plain",

@@ -13,23 +13,25 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
-from pretrace.scan.corpus import Reader
-from pretrace.scan.files import CorpusFile
-from pretrace.scan.folding import (
+from net.api import (
+    REPEATS,
+    CorpusFile,
+    Reader,
+    Search,
     Streams,
     Strings,
+    Table,
     cut_of,
     fold_pieces,
     fold_plainly,
     fold_strings,
     folded,
     has_numba,
+    sequences,
     strings_of_item,
     strings_of_lines,
+    words_of,
 )
-from pretrace.scan.searching import REPEATS, Search, Table
-from pretrace.scan.wording import sequences, words_of
 
 RUN = 50
 ENGINES = [False, *([True] if has_numba() else [])]

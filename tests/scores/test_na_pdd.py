@@ -11,17 +11,29 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from net.api import (
+    NAPDD,
+    Evidence,
+    ExpressionError,
+    Firing,
+    Fitted,
+    HuggingFace,
+    ModelSettings,
+    Needs,
+    Overlap,
+    Recipe,
+    Reference,
+    Text,
+    TextsError,
+    View,
+    Want,
+    auc,
+    make_trace,
+    open_store,
+    parse,
+    trace,
+)
 from tiny import MORE_WORDS, make_model, make_tokenizer
-
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.scores import parse
-from pretrace.scores.neurons import NAPDD, Overlap
-from pretrace.scoring.evidence import Want, open_store, trace
-from pretrace.statistics.roc import auc
-from pretrace.testing import make_trace
-from pretrace.types import Evidence, Firing, Fitted, Needs, Recipe, Reference, Text, View
 
 ACTIVATIONS: dict[str, Callable[[Any], list[torch.nn.Module]]] = {
     "gpt_neox": lambda m: [b.mlp.act for b in m.gpt_neox.layers],
@@ -314,7 +326,7 @@ def test_the_sensitivity_is_cross_fitted() -> None:
 
 
 def test_the_sensitivity_at_the_chosen_settings_by_hand() -> None:
-    from pretrace.statistics.documents import Grouping, grouped_folds
+    from net.api import Grouping, grouped_folds
 
     given = recipe("na_pdd(k=2)")
     known = scattered(given, 40, signal=0.1, group=2)

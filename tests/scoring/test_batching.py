@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from net.api import (
+    Encoded,
+    HuggingFace,
+    ModelError,
+    ModelSettings,
+    Quantity,
+    States,
+    Trace,
+    open_store,
+    pack,
+    trace,
+)
 from tiny import make_model, make_tokenizer
-
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
-from pretrace.backends.tokens import pack
-from pretrace.errors import ModelError
-from pretrace.scoring.evidence import open_store, trace
-from pretrace.types import Encoded, Quantity, States, Trace
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from pretrace.cache.location import text_key
-from pretrace.errors import ExpressionError, LeakError, TextsError
-from pretrace.scoring.holdout import check_disjoint, set_aside
-from pretrace.types import Corpus, Text
+from net.api import Corpus, ExpressionError, LeakError, Text, TextsError, check_disjoint, set_aside, text_key
 
 
 def corpus(documents: int = 60, cuts: int = 3) -> Corpus:

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.conformal import (
+from net.api import (
+    ExpressionError,
+    TextsError,
     adjusted,
+    by_document,
     drawn_pieces,
     flagged,
     needed,
     p_values,
     resolution,
 )
-from pretrace.statistics.documents import by_document
 
 
 def test_the_formula_with_ties_counted_against_the_text():

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.scoring.evaluation import evaluate
-from pretrace.statistics.paired import compare, for_few, holm
-from pretrace.statistics.resampling import tail_share
-from pretrace.statistics.roc import auc, tpr_at_fpr
-from pretrace.types import Run
+from net.api import (
+    ExpressionError,
+    Run,
+    TextsError,
+    auc,
+    compare,
+    evaluate,
+    for_few,
+    holm,
+    tail_share,
+    tpr_at_fpr,
+)
 
 
 def run_of(matrix, members, groups=None, scores=None):

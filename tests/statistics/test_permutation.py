@@ -7,20 +7,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
-
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics import permutation
-from pretrace.statistics.documents import by_document
-from pretrace.statistics.intervals import difference_interval, mean_interval, share_interval, standardised
-from pretrace.statistics.permutation import (
+from net.api import (
+    ExpressionError,
+    TextsError,
+    by_document,
     critical,
+    difference_interval,
+    mean_interval,
+    permutation,
+    share_interval,
     sign_flip,
     sign_flip_test,
     skew_corrected,
+    standardised,
     two_sample,
     two_sample_test,
 )
+from scipy import stats
 
 ODD = [1.5, -0.25, 3.0, 0.5, -1.0, 0.75, 2.0, -0.125]
 

@@ -6,18 +6,25 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics import power as module
-from pretrace.statistics.permutation import sign_flip, two_sample
-from pretrace.statistics.power import (
+from net.api import (
+    ExpressionError,
     Planted,
+    TextsError,
     auc_documents,
     auc_power,
     curve,
-    needed,
-    power,
     power_two_sample,
+    sign_flip,
+    two_sample,
+)
+from net.api import (
+    power as module,
+)
+from net.api import (
+    power_needed as needed,
+)
+from net.api import (
+    power_power as power,
 )
 
 RNG = np.random.default_rng(7)

@@ -6,18 +6,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics import resampling
-from pretrace.statistics.resampling import (
+from net.api import (
     Calls,
+    ExpressionError,
+    RankedScores,
     Spread,
+    TextsError,
+    accuracy,
     affordable,
+    auc,
     group_bootstrap,
     paired_difference,
+    resampling,
     tail_share,
+    tpr_at_fpr,
 )
-from pretrace.statistics.roc import RankedScores, accuracy, auc, tpr_at_fpr
 
 
 def documents(rng, *, docs, pieces, shift, shared):

@@ -5,20 +5,24 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
-
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics import sensitivity as module
-from pretrace.statistics.permutation import two_sample
-from pretrace.statistics.sensitivity import (
+from net.api import (
+    ExpressionError,
     Sensitivity,
-    sensitivity,
+    TextsError,
     sign_bound,
     sign_gamma,
+    two_sample,
     two_sample_shift,
     wilcoxon_bound,
     wilcoxon_gamma,
 )
+from net.api import (
+    sensitivity as module,
+)
+from net.api import (
+    sensitivity_sensitivity as sensitivity,
+)
+from scipy import stats
 
 SMALL = [1.5, -0.25, 3.0, 0.5, -1.0, 0.75, 2.0, 0.0, 1.0, 1.0]
 

@@ -6,13 +6,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from net.api import ExpressionError, TextsError, by_document, drawn_pieces, p_values, set_shift, shift
 from scipy.stats import chisquare, ks_2samp
-
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics import shift
-from pretrace.statistics.conformal import drawn_pieces, p_values
-from pretrace.statistics.documents import by_document
-from pretrace.statistics.shift import set_shift
 
 
 def documents(rng, number):

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, grouped_folds, grouped_split
+from net.api import MEMBERS, NONMEMBERS, ExpressionError, Grouping, TextsError, grouped_folds, grouped_split
 
 grouped = st.lists(st.tuples(st.sampled_from("abcdefghij"), st.sampled_from([True, False, None])), min_size=1)
 

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pretrace.errors import ExpressionError
-from pretrace.tuning.batches import epoch_batches, padded, pieces, rate, windows
-from pretrace.tuning.plan import TrainingPlan
+from net.api import (
+    ExpressionError,
+    TrainingPlan,
+    epoch_batches,
+    padded,
+    rate,
+    windows,
+)
+from net.api import (
+    batches_pieces as pieces,
+)
 
 
 @given(

@@ -3,14 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from net.api import Corpus, HuggingFace, Lora, ModelSettings, Text, TextsError, select
 from tiny import make_model, make_tokenizer
-
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
-from pretrace.errors import TextsError
-from pretrace.tuning.batches import select
-from pretrace.tuning.methods import Lora
-from pretrace.types import Corpus, Text
 
 
 def corpus_of(labels):

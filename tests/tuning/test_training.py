@@ -9,13 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from net.api import ModelError, TextsError, TrainingPlan, train, training
 from torch.nn.functional import cross_entropy
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
-
-from pretrace.errors import ModelError, TextsError
-from pretrace.tuning import training
-from pretrace.tuning.plan import TrainingPlan
-from pretrace.tuning.training import train
 
 PLAN = TrainingPlan(epochs=2, batch=4, learning_rate=5e-3, warmup=2, save_minutes=0)
 

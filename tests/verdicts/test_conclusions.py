@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from pretrace.types import Check, Estimate, Power
-from pretrace.verdicts.outcome import ENOUGH, SECOND, Found, conclude, exposure
+from net.api import ENOUGH, SECOND, Check, Estimate, Found, Power, conclude, exposure
 
 FOUND = Found("model", "the letters", 0.05, 0.01, Estimate(0.3, 0.2, 0.4), "nats a token")
 PLANTED = Power(Estimate(0.9, 0.8, 1.0), 10, 20, 1, Estimate(0.5, 0.45, 0.55))

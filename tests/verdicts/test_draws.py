@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.stats
-
-from pretrace.verdicts.draws import LEAST_DRAWS, seed_of, texts_hash
+from net.api import LEAST_DRAWS, seed_of, texts_hash
 
 TEXTS = ("one text", "another", "a third", "a third")
 

@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 import pytest
-
-from pretrace.errors import ExpressionError
-from pretrace.types import Doubles
-from pretrace.verdicts.audit.procedures.calibrated import (
+from net.api import (
+    Doubles,
     DualClassifier,
+    ExpressionError,
     LinearLayer,
     Normaliser,
     gradient,

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from pretrace.errors import ModelError
-from pretrace.scoring.plan import Models, check_placebos
-from pretrace.statistics.sensitivity import controls_left_out
-from pretrace.testing import FakeBackend
-from pretrace.types import Design, Doubles, Estimate, Gap, Placebo, Power
-from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.built import ACCUSING
-from pretrace.verdicts.audit.data import AuditData, Logprobs, SampleLogprobs, beyond
-from pretrace.verdicts.audit.document_values import (
+from net.api import (
+    ACCUSING,
+    DOSE,
+    AuditData,
+    AuditSettings,
+    Beyond,
+    Design,
     DocumentValues,
+    Doubles,
+    Estimate,
+    FakeBackend,
+    Gap,
+    Logprobs,
+    ModelError,
+    Models,
+    Placebo,
+    Power,
+    Sample,
+    SampleLogprobs,
+    Samples,
     answer,
+    beyond,
+    check_placebos,
+    checks,
+    controls_left_out,
     null_of,
     p_value,
+    placebo_check,
+    power_check,
     reversed_p,
 )
-from pretrace.verdicts.audit.placebo import placebo_check
-from pretrace.verdicts.audit.power import power_check
-from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.audit.snippets import Sample, Samples
-from pretrace.verdicts.second import DOSE, Beyond
 
 MARGIN = 0.05
 

@@ -7,23 +7,25 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import SENTENCES, make_model, make_tokenizer
-
-from pretrace.backends.huggingface import HuggingFace, likeness
-from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ModelError
-from pretrace.scoring.plan import check_placebos
-from pretrace.types import Pair
-from pretrace.verdicts.audit.data import (
+from net.api import (
+    HuggingFace,
     Logprobs,
+    ModelError,
+    ModelSettings,
+    Pair,
+    Sample,
+    Samples,
     bytewise,
+    check_placebos,
+    closeness,
     gain_scale,
+    graded,
+    likeness,
     logprob_gains,
     logprobs,
     sample_logprobs,
 )
-from pretrace.verdicts.audit.placebo import closeness, graded
-from pretrace.verdicts.audit.snippets import Sample, Samples
+from tiny import SENTENCES, make_model, make_tokenizer
 
 PIECES = [Sample(f"d{i}", text[len(text) // 2 :], text[: len(text) // 2]) for i, text in enumerate(SENTENCES)]
 

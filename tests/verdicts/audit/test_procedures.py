@@ -9,20 +9,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_ind, ttest_rel
-
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.intervals import any_of, t_test
-from pretrace.types import Answer, Doubles, Features
-from pretrace.verdicts.audit.procedures.calibrated import (
+from net.api import (
+    Answer,
     CalibratedSettings,
+    Doubles,
     DualClassifier,
+    ExpressionError,
+    Features,
+    OriginalSettings,
+    PaperSettings,
+    TextsError,
+    any_of,
     calibrated,
     calibrated_values,
     halves,
+    original,
+    paper,
+    t_test,
 )
-from pretrace.verdicts.audit.procedures.original import OriginalSettings, original
-from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, paper
+from scipy.stats import ttest_ind, ttest_rel
 
 SCORES = 6
 MEAN_LENGTH, SPREAD = 30, 5.5

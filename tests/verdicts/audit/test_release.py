@@ -7,17 +7,31 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from net.api import (
+    COMMAND,
+    LOG_PERPLEXITIES,
+    PERPLEXITIES,
+    Bools,
+    Doubles,
+    ExpressionError,
+    Features,
+    LinearLayer,
+    OriginalSettings,
+    PaperSettings,
+    Recipe,
+    ReleaseSettings,
+    TextsError,
+    any_of,
+    expressions,
+    halves,
+    make_evidence,
+    original,
+    paper,
+    parse,
+    release,
+    scaled_by_suspect,
+)
 from scipy.stats import ttest_ind
-
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.scores import parse
-from pretrace.statistics.intervals import any_of
-from pretrace.testing import make_evidence
-from pretrace.types import Bools, Doubles, Features, Recipe
-from pretrace.verdicts.audit.data import COMMAND, LOG_PERPLEXITIES, PERPLEXITIES, expressions
-from pretrace.verdicts.audit.procedures.calibrated import LinearLayer, halves, scaled_by_suspect
-from pretrace.verdicts.audit.procedures.original import OriginalSettings, original
-from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
 
 SCORES = 5
 

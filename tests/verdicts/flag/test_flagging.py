@@ -8,15 +8,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from pretrace.errors import ExpressionError, LeakError, ModelError, TextsError
-from pretrace.results.rounding import p_value
-from pretrace.scoring.plan import Models
-from pretrace.statistics.conformal import p_values
-from pretrace.testing import FakeBackend
-from pretrace.types import Corpus, Text, Tuned
-from pretrace.verdicts.flag import FlagSettings, flag, plan
-from pretrace.verdicts.flag.built import set_test
+from net.api import (
+    Corpus,
+    ExpressionError,
+    FakeBackend,
+    FlagSettings,
+    LeakError,
+    ModelError,
+    Models,
+    Text,
+    TextsError,
+    Tuned,
+    flag,
+    p_values,
+    plan,
+    set_test,
+)
+from net.api import (
+    rounding_p_value as p_value,
+)
 
 WORDS = [
     "the",
@@ -279,7 +289,7 @@ def test_bad_settings_are_refused(settings, message):
 
 
 def test_a_score_whose_model_was_tuned_on_a_known_text_is_refused():
-    from pretrace.cache.location import text_key
+    from net.api import text_key
 
     tuned = Tuned(target([], name="tuned"), frozenset({text_key(KNOWN.texts[3].text)}), {})
     with pytest.raises(LeakError, match="such as 'KNOWN: 3'"):
@@ -289,7 +299,7 @@ def test_a_score_whose_model_was_tuned_on_a_known_text_is_refused():
 @pytest.mark.parametrize("seed", range(2))
 def test_alike_sets_are_rarely_refused(seed):
     """Each control refuses by chance in 1 of 100; the rate on real texts is in evidence/flagging.csv."""
-    from pretrace.verdicts.flag.checks import set_checks
+    from net.api import set_checks
 
     failed = 0
     for draw in range(6):
@@ -314,7 +324,8 @@ def test_texts_of_another_editor_are_refused_though_their_words_are_alike():
 @pytest.mark.parametrize(("texts", "pieces"), [(1, 1), (2, 1), (3, 1), (2, 8), (4, 8)])
 def test_few_documents_are_no_reason_to_refuse_by_chance(texts, pieces):
     """Where every document is drawn from one law; an interval of so few alone would refuse up to every third time."""
-    from pretrace.verdicts.flag.checks import placebo_check, set_checks
+    from net.api import checks_placebo_check as placebo_check
+    from net.api import set_checks
 
     rng, failed = np.random.default_rng(4), 0
     group = np.repeat(np.arange(texts + 30), pieces)
@@ -399,7 +410,7 @@ def scored(monkeypatch):
     """Makes `flag` see the scores it is given, by text, in place of a model's; the placebo's are others."""
 
     def as_if(target, placebo=None):
-        from pretrace.scoring.detect import detect
+        from net.api import detect
 
         def scoring(both, models, score, how):
             run = detect(both, models, score, how)
@@ -463,7 +474,7 @@ def test_too_few_known_texts_are_too_coarse_to_clear(scored):
 
 
 def test_a_small_difference_is_passed_over_for_flags_and_withholds_the_test_of_the_set(scored, monkeypatch):
-    from pretrace.verdicts.flag.checks import placebo_check
+    from net.api import checks_placebo_check as placebo_check
 
     rng = np.random.default_rng(0)
     values, asked = rng.normal(size=4000), np.arange(4000) < 2000

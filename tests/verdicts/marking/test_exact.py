@@ -7,17 +7,24 @@ import random
 
 import numpy as np
 import pytest
+from net.api import (
+    Candidates,
+    CheckSettings,
+    Corpus,
+    FakeBackend,
+    MarkSettings,
+    Models,
+    Seal,
+    Text,
+    canaries,
+    check_marks,
+    effect_unit,
+    enough_check,
+    lot_effects,
+    lot_test,
+    mark,
+)
 from scipy.stats import binom, kstest
-
-from pretrace.scoring.plan import Models
-from pretrace.statistics.ranks import lot_effects, lot_test
-from pretrace.testing import FakeBackend
-from pretrace.types import Corpus, Text
-from pretrace.verdicts.marking.mark import mark
-from pretrace.verdicts.marking.sealed import Seal
-from pretrace.verdicts.marking.settings import MarkSettings
-from pretrace.verdicts.marking.variants import Candidates, canaries
-from pretrace.verdicts.marks import CheckSettings, check_marks, effect_unit, enough_check
 
 SETTINGS = CheckSettings(draws=1000, cache=False, model_date="2050")
 OWN = MarkSettings(variant_column=("other",))

@@ -9,15 +9,20 @@ import uuid
 
 import numpy as np
 import pytest
+from net.api import (
+    CanarySettings,
+    Corpus,
+    ExpressionError,
+    FakeBackend,
+    Models,
+    Text,
+    TextsError,
+    check_canaries,
+    lot_test,
+    natural_canaries,
+    random_strings,
+)
 from scipy.stats import binom, kstest
-
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.scoring.plan import Models
-from pretrace.statistics.ranks import lot_test
-from pretrace.testing import FakeBackend
-from pretrace.types import Corpus, Text
-from pretrace.verdicts.canaries import CanarySettings, check_canaries, natural_canaries
-from pretrace.verdicts.marking.strings import random_strings
 
 SHA = hashlib.sha256(b"pretrace a").hexdigest()
 GIT = hashlib.sha1(b"pretrace b").hexdigest()

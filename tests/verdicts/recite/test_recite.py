@@ -9,21 +9,37 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from net.api import (
+    PIECE,
+    Corpus,
+    FakeBackend,
+    HuggingFace,
+    ModelError,
+    Models,
+    ModelSettings,
+    Quantity,
+    ReciteSettings,
+    Text,
+    TextsError,
+    Timed,
+    Unwatched,
+    Written,
+    end_logp,
+    load_verdict,
+    pieces,
+    printed,
+    save_verdict,
+    watched,
+    windows_of,
+)
+from net.api import (
+    recite as room,
+)
+from net.api import (
+    recite_recite as recite,
+)
 from tiny import MORE_WORDS, WORDS
 from verdicts.answering import Answering
-
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ModelError, TextsError
-from pretrace.results.verdicts import load_verdict
-from pretrace.runs import save_verdict
-from pretrace.scoring.outlook import Timed, Unwatched
-from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
-from pretrace.types import Corpus, Quantity, Text, Written
-from pretrace.verdicts import recite as room
-from pretrace.verdicts.frame import watched
-from pretrace.verdicts.recite import PIECE, ReciteSettings, end_logp, pieces, printed, recite, windows_of
 
 ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "walk", "Stone", "letter"})
 SETTINGS = ReciteSettings(cache=False, samples=1)
