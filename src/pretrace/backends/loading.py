@@ -10,11 +10,13 @@ import importlib
 import importlib.util
 import io
 import json
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -214,6 +216,46 @@ def _check_weights(model: str) -> None:
     else:
         refuse_bare_url(model)
         _from_hub(model, None, _BESIDE + _WEIGHTS, download=False)
+
+
+def count_parameters(model: str) -> int:
+    """The parameters of a model as the headers of its files give them: no weight is read and nothing is downloaded.
+    0 where they are not here: a server, a plug-in's model, a hub id that was not downloaded, a pickle."""
+    if served_kind(model) or text_kind(model) or model.partition(":")[0] in backends:
+        return 0
+    path = Path(model).expanduser()
+    try:
+        if path.exists() or model == "smollm2":
+            files = locate(model).weight_files(allow_pickle=False)
+        else:
+            refuse_bare_url(model)
+            files = Located(model, _kept(model)).weight_files(allow_pickle=False)
+        return sum(_counted(file, file.stat().st_mtime_ns) for file in files)
+    except (ModelError, MissingPackageError, OSError, ValueError):
+        return 0  # whoever opens it says what is wrong with it
+
+
+def _kept(model: str) -> Path:
+    """The folder of a hub id that was downloaded. ModelError for another."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(model, local_files_only=True))
+    except (HFValidationError, LocalEntryNotFoundError) as error:
+        raise ModelError(f"{model} was not downloaded.") from error
+
+
+@lru_cache(maxsize=256)
+def _counted(file: Path, at: int) -> int:
+    """The numbers in a file of weights that was changed at this time."""
+    if file.suffix == ".gguf":
+        from gguf import GGUFReader
+
+        return sum(int(one.n_elements) for one in GGUFReader(file).tensors)
+    with file.open("rb") as opened:
+        header = json.loads(opened.read(int.from_bytes(opened.read(8), "little")))
+    return sum(math.prod(one["shape"]) for name, one in header.items() if name != "__metadata__")
 
 
 def _needs_gguf() -> None:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines, of_folder
+from pretrace.results.verdicts import EXIT_CODES
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.types import AuditPlan, Estimate, Outcome, Run, Situation, Verdict
@@ -56,9 +57,19 @@ def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> Non
         console.print(Plain(told))
     for sentence in sentences(found.settings):
         console.print(Plain(sentence), soft_wrap=True)
-    for advice in found.advice:
-        console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+    lines(*closing(found))(console)
+
+
+def closing(found: Verdict) -> Iterator[str]:
+    """The last lines below a verdict: why it has no answer, where it has none, and what would help."""
+    if EXIT_CODES[found.outcome] == CANNOT_ANSWER:
+        own = [one for one in found.reasons if one not in found.register]
+        failed = tuple(f"{check.title}: no." for check in found.checks if check.status == "failed")
+        why = next((one for one in own if failed and one.startswith(failed)), own[-1] if own else "")
+        yield f"Why there is no answer: {why or found.statement}"
+    for advice in found.advice:
+        yield f"What would help: {advice}"
 
 
 def _effects(found: Verdict) -> Iterator[str]:

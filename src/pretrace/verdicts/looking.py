@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
+from pretrace.backends import count_parameters
+from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import TextsError
@@ -43,6 +46,19 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
         said.append(f"{_many(canaries, 'random string')} (UUIDs, hashes) in the texts.")
     has = Situation(documents=documents, canaries=canaries, windowed=windowed(corpus))
     return Seen(has, Names(columns=options), (*said, *_tested(corpus)))
+
+
+def situate(has: Situation, model: str, *, unseen: int = 0, checkpoint: bool = False) -> Situation:
+    """What was seen, with so many control documents, and with what the model offers and its size, as far as its name
+    and the headers of its files tell: what `ask`, the page and reports plan with."""
+    access: Literal["weights", "logprobs", "text"] = "weights"
+    if served_kind(model):
+        access = "logprobs"
+    elif text_kind(model):
+        access = "text"
+    return replace(
+        has, unseen=unseen, checkpoint=checkpoint, access=access, parameters=float(count_parameters(model))
+    )
 
 
 def _options_of(source: str, columns: Columns) -> Iterator[str]:

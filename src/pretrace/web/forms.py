@@ -252,6 +252,5 @@ def prefilled(form: Form, row: Advised, facts: Facts, given: Mapping[str, str]) 
         "nonmembers": given.get("controls", ""),
         "placebo": given.get("earlier", ""),
         "power": "on" if choice.name == "placebo" else "",
-        "generator": "none" if given.get("controls") else "",
     }
     return form.filled(known)
