@@ -18,7 +18,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PHONE = {"width": 390, "height": 780}
-WAIT = 90_000
+WAIT = 400_000
 expect.set_options(timeout=WAIT)  # a click may return before the page that it opens is there
 NASTY = '</textarea><script>document.title = "taken"</script>"\'><img src=x onerror="document.title=1">'
 

@@ -60,6 +60,18 @@ def test_few_documents_are_never_cleared(asked, known):
     assert (outcome, power.probability.value < 0.8) == ("missed", True)
 
 
+@pytest.mark.parametrize("seed", [5, 8])
+def test_a_clean_set_of_the_size_that_is_named_is_cleared(seed):
+    small = looked(40, 60, seed=seed)
+    outcome, power, _ = ended(small, np.full(20, 3.0))
+    assert outcome == "missed"
+    asked, known = power.needed, power.facts["known_needed"]
+    assert 40 < asked < known < 1_000
+    large = looked(asked, known, seed=seed + 10)
+    assert ended(large, np.full(20, 3.0))[0] == "none"
+    assert ended(small, np.full(20, 0.1))[1].needed is None  # what moves so little is not seen at any size
+
+
 def test_a_few_that_were_seen_are_not_cleared_though_a_tenth_would_have_been_found():
     found = looked(200, 200, seen=8, shift=12.0, seed=8)
     if found.quiet:

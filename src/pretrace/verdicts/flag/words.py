@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pretrace.results.rounding import p_value
-from pretrace.types import SetTest, Verdict
+from pretrace.types import Power, SetTest, Verdict
 from pretrace.verdicts.audit.checks import times
 from pretrace.verdicts.flag.built import set_test
 from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT
@@ -160,8 +160,19 @@ def _more(found: Verdict, made: Prospect) -> Iterator[str]:
         enough = made.enough(found.figures["fdr"])
         some = f"a tenth of the {made.unit}s" if made.asked > 10 else f"a {made.unit} alone"
         yield f"Take at least {enough:,} known documents: then {some} could be flagged."
-    if found.outcome == "missed" and found.planted is not None:
-        yield "More documents on both sides, or a stronger score (ref with an earlier checkpoint), would see more."
+    if found.outcome == "missed" and found.planted is not None and found.planted.probability.value < ENOUGH:
+        yield _green(found.planted, made)
+
+
+def _green(power: Power, made: Prospect) -> str:
+    """What an all-clear takes where too little would have been seen."""
+    stronger = "a stronger score (--score ref with --reference-model, an earlier checkpoint), or a --placebo"
+    if power.needed is None:
+        return f"Green (exit code 0) is out of reach with this score, with more {made.unit}s, too: take {stronger}."
+    return (
+        f"Green (exit code 0) needs about {power.needed:,} {made.unit}s and {power.facts['known_needed']:,} known; "
+        f"{made.asked:,} and {made.known:,} are there. Or take {stronger}."
+    )
 
 
 def _statement(found: Verdict, made: Prospect, why: str) -> str:
