@@ -228,6 +228,12 @@ class Runs(Commands):
             "Put runs side by side: models by corpora, with their controls.",
         ),
         Entry(
+            "runs table",
+            "folders:table",
+            "The figures of a run for a paper: a table with 95% intervals, the best of each column in bold; with "
+            "--figures also the curves as files.",
+        ),
+        Entry(
             "runs verify",
             "folders:verify",
             "Is a result what was written? Every hash, the report against its tables, and the "
