@@ -144,7 +144,6 @@ def test_what_is_enough_for_a_comparison_is_said_for_this_model_and_not_for_smal
         f"{expected(50, 40, parameters=1e9).rows[0].needed:,} documents a side for a single reading" in page
     )
     assert enough("marks", large).endswith("(small models that read the texts last)")
-    assert enough("options", large) == "not measured"
 
 
 def test_nothing_is_foreseen_without_control_documents() -> None:

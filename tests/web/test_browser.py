@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
+from processes import INSTEAD
 from tiny import MORE_WORDS
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the tests of the page need playwright")
@@ -184,10 +185,12 @@ def marked(tmp_path):
 
 @pytest.mark.parametrize("earlier", [False, True], ids=["alone", "earlier"])
 @pytest.mark.parametrize("controls", [False, True], ids=["bare", "controls"])
-@pytest.mark.usefixtures("at_once", "warm_jobs", "packaged")
-def test_every_start_button_leads_to_a_result(tab, marked, model_folder, reference_folder, controls, earlier):
+@pytest.mark.usefixtures("at_once", "warm_jobs")
+def test_every_start_button_leads_to_a_result(  # noqa: PLR0913
+    tab, marked, model_folder, reference_folder, monkeypatch, controls, earlier
+):
+    monkeypatch.setenv(INSTEAD, str(reference_folder))
     page = tab()
-    page.set_default_timeout(4 * WAIT)  # whole tests, one after another
     upload(page, marked["texts"])
     page.get_by_label("Model", exact=True).fill(str(model_folder))
     if earlier:

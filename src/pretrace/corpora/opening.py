@@ -27,7 +27,7 @@ from pretrace.corpora.hub import open_table, table_rows
 from pretrace.corpora.packing import unpacked, without_packing
 from pretrace.corpora.reading import EveryColumn, Reading, Row, Unreadable, refuse_repeated_ids
 from pretrace.corpora.webpages import FEEDS
-from pretrace.errors import TextsError
+from pretrace.errors import TextsError, suggest
 from pretrace.registry import Registry, corpora
 from pretrace.settings import option
 from pretrace.types import Card, Corpus, Text
@@ -218,13 +218,16 @@ def _built(source: str, columns: Columns) -> Corpus:
     name = written[1] if written else ""
     if name not in corpora:
         near = difflib.get_close_matches(name, corpora, n=3) if name else []
+        beside = "" if near else suggest(source[:200])
         cure = (
-            f"did you mean the corpus {' or '.join(near)}?"
+            f"; did you mean the corpus {' or '.join(near)}?"
             if near
-            else "check the path, or give - for standard input, hub:NAME for a data set of the hub, or the "
+            else "; check the path, or give - for standard input, hub:NAME for a data set of the hub, or the "
             f"name of a built corpus: {', '.join(corpora)}."
         )
-        raise TextsError(f"there is no file, folder or corpus {source[:200]!r}; {cure}")
+        raise TextsError(
+            f"there is no file, folder or corpus {source[:200]!r}{f'.{beside}' if beside else cure}"
+        )
     if columns.named:
         raise TextsError(
             f"{name} is a built corpus and has no columns to choose from, found {min(columns.named)!r}: leave it out."

@@ -43,7 +43,7 @@ more."""
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 """Shares of documents that were read, at which the test statistic is simulated."""
 _TAIL = 0.05
-_TIMES = (1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+_TIMES = (1.5, 2, 3, 5, 8, 12, 20)
 """Times the documents that there are, of which the first that is enough is named."""
 _SURELY = 0.9
 """The share of simulated flaggings that must accuse before a size is named: at that size 0.8 are to be measured."""
