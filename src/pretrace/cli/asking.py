@@ -130,7 +130,7 @@ def ask(source: Source, inputs: _AskInputs) -> Answer:
     if inputs.model is None and not inputs.corpus:
         return _listed(_advised(source, inputs, seen), seen)
     steps, cannot = _steps(source, inputs, seen)
-    told = [seen.said[0], *(line for step in steps for line in step.lines()), *cannot]
+    told = [*seen.said[: None if steps else 1], *(line for step in steps for line in step.lines()), *cannot]
     if not steps:
         return Answer(say=lines(*told), outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
     commands = [_said(step, place) for step in steps]

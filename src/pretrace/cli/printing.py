@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _PREVIEW = 5
+_WIDEST, _INDENT = 100, " " * 6
 _COLUMNS = 4
 
 
@@ -270,9 +272,20 @@ def list_(
 
 
 def _listed(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:
+    width = min(_WIDEST, console.width)
     for title, said in rows.items():
-        width = max(map(len, said))
-        lines(title, *(f"  {name:<{width}}  {line}" for name, line in said.items()), "")(console)
+        told: list[str] = []
+        for name, line in said.items():
+            whole = f"  {name}  {line}"
+            told += (
+                [whole]
+                if len(whole) <= width
+                else [
+                    *wrap(name, width, initial_indent="  ", subsequent_indent="    "),
+                    *wrap(line, width, initial_indent=_INDENT, subsequent_indent=_INDENT),
+                ]
+            )
+        lines(title, *told, "")(console)
 
 
 # What `pretrace audit --plan` prints: what the audit could answer, and what it would cost.

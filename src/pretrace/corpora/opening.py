@@ -236,6 +236,7 @@ def _built(source: str, columns: Columns) -> Corpus:
 
 
 _GUESSED_FROM, _LEAST_LETTERS = 100, 20
+_NAMES_FROM, _LONGEST_NAME = 2_000, 200
 
 
 def longest_texts(path: Path) -> str:
@@ -254,6 +255,30 @@ def longest_texts(path: Path) -> str:
             lengths[name] += len(words) if isinstance(words, str) else 0
     longest, letters = max(lengths.items(), key=lambda one: one[1], default=("", 0))
     return longest if letters >= _LEAST_LETTERS * number else ""
+
+
+def repeated_column(path: Path, fewest: int) -> str:
+    """The column of a table whose values repeat as names of documents do: in the first rows each stands twice on
+    average, and there are at least so many; "" where there is none."""
+    if not path.is_file():
+        return ""
+    values: dict[str, Counter[object]] = {}
+    rows = 0
+    for row in itertools.islice(rows_of(path, EveryColumn(USUAL, shown(path))), _NAMES_FROM):
+        rows += 1
+        for name, cell in row.fields.items():
+            if (
+                isinstance(cell, int | str)
+                and not isinstance(cell, bool)
+                and 0 < len(str(cell)) < _LONGEST_NAME
+            ):
+                values.setdefault(name, Counter())[cell] += 1
+    able = {
+        name: len(found)
+        for name, found in values.items()
+        if found.total() == rows and fewest <= len(found) <= rows / 2
+    }
+    return max(able, key=lambda name: able[name], default="")
 
 
 def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:
