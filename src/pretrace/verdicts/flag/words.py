@@ -42,8 +42,7 @@ def said(found: Verdict, made: Prospect, why: str) -> Said:
         told = [one for one in found.checks if one.figures.get("beyond_chance") and one not in failed]
         reasons += [f"{one.title}: {one.words}" for one in told]
     reasons += found.register
-    advice = [check.cure for check in (*failed, *unseen) if check.cure]
-    advice += _more(found, made)
+    advice = [*_more(found, made), *(check.cure for check in (*failed, *unseen) if check.cure)]
     return Said(_statement(found, made, why), tuple(dict.fromkeys(reasons)), tuple(dict.fromkeys(advice)))
 
 
@@ -156,7 +155,11 @@ def _more(found: Verdict, made: Prospect) -> Iterator[str]:
             "Measure what the flagging would have seen: a copy of the model is trained on a tenth of the texts. "
             "[--power]"
         )
-    if found.outcome == "missed" and (made.resolution.together or made.asked + 1) > made.tenth:
+    if (
+        found.outcome == "missed"
+        and found.planted is None
+        and (made.resolution.together or made.asked + 1) > made.tenth
+    ):
         enough = made.enough(found.figures["fdr"])
         some = f"a tenth of the {made.unit}s" if made.asked > 10 else f"a {made.unit} alone"
         yield f"Take at least {enough:,} known documents: then {some} could be flagged."
