@@ -1,5 +1,5 @@
 """Writes docs/scores.md from the docstrings, parameters and needs of the registered scores, and the tables of tests in
-docs/audits.md from the list that `pretrace advise` goes by and from benchmarks/results/designs.json.
+docs/audits.md from the list that `pretrace ask` goes by and from benchmarks/results/designs.json.
 
 docs/methods.md is made from src/pretrace/verdicts/methods.json, and what the planner foresees of small models, in
 docs/audit.md, and the README's line on it, from benchmarks/results/dilution.json.
@@ -406,7 +406,7 @@ def _unlisted(found: Sequence[Reached]) -> str:
     return (
         "What has no row was not measured by how often a text was read, beside a model that never saw it.\n\n"
         f"{listed_scores}"
-        f"- Tests, by their names in `pretrace advise`: {', '.join(missing_tests)} "
+        f"- Tests, by their names in `pretrace ask`: {', '.join(missing_tests)} "
         "([what is known of them](audits.md)).\n"
     )
 

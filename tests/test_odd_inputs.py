@@ -174,16 +174,16 @@ CASES: list[tuple[str, int, str]] = [
         2,
         "a margin of 99999999 days reaches before all dates",
     ),
-    ("advise early.jsonl", 0, ""),
-    ("advise late.jsonl", 0, ""),
-    ("advise month.jsonl", 0, ""),
-    ("advise instant.jsonl", 0, ""),
-    ("advise far.parquet", 2, "make it a column of strings"),
-    ("advise fardays.parquet", 2, "make it a column of strings"),
-    ("advise zone.parquet", 2, "make it a column of strings"),
-    ("advise pipes", 2, "take it out of the folder"),
+    ("ask early.jsonl", 4, ""),
+    ("ask late.jsonl", 4, ""),
+    ("ask month.jsonl", 4, ""),
+    ("ask instant.jsonl", 4, ""),
+    ("ask far.parquet", 2, "make it a column of strings"),
+    ("ask fardays.parquet", 2, "make it a column of strings"),
+    ("ask zone.parquet", 2, "make it a column of strings"),
+    ("ask pipes", 2, "take it out of the folder"),
     (
-        "advise absent.jsonl",
+        "ask absent.jsonl",
         2,
         "arxiv_mia, arxivtection, bookmia, booktection, ccnewspdd, checkmia, copyright_traps",
     ),
@@ -498,10 +498,6 @@ CASES: list[tuple[str, int, str]] = [
         2,
         "--texts 0",
     ),
-    ("advise --documents -1", 2, "Input should be greater than or equal to 0 See pretrace advise --help"),
-    ("advise --months nan", 2, "Input should be greater than or equal to 0 See pretrace advise --help"),
-    ("advise --months inf", 2, "--months is a number, found inf"),
-    ("advise --access \x1b[31m", 2, "--access is one of weights, logprobs, text, found \\x1b[31m"),
     (
         "score good.jsonl > --seed 99999999999999999999",
         2,
@@ -581,7 +577,7 @@ CASES: list[tuple[str, int, str]] = [
     ("ask good.jsonl --model NOWHERE --unseen pipe.jsonl", 2, "give texts as a file or a folder"),
     ("ask good.jsonl --corpus corpuspipes", 2, "take it out of the folder"),
     ("ask --yes --corpus corpus -- -dash.jsonl", 3, "runs pretrace scan ./-dash.jsonl"),
-    ("advise -- -dash.jsonl", 0, "./-dash.jsonl"),
+    ("ask -- -dash.jsonl", 4, "./-dash.jsonl"),
     ("scan good.jsonl --corpus corpuspipes --out OUT", 2, "take it out of the folder"),
     ("scan good.jsonl --corpus github://x --out OUT", 2, "github://x cannot be listed"),
     ("scan good.jsonl --corpus corpus --out OUT --clean OUT", 2, "name two folders"),
@@ -596,7 +592,7 @@ CONSOLES: list[tuple[str, int, str]] = [
     ("--help", 0, ""),
     ("score --help", 0, ""),
     ("audit --help-all", 0, ""),
-    ("advise good.jsonl", 0, ""),
+    ("ask good.jsonl", 4, ""),
     ("list --json", 0, ""),
     (
         "score \u4e2d\u6587.jsonl >",
@@ -617,7 +613,7 @@ CLOSED: list[tuple[str, int, str]] = [
     ("list", 0, ""),
     ("list --json", 0, ""),
     ("score empty.jsonl >", 2, "give a source with at least one"),
-    ("advise", 0, ""),
+    ("ask good.jsonl", 4, ""),
     ("score empty.jsonl >", 2, ""),
 ]
 """The same with closed standard streams."""
@@ -639,7 +635,7 @@ OTHERS: list[Case] = [
     Case("list", 0, "", environment={"PRETRACE_PROGRESS": "good.jsonl"}),
     *(
         Case(line, 1, "", unread=True)
-        for line in ("list", "list --json", "--help", "advise good.jsonl", "cache info")
+        for line in ("list", "list --json", "--help", "ask good.jsonl", "cache info")
     ),
     Case("scan good.jsonl --corpus corpus --out OUT", 1, "", unread=True),
 ]

@@ -256,5 +256,26 @@ def test_an_installed_package_brings_its_score_corpus_and_back_end(installed: Pa
 def test_list_says_which_package_a_name_comes_from(installed: Path) -> None:
     done = ran(installed, "list")
     assert done.returncode == 0, done.stderr
-    own = [line.split()[0] for line in done.stdout.splitlines() if line.endswith("[package my-package]")]
-    assert own == ["confident(p=0.5)", "paragraphs(folder='notes',", "letters:NAME"]
+    said = " ".join(done.stdout.split())
+    for name in ("confident(p=0.5)", "paragraphs(folder='notes', min_chars=200)", "letters:NAME"):
+        assert re.search(rf"{re.escape(name)} [^\[\]]*\[package my-package\]", said), name
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("file", "added"), [("confident.py", "score confident"), ("paragraphs.py", "corpus paragraphs")]
+)
+def test_a_fresh_process_is_told_what_a_file_added_and_nothing_else(
+    tmp_path: Path, file: str, added: str
+) -> None:
+    """Issue 40: the first plug-in of a process was said to have registered all that is built in, and loading it again
+    removed that."""
+    written(tmp_path / file, files()[file])
+    program = (
+        "from pretrace.registry import corpora, load_plugin, scores\n"
+        f"first, again = load_plugin({file!r}), load_plugin({file!r})\n"
+        f"assert first == again == ({added!r},), (first, again)\n"
+        "assert 'loss' in scores and 'stdlib' in corpora"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

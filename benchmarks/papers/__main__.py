@@ -69,6 +69,8 @@ def run(table: Table, given: Given, path: Path, *, fresh: bool = False) -> None:
     if ledger.content["rows"]:
         ledger.save(paper=table.paper, what=table.what, compared=rows)
     printed(table, rows, given)
+    if failed and not ledger.content["rows"]:
+        raise SystemExit(f"error: nothing of {table.name} could be measured: see why above.")
 
 
 def pairs_of(given: list[str], option: str) -> dict[str, str]:

@@ -18,13 +18,17 @@ line prints it on one line and leaves with exit code 2.
 
 from __future__ import annotations
 
+import difflib
 import errno
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_BESIDE = 2_000
+"""Names beside a path that are looked at."""
 _JOINERS = frozenset({"\u200c", "\u200d"})  # these hold emoji and Persian words together; they move nothing
 
 
@@ -51,6 +55,22 @@ def _is_hidden(character: str) -> bool:
 def _escape(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def suggest(name: str, known: Iterable[str] = ()) -> str:
+    """ " Did you mean …?" with the nearest of what is known, and of what lies beside a path; "" where nothing is near.
+
+    >>> suggest("smolm2", ["smollm2"])
+    ' Did you mean smollm2?'
+    """
+    path = Path(name).expanduser()
+    beside: dict[str, str] = {one: one for one in known}
+    with suppress(OSError, ValueError):
+        beside |= {one.name: str(path.with_name(one.name)) for one in islice(path.parent.iterdir(), _BESIDE)}
+    near = difflib.get_close_matches(path.name or name, beside, n=1) or difflib.get_close_matches(
+        name, beside, n=1
+    )
+    return f" Did you mean {beside[near[0]]}?" if near else ""
 
 
 def regular(path: Path) -> Path:

@@ -69,7 +69,7 @@ class Registry(Generic[T]):
                 raise ValueError(f"{self.kind} {name!r} is registered twice")
             require(name.isidentifier(), f"{name!r} names no {self.kind}: take letters, digits and _.")
             self._factories[name] = factory
-            if _loads:
+            if _loads and not _built_in(factory):  # the first plug-in of a process brings these in
                 origin, added = _loads[-1]
                 self._origins[name] = origin
                 added.append((self, name))

@@ -157,6 +157,8 @@ def _report_module(result: Result) -> Any:
 
 
 def _result_kind(folder: Path) -> _ResultKind:
+    if folder.is_file():
+        raise OutputError(f"{folder} is a file, and a result is a folder: give the folder that --out wrote.")
     return next((kind for kind in KINDS if (folder / kind.folder.marker).exists()), KINDS[-1])
 
 

@@ -1,4 +1,4 @@
-"""Rows of all benchmarks of innocents in one file, with the figures of `pretrace advise`."""
+"""Rows of all benchmarks of innocents in one file, with the figures of `pretrace ask`."""
 
 from __future__ import annotations
 

@@ -1,15 +1,22 @@
-"""Every command that `advise` prints is run: none fails for what advise knew or should have known."""
+"""Every command that the list of tests prints is run: none fails for what the list knew or should have known."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import uuid
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from processes import Call
+
+from pretrace.corpora import Columns
+from pretrace.verdicts.advise import Advised, advise
+from pretrace.verdicts.looking import look
 
 ROWS = 150  # six a month over 25 months: the least that some cut-off can be tested with is 23
 
@@ -36,6 +43,12 @@ def texts(tmp_path: Path) -> Path:
     path = tmp_path / "my texts.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+def advised(path: Path, model: str, columns: Columns, **told: Any) -> Sequence[Advised]:
+    """The tests for a file, with what the one who asks has besides."""
+    seen = look(str(path), columns)
+    return advise(replace(seen.situation, **told), str(path), model=model, names=seen.names).rows
 
 
 def other(path: Path, name: str, change: str) -> Path:
@@ -70,23 +83,10 @@ def test_every_printed_command_runs(
     other(texts, "CONTROLS.jsonl", "Later.")
     renamed(texts, "UNPUBLISHED.jsonl")
     renamed(texts, "OTHER_WORDING.jsonl", "Now: ")
-    have = ("--unseen", 40, "--unpublished", 40, "--checkpoint")
-    asked = (
-        "advise",
-        texts,
-        "--text-column",
-        "body",
-        "--id-column",
-        "key",
-        *have,
-        "--model",
-        model_folder,
-        "--json",
-    )
-    code, out, said = call(*asked)
-    assert code == 0, said
-    tests = [one for one in json.loads(out)["tests"] if one["state"] == "applies"]
-    assert {one["name"] for one in tests} >= {
+    have = {"unseen": 40, "unpublished": 40, "checkpoint": True}
+    tests = advised(texts, str(model_folder), Columns(text="body", id="key"), **have)
+    tests = [one for one in tests if one.state == "applies"]
+    assert {one.choice.name for one in tests} >= {
         "marks",
         "triggers",
         "canaries",
@@ -95,8 +95,8 @@ def test_every_printed_command_runs(
     }
     hashes: dict[str, str] = {}
     for test in tests:
-        place = tmp_path / test["name"]
-        for command in test["commands"]:
+        place = tmp_path / test.choice.name
+        for command in test.commands:
             words = shlex.split(command)[1:]
             words = [str(reference_folder) if word == "EARLIER" else word for word in words]
             words = [hashes.get(word, word) for word in words]
@@ -125,18 +125,18 @@ def test_every_printed_command_runs(
     assert {row["id"]: row["site"] for row in published} == {f"t{i}": f"s{i % 22}" for i in range(ROWS)}
 
 
-def test_recitation_is_advised_where_texts_are_long_enough(call: Call, texts: Path, tmp_path: Path) -> None:
-    def state(*told: object) -> tuple[str, str]:
-        code, out, said = call("advise", *told, "--unseen", 40, "--json")
-        assert code == 0, said
-        row = next(one for one in json.loads(out)["tests"] if one["name"] == "recite")
-        return row["state"], row["missing"]
+def test_recitation_is_advised_where_texts_are_long_enough(texts: Path, tmp_path: Path) -> None:
+    def state(path: Path, **columns: str) -> tuple[str, str]:
+        row = next(
+            one for one in advised(path, "m", Columns(**columns), unseen=40) if one.choice.name == "recite"
+        )
+        return row.state, row.missing
 
     short = (
         "could",
         "5 documents in question with 400 bytes that stand nowhere else",
     )
-    assert state(texts, "--text-column", "body", "--id-column", "key") == short
+    assert state(texts, text="body", id="key") == short
 
     random = np.random.default_rng(1)
     words = ["".join(random.choice(list("abcdefghij"), 5)) for _ in range(500)]

@@ -98,6 +98,56 @@ def test_where_nothing_can_be_answered_it_names_what_is_missing_and_writes_nothi
         assert "nothing answers at http://127.0.0.1:9" in error
 
 
+def test_an_author_without_control_documents_reads_what_to_do(
+    call: Call, mine: Path, tmp_path: Path, model_folder: Path
+) -> None:
+    code, out, _ = call("ask", mine, "--model", model_folder, "--out", tmp_path / "OUT")
+    assert code == 4
+    assert len(out.split()) <= 120
+    for said in (
+        *(
+            "20 control documents",
+            "the model cannot have seen",
+            "Unpublished",
+            "drafts of these texts do not",
+        ),
+        *(
+            "later texts mostly do not",
+            "--unseen FOLDER",
+            "--corpus",
+            "drawn at random",
+            "(pretrace mark texts)",
+        ),
+    ):
+        assert said in out, said
+
+
+def test_without_a_model_it_says_what_can_be_tested_and_with_what(call: Call, mine: Path) -> None:
+    code, out, _ = call("ask", mine)
+    assert code == 4
+    assert out.startswith("24 texts of 24 documents.\nThis could be made:\n")
+    assert f"$ pretrace audit {mine} --heldout CONTROLS.jsonl --model MODEL --out AUDIT" in out
+    assert out.splitlines()[-1].endswith("Missing: 20 control documents.")
+    code, out, _ = call("ask", mine, "--unseen", mine, "--json")
+    found = json.loads(out)
+    assert (code, found["possible"]) == (0, True)
+    assert [one["name"] for one in found["tests"] if one["state"] == "applies"][:2] == ["controls", "flag"]
+
+
+def test_an_inconclusive_answer_ends_with_the_reason_and_the_cure(
+    call: Call, mine: Path, tmp_path: Path, model_folder: Path
+) -> None:
+    drafts = written(tmp_path / "drafts", 24, 24)
+    words = (mine, "--model", model_folder, "--out")
+    code, out, _ = call("ask", *words, tmp_path / "OUT", "--unseen", drafts)
+    assert code == 4
+    lines = out.splitlines()
+    assert lines[2].startswith(
+        "Why there is no answer: What this audit could have missed was not measured."
+    ), lines
+    assert lines[-1].startswith("What would help: ")
+
+
 def test_a_model_that_gives_text_alone_is_asked_to_recite(call: Call, tmp_path: Path) -> None:
     for name in ("texts", "controls"):
         (tmp_path / name).mkdir()
@@ -129,9 +179,7 @@ def test_a_search_that_finds_nothing_does_not_clear_a_model_that_could_not_be_te
     code, out, error = call(*words, "--model", model_folder)
     assert code == 4, error
     assert out.startswith("Not found: ")
-    assert out.splitlines()[-1].startswith(
-        "No test can answer with this. Most easily had: Control documents."
-    )
+    assert "No test can answer with this. Most easily had: Control documents." in out
     code, out, _ = call(*words, "--model", model_folder, "--json")
     found = json.loads(out)
     assert (code, found["exit_code"], found["outcome"]) == (4, 4, "cannot answer")

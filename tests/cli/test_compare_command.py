@@ -12,6 +12,7 @@ import pytest
 
 from pretrace.cli import main as command
 from pretrace.corpora import open_corpus
+from pretrace.report.tables import format_table
 from pretrace.runs import load, load_run, save
 from pretrace.scoring.detect import Options, detect, evaluate
 from pretrace.testing import FakeBackend
@@ -110,3 +111,52 @@ def test_start_tokens_that_differ_are_printed(runs: Path, capsys: pytest.Capture
     assert "Does not compare: start token: no start token (1); a start token" in " ".join(
         capsys.readouterr().out.split()
     )
+
+
+def test_a_table_for_a_paper_in_latex_and_markdown(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = load_run(Path("LABELLED"))
+    assert run.evaluation is not None
+    scores = [row for row in run.evaluation.rows if row.kind == "score"]
+    best = max(scores, key=lambda row: row.auc.value)
+    assert main(["runs", "table", "LABELLED", "--latex"]) == 0
+    latex = capsys.readouterr().out.splitlines()
+    assert latex[1:3] == [r"\begin{tabular}{lrrr}", r"\toprule"]
+    assert latex[-1] == r"\end{tabular}"
+    row = next(line for line in latex if line.startswith(f"{best.name} & "))
+    spread = f"[{best.auc.low:.2f}, {best.auc.high:.2f}]"
+    assert row.split(" & ")[1] == rf"\textbf{{{best.auc.value:.3f}}} {{\scriptsize {spread}}}"
+    assert sum(r"\textbf" in line.split(" & ")[1] for line in latex if " & " in line) == sum(
+        f"{row.auc.value:.3f}" == f"{best.auc.value:.3f}" for row in scores
+    )
+    assert any(line.startswith(r"random\_") or "(blind)" in line for line in latex)
+    assert main(["runs", "table", "LABELLED", "--markdown"]) == 0
+    assert f"| **{best.auc.value:.3f}** {spread} |" in capsys.readouterr().out
+    assert format_table(run, "latex").splitlines() == latex
+
+
+def test_figures_for_a_paper_are_pdf_and_svg_and_bear_no_date(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("F", "G"):
+        assert main(["runs", "table", "LABELLED", "--figures", folder]) == 0
+    assert "AUC" in capsys.readouterr().out
+    names = {path.name for path in Path("F").iterdir()}
+    assert names == {f"{name}.{end}" for name in ("roc", "roc-log", "auc") for end in ("pdf", "svg")}
+    assert Path("F/roc.pdf").read_bytes().startswith(b"%PDF")
+    for name in names:
+        assert Path("F", name).read_bytes() == Path("G", name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("SCORED", "--latex"), "give labelled texts to pretrace evaluate"),
+        (("LABELLED", "--latex", "--markdown"), "a table has one form"),
+        (("LABELLED", "--figures", "SCORED"), "SCORED"),
+    ],
+)
+def test_what_has_no_table_is_refused(
+    runs: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    assert main(["runs", "table", *words]) == 2
+    assert said in capsys.readouterr().err

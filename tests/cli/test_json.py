@@ -66,7 +66,7 @@ CASES: dict[str, tuple[tuple[str, ...], set[str]]] = {
         {"texts", "rows", "notes", "settings"},
     ),
     "count": (("count", "T", "--model", "M", "--out", "OUT.npz"), {"file", "tokens", "texts", "distinct"}),
-    "advise": (("advise", "--unseen", "40"), {"possible", "easiest", "situation", "search", "seen", "tests"}),
+    "ask": (("ask", "T"), {"possible", "seen", "tests"}),
 }
 
 

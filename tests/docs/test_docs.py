@@ -334,7 +334,7 @@ def test_the_page_of_scores_is_what_the_docstrings_say() -> None:
     assert all(f"\n## {name}\n" in page for name in scores)
 
 
-def test_the_tables_of_tests_are_those_that_advise_goes_by() -> None:
+def test_the_tables_of_tests_are_those_that_ask_goes_by() -> None:
     make = generator()
     text, table = make.AUDITS.read_text(encoding="utf-8"), make.tests()
     assert make.with_tests(text, table) == text, "run: python docs/generate.py"

@@ -46,6 +46,17 @@ def test_everything_is_seen_and_said(tmp_path: Path) -> None:
     )
 
 
+def test_a_column_whose_values_repeat_is_suggested_as_group(tmp_path: Path) -> None:
+    made = [{**row, "book": f"b{i // 2}", "page": i, "kind": "prose"} for i, row in enumerate(rows(48))]
+    bare = [{name: row[name] for name in ("id", "text", "book", "page", "kind")} for row in made]
+    found = look(written(tmp_path / "bare.jsonl", bare), Columns())
+    assert found.said[1] == (
+        "The values of the column 'book' repeat: if they name what texts belong to, give --group-column book."
+    )
+    assert "repeat" not in " ".join(look(written(tmp_path / "made.jsonl", made), Columns()).said)
+    assert "repeat" not in " ".join(look(str(tmp_path / "bare.jsonl"), Columns(group="book")).said)
+
+
 def test_texts_without_other_columns_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_text("one line\nanother line\n", encoding="utf-8")

@@ -6,9 +6,11 @@ import json
 import random
 import shutil
 import signal
+import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
+from processes import INSTEAD
 from tiny import MORE_WORDS
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the tests of the page need playwright")
@@ -165,6 +167,62 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
     assert download.value.path().read_text(encoding="utf-8").startswith('"id","group","score"')
     page.set_viewport_size(PHONE)
     assert fits(page)
+
+
+@pytest.fixture
+def marked(tmp_path):
+    """A collection with a random string in some of its texts, and control documents of the same kind."""
+    drawn = random.Random(3)
+    made = {}
+    for name in ("texts", "known"):
+        rows = [{"id": f"{name}{i}", "text": " ".join(drawn.choices(MORE_WORDS, k=120))} for i in range(24)]
+        for row in rows[:6] if name == "texts" else ():
+            row["text"] += f" {uuid.UUID(int=drawn.getrandbits(128), version=4)}"
+        made[name] = tmp_path / f"{name}.jsonl"
+        made[name].write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return made
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["alone", "earlier"])
+@pytest.mark.parametrize("controls", [False, True], ids=["bare", "controls"])
+@pytest.mark.usefixtures("at_once", "warm_jobs")
+def test_every_start_button_leads_to_a_result(  # noqa: PLR0913
+    tab, marked, model_folder, reference_folder, monkeypatch, controls, earlier
+):
+    monkeypatch.setenv(INSTEAD, str(reference_folder))
+    page = tab()
+    upload(page, marked["texts"])
+    page.get_by_label("Model", exact=True).fill(str(model_folder))
+    if earlier:
+        page.get_by_label("An earlier checkpoint of the model").fill(str(reference_folder))
+    if controls:
+        page.get_by_label("Upload control documents").set_input_files(marked["known"])
+        page.wait_for_url("**controls=*#tests")
+    else:
+        page.get_by_role("button", name="See which tests apply").click()
+        page.wait_for_url("**model=*")
+    address = page.url
+    names = page.locator("#tests h3").all_inner_texts()
+    able = {
+        "Random strings in the texts": True,
+        "Control documents": controls,
+        "Which single texts": controls,
+    }
+    able |= {"Control documents and an earlier checkpoint": controls and earlier}
+    able |= {"An earlier checkpoint alone": earlier}
+    assert {name.removesuffix(" recommended") for name in names} >= {name for name in able if able[name]}
+    buttons = page.locator("#tests button[form=have]")
+    assert buttons.count() >= sum(able.values()) + controls + earlier  # the plans among them
+    for number in range(buttons.count()):
+        page.goto(address)
+        plan = buttons.nth(number).inner_text().startswith("Plan it first")
+        buttons.nth(number).click()
+        if plan:
+            page.wait_for_url("**/jobs/2*")
+            page.get_by_role("button", name="Start it now").wait_for()
+        else:
+            page.wait_for_url("**/results/*")
+            page.locator(".seal.sound").wait_for()
 
 
 @pytest.mark.usefixtures("at_once")

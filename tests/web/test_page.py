@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import random
+import re
 import socket
 import threading
 import zipfile
@@ -11,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from tiny import MORE_WORDS
 
 from pretrace.web.jobs import Asked, Jobs
 from pretrace.web.uploads import facts_of, upload_of, uploads
@@ -243,3 +246,31 @@ def test_no_example_where_its_model_cannot_be_chosen(visit):
     visitor = visit(model=("another",))
     assert "Run the example" not in visitor.client.get("/").text
     assert visitor.post("/example").status_code == 403
+
+
+def test_one_question_has_one_number(call, visitor, tmp_path, model_folder):
+    """How many documents a single reading takes: the plan of the audit, `ask` without control documents, and the
+    page."""
+    drawn, files = random.Random(5), []
+    for name in ("texts", "known"):
+        rows = [{"text": " ".join(drawn.choices(MORE_WORDS, k=80))} for _ in range(25)]
+        files.append(tmp_path / f"{name}.jsonl")
+        files[-1].write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    words = ("--model", str(model_folder))
+    planned = call("ask", files[0], *words, "--unseen", files[1], "--plan")[1]
+    audited = call("audit", files[0], *words, "--heldout", files[1], "--plan")[1]
+    flagged = call("flag", files[0], *words, "--nonmembers", files[1], "--dry-run", "--out", tmp_path / "F")[
+        1
+    ]
+    missing = call("ask", files[0], *words, "--plan")[1]
+    pages = [visitor.upload(one.name, one.read_bytes()) for one in files]
+    query = f"?model={model_folder}&controls={pages[1].rpartition('/')[2]}"
+    page = visitor.client.get(pages[0] + query).text
+    found = [
+        *(re.search(r"read  1 time +█+ ([\d,]+);", said)[1] for said in (planned, audited, flagged)),
+        re.search(r"cases, about ([\d,]+) documents", missing)[1],
+        *re.findall(r"about ([\d,]+) documents on each side where the model read them once", page),
+    ]
+    assert len(found) == 6
+    assert len({*found}) == 1, found
+    assert len({re.search(r"With (\d+)", said)[1] for said in (planned, audited, flagged)}) == 1

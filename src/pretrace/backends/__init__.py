@@ -2,6 +2,7 @@
 
 from pretrace.backends.loading import (
     check_model,
+    count_parameters,
     known_backends,
     open_adapter,
     open_model,
@@ -9,4 +10,12 @@ from pretrace.backends.loading import (
     open_tokenizer,
 )
 
-__all__ = ["check_model", "known_backends", "open_adapter", "open_model", "open_proposer", "open_tokenizer"]
+__all__ = [
+    "check_model",
+    "count_parameters",
+    "known_backends",
+    "open_adapter",
+    "open_model",
+    "open_proposer",
+    "open_tokenizer",
+]

@@ -10,11 +10,13 @@ import importlib
 import importlib.util
 import io
 import json
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,7 +37,7 @@ from pretrace.backends.tokenizer_files import KEPT_READER, follow_file, read_fil
 from pretrace.backends.tokens import Tokens
 from pretrace.backends.weights import Tensors, check_loaded, unwrapped_state, weights_hash
 from pretrace.cache.location import cache_folder
-from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error
+from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
 from pretrace.registry import backends
 from pretrace.results.atomic import check_writable, new_folder
 
@@ -181,7 +183,7 @@ def locate(
     path = Path(model).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():
-            raise ModelError(f"there is no GGUF file {model}.")
+            raise ModelError(f"there is no GGUF file {model}.{suggest(model)}")
         _needs_gguf()
         return Located(model, path.parent, path.name)
     if path.is_dir():
@@ -201,6 +203,7 @@ def locate(
         raise ModelError(f"{model} is a file, not a model: pass a folder, a .gguf file or a hub id.")
     if model == "smollm2":
         return _packaged()
+    _check_path(model)
     patterns = _BESIDE + (_WEIGHTS if weights else []) + (_PICKLES if weights and allow_pickle else [])
     return Located(model, _from_hub(model, revision, patterns), revision=revision)
 
@@ -213,7 +216,57 @@ def _check_weights(model: str) -> None:
         locate(model).weight_files(allow_pickle=False)
     else:
         refuse_bare_url(model)
+        _check_path(model)
         _from_hub(model, None, _BESIDE + _WEIGHTS, download=False)
+
+
+def _check_path(model: str) -> None:
+    """ModelError for what can be nothing but a path, and is none."""
+    if model.startswith(("/", "./", "../", "~")):
+        raise ModelError(
+            f"there is no folder or file {model[:200]} on this machine.{suggest(model)} Mend the path, or name a hub "
+            "id, smollm2 or a server."
+        )
+
+
+def count_parameters(model: str) -> int:
+    """The parameters of a model as the headers of its files give them: no weight is read and nothing is downloaded.
+    0 where they are not here: a server, a plug-in's model, a hub id that was not downloaded, a pickle."""
+    if served_kind(model) or text_kind(model) or model.partition(":")[0] in backends:
+        return 0
+    path = Path(model).expanduser()
+    try:
+        if path.exists() or model == "smollm2":
+            files = locate(model).weight_files(allow_pickle=False)
+        else:
+            refuse_bare_url(model)
+            files = Located(model, _kept(model)).weight_files(allow_pickle=False)
+        return sum(_counted(file, file.stat().st_mtime_ns) for file in files)
+    except (ModelError, MissingPackageError, OSError, ValueError):
+        return 0  # whoever opens it says what is wrong with it
+
+
+def _kept(model: str) -> Path:
+    """The folder of a hub id that was downloaded. ModelError for another."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(model, local_files_only=True))
+    except (HFValidationError, LocalEntryNotFoundError) as error:
+        raise ModelError(f"{model} was not downloaded.") from error
+
+
+@lru_cache(maxsize=256)
+def _counted(file: Path, at: int) -> int:
+    """The numbers in a file of weights that was changed at this time."""
+    if file.suffix == ".gguf":
+        from gguf import GGUFReader
+
+        return sum(int(one.n_elements) for one in GGUFReader(file).tensors)
+    with file.open("rb") as opened:
+        header = json.loads(opened.read(int.from_bytes(opened.read(8), "little")))
+    return sum(math.prod(one["shape"]) for name, one in header.items() if name != "__metadata__")
 
 
 def _needs_gguf() -> None:
@@ -252,12 +305,13 @@ def _from_hub(model: str, revision: str | None, patterns: list[str], *, download
     except HFValidationError:
         raise ModelError(
             f"{model!r} is neither a folder, a .gguf file, 'smollm2' nor a hub id such as EleutherAI/pythia-160m."
+            f"{suggest(model, ['smollm2'])}"
         ) from None
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         reason = trouble or str(error).strip().partition("\n")[0]
         raise ModelError(
-            f"{model} is no folder here and could not be had from the hub ({reason}). Check the name, or download "
-            "it on a machine that reaches the hub and pass the folder."
+            f"{model} is no folder here and could not be had from the hub ({reason}).{suggest(model, ['smollm2'])} "
+            "Check the name, or download it on a machine that reaches the hub and pass the folder."
         ) from None
     return Path(folder)
 
@@ -281,7 +335,7 @@ def _resolved(model: str, revision: str | None) -> tuple[str | None, str]:
     except HfHubHTTPError:
         return revision, ""  # it answers; the download says what is wrong
     except (getattr(client, "TransportError", OSError), OSError) as error:
-        return revision, f"{type(error).__name__}: {str(error).strip() or 'no answer'}"
+        return revision, f"it cannot be reached: {type(error).__name__}"
 
 
 # From files to weights and a tokenizer.

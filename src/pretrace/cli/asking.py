@@ -1,7 +1,7 @@
 """`pretrace ask`: one way in. Look at what there is, say what can be answered and how likely, ask, run, end in a
-sentence.
+sentence. Without a model it lists the tests and what each takes.
 
-It is `advise`, the plan of a command, and the command: what it runs it prints, so that it can be run again.
+It is the plan of a command, and the command: what it runs it prints, so that it can be run again.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -23,20 +23,21 @@ from rich.console import Console
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines
 from pretrace.cli.options import Given
-from pretrace.cli.printing import expected_of
+from pretrace.cli.printing import closing, expected_of
 from pretrace.cli.progress import duration
-from pretrace.cli.streams import asks, note, quiet, say
+from pretrace.cli.streams import asks, note, plan_was_shown, quiet, say
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, longest_texts, operand
 from pretrace.errors import ExpressionError, ShortTextsError, TextsError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.scoring.settings import Target
 from pretrace.settings import option
+from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import AuditPlan, Situation
-from pretrace.verdicts.advise import Advice, Advised, Names, advise
+from pretrace.verdicts.advise import Advice, Advised, advise
 from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.expected import chance
-from pretrace.verdicts.looking import Seen, look
+from pretrace.verdicts.expected import chance, documents_needed, enough, expected_for
+from pretrace.verdicts.looking import Seen, look, situate
 
 Call = Callable[[Sequence[str]], int]
 _SHORTER = (32, 16)
@@ -61,7 +62,7 @@ class _AskInputs:
     )
     unseen: str | None = option(
         None,
-        "Control documents: texts of the same kind that the model cannot have seen, such as unpublished or later ones.",
+        "Control documents: texts of the same kind and time that the model cannot have seen, such as unpublished ones.",
         path="in",
         essential=True,
     )
@@ -78,7 +79,7 @@ class _AskInputs:
         path="in",
         essential=True,
     )
-    plan: bool = option(False, "Say what can be answered, and stop.", essential=True)
+    plan: bool = option(False, "Say what can be answered, with how many documents, and stop.", essential=True)
     yes: bool = option(False, "Start without asking.", essential=True)
     out: Path | None = option(
         None,
@@ -113,13 +114,10 @@ class Step:
 
 def ask(source: Source, inputs: _AskInputs) -> Answer:
     """Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and ends
-    with one sentence and a report. Exit codes: 3 found or consistent with training, 0 not, 4 no answer."""
+    with one sentence and a report; without --model it lists the tests and what each takes. Exit codes: 3 found or
+    consistent with training, 0 not, 4 no answer."""
     from pretrace.cli.commands import call  # the table of commands, which names this one
 
-    if inputs.model is None and not inputs.corpus:
-        raise ExpressionError(
-            "name the model in question with --model, or training data to search with --corpus."
-        )
     for texts in (source.texts, inputs.unseen or ""):
         if texts == "-" or (Path(texts).exists() and not Path(texts).is_file() and not Path(texts).is_dir()):
             raise ExpressionError("give texts as a file or a folder: they are read more than once.")
@@ -129,8 +127,10 @@ def ask(source: Source, inputs: _AskInputs) -> Answer:
         _check_places(place, inputs)
     seen = look(source.texts, source.columns)
     _check_models(inputs)
+    if inputs.model is None and not inputs.corpus:
+        return _listed(_advised(source, inputs, seen), seen)
     steps, cannot = _steps(source, inputs, seen)
-    told = [seen.said[0], *(line for step in steps for line in step.lines()), *cannot]
+    told = [*seen.said[: None if steps else 1], *(line for step in steps for line in step.lines()), *cannot]
     if not steps:
         return Answer(say=lines(*told), outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
     commands = [_said(step, place) for step in steps]
@@ -212,36 +212,98 @@ def _steps(source: Source, inputs: _AskInputs, seen: Seen) -> tuple[list[Step], 
 
 def _advised(source: Source, inputs: _AskInputs, seen: Seen) -> Advice:
     unseen = open_corpus(inputs.unseen, source.columns.of_another).texts if inputs.unseen else ()
-    access: Literal["weights", "logprobs", "text"] = "weights"
-    if served_kind(inputs.model or ""):
-        access = "logprobs"
-    elif text_kind(inputs.model or ""):
-        access = "text"
-    has: Situation = replace(
+    has = situate(
         seen.situation,
+        inputs.model or "",
         unseen=len({text.document for text in unseen}),
         checkpoint=inputs.before is not None,
-        access=access,
     )
-    names = Names(model=inputs.model or "MODEL", columns=seen.names.columns)
-    return advise(has, source.texts, model=names.model, names=names)
+    names = replace(
+        seen.names,
+        **({"controls": inputs.unseen} if inputs.unseen else {}),
+        **({"earlier": inputs.before} if inputs.before else {}),
+    )
+    return advise(has, source.texts, model=inputs.model or "MODEL", names=names)
+
+
+_STATES = {
+    "applies": "This can be made now:",
+    "could": "This could be made:",
+    "cannot": "This cannot be made with this model:",
+}
+
+
+def _listed(advice: Advice, seen: Seen) -> Answer:
+    """Every test with what it takes; exit code 4 where none could answer with what there is."""
+    closing = (
+        "A verdict is possible: name the model with --model." if advice.possible else _missing(advice)[0]
+    )
+    return Answer(
+        say=lines(*seen.said, *_list_tests(advice), closing),
+        outcome="possible" if advice.possible else "cannot answer",
+        code=0 if advice.possible else CANNOT_ANSWER,
+        statement=closing,
+        own={"possible": advice.possible, "seen": list(seen.said), "tests": list(_plain(advice))},
+    )
+
+
+def _list_tests(advice: Advice) -> Iterator[str]:
+    state, has = "", advice.situation
+    for row in advice.rows:
+        choice = row.choice
+        if row.state != state:
+            state = row.state
+            yield _STATES[row.state]
+        yield f"  {choice.title} ({choice.kind_words})"
+        if row.missing:
+            yield f"    {'why' if row.state == 'cannot' else 'missing'}: {row.missing}"
+        yield f"    {'assumes' if choice.accuses else 'note'}: {choice.assumes}"
+        if choice.accuses:
+            yield f"    for power 0.8: {enough(choice.name, has)}"
+        if row.state != "cannot":
+            yield from (f"    $ {command}" for command in row.commands)
+
+
+def _plain(advice: Advice) -> Iterator[dict[str, Any]]:
+    """The tests in plain values, for --json."""
+    for row in advice.rows:
+        name, found = row.choice.name, expected_for(row.choice.name, advice.situation)
+        yield {
+            "name": name,
+            "title": row.choice.title,
+            "state": row.state,
+            "missing": row.missing,
+            "needs": row.choice.needs,
+            "assumes": row.choice.assumes,
+            "enough": enough(name, advice.situation) if row.choice.accuses else None,
+            "expected": asdict(found) if found else None,
+            "commands": list(row.commands),
+        }
+
+
+_CONTROLS = (
+    "Control documents are texts of the same kind and author that the model cannot have seen. Unpublished ones of the "
+    "same time do (letters, manuscripts); drafts of these texts do not, and later texts mostly do not.",
+    "Give them with --unseen FOLDER: at least {fewest}; to find a single reading in 8 of 10 cases, about {enough}.",
+)
+_ELSEWHERE = (
+    "If training data can be read, name them with --corpus: a search needs no control documents.",
+    "Of your next texts, keep a half back, drawn at random, as control documents; or mark them first (pretrace mark "
+    "texts).",
+)
 
 
 def _missing(advice: Advice) -> list[str]:
-    """Why no test can be made, and what would help most easily."""
+    """Why no test can be made, and what to do."""
     easiest = advice.easiest
     assert easiest is not None  # trigger sentences can be put into the next texts, whatever the model offers
-    said = [
-        f"No test can answer with this. Most easily had: {easiest.choice.title}. Missing: {easiest.missing}."
+    enough = documents_needed(advice.situation)
+    needs = () if "control documents" in easiest.missing else (f"It needs {easiest.choice.needs}.",)
+    return [
+        f"No test can answer with this. Most easily had: {easiest.choice.title}. Missing: {easiest.missing}.",
+        *(needs or (one.format(fewest=FEW_DOCUMENTS, enough=enough) for one in _CONTROLS)),
+        *_ELSEWHERE,
     ]
-    others = [
-        row.choice.title
-        for row in advice.rows
-        if row.state == "applies" and row.choice.name not in _RUN_BY_ITSELF
-    ]
-    if others:
-        said.append(f"With a word of yours these could be made (pretrace advise): {'; '.join(others)}.")
-    return said
 
 
 def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> Step | list[str]:
@@ -363,7 +425,7 @@ def _run(call: Call, step: Step, place: Path) -> dict[str, Any]:
     """The answer of a command, as the JSON document that it prints."""
     note(f"runs {_said(step, place)}")
     printed = io.StringIO()
-    with redirect_stdout(printed):
+    with redirect_stdout(printed), plan_was_shown():
         call((*_typed(step, place), "--json"))
     found: dict[str, Any] = json.loads(printed.getvalue())
     return found
@@ -386,9 +448,13 @@ def _answer(found: Sequence[dict[str, Any]], commands: Sequence[str], cannot: Se
 
 
 def _print(found: Sequence[dict[str, Any]], cannot: Sequence[str], console: Console) -> None:
+    from pretrace.runs import load_verdict
+
     for one in found:
         console.print(Plain(str(one["statement"]), style="bold"), soft_wrap=True)
         if one["report"]:
             console.print(Plain(f"Report: {one['report']}"), soft_wrap=True)
+        if one["exit_code"] == CANNOT_ANSWER and one["folder"]:
+            lines(*closing(load_verdict(Path(one["folder"]))))(console)
     for line in cannot:
         console.print(Plain(line), soft_wrap=True)

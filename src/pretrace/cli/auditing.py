@@ -12,7 +12,7 @@ from pretrace.cli.answer import Answer, of_folder, printer
 from pretrace.cli.options import Given, Only
 from pretrace.cli.printing import conclusion, foreseen, shown
 from pretrace.cli.progress import Stages, announce_training
-from pretrace.cli.streams import quiet
+from pretrace.cli.streams import plan_is_known, quiet
 from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_found
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
@@ -27,6 +27,7 @@ from pretrace.types.audit import COMPARED, DesignError
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
+_PACKAGED = "smollm2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ class AuditInputs:
         states="controls",
     )
     generator: str = option(
-        "smollm2",
+        _PACKAGED,
         "The small model that is tuned on a part of TEXTS and writes held-out continuations; any --model value.",
         panel=COMPARED,
         path="in",
@@ -163,7 +164,7 @@ class _PlanShown(Stages):
 
     def planned(self, plan: AuditPlan, /) -> None:
         """What the audit can answer, and what it will cost."""
-        if not quiet():
+        if not quiet() and not plan_is_known():
             shown(plan, printer(stderr=True))
 
 
@@ -187,7 +188,9 @@ def _generator(opening: ModelSettings, inputs: AuditInputs, *, needed: bool) -> 
     """The model that writes continuations; none where control documents are given and none is wanted."""
     from pretrace.backends import open_model
 
-    if inputs.generator in ("", "none"):
+    # Control documents alone are compared directly or not at all: what is packaged is not opened for nothing.
+    idle = not needed and not inputs.placebo and inputs.generator == _PACKAGED
+    if idle or inputs.generator in ("", "none"):
         if needed:
             raise ExpressionError(
                 "--generator names a model; with control documents (--heldout) none is needed."

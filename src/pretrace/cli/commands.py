@@ -228,6 +228,12 @@ class Runs(Commands):
             "Put runs side by side: models by corpora, with their controls.",
         ),
         Entry(
+            "runs table",
+            "folders:table",
+            "The figures of a run for a paper: a table with 95% intervals, the best of each column in bold; with "
+            "--figures also the curves as files.",
+        ),
+        Entry(
             "runs verify",
             "folders:verify",
             "Is a result what was written? Every hash, the report against its tables, and the "
@@ -253,8 +259,7 @@ class Root(Commands):
     """The commands of `pretrace`."""
 
     rows = (
-        Row(_USED, ("ask",), "What you have goes in, one sentence out."),
-        Row(_USED, ("advise",), "Which tests can answer, with what."),
+        Row(_USED, ("ask",), "What you have in, one sentence out."),
         Row(_USED, ("audit",), "A collection, against control documents."),
         Row(_USED, ("recite",), "By words that the model prints."),
         Row(_USED, ("mark",), "By marks you leave, or random strings."),
@@ -274,13 +279,7 @@ class Root(Commands):
             "ask",
             "asking:ask",
             "Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and "
-            "ends with one sentence and a report.",
-        ),
-        Entry(
-            "advise",
-            "advising:advise",
-            "Which test can I use? Say what you have: it prints which tests apply, what each "
-            "assumes, how many documents it needs, and the command to type.",
+            "ends with one sentence and a report; without --model it lists the tests and what each takes.",
         ),
         Entry(
             "audit",

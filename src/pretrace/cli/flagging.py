@@ -12,9 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import Answer, Plain, of_folder
+from pretrace.cli.answer import Answer, Plain, lines, of_folder
 from pretrace.cli.options import Given
-from pretrace.cli.printing import foretold
+from pretrace.cli.printing import closing, foretold
 from pretrace.cli.progress import Stages, doing
 from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
 from pretrace.cli.streams import note as say_note
@@ -348,9 +348,8 @@ def _printed(flagged: Verdict, out: Path, console: Console) -> None:
         console.print(Plain(f"Not scored: {unscored:,}: {names}{more}; all in {place}."))
     for sentence in sentences(flagged.settings):
         console.print(Plain(sentence), soft_wrap=True)
-    for advice in flagged.advice:
-        console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / REPORT}"), soft_wrap=True)
+    lines(*closing(flagged))(console)
 
 
 def _table(flagged: Verdict) -> Table:

@@ -18,6 +18,7 @@ from pretrace.cli.streams import note
 from pretrace.corpora import Columns
 from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
+from pretrace.registry import require
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Kind, Opened
 from pretrace.results.run import COMPARISONS
@@ -324,3 +325,38 @@ def _interval(estimate: Estimate) -> str:
 def _said(one: Difference) -> str:
     values = "; ".join(f"{value} ({', '.join(map(str, runs))})" for value, runs in one.values)
     return f"- {'Compare with care' if one.compares else 'Does not compare'}: {one.setting}: {values}. {one.words}"
+
+
+# `pretrace runs table`: a measured run for a paper.
+
+
+def table(
+    run: Annotated[Path, Option("A folder that `evaluate` wrote.", metavar="RUN", path="in", essential=True)],
+    latex: Annotated[bool, Option("As LaTeX, with the rules of booktabs.", panel="", essential=True)] = False,
+    markdown: Annotated[bool, Option("As Markdown.", panel="", essential=True)] = False,
+    figures: Annotated[
+        Path | None,
+        Option(
+            "Folder for the ROC curves and the AUCs, each as PDF and as SVG.",
+            panel="",
+            path="out",
+            essential=True,
+        ),
+    ] = None,
+) -> Answer:
+    """The figures of a run for a paper: a table with 95% intervals, the best of each column in bold; with --figures
+    also the curves as files."""
+    from pretrace.cli.printing import measured
+    from pretrace.report.tables import format_table, save_figures
+
+    require(not (latex and markdown), "a table has one form: give --latex or --markdown.")
+    found = _opened(run, (run,))
+    text = format_table(found, "latex" if latex else "markdown")
+    made = save_figures(found, figures) if figures else ()
+
+    def told(console: Console) -> None:
+        console.print(Plain(text) if latex or markdown else measured(found), soft_wrap=True)
+        for path in made:
+            console.print(Plain(f"Figure: {path}"), soft_wrap=True)
+
+    return Answer(say=told, folder=run, own={"table": text, "figures": [str(path) for path in made]})

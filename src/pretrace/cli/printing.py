@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines, of_folder
+from pretrace.results.verdicts import EXIT_CODES
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.types import AuditPlan, Estimate, Outcome, Run, Situation, Verdict
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _PREVIEW = 5
+_WIDEST, _INDENT = 100, " " * 6
 _COLUMNS = 4
 
 
@@ -56,9 +59,19 @@ def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> Non
         console.print(Plain(told))
     for sentence in sentences(found.settings):
         console.print(Plain(sentence), soft_wrap=True)
-    for advice in found.advice:
-        console.print(Plain(f"What would help: {advice}"))
     console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+    lines(*closing(found))(console)
+
+
+def closing(found: Verdict) -> Iterator[str]:
+    """The last lines below a verdict: why it has no answer, where it has none, and what would help."""
+    if EXIT_CODES[found.outcome] == CANNOT_ANSWER:
+        own = [one for one in found.reasons if one not in found.register]
+        failed = tuple(f"{check.title}: no." for check in found.checks if check.status == "failed")
+        else_ = found.statement if found.test == "flag" or not own else own[-1]
+        yield f"Why there is no answer: {next((one for one in own if failed and one.startswith(failed)), else_)}"
+    for advice in found.advice:
+        yield f"What would help: {advice}"
 
 
 def _effects(found: Verdict) -> Iterator[str]:
@@ -259,9 +272,20 @@ def list_(
 
 
 def _listed(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:
+    width = min(_WIDEST, console.width)
     for title, said in rows.items():
-        width = max(map(len, said))
-        lines(title, *(f"  {name:<{width}}  {line}" for name, line in said.items()), "")(console)
+        told: list[str] = []
+        for name, line in said.items():
+            whole = f"  {name}  {line}"
+            told += (
+                [whole]
+                if len(whole) <= width
+                else [
+                    *wrap(name, width, initial_indent="  ", subsequent_indent="    "),
+                    *wrap(line, width, initial_indent=_INDENT, subsequent_indent=_INDENT),
+                ]
+            )
+        lines(title, *told, "")(console)
 
 
 # What `pretrace audit --plan` prints: what the audit could answer, and what it would cost.

@@ -1,6 +1,6 @@
-"""Texts that are nearly the same, among texts of which nobody says which belong together.
+"""Texts that are nearly the same.
 
-Ten versions of one page are one page: counted as ten they make sets stand out by chance. Texts without a `group`
+Ten versions of one page are one page: counted as ten they make sets stand out by chance. Texts
 whose 8-character strings (white space and case not counted) are mostly the same are linked into one document.
 
 The sketches are MinHash (Broder 1997) by `rensa`: 256 hashes a text, in 32 bands of 8. Two texts are linked
@@ -40,8 +40,8 @@ class Sketches:
         self._files: list[IO[bytes]] = []
         self._waiting = array("q")
 
-    def add(self, text: str, *, alone: bool) -> None:
-        """A text; it is compared with others only where it stands `alone`, without a group."""
+    def add(self, text: str, *, alone: bool = True) -> None:
+        """A text; it is compared with others only where it stands `alone`."""
         self._waiting.extend(bands(text) if alone else [0] * BANDS)
         self.texts += 1
         if len(self._waiting) >= _BLOCK * BANDS:

@@ -27,7 +27,7 @@ from pretrace.corpora.hub import open_table, table_rows
 from pretrace.corpora.packing import unpacked, without_packing
 from pretrace.corpora.reading import EveryColumn, Reading, Row, Unreadable, refuse_repeated_ids
 from pretrace.corpora.webpages import FEEDS
-from pretrace.errors import TextsError
+from pretrace.errors import TextsError, suggest
 from pretrace.registry import Registry, corpora
 from pretrace.settings import option
 from pretrace.types import Card, Corpus, Text
@@ -218,13 +218,16 @@ def _built(source: str, columns: Columns) -> Corpus:
     name = written[1] if written else ""
     if name not in corpora:
         near = difflib.get_close_matches(name, corpora, n=3) if name else []
+        beside = "" if near else suggest(source[:200])
         cure = (
-            f"did you mean the corpus {' or '.join(near)}?"
+            f"; did you mean the corpus {' or '.join(near)}?"
             if near
-            else "check the path, or give - for standard input, hub:NAME for a data set of the hub, or the "
+            else "; check the path, or give - for standard input, hub:NAME for a data set of the hub, or the "
             f"name of a built corpus: {', '.join(corpora)}."
         )
-        raise TextsError(f"there is no file, folder or corpus {source[:200]!r}; {cure}")
+        raise TextsError(
+            f"there is no file, folder or corpus {source[:200]!r}{f'.{beside}' if beside else cure}"
+        )
     if columns.named:
         raise TextsError(
             f"{name} is a built corpus and has no columns to choose from, found {min(columns.named)!r}: leave it out."
@@ -233,6 +236,7 @@ def _built(source: str, columns: Columns) -> Corpus:
 
 
 _GUESSED_FROM, _LEAST_LETTERS = 100, 20
+_NAMES_FROM, _LONGEST_NAME = 2_000, 200
 
 
 def longest_texts(path: Path) -> str:
@@ -251,6 +255,30 @@ def longest_texts(path: Path) -> str:
             lengths[name] += len(words) if isinstance(words, str) else 0
     longest, letters = max(lengths.items(), key=lambda one: one[1], default=("", 0))
     return longest if letters >= _LEAST_LETTERS * number else ""
+
+
+def repeated_column(path: Path, fewest: int) -> str:
+    """The column of a table whose values repeat as names of documents do: in the first rows each stands twice on
+    average, and there are at least so many; "" where there is none."""
+    if not path.is_file():
+        return ""
+    values: dict[str, Counter[object]] = {}
+    rows = 0
+    for row in itertools.islice(rows_of(path, EveryColumn(USUAL, shown(path))), _NAMES_FROM):
+        rows += 1
+        for name, cell in row.fields.items():
+            if (
+                isinstance(cell, int | str)
+                and not isinstance(cell, bool)
+                and 0 < len(str(cell)) < _LONGEST_NAME
+            ):
+                values.setdefault(name, Counter())[cell] += 1
+    able = {
+        name: len(found)
+        for name, found in values.items()
+        if found.total() == rows and fewest <= len(found) <= rows / 2
+    }
+    return max(able, key=lambda name: able[name], default="")
 
 
 def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:

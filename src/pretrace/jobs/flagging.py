@@ -109,7 +109,7 @@ class Gathered:
         if text.member and side is self.known:
             self.members.append(text.id)
         self.grouped.append(bool(text.group))
-        self.sketches.add(text.text, alone=not text.group)
+        self.sketches.add(text.text)
         content = text.text.strip()
         self.contents.append(hash(content) if content else 0)
         self._names.append(both.document.encode("utf-8", "surrogatepass"))

@@ -12,7 +12,7 @@ from pretrace.results.verdicts import EXIT_CODES
 from pretrace.types import AuditFigures, Situation, Verdict
 from pretrace.verdicts.advise import Names, State, advise, needed
 from pretrace.verdicts.audit.built import figures_of
-from pretrace.verdicts.expected import chance, expected_for, picture
+from pretrace.verdicts.expected import chance, enough, expected_for, picture
 
 _STATES: dict[State, str] = {
     "applies": "can be made",
@@ -27,17 +27,28 @@ def of_verdict(verdict: Verdict) -> Section | None:
         return None
     target, texts = facts.of_model(verdict, "target"), _texts(verdict.settings)
     command = facts.mapping(verdict.settings.get("command"))
+    has = _sized(verdict)
     if verdict.test == "flag":
-        has = replace(verdict.situation, access=_access(target))
+        has = replace(has, access=_access(target))
         names = _names(command, "nonmembers", "")
         return section(has, texts, verdict.model, names=names, made="flag")
     if verdict.test == "audit" and verdict.figures:
-        has = replace(verdict.situation, access=_access(target))
+        has = replace(has, access=_access(target))
         made, earlier = _audited(figures_of(verdict), command.get("placebo"))
         return section(has, texts, verdict.model, names=_names(command, "heldout", earlier), made=made)
     named = target.get("name")
     model = named if isinstance(named, str) else verdict.model
-    return section(verdict.situation, texts, model, made=verdict.test)
+    return section(has, texts, model, made=verdict.test)
+
+
+def _sized(verdict: Verdict) -> Situation:
+    """What there is, with the size of the model that was asked."""
+    size = facts.of_model(verdict, "target").get("parameters")
+    return (
+        replace(verdict.situation, parameters=float(size))
+        if isinstance(size, int | float)
+        else verdict.situation
+    )
 
 
 def foreseeable(verdict: Verdict) -> dict[str, object] | None:
@@ -50,11 +61,7 @@ def foreseeable(verdict: Verdict) -> dict[str, object] | None:
         test = _audited(figures_of(verdict), None)[0]
     if test not in needed() or test == "placebo":
         return None
-    size = facts.of_model(verdict, "target").get("parameters")
-    has = replace(
-        verdict.situation,
-        parameters=float(size) if isinstance(size, int | float) else verdict.situation.parameters,
-    )
+    has = _sized(verdict)
     found = expected_for(test, has)
     drawn = "\n".join(picture(found)) if found else ""
     return {"sentence": chance(test, has, None if found else verdict.units), "picture": drawn}
@@ -68,7 +75,7 @@ def section(
     rows = [
         (row, "made in this report" if row.choice.name == made else _STATES[row.state]) for row in found.rows
     ]
-    values = {"rows": rows, "made": made}
+    values = {"rows": rows, "made": made, "enough": enough, "situation": situation}
     return Section("Which other test could answer", "advice", fill("advice.html", values), appendix=True)
 
 

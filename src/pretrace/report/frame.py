@@ -92,7 +92,9 @@ def fill(template: str, values: Mapping[str, Any], *, package: str = "") -> Mark
 
 
 def titled(kind: str, corpus: str, model: str) -> str:
-    """What stands in the browser's title bar."""
+    """What stands in the browser's title bar: a model in a folder by the name of the folder."""
+    if model.startswith(("/", "./", "../", "~")):
+        model = Path(model).name or model
     return f"{kind}: {named(corpus, 80)}, {named(model, 80)}"
 
 

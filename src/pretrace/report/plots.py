@@ -181,6 +181,19 @@ def save_png(figure: Figure, path: Path, *, dpi: int = 200) -> None:
     write_atomically(path, draw)
 
 
+def save_vectors(figure: Figure, path: Path) -> None:
+    """Write a figure as PDF or SVG, as the path ends, whole or not at all; the same figure gives the same bytes.
+    OutputError where it cannot be written."""
+    form = path.suffix.removeprefix(".")
+    undated = {"CreationDate": None} if form == "pdf" else {"Date": None}
+
+    def draw(beside: Path) -> None:
+        with styled():
+            figure.savefig(beside, format=form, facecolor="white", metadata=undated)
+
+    write_atomically(path, draw)
+
+
 def _rate_axes(axes: Axes, floor: float | None) -> None:
     """Both rates as percentages, linear from 0 or logarithmic from `floor`."""
     axes.set_xlabel("false positive rate")

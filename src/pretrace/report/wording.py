@@ -218,7 +218,7 @@ def duration(seconds: float) -> str:
 def plain(sentence: str) -> str:
     """A sentence as page one has it: without the options, or the command, that may stand in brackets at its end.
 
-    >>> plain("Measure what it would have seen. [--power]"), plain("Test it. [pretrace advise]"), plain("Wait [1, 2].")
+    >>> plain("Measure what it would have seen. [--power]"), plain("Test it. [pretrace ask]"), plain("Wait [1, 2].")
     ('Measure what it would have seen.', 'Test it.', 'Wait [1, 2].')
     """
     return sentence.partition(" [--")[0].partition(" [pretrace ")[0]

@@ -902,7 +902,7 @@ def _advice(
         said.append(f"Leave out texts with fewer than {RUN} letters and digits, or join them.")
     if outcome == "absent":
         said.append(
-            "To learn more of a model whose training data are not open, test the model. [pretrace advise]"
+            "To learn more of a model whose training data are not open, test the model. [pretrace ask]"
         )
     return tuple(said)
 

@@ -335,11 +335,18 @@ _OFFERED = {
 # Whether a placebo is another model than the target, by the weights of both.
 
 
-def check_placebos(target: Backend, placebos: Sequence[Backend]) -> None:
-    """Raise ModelError where a placebo has the weights of the target or of another placebo."""
+def check_placebos(target: Backend, placebos: Sequence[Backend], reference: Backend | None = None) -> None:
+    """Raise ModelError where a placebo has the weights of the target, of another placebo, or of the reference model of
+    a score that is computed with it as well."""
     known = {weights_of(target): "the target"}
     for placebo in placebos:
         weights = weights_of(placebo)
+        if reference is not None and weights == weights_of(reference):
+            raise ModelError(
+                f"the placebo {placebo.name} is the reference model, too, and would be compared with itself. Of one "
+                "base, take it as --reference-model and leave --placebo away: ref with an earlier checkpoint kept its "
+                "controls in 8 of 8 planted domains, min_k_plus_plus with a placebo in 7."
+            )
         if weights in known:
             raise ModelError(
                 f"the placebo {placebo.name} has the very weights of {known[weights]}: a placebo is a model that was "
@@ -417,7 +424,7 @@ def open_models(settings: ModelsSettings) -> Models:
         models = replace(models, proposer=proposer)
     at = replace(opening, revision=settings.placebo_revision)
     placebos = tuple(_opened(name, at, alone) for name in settings.placebos)
-    check_placebos(target, placebos)
+    check_placebos(target, placebos, None if settings.several else models.reference)
     if settings.several:
         return replace(models, placebos=placebos)
     return replace(models, placebo=replace(models, target=placebos[0]) if placebos else None)

@@ -6,7 +6,7 @@ cells that were left out (`python -m benchmarks.audits.dilution` writes it). Bet
 is read off a straight line in the logarithm of the parameters; outside of them another size stands, and the words say
 so. From an AUC to the power of the test: `statistics.power.auc_power`.
 
-One function makes the sentence (`chance`) and one the picture (`picture`); plans, `advise`, `ask` and page one of an
+One function makes the sentence (`chance`) and one the picture (`picture`); plans, `ask`, the page and page one of an
 inconclusive report call them.
 """
 
@@ -249,20 +249,17 @@ def enough(test: str, has: Situation) -> str:
     if test not in COMPARING:
         power = needed()[test].power
         return power if power == UNMEASURED else f"{power} (small models that read the texts last)"
-    found = expected(
-        max(2, has.documents),
-        max(2, has.unseen),
-        parameters=has.parameters or None,
-        tokens=has.training_tokens or None,
-    )
-    once, four = (_enough(found, copies) for copies in (1, 4))
+    found = expected(2, 2, parameters=has.parameters or None, tokens=has.training_tokens or None)
+    once, four = (documents_needed(has, copies) for copies in (1, 4))
     return (
         f"{'at least ' * (test == 'flag')}about {once} on each side where the model read them once, {four} where four "
         f"times ({found.name}: {parameters_words(found.size)} parameters, without another model)"
     )
 
 
-def _enough(found: _Expected, copies: int) -> str:
+def documents_needed(has: Situation, copies: int = 1) -> str:
+    """How many documents on each side find in 8 of 10 cases what was read so often by a model of this size."""
+    found = expected(2, 2, parameters=has.parameters or None, tokens=has.training_tokens or None)
     number = next((row.needed for row in found.rows if row.copies == copies), None)
     return "more documents than there are" if number is None else f"{number:,} documents"
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
 
+from pretrace.backends import count_parameters
+from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import FURTHER
+from pretrace.corpora.opening import repeated_column
 from pretrace.errors import TextsError
+from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation
 from pretrace.verdicts import register
 from pretrace.verdicts.advise import Names
@@ -41,8 +47,27 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     said = [f"{_many(len(corpus), 'text')} of {_many(documents, 'document')}."]
     if canaries:
         said.append(f"{_many(canaries, 'random string')} (UUIDs, hashes) in the texts.")
+    if not any(text.group for text in corpus.texts) and (
+        name := repeated_column(Path(source), FEW_DOCUMENTS)
+    ):
+        said.append(
+            f"The values of the column {name!r} repeat: if they name what texts belong to, give --group-column {name}."
+        )
     has = Situation(documents=documents, canaries=canaries, windowed=windowed(corpus))
     return Seen(has, Names(columns=options), (*said, *_tested(corpus)))
+
+
+def situate(has: Situation, model: str, *, unseen: int = 0, checkpoint: bool = False) -> Situation:
+    """What was seen, with so many control documents, and with what the model offers and its size, as far as its name
+    and the headers of its files tell: what `ask`, the page and reports plan with."""
+    access: Literal["weights", "logprobs", "text"] = "weights"
+    if served_kind(model):
+        access = "logprobs"
+    elif text_kind(model):
+        access = "text"
+    return replace(
+        has, unseen=unseen, checkpoint=checkpoint, access=access, parameters=float(count_parameters(model))
+    )
 
 
 def _options_of(source: str, columns: Columns) -> Iterator[str]:

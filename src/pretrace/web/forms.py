@@ -10,11 +10,9 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 from pretrace.backends import check_model
-from pretrace.corpora.opening import found
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.verdicts.advise import Advised
 from pretrace.verdicts.choices import Choice
@@ -85,20 +83,9 @@ class Models:
         that may not be chosen."""
         self.check(label, written, field)
         try:
-            _check_place(written)
             check_model(written)
         except (ModelError, MissingPackageError) as error:
             raise RequestError(f"{label}: {error}", 422, field=field) from error
-
-
-def _check_place(written: str) -> None:
-    """ModelError for what can be nothing but a path, and is none."""
-    named = written.startswith(("/", "./", "../", "~"))
-    if named and not found(Path(written).expanduser()):
-        raise ModelError(
-            f"there is no folder or file {written[:200]} on this machine. Mend the path, or name a hub id, smollm2 or "
-            "a server."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +239,5 @@ def prefilled(form: Form, row: Advised, facts: Facts, given: Mapping[str, str]) 
         "nonmembers": given.get("controls", ""),
         "placebo": given.get("earlier", ""),
         "power": "on" if choice.name == "placebo" else "",
-        "generator": "none" if given.get("controls") else "",
     }
     return form.filled(known)

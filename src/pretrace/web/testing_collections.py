@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Literal
 from urllib.parse import urlencode
 
@@ -12,6 +11,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.types import Situation
 from pretrace.verdicts.advise import Advice, Advised, advise
+from pretrace.verdicts.expected import enough
+from pretrace.verdicts.looking import situate
 from pretrace.web import example
 from pretrace.web.archives import TAKEN
 from pretrace.web.facts import UNSPOKEN, Facts
@@ -130,6 +131,7 @@ def one(desk: Here, request: Request, name: str) -> HTMLResponse:
         jobs=jobs,
         advice=None if facts.problem else _advice(desk, found, facts, given),
         commands=COMMANDS,
+        enough=enough,
         ahead=_AHEAD_OF,
         ready=_ready(desk),
         model=given["model"] or next(iter(desk.workspace.models()), ""),
@@ -299,11 +301,14 @@ def _query(given: Mapping[str, str]) -> str:
 
 def _advice(desk: Desk, upload: Upload, facts: Facts, given: Mapping[str, str]) -> Advice:
     has: Situation = facts.situation
+    unseen = 0
     if given.get("controls"):
-        controls = upload_of(desk.workspace, given["controls"])
-        has = replace(has, unseen=facts_of(desk.workspace, controls).documents)
-    has = replace(has, checkpoint=bool(given.get("earlier")))
-    return advise(has, upload.name, model=given.get("model") or "MODEL", names=facts.names)
+        unseen = facts_of(desk.workspace, upload_of(desk.workspace, given["controls"])).documents
+    model = given.get("model", "")
+    # of a model that may not be chosen nobody learns whether it is there
+    known = model if desk.models.free or model in desk.models.listed else ""
+    has = situate(has, known, unseen=unseen, checkpoint=bool(given.get("earlier")))
+    return advise(has, upload.name, model=model or "MODEL", names=facts.names)
 
 
 def _row(advice: Advice, test: str) -> Advised | None:

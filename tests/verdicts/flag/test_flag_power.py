@@ -45,6 +45,7 @@ def test_no_power_clears_nothing_and_enough_power_does():
     assert found.quiet
     weak, power, _ = ended(found, np.full(20, 0.3))
     assert (weak, power.probability.value < 0.2) == ("missed", True)
+    assert power.needed is None  # a tenth that moves so little is seen at no size that was tried
     strong, power, share = ended(found, np.full(20, 12.0))
     assert (strong, power.probability.value >= 0.8) == ("none", True)
     assert share.high < 0.1 == power.effect.low
@@ -58,6 +59,17 @@ def test_few_documents_are_never_cleared(asked, known):
     assert concluding.concluded(found, None, None, model="m", corpus="c").outcome == "missed"
     outcome, power, _ = ended(found, np.full(4, 1.5))
     assert (outcome, power.probability.value < 0.8) == ("missed", True)
+
+
+@pytest.mark.parametrize("seed", [5, 8])
+def test_a_clean_set_of_the_size_that_is_named_is_cleared(seed):
+    small = looked(40, 60, seed=seed)
+    outcome, power, _ = ended(small, np.full(20, 3.0))
+    assert outcome == "missed"
+    asked, known = power.needed, power.facts["known_needed"]
+    assert 40 < asked < known < 1_000
+    large = looked(asked, known, seed=seed + 10)
+    assert ended(large, np.full(20, 3.0))[0] == "none"
 
 
 def test_a_few_that_were_seen_are_not_cleared_though_a_tenth_would_have_been_found():

@@ -572,15 +572,11 @@ def versions(name, sources, each, *, seed):
     return Corpus(name, tuple(Text(f"t{i}", found[i]) for i in rng.permutation(len(found)).tolist()))
 
 
-def test_near_copies_without_a_group_count_once_and_are_told():
+def test_near_copies_count_once_and_are_told():
     mine, known = versions("w", 20, 10, seed=1), versions("w", 30, 5, seed=2)
     made = plan(mine, known, LOSS)
     assert (made.prospect.asked, made.prospect.known) == (20, 30)
-    assert (
-        "Near copies: 300 texts without a group say mostly the same as others on their side" in made.notes[-1]
-    )
-    grouped = replace(mine, texts=tuple(replace(text, group=text.id) for text in mine.texts))
-    assert plan(grouped, known, LOSS).prospect.asked == 200  # a group that was given is believed
+    assert "Near copies: 300 documents say mostly the same as others on their side" in made.notes[-1]
     across = replace(known, texts=(*known.texts, Text("same", mine.texts[0].text + " more")))
     assert (
         "Texts in question that say mostly the same as a known non-member: 10"
@@ -588,6 +584,28 @@ def test_near_copies_without_a_group_count_once_and_are_told():
     )
     with pytest.raises(TextsError, match=r"holds 6 documents .60 texts.*near copies, count once"):
         plan(mine, versions("w", 6, 10, seed=3), LOSS)
+
+
+def test_a_group_for_each_text_changes_nothing():
+    """Issue 40: the same texts ended with 3 where a column of groups was named, and with 4 without."""
+    mine, known = versions("w", 40, 3, seed=1), versions("w", 60, 2, seed=2)
+    grouped = replace(mine, texts=tuple(replace(text, group=f"g{text.id}") for text in mine.texts))
+    seen = target([text.text for text in mine.texts[:30]])
+    plain, named = (flag(one, known, seen, LOSS) for one in (mine, grouped))
+    assert plan(grouped, known, LOSS).prospect.asked == plan(mine, known, LOSS).prospect.asked < 60
+    assert (plain.outcome, plain.p) == (named.outcome, named.p)
+    assert plain.table("flags")["p"].tolist() == named.table("flags")["p"].tolist()
+
+
+def test_a_placebo_that_is_the_reference_model_is_refused():
+    base = FakeBackend(name="base")
+    with pytest.raises(ModelError, match="would be compared with itself"):
+        flag(
+            MINE,
+            KNOWN,
+            Models(target([]), reference=base, placebo=Models(base, reference=base)),
+            replace(LOSS, score="ref"),
+        )
 
 
 def test_power_on_a_model_without_weights_is_refused_before_anything_is_read():

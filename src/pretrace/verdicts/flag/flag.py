@@ -53,7 +53,7 @@ def flag(
     corpus, known = corpus_of(texts, "texts"), corpus_of(nonmembers, "non-members")
     models = Models.of(models)
     if models.placebo is not None:
-        check_placebos(models.target, (models.placebo.target,))
+        check_placebos(models.target, (models.placebo.target,), models.reference)
     if settings.power:
         check_power(models)
     made = plan(corpus, known, settings)

@@ -151,8 +151,8 @@ class Copies:
         found = []
         if self.linked:
             found.append(
-                f"Near copies: {self.linked:,} texts without a group say mostly the same as others on their side, and "
-                "count with these as one document."
+                f"Near copies: {self.linked:,} documents say mostly the same as others on their side, and count with "
+                "these as one."
             )
         if self.across:
             found.append(
@@ -342,7 +342,7 @@ class Draws:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Both sets as one corpus (known non-members labelled, the others not), the document of each text by its id
-    there (documents that share a text, and near copies without a group, are one), what can be flagged among them, and
+    there (documents that share a text, and near copies, are one), what can be flagged among them, and
     where the draws come from."""
 
     corpus: Corpus
@@ -371,7 +371,7 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> Plan:
     codes = np.array([place[text.document] for text in sides], dtype=np.int64)
     sketches = Sketches()
     for text in sides:
-        sketches.add(text.text, alone=not text.group)
+        sketches.add(text.text)
     already = np.array([place[first[name]] for name in names], dtype=np.int64)
     copies = near_copies(sketches, codes, already, len(corpus))
     documents = {text.id: names[copies.first[code]] for text, code in zip(sides, codes.tolist(), strict=True)}

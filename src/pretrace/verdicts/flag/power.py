@@ -11,6 +11,7 @@ test statistic as low as the one that was found has a chance of at least 5%.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,10 +25,11 @@ from pretrace.statistics.shift import Shift, below, set_shift
 from pretrace.tuning.planting import PlantSettings, in_words, split_members
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
 from pretrace.verdicts.audit.power import planted_copy
-from pretrace.verdicts.flag.checks import WIDE
+from pretrace.verdicts.flag.checks import FLOOR, WIDE
 from pretrace.verdicts.flag.concluding import Looked, stands
 from pretrace.verdicts.flag.planning import CLEARING
 from pretrace.verdicts.flag.sides import Sides
+from pretrace.verdicts.outcome import ENOUGH
 from pretrace.verdicts.reading import Watched
 from pretrace.verdicts.settings import POWER_BATCH
 
@@ -41,6 +43,10 @@ more."""
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 """Shares of documents that were read, at which the test statistic is simulated."""
 _TAIL = 0.05
+_TIMES = (1.5, 2, 3, 5, 8, 12, 20)
+"""Times the documents that there are, of which the first that is enough is named."""
+_SURELY = 0.9
+"""The share of simulated flaggings that must accuse before a size is named: at that size 0.8 are to be measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,22 +79,13 @@ def simulated(found: Looked, planted: Planted) -> tuple[Power, Estimate]:
     sides = found.sides
     asked, known = (min(LARGEST, number) for number in (sides.number, sides.known))
     rng = np.random.default_rng([sides.seed, 7])
-    values = sides.by_document(sides.rows.scores)[1]
-    law = _Law(values, planted.gained, set_shift(
-        np.arange(asked, dtype=float), np.arange(known) + 0.5, level=sides.settings.level, seed=sides.seed
-    ))  # fmt: skip
-    seen = max(1, round(CLEARING * asked))
-    accused = 0
-    for _ in range(SIMULATED):
-        shift = law.drawn(seen, asked, known, rng)
-        spread = below(shift.asked, shift.known).allowed(WIDE)
-        one = stands(shift, sides, found.made.method, found.standing.unseen, spread)
-        accused += one.withstands or bool(one.chosen.any())
-    often = share_interval(accused, SIMULATED)
-    tenth = seen / asked
+    law = _Law.of(sides, planted, asked, known)
+    often = share_interval(_accused(found, law, asked, known, rng), SIMULATED)
+    tenth = max(1, round(CLEARING * asked)) / asked
+    enough = None if often.value >= ENOUGH else _enough(found, planted)
     power = Power(
         probability=often,
-        needed=None,
+        needed=enough[0] if enough else None,
         planted=len(planted.gained),
         epochs=planted.how.epochs,
         effect=Estimate(tenth, tenth, tenth),
@@ -97,11 +94,47 @@ def simulated(found: Looked, planted: Planted) -> tuple[Power, Estimate]:
             "how": in_words(planted.how.method, planted.how.rate(existing=True)),
             "learning_rate": planted.how.rate(existing=True),
             "share": tenth,
-            "gained": [*_three(mean_interval(planted.gained / (float(values.std()) or 1.0)))],
+            "gained": [*_three(mean_interval(planted.gained / (float(law.values.std()) or 1.0)))],
             "simulated": SIMULATED,
+            **({"known_needed": enough[1]} if enough else {}),
         },
     )
     return power, _share(found.standing.shift, law, asked, known, rng)
+
+
+def _accused(found: Looked, law: _Law, asked: int, known: int, rng: np.random.Generator) -> int:
+    """How many simulated flaggings of so many documents accuse where a tenth was read. More documents than there are
+    exclude smaller drifts: what could not be excluded goes with the error of an AUC."""
+    sides, accused = found.sides, 0
+    shrunk = math.sqrt(_error(asked, known) / _error(sides.number, sides.known))
+    least = FLOOR if sides.rows.placebo is None else 0.0
+    unseen = max(min(least, found.standing.unseen), min(1.0, shrunk) * found.standing.unseen)
+    for _ in range(SIMULATED):
+        shift = law.drawn(max(1, round(CLEARING * asked)), asked, known, rng)
+        spread = below(shift.asked, shift.known).allowed(WIDE)
+        one = stands(shift, sides, found.made.method, unseen, spread)
+        accused += one.withstands or bool(one.chosen.any())
+    return accused
+
+
+def _error(asked: int, known: int) -> float:
+    """The variance of an AUC of so many documents, but for a factor."""
+    return (asked + known + 1) / (asked * known)
+
+
+def _enough(found: Looked, planted: Planted) -> tuple[int, int] | None:
+    """So many documents in question, and known ones, with which such a tenth would be noticed; None where twice
+    `LARGEST` would not do."""
+    sides = found.sides
+    rng = np.random.default_rng([sides.seed, 9])
+    for times in _TIMES:
+        asked, known = (math.ceil(times * number) for number in (sides.number, sides.known))
+        if asked + known > 2 * LARGEST:
+            return None
+        law = _Law.of(sides, planted, asked, known)
+        if _accused(found, law, asked, known, rng) >= _SURELY * SIMULATED:
+            return asked, known
+    return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +145,14 @@ class _Law:
     values: Doubles
     gained: Doubles
     made: Shift
+
+    @classmethod
+    def of(cls, sides: Sides, planted: Planted, asked: int, known: int) -> _Law:
+        """The law of so many documents in question and known ones."""
+        made = set_shift(
+            np.arange(asked, dtype=float), np.arange(known) + 0.5, level=sides.settings.level, seed=sides.seed
+        )
+        return cls(sides.by_document(sides.rows.scores)[1], planted.gained, made)
 
     def drawn(self, seen: int, asked: int, known: int, rng: np.random.Generator) -> Shift:
         """A test of the set of which so many asked documents were read. Values are drawn with a little noise (a kernel

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pretrace.results.rounding import p_value
-from pretrace.types import SetTest, Verdict
+from pretrace.types import Power, SetTest, Verdict
 from pretrace.verdicts.audit.checks import times
 from pretrace.verdicts.flag.built import set_test
 from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT
@@ -42,8 +42,7 @@ def said(found: Verdict, made: Prospect, why: str) -> Said:
         told = [one for one in found.checks if one.figures.get("beyond_chance") and one not in failed]
         reasons += [f"{one.title}: {one.words}" for one in told]
     reasons += found.register
-    advice = [check.cure for check in (*failed, *unseen) if check.cure]
-    advice += _more(found, made)
+    advice = [*_more(found, made), *(check.cure for check in (*failed, *unseen) if check.cure)]
     return Said(_statement(found, made, why), tuple(dict.fromkeys(reasons)), tuple(dict.fromkeys(advice)))
 
 
@@ -156,12 +155,27 @@ def _more(found: Verdict, made: Prospect) -> Iterator[str]:
             "Measure what the flagging would have seen: a copy of the model is trained on a tenth of the texts. "
             "[--power]"
         )
-    if found.outcome == "missed" and (made.resolution.together or made.asked + 1) > made.tenth:
+    if (
+        found.outcome == "missed"
+        and found.planted is None
+        and (made.resolution.together or made.asked + 1) > made.tenth
+    ):
         enough = made.enough(found.figures["fdr"])
         some = f"a tenth of the {made.unit}s" if made.asked > 10 else f"a {made.unit} alone"
         yield f"Take at least {enough:,} known documents: then {some} could be flagged."
-    if found.outcome == "missed" and found.planted is not None:
-        yield "More documents on both sides, or a stronger score (ref with an earlier checkpoint), would see more."
+    if found.outcome == "missed" and found.planted is not None and found.planted.probability.value < ENOUGH:
+        yield _green(found.planted, made)
+
+
+def _green(power: Power, made: Prospect) -> str:
+    """What an all-clear takes where too little would have been seen."""
+    stronger = "a stronger score (--score ref with --reference-model, an earlier checkpoint), or a --placebo"
+    if power.needed is None:
+        return f"Green (exit code 0) is out of reach with this score, with more {made.unit}s, too: take {stronger}."
+    return (
+        f"Green (exit code 0) needs about {power.needed:,} {made.unit}s and {power.facts['known_needed']:,} known; "
+        f"{made.asked:,} and {made.known:,} are there. Or take {stronger}."
+    )
 
 
 def _statement(found: Verdict, made: Prospect, why: str) -> str:
