@@ -233,7 +233,7 @@ corpora: Registry[Corpus] = Registry("corpus", "pretrace.corpora", has="texts", 
 rewrites: Registry[Rewrite] = Registry("rewrite", "pretrace.rewrites", has="__call__")
 _RESERVED = ("smollm2", "vllm", "completions")
 backends: Registry[Backend] = Registry(
-    "back end", has="stream", group="pretrace.backends", reserved=_RESERVED
+    "back end", has="run", group="pretrace.backends", reserved=_RESERVED
 )
 """What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
 
