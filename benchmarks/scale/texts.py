@@ -1,21 +1,17 @@
 """Memory and time of a run over very many short texts, on a model of one thin layer: what is not the model shows.
 
 `python -m benchmarks.scale.texts [--commands score evaluate flag] [--texts 20000 200000] [--name today]`
-runs each command on each number of texts, in one thread, and writes benchmarks/results/scale.json. Each
-row comes from several processes: one runs the command as a user would and gives the peak memory, three others have run
-it on 40 texts before and give microseconds of processor time a text by part, of which the best is kept. Above
+runs each command on each number of texts, in one thread, and writes benchmarks/results/scale.json. Each row comes from
+several processes: one runs the command as a user would and gives the peak memory, three others have run it on 40 texts
+before and give microseconds of processor time a text beside the model's batches, of which the best is kept. Above
 `--parts-to` texts (200,000) only the peak is measured. A row is written as soon as it is measured, and the same command
-continues behind the rows of the same commit. `--name` keeps the rows under a
-name beside those that are there, to compare two states.
-
+continues behind the rows of the same commit. `--name` keeps the rows under a name beside those that are there.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
-import importlib
 import json
 import math
 import os
@@ -24,8 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,125 +60,6 @@ COMMANDS: dict[str, list[str]] = {
     "flag": ["--nonmembers", "KNOWN"],
 }
 """What is measured, with its options; KNOWN stands for a file of 1,000 known non-members."""
-PARTS = {
-    "reading": ["corpora.reading:Reading.corpus", "corpora.reading:Reading.stream"],
-    "hashing": [
-        "jobs.worker:_content",
-        "jobs.worker:_Seen.add",
-        "jobs.flagging:Gathered.add",
-        "scoring.detect:record_corpus",
-    ],
-    "tokenising": ["backends.tokens:Tokens.encode"],
-    "packing": ["backends.huggingface:HuggingFace.pack", "scoring.evidence:alike"],
-    "storing": ["scoring.evidence:Traces.get", "scoring.evidence:Traces.put"],
-    "forward pass": [
-        "backends.huggingface:HuggingFace._read",
-        "backends.huggingface:read",
-        "backends.prefixes:Prefixes.read",
-        "backends.prefixes:Prefixes.go_on",
-    ],
-    "batches": ["backends.huggingface:HuggingFace._pass"],
-    "evidence": ["scoring.evidence:EvidenceReader._chunk"],
-    "scoring": [
-        "scoring.detect:Scored.read",
-        "scoring.detect:Block.__init__",
-    ],
-    "writing": [
-        "cli.scoring:save_run",
-        "runs:save_verdict",
-        "jobs.job:Parts.write",
-        "jobs.worker:table_of",
-        "jobs.merging:Summary.add",
-        "jobs.flagging:FlagTables.shown",
-    ],
-    "statistics": [
-        "cli.scoring:evaluated",
-        "cli.scoring:measure",
-        "jobs.flagging:concluded",
-        "verdicts.flag.flag:concluded",
-    ],
-}
-"""The functions whose own time, less that of those below them in this table, belongs to a part."""
-
-
-class Clock:
-    """The own time of parts: that of a part that is called from another is not counted twice, and what looking at the
-    clock takes, `cost` seconds each time, is not counted at all."""
-
-    def __init__(self, cost: float = 0.0) -> None:
-        self.spent: Counter[str] = Counter()
-        self.stack: list[str] = []
-        self.cost = cost
-        self.since = time.process_time()
-
-    def _tick(self) -> None:
-        now = time.process_time()
-        part = self.stack[-1] if self.stack else "other"
-        self.spent[part] += now - self.since - self.cost  # type: ignore[assignment]
-        self.since = now
-
-    @classmethod
-    def calibrated(cls) -> Clock:
-        """A clock that knows what it costs: a function that does nothing is timed often, two looks each."""
-        clock, calls = cls(), 100_000
-        nothing, timed = (lambda: None), clock.timed("nothing", lambda: None)
-        begin = time.process_time()
-        for _ in range(calls):
-            nothing()
-        bare = time.process_time() - begin
-        for _ in range(calls):
-            timed()
-        return cls((time.process_time() - begin - 2 * bare) / (2 * calls))
-
-    def enter(self, part: str) -> None:
-        """From here on the time is this part's."""
-        self._tick()
-        self.stack.append(part)
-
-    def leave(self) -> None:
-        """From here on it is that of whoever called."""
-        self._tick()
-        self.stack.pop()
-
-    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, its own time counted; where it returns an iterator, each of its steps."""
-
-        @functools.wraps(function)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            self.enter(part)
-            try:
-                found = function(*args, **kwargs)
-            finally:
-                self.leave()
-            return self._steps(part, found) if isinstance(found, Iterator) else found
-
-        return run
-
-    def _steps(self, part: str, steps: Iterator[Any]) -> Iterator[Any]:
-        while True:
-            self.enter(part)
-            try:
-                one = next(steps)
-            except StopIteration:
-                return
-            finally:
-                self.leave()
-            yield one
-
-
-def watch(clock: Clock) -> None:
-    """Count the time of all functions of `PARTS` that this state of the package has."""
-    for part, places in PARTS.items():
-        for place in places:
-            module, _, name = place.partition(":")
-            try:
-                owner: Any = importlib.import_module(f"pretrace.{module}")
-            except ModuleNotFoundError:
-                continue
-            *inner, last = name.split(".")
-            owner = functools.reduce(lambda found, one: getattr(found, one, None), inner, owner)
-            if owner is not None and hasattr(owner, last):
-                setattr(owner, last, clock.timed(part, getattr(owner, last)))
 
 
 def run(arguments: list[str]) -> None:
@@ -211,25 +86,26 @@ def peak(arguments: list[str]) -> dict[str, Any]:
 
 
 def one(arguments: list[str], texts: int) -> dict[str, Any]:
-    """Run the command here; microseconds of processor time a text by part. It is run on 40 texts first, so that what
-    is imported and measured once is there."""
-    first = Path(arguments[1]).with_name("first.jsonl")
+    """Run the command here; microseconds of processor time a text beside what the model's batches take. It is run on 40
+    texts first, so that what is imported and measured once is there."""
+    from pretrace.backends.huggingface import HuggingFace
+
+    first, read = Path(arguments[1]).with_name("first.jsonl"), HuggingFace.run
     make_texts(first, 40)
     run([arguments[0], str(first), *arguments[2:]])
-    clock = Clock.calibrated()
-    watch(clock)
+    batches: list[float] = []
+
+    def timed(*given: Any, **more: Any) -> Any:
+        begin = time.process_time()
+        found = read(*given, **more)
+        batches.append(time.process_time() - begin)
+        return found
+
+    HuggingFace.run = timed  # type: ignore[method-assign]
     used = time.process_time()
     run(arguments)
     cpu = time.process_time() - used
-    clock._tick()
-    parts = {part: round(1e6 * spent / texts, 2) for part, spent in sorted(clock.spent.items())}
-    return {
-        "cpu_seconds": round(cpu, 2),
-        "microseconds_a_text": parts,
-        OUTSIDE: round(
-            sum(parts.values()) - parts.get("forward pass", 0.0) - parts.get("statistics", 0.0), 2
-        ),
-    }
+    return {"cpu_seconds": round(cpu, 2), OUTSIDE: round(1e6 * (cpu - sum(batches)) / texts, 2)}
 
 
 def make_texts(path: Path, number: int, seed: int = 1, *, known: bool = False) -> None:

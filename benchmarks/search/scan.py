@@ -7,8 +7,6 @@ not measured again (`--again`):
 - `speed-FORMAT-TEXTS`: MB a second on one core; FORMAT is jsonl, zst or parquet, TEXTS 40, 400, 1500 or 20000.
 - `grep-TEXTS`: `grep -F -f` on the same file, looking for pieces of the texts.
 - `memory`: peak memory with a corpus of 1 GB and of 10 GB. `--large` sets the second one, in GB.
-- `copies`: a model trained on texts that stand in its data 1, 2, 4 and 8 times; the scan's labels and counts against
-  the known ones, and the AUC of scores by copies.
 
 `speed` and `grep` stand for all parts of that name. Parts on file that are not listed here are those of commit b6cbc54.
 The corpus is made from the JSON lines of `--data`: words of each document in another order, so that little is found,
@@ -316,86 +314,14 @@ def measured(part: str, options: argparse.Namespace) -> dict[str, Any]:
         return speed(options.data, options.work, kind=kind, number=int(number))
     if name == "grep":
         return grep(options.data, options.work, number=int(rest))
-    plain: dict[str, Callable[..., dict[str, Any]]] = {"recall": recall, "memory": memory, "copies": copies}
+    plain: dict[str, Callable[..., dict[str, Any]]] = {"recall": recall, "memory": memory}
     return plain[part](options.data, options.work, large=options.large)
-
-
-COPIES, COPIED = (1, 2, 4, 8), 100
-"""How often texts stand in the data, and texts for each number, of which half are members."""
-
-
-def copies(data: Path, work: Path, **_: Any) -> dict[str, Any]:
-    """SmolLM2-135M, trained once over a file in which its members stand so many times, scanned and evaluated."""
-    from pretrace.corpora import open_corpus
-    from pretrace.tuning.planting import PlantSettings, plant
-
-    folder = work / "copies"
-    folder.mkdir(exist_ok=True)
-    some = [one.text[:400] for one in texts(data, 10_000) if len(one.text) >= 500]
-    number = {f"t{i}": COPIES[i % len(COPIES)] for i in range(COPIED * len(COPIES))}
-    rows = [(name, some[i]) for i, name in enumerate(number)]
-
-    def written(path: Path, made: list[dict[str, Any]]) -> None:
-        path.write_text("".join(json.dumps(row) + "\n" for row in made), encoding="utf-8")
-
-    written(folder / "texts.jsonl", [{"id": name, "text": text} for name, text in rows])
-    repeated = [
-        {"id": f"{name}-{k}", "group": name, "text": text} for name, text in rows for k in range(number[name])
-    ]
-    written(folder / "repeated.jsonl", repeated)
-    settings = PlantSettings(epochs=1, share=0.5, batch=8, precision="bfloat16")
-    if not (folder / "MODEL" / "texts.jsonl").exists():
-        plant(
-            open_corpus(folder / "repeated.jsonl"),
-            settings=settings,
-            folder=folder / "MODEL",
-            start="smollm2",
-        )
-    planted = open_corpus(folder / "MODEL" / "texts.jsonl").texts
-    members = {str(one.group) for one in planted if one.member}
-    written(folder / "corpus.jsonl", [row for row in repeated if row["group"] in members])
-    words = [sys.executable, "-m", "pretrace"]
-    for line in (
-        ["scan", "texts.jsonl", "--corpus", "corpus.jsonl", "--out", "FOUND"],
-        ["evaluate", "texts.jsonl", "--labels", "FOUND", "--model", "MODEL", "--scores", "loss,zlib,min_k_plus_plus",
-         "--out", "RUN"],
-    ):  # fmt: skip
-        done = subprocess.run([*words, *line], cwd=folder, capture_output=True, text=True)
-        assert done.returncode in (0, 3), done.stdout + done.stderr
-    from pretrace.runs import load_run
-
-    run = load_run(folder / "RUN")
-    assert run.copies is not None
-    assert run.members is not None
-    found = dict(zip(run.ids, run.copies.tolist(), strict=True))
-    assert run.evaluation is not None
-    return {
-        "model": "SmolLM2-135M, one epoch",
-        "texts": len(number),
-        "characters": 400,
-        "members": len(members),
-        "wrong labels": sum(
-            (name in members) != bool(label) for name, label in zip(run.ids, run.members, strict=True)
-        ),
-        "wrong counts": sum(
-            count != (number[name] if name in members else 0) for name, count in found.items()
-        ),
-        "left out": len(number) - len(found),
-        "AUC by copies": {
-            score: {
-                str(one.most): [round(one.auc.value, 3), round(one.auc.low, 3), round(one.auc.high, 3)]
-                for one in run.evaluation.by_copies
-                if one.score == score
-            }
-            for score in ("loss", "zlib", "min_k_plus_plus")
-        },
-    }
 
 
 def main() -> None:
     """Measure the parts that are named."""
     every = ["recall", *(f"speed-{k}-{n}" for k in FORMATS for n in SIZES)]
-    every += [*(f"grep-{n}" for n in SIZES), "memory", "copies"]
+    every += [*(f"grep-{n}" for n in SIZES), "memory"]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
