@@ -998,7 +998,9 @@ def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -
     return ResultTable(
         "marked",
         {
-            **{name: tuple(row[k] for row in rows) for k, name in enumerate(("id", "found", "passage"))},
+            "id": tuple(row[0] for row in rows),
+            "found": tuple(row[1] for row in rows),
+            "passage": tuple(row[2] for row in rows),
             "documents": np.array([row[3] for row in rows]),
         },
     )
