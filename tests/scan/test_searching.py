@@ -98,9 +98,9 @@ def searched(
     strings = Strings.of(documents, columns=[(i, i) for i in range(len(documents))])
     streams, search = Streams(exact=exact, fast=fast), Search(Table.of(texts), fast=fast)
     for stream in itertools.chain(streams.join(strings), streams.end()):
-        for owner, text, start, end, at, characters, *_ in search.runs(stream).tolist():
+        for owner, text, start, end, at, characters, which, _ in search.runs(stream).tolist():
             assert characters == len(texts[text][start:end].decode())
-            there = at - int(stream.begins[np.searchsorted(stream.begins, at, side="right") - 1])
+            there = at - int(stream.spans[which, 0]) + stream.written(which)[2]
             if characters >= least:
                 found[owner].append((text, start, end, there))
     return found

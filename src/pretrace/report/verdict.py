@@ -34,6 +34,13 @@ _MOST_TOLD = 1e6
 LONGEST = 1_000
 """Characters of a continuation that are shown."""
 THIS = "this test"
+_STATES = {
+    "whole": "stands whole in the corpus",
+    "template": "a template, with other words at the same places",
+    "part": "shares passages with the corpus",
+    "common": "shares common passages alone",
+    "no": "hardly anything was found",
+}
 _TITLES = ("Nothing was found", "Inconclusive", "Found", "Not found")
 _PARTS = {"corpus": "The texts", "software": "Software", "timings": "Time taken"}
 
@@ -189,18 +196,20 @@ def passages(verdict: Verdict) -> Section | None:
     if verdict.test != "scan":
         return None
     marked, hits = verdict.table("marked").columns, verdict.table("hits").columns
-    shown: dict[str, list[tuple[str, int]]] = {}
-    for name, passage, documents in zip(marked["id"], marked["passage"], marked["documents"], strict=True):
-        shown.setdefault(str(name), []).append((str(passage), int(documents)))
-    where: dict[str, list[tuple[str, str]]] = {name: [] for name in shown}
-    rows = zip(
-        *(hits[name] for name in ("id", "set", "file", "document", "document id", "url", "date")), strict=True
-    )
-    for name, kind, file, document, known, url, date in rows:
+    shown: dict[str, tuple[str, list[tuple[str, int]]]] = {}
+    for name, state, passage, documents in zip(
+        *(marked[one] for one in ("id", "found", "passage", "documents")), strict=True
+    ):
+        shown.setdefault(str(name), (_STATES[str(state)], []))[1].append((str(passage), int(documents)))
+    where: dict[str, list[tuple[str, ...]]] = {name: [] for name in shown}
+    columns = ("id", "set", "file", "document", "document id", "url", "date", "before", "passage", "behind")
+    for row in zip(*(hits[name] for name in columns), strict=True):
+        name, kind, file, document, known, url, date, *around = row
         if kind == "texts" and name in where and len(where[name]) < DOCUMENTS:
-            about = ", ".join(str(one) for one in (known, date) if one)
-            where[name].append((named(url or f"{file}, document {int(document):,}", 200), named(about, 120)))
-    values = {"texts": [(named(name), some, where[name]) for name, some in shown.items()]}
+            about = ", ".join(str(one) for one in (url, known, date) if one)
+            place = f"{file}, document {int(document) + 1:,}"
+            where[name].append((named(place, 200), named(about, 200), *map(str, around)))
+    values = {"texts": [(named(name), state, some, where[name]) for name, (state, some) in shown.items()]}
     return Section("What was found", "found", fill("verdict/found.html", values))
 
 

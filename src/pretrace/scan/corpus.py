@@ -203,8 +203,8 @@ class Reader:
             strings, lines = Strings.of([]), np.array(some, dtype=np.int64).reshape(-1, 2)
             odd = np.arange(len(some))
         if len(odd):  # what the kernel leaves to Python
-            some = [_item(bytes(raw[slice(*lines[i].tolist())])) for i in odd.tolist()]
-            strings = Strings.joined([strings, _strings_of(some, odd + number)])
+            items = [_item(bytes(raw[slice(*lines[i].tolist())])) for i in odd.tolist()]
+            strings = Strings.joined([strings, _strings_of(items, odd + number)])
         strings = self._wanted(strings)
 
         def facts(row: int) -> Callable[[], Facts]:
@@ -307,9 +307,8 @@ def _leaves(array: Any, column: int, outermost: int, rows: Numbers) -> Iterator[
         first, last = (int(places[0]), int(places[-1])) if len(places) else (0, 0)
         raw = np.frombuffer(content or b"", dtype=np.uint8)[first:last]
         places = np.stack([places[:-1], places[1:]], axis=1) - first
-        kinds = np.full((2, len(array)), np.uint64(column))
-        kinds[1] = outermost
-        yield Strings(raw, places, rows[there], *kinds, np.zeros(len(array), dtype=np.bool_))
+        columns, outer = (np.full(len(array), one, dtype=np.uint64) for one in (column, outermost))
+        yield Strings(raw, places, rows[there], columns, outer, np.zeros(len(array), dtype=np.bool_))
 
 
 def _strings_of(items: Sequence[object], rows: Sequence[int] | Numbers) -> Strings:

@@ -788,9 +788,9 @@ def _compared(asked: Searching, documents: int, size: int) -> tuple[str, ...]:
         said += [
             f"{len(texts.corpus):,} texts were looked for in {_many(documents, 'document')} of "
             f"{_many(files, 'file')} ({_megabytes(size)}). The whole corpus was read; nothing was sampled.",
-            f"A passage counts where {RUN} or more of them stand in the corpus in the same order, also across rows "
-            f"of a file. {how} Each passage was compared letter by letter, so none was found by mistake, and none of "
-            "this length was missed. Shorter ones count where several stand in one place.",
+            f"A passage counts where {RUN} or more letters and digits stand in the corpus in the same order, also "
+            f"across rows of a file. {how} Each passage was compared letter by letter, so none was found by mistake, "
+            "and none of this length was missed. Shorter ones count where several stand in one place.",
         ]
     if indexes:
         named = ", ".join(one.address for one in indexes)
@@ -998,7 +998,9 @@ def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -
     return ResultTable(
         "marked",
         {
-            **{name: tuple(row[k] for row in rows) for k, name in enumerate(("id", "found", "passage"))},
+            "id": tuple(row[0] for row in rows),
+            "found": tuple(row[1] for row in rows),
+            "passage": tuple(row[2] for row in rows),
             "documents": np.array([row[3] for row in rows]),
         },
     )
