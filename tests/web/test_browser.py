@@ -183,6 +183,7 @@ def marked(tmp_path):
     return made
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("earlier", [False, True], ids=["alone", "earlier"])
 @pytest.mark.parametrize("controls", [False, True], ids=["bare", "controls"])
 @pytest.mark.usefixtures("at_once", "warm_jobs")
@@ -191,6 +192,7 @@ def test_every_start_button_leads_to_a_result(  # noqa: PLR0913
 ):
     monkeypatch.setenv(INSTEAD, str(reference_folder))
     page = tab()
+    page.set_default_timeout(3 * WAIT)  # each is a whole test
     upload(page, marked["texts"])
     page.get_by_label("Model", exact=True).fill(str(model_folder))
     if earlier:
