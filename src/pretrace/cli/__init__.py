@@ -126,7 +126,8 @@ def calling(
 
 def _with_chat(made: dict[str, Any]) -> dict[str, Any]:
     """The settings of a command, where --chat means the chat template of its model."""
-    source, target = made.get("source"), made.get("target")
+    source: Any = made.get("source")
+    target = made.get("target")
     if not getattr(getattr(source, "columns", None), "chat", False):
         return made
     columns = replace(source.columns, chat_of=getattr(target, "model", None) or "")

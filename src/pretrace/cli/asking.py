@@ -218,11 +218,8 @@ def _advised(source: Source, inputs: _AskInputs, seen: Seen) -> Advice:
         unseen=len({text.document for text in unseen}),
         checkpoint=inputs.before is not None,
     )
-    names = replace(
-        seen.names,
-        **({"controls": inputs.unseen} if inputs.unseen else {}),
-        **({"earlier": inputs.before} if inputs.before else {}),
-    )
+    controls, earlier = inputs.unseen or seen.names.controls, inputs.before or seen.names.earlier
+    names = replace(seen.names, controls=controls, earlier=earlier)
     return advise(has, source.texts, model=inputs.model or "MODEL", names=names)
 
 

@@ -152,7 +152,8 @@ class Columns:
             if name not in found:
                 raise TextsError(f"{source} has no column {name!r}; it has {listed(found)}.")
         self.pick_texts(found, source)
-        return replace(self, **{k: name if name in found else "" for k, name in self.others(found).items()})
+        others: dict[str, Any] = {k: name if name in found else "" for k, name in self.others(found).items()}
+        return replace(self, **others)
 
     def pick_texts(self, found: Collection[str], source: str) -> tuple[str, ...]:
         """The columns that a text is made of, in order. TextsError where they are not there."""

@@ -148,7 +148,7 @@ def _document_rows(raw: bytes, kind: str, name: str, source: str, reading: Readi
     """The one row of a file that is one text; its name is the id and the group."""
     try:
         if kind == SOURCE:
-            text, remarks = decode_text(raw, "the file", reading.columns.encoding), ()
+            text, remarks = decode_text(raw, "the file", reading.columns.encoding), tuple[str, ...]()
         else:
             text, remarks = read_document(raw, kind, reading.columns.encoding)
     except TextsError as error:

@@ -213,9 +213,7 @@ def verdict_of(found: Compared, corpus: Corpus, settings: SamplesSettings) -> Ve
         },
         tables=(_items(found), _sides(accuracy, sizes)),
         skipped=flagged.skipped,
-        situation=Situation(
-            documents=flagged.units, unseen=counts["known_documents"], items=len(found.log.items)
-        ),
+        situation=Situation(documents=flagged.units, unseen=counts["known_documents"]),
         settings=_record(found, settings),
     )
 

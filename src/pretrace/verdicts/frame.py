@@ -214,6 +214,11 @@ class ByLot(Test[Rows]):
     """A test of units of which a lot realised one alternative: the p-value, what is left beyond a second model, and the
     power follow from the values of all alternatives. Units without all their values take no part."""
 
+    multiple: ClassVar[float | None] = None
+    """How many times what the second model shows the target must show; as `dose` says unless given."""
+    scaled: ClassVar[bool] = True
+    """Whether each model's values are divided by their own spread; see `beyond_by_lot`."""
+
     @abstractmethod
     def planted(self) -> Sequence[str]:
         """The text of each unit that a copy is trained on, for --power, [units]."""

@@ -63,7 +63,7 @@ def _run(run: Run) -> Iterator[Number]:
     columns = {("score", name): run.matrix[:, place] for place, name in enumerate(run.scores)}
     for control in run.controls:
         if control.kind == "placebo":
-            columns["placebo", control.name] = control.values[:, 0]
+            columns["placebo", control.score] = control.values[:, 0]
     labels = np.array(run.members, dtype=bool)
     for row in run.evaluation.rows:
         values = columns.get((row.kind, row.name))
@@ -144,7 +144,8 @@ def _recite(found: Verdict) -> Iterator[Number]:
             some = table["control"] == control
             means = means_by_document(table["document"][some].tolist(), values[some])
             sides.append(means[np.isfinite(means)])
-        return (*swap_and_controls(*sides, draws=draws, seed=seed), *sides)
+        swap, held = swap_and_controls(*sides, draws=draws, seed=seed)
+        return swap, held, sides[0], sides[1]
 
     def p_of(swap: Any, held: Any) -> float | None:
         return max((one.p for one in (swap, held) if one is not None), default=None)
@@ -168,8 +169,8 @@ def _recite(found: Verdict) -> Iterator[Number]:
 
 
 def _triggers(found: Verdict) -> Iterator[Number]:
+    from pretrace.statistics.ranks import chance_of_hits
     from pretrace.verdicts.marks import Marks
-    from pretrace.verdicts.triggers import chance_of_hits
 
     table = found.table("sentences")
     hits = sum(word == said for word, said in zip(table["published"], table["said"], strict=True))
