@@ -243,8 +243,10 @@ class ByLot(Test[Rows]):
     def beyond(self, own: Rows, other: Rows) -> Beyond:
         """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
         first, second = self.compared(own), self.compared(other)
-        how = {"multiple": self.multiple, "scaled": self.scaled}
-        return beyond_by_lot(first, second, draws=self.settings.draws, seed=self.seed, **how)
+        draws, seed = self.settings.draws, self.seed
+        return beyond_by_lot(
+            first, second, draws=draws, seed=seed, multiple=self.multiple, scaled=self.scaled
+        )
 
     def numbers(self, values: Rows) -> Mapping[str, Doubles]:
         """The values of every unit's alternatives, the realised one in the column "0"; none of a unit without all."""

@@ -385,8 +385,8 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> Plan:
     found = prospect(
         asked, others, fdr=settings.fdr, method=settings.controlled, name=known.name, more=copies.notes
     )
-    own, others = (texts_hash(text.text for text in side.texts) for side in (corpus, known))
-    draws = Draws(own, others, TextsSketch.of(text.text for text in corpus.texts))
+    asked_hash, known_hash = (texts_hash(text.text for text in side.texts) for side in (corpus, known))
+    draws = Draws(asked_hash, known_hash, TextsSketch.of(text.text for text in corpus.texts))
     return Plan(both, documents, found, draws)
 
 
