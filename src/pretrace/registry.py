@@ -232,9 +232,7 @@ scores: Registry[Score | Recipe] = Registry("score", "pretrace.scores", has="nee
 corpora: Registry[Corpus] = Registry("corpus", "pretrace.corpora", has="texts", group="pretrace.corpora")
 rewrites: Registry[Rewrite] = Registry("rewrite", "pretrace.rewrites", has="__call__")
 _RESERVED = ("smollm2", "vllm", "completions")
-backends: Registry[Backend] = Registry(
-    "back end", has="run", group="pretrace.backends", reserved=_RESERVED
-)
+backends: Registry[Backend] = Registry("back end", has="run", group="pretrace.backends", reserved=_RESERVED)
 """What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
 
 _Added = list[tuple[Registry[Any], str]]
