@@ -167,13 +167,13 @@ def a_run(path: Path) -> None:
 @functools.cache
 def _saved_run() -> Path:
     """A run that is saved once: drawing its report takes longer than most commands here."""
-    from results.test_export import made
+    from results.test_runs import example
 
     from pretrace.runs import save
 
     place = Path(tempfile.mkdtemp(prefix="pretrace-run-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
-    save(made(), place / "run")
+    save(example(), place / "run")
     return place / "run"
 
 
