@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.columns import messages_of
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import ExpressionError, PretraceError, TextsError
 
 ITEM = {
     "id": "q",
@@ -121,11 +121,12 @@ def test_a_conversation_as_the_chat_template_of_a_model_writes_it(tmp_path: Path
         "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}"
     )
     tokenizer.save_pretrained(tmp_path / "model")
+    (tmp_path / "model" / "config.json").write_text('{"model_type": "gpt2", "vocab_size": 2}')
     how = {"chat": True, "chat_of": str(tmp_path / "model")}
     assert read(tmp_path, {"messages": CHAT}, **how) == "[user] Is it raining?\n[assistant] It is.\n"
     with pytest.raises(TextsError, match="--chat goes with --model"):
         read(tmp_path, {"messages": CHAT}, chat=True)
-    with pytest.raises(TextsError, match="has no tokenizer"):
+    with pytest.raises(PretraceError, match="is not a model"):
         read(tmp_path, {"messages": CHAT}, chat=True, chat_of=str(tmp_path))
 
 
