@@ -48,9 +48,9 @@ UNIQUE, FEW = 300, 3
 of this kind would have it in common with them; and how many these documents may be."""
 MANY = 5
 """Documents that hold a passage and break off at the same places, from which on it is a template."""
-AROUND, _SHOWN, _PIECE = 100, 20, 4096
-"""Characters that are shown before and behind a passage, strings of a passage that are shown, and bytes of a long
-string that are looked at."""
+AROUND, _SHOWN, _PIECE, _EXCERPTS = 100, 20, 4096, 40
+"""Characters that are shown before and behind a passage, strings of a passage that are shown, bytes of a long string
+that are looked at, and texts of a file, those of which most was found, of which a passage is shown."""
 SIGHTED = 1 << 13
 """Documents that are noted before those are left away that hold less of a text than others."""
 _GATHERED = 1 << 18
@@ -283,10 +283,13 @@ class Gathering:
             for values in (self._documents, self._wholes, self._longest)
         )
         self._keep_best()
+        worst = sorted(self._passages, key=lambda text: (-self._most[text] / self._sizes[text], text))[
+            :_EXCERPTS
+        ]
         best: dict[int, list[Sighting]] = {}
         for text, less, document, start, end in self._noted[0].tolist():
             shown, passage = self._passages[text]
-            around = passage.read() if shown == document else ("", "", "")
+            around = passage.read() if shown == document and text in worst else ("", "", "")
             seen = Sighting(-less, self._file, document, start, end, self._facts[document], around)
             best.setdefault(text, []).append(seen)
         made = Part((facts,), added_up(self._changes), documents, wholes, longest, best)
