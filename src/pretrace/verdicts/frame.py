@@ -214,6 +214,10 @@ class ByLot(Test[Rows]):
     """A test of units of which a lot realised one alternative: the p-value, what is left beyond a second model, and the
     power follow from the values of all alternatives. Units without all their values take no part."""
 
+    multiple: ClassVar[float | None] = None
+    scaled: ClassVar[bool] = True
+    """How the target is compared with a second model; see `beyond_by_lot`."""
+
     @abstractmethod
     def planted(self) -> Sequence[str]:
         """The text of each unit that a copy is trained on, for --power, [units]."""
@@ -238,8 +242,14 @@ class ByLot(Test[Rows]):
     def beyond(self, own: Rows, other: Rows) -> Beyond:
         """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
         first, second = self.compared(own), self.compared(other)
-        how = {"multiple": self.multiple, "scaled": self.scaled}
-        return beyond_by_lot(first, second, draws=self.settings.draws, seed=self.seed, **how)
+        return beyond_by_lot(
+            first,
+            second,
+            draws=self.settings.draws,
+            seed=self.seed,
+            multiple=self.multiple,
+            scaled=self.scaled,
+        )
 
     def numbers(self, values: Rows) -> Mapping[str, Doubles]:
         """The values of every unit's alternatives, the realised one in the column "0"; none of a unit without all."""

@@ -15,7 +15,7 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.intervals import difference_interval, mean_interval
-from pretrace.statistics.ranks import lot_effects, lot_test
+from pretrace.statistics.ranks import chance_of_hits, lot_effects, lot_test
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
@@ -39,10 +39,12 @@ class Number:
         return _same(self.recorded, self.given)
 
 
-def recompute(result: Run | Verdict) -> tuple[Number, ...]:
+def recompute(result: object) -> tuple[Number, ...]:
     """Compute the numbers of a result that its tables give."""
     if isinstance(result, Run):
         return tuple(_run(result))
+    if not isinstance(result, Verdict):
+        return ()
     how = _TESTS.get(result.test)
     return tuple(how(result)) if how is not None else ()
 
@@ -63,7 +65,7 @@ def _run(run: Run) -> Iterator[Number]:
     columns = {("score", name): run.matrix[:, place] for place, name in enumerate(run.scores)}
     for control in run.controls:
         if control.kind == "placebo":
-            columns["placebo", control.name] = control.values[:, 0]
+            columns["placebo", control.score] = control.values[:, 0]
     labels = np.array(run.members, dtype=bool)
     for row in run.evaluation.rows:
         values = columns.get((row.kind, row.name))
@@ -144,7 +146,8 @@ def _recite(found: Verdict) -> Iterator[Number]:
             some = table["control"] == control
             means = means_by_document(table["document"][some].tolist(), values[some])
             sides.append(means[np.isfinite(means)])
-        return (*swap_and_controls(*sides, draws=draws, seed=seed), *sides)
+        swap, held = swap_and_controls(sides[0], sides[1], draws=draws, seed=seed)
+        return swap, held, sides[0], sides[1]
 
     def p_of(swap: Any, held: Any) -> float | None:
         return max((one.p for one in (swap, held) if one is not None), default=None)
@@ -169,7 +172,6 @@ def _recite(found: Verdict) -> Iterator[Number]:
 
 def _triggers(found: Verdict) -> Iterator[Number]:
     from pretrace.verdicts.marks import Marks
-    from pretrace.verdicts.triggers import chance_of_hits
 
     table = found.table("sentences")
     hits = sum(word == said for word, said in zip(table["published"], table["said"], strict=True))

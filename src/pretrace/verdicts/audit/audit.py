@@ -199,7 +199,8 @@ class _Asked:
             called = tuple(names[side][one] for side, one in zip(sides, table["document"], strict=True))
             rows = list(range(len(table)))
             if table.name == DOCUMENTS:
-                rows.sort(key=lambda row, names=called, sides=sides: (sides[row] != SUSPECT, names[row]))
+                order = [(side != SUSPECT, name) for side, name in zip(sides, called, strict=True)]
+                rows.sort(key=order.__getitem__)
             columns = {**table.columns, "document": called}
             tables.append(
                 Table(
@@ -216,10 +217,11 @@ class _Asked:
 
     def refused(self, plan: AuditPlan) -> Verdict:
         """The result of an audit that could not have answered: why, and the words that give the two sides away."""
-        corpus, model, tables = self.corpus.name, called(self.models.target.name), ()
+        corpus, model = self.corpus.name, called(self.models.target.name)
+        tables: tuple[Table, ...] = ()
         if self.heldout is not None:
             sides = [[text.text for text in one.texts] for one in (self.corpus, self.heldout)]
-            words, suspect, control = zip(*telling_words(*sides), strict=True)
+            words, suspect, control = zip(*telling_words(sides[0], sides[1]), strict=True)
             shares = {"suspect texts": np.array(suspect), "control documents": np.array(control)}
             tables = (Table("words", {"word": words, **shares}),)
         return Verdict(

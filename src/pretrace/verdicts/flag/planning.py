@@ -385,8 +385,8 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> Plan:
     found = prospect(
         asked, others, fdr=settings.fdr, method=settings.controlled, name=known.name, more=copies.notes
     )
-    hashes = (texts_hash(text.text for text in side.texts) for side in (corpus, known))
-    draws = Draws(*hashes, TextsSketch.of(text.text for text in corpus.texts))
+    hashes = [texts_hash(text.text for text in side.texts) for side in (corpus, known)]
+    draws = Draws(hashes[0], hashes[1], TextsSketch.of(text.text for text in corpus.texts))
     return Plan(both, documents, found, draws)
 
 
