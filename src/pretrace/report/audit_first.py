@@ -74,7 +74,7 @@ def first_page(audit: Verdict) -> Markup:
         "advice": advised[:_ADVICE],
         "advised": len(advised),
         "reasons": wording.once(audit.reasons),
-        "why": _why(audit, failed),
+        "why": why_inconclusive(audit, failed),
         "withheld": facts.rejected(audit) and audit.outcome == "inconclusive",
         "meant": _meant(audit, own),
         "served": (*facts.served(audit.settings), *sentences(audit.settings)),
@@ -83,8 +83,8 @@ def first_page(audit: Verdict) -> Markup:
     return fill("audit/first.html", values | _compared(own) | _drawn(audit, own) | _strength(audit, own))
 
 
-def _why(audit: Verdict, failed: Sequence[Check]) -> tuple[str, ...]:
-    """Why an audit is inconclusive, for the box of the answer: each failed check in a sentence, and what else withheld
+def why_inconclusive(audit: Verdict, failed: Sequence[Check]) -> tuple[str, ...]:
+    """Why a verdict is inconclusive, for the box of the answer: each failed check in a sentence, and what else withheld
     it; where nothing did, the reasons as they are."""
     told = [f"{check.title}: no. {words}" for check, words in why_failed(failed, whole=0)]
     others = [one for one in audit.reasons if not any(one.startswith(check.title) for check in failed)]

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed
+from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed, why_inconclusive
 from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
 from pretrace.report.frame import Page, Section, Sections, fill, titled
@@ -49,18 +49,21 @@ def first_page(verdict: Verdict) -> Markup:
     """The answer, who asked and what was compared, the figures, how far it can be trusted, the checks, what would
     help."""
     title = next((one for one in _TITLES if verdict.statement.startswith(f"{one}:")), "")
+    failed = [check for check in verdict.checks if check.status == "failed"]
+    withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
     values = {
         "verdict": verdict,
         "title": title,
+        "why": why_inconclusive(verdict, failed) if withheld else (),
         "statement": wording.after(verdict.statement, title and f"{title}: "),
         "rows": tuple(identity(verdict)),
-        "failed": why_failed([check for check in verdict.checks if check.status == "failed"]),
+        "failed": why_failed(failed),
         "others": [check for check in verdict.checks if check.status != "failed"],
         "reasons": wording.once(verdict.reasons, verdict.trust),
         "advised": wording.once(verdict.advice),
         "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "drawn": drawn(verdict),
-        "often": wording.often(verdict.p) if verdict.p is not None else "",
+        "often": wording.often(verdict.p) if verdict.p is not None and not withheld else "",
         "p": wording.p_value(verdict.p) if verdict.p is not None else "",
         "served": facts.served(verdict.settings),
         "foreseen": advice.foreseeable(verdict),

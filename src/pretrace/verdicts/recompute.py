@@ -15,7 +15,7 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.intervals import difference_interval, mean_interval
-from pretrace.statistics.ranks import lot_effects, lot_test
+from pretrace.statistics.ranks import chance_of_hits, lot_effects, lot_test
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
@@ -39,10 +39,12 @@ class Number:
         return _same(self.recorded, self.given)
 
 
-def recompute(result: Run | Verdict) -> tuple[Number, ...]:
+def recompute(result: object) -> tuple[Number, ...]:
     """Compute the numbers of a result that its tables give."""
     if isinstance(result, Run):
         return tuple(_run(result))
+    if not isinstance(result, Verdict):
+        return ()
     how = _TESTS.get(result.test)
     return tuple(how(result)) if how is not None else ()
 

@@ -123,8 +123,10 @@ def seconds_of(found: Verdict) -> dict[str, DocumentValues]:
     rows = [[row for row, side in enumerate(table["side"]) if side == name] for name in SIDES]
     names = [tuple(table["document"][row] for row in some) for some in rows]
     return {
-        name.removeprefix(SECOND): DocumentValues(names[0], values[rows[0]], names[1], values[rows[1]])
-        for name, values in columns.items()
+        name.removeprefix(SECOND): DocumentValues(
+            names[0], table[name][rows[0]], names[1], table[name][rows[1]]
+        )
+        for name in table.columns
         if name.startswith(SECOND)
     }
 
