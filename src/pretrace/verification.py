@@ -14,7 +14,6 @@ from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.results.folder import Integrity, Kind, Opened
 from pretrace.results.serialization import expect
 from pretrace.scoring.provenance import texts_hash
-from pretrace.types import SideBySide
 from pretrace.verdicts.recompute import recompute
 
 # Which texts a result is about: where they were, how they were read, and the hashes that were recorded of them.
@@ -221,8 +220,7 @@ def _seal(state: Integrity, kind: Kind, seal: str) -> Checked:
 def _numbers(place: Path) -> Checked:
     """Whether the tables give the numbers and the outcome that the folder tells."""
     try:
-        result = runs.load(place)
-        found = () if isinstance(result, SideBySide) else recompute(result)
+        found = recompute(runs.load(place))
     except (OutputError, KeyError, TypeError, ValueError) as error:
         return Checked("numbers", "no", f"they cannot be computed from the tables: {error}")
     if not found:

@@ -171,7 +171,6 @@ def _recite(found: Verdict) -> Iterator[Number]:
 
 
 def _triggers(found: Verdict) -> Iterator[Number]:
-    from pretrace.statistics.ranks import chance_of_hits
     from pretrace.verdicts.marks import Marks
 
     table = found.table("sentences")

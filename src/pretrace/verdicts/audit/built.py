@@ -119,7 +119,6 @@ def documents_of(found: Verdict, side: str) -> tuple[tuple[str, ...], Doubles]:
 def seconds_of(found: Verdict) -> dict[str, DocumentValues]:
     """The values of each second model, by its name."""
     table = found.table(DOCUMENTS)
-    columns = {name: np.asarray(values) for name, values in table.columns.items()}
     rows = [[row for row, side in enumerate(table["side"]) if side == name] for name in SIDES]
     names = [tuple(table["document"][row] for row in some) for some in rows]
     return {
