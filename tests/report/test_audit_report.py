@@ -126,7 +126,9 @@ def test_the_first_page_gives_the_answer_once(make: Callable[[], Verdict], words
         words
     )
     assert kind in page.attributes("class")
-    assert "not the probability that the model was, or was not, trained" in text
+    assert ("not the probability that the model was, or was not, trained" in text) == (
+        kind != "answer inconclusive"
+    )
 
 
 def test_the_first_page_has_no_term_of_the_trade() -> None:
@@ -164,7 +166,6 @@ def test_a_test_that_the_figure_does_not_show_is_named() -> None:
     assert "Rosenbaum" not in text
     text = first_text(with_answer(audits.placebos(), procedure="calibrated"))
     assert "dark end" in text
-    assert "Rosenbaum" in text
 
 
 def test_much_advice_is_cut_on_the_first_page_alone() -> None:

@@ -143,7 +143,7 @@ def test_where_a_text_stands_among_known_ones():
 
 def verdict(**more):
     """An audit of two documents and two controls."""
-    table = documents_table(((("a", "b"), np.array([1.0, 3.0])), (("c", "d"), np.array([-1.0, np.nan]))))
+    table = documents_table(((("a", "b"), np.array([1.0, 3.0])), (("c", "d"), np.array([-1.0, np.nan]))), {})
     made = replace(make_verdict(), test="audit", effect_unit="nats", tables=(table,))
     return replace(made, **more)
 
