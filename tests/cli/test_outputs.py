@@ -22,7 +22,7 @@ from pretrace.results.output_checks import _FOLDERS
 TEXTS = [
     {
         "id": f"{i}",
-        "text": f"The cat number {i} sat on the mat. It was day {i} of the year.",
+        "text": f"The cat number {i} sat on the mat. It was day {i} of the year, and the dog slept by the stove.",
         "label": i % 2,
         "date": f"20{15 + i}-03-01",
         "draft": f"A cat, number {i}, is on the mat. It was day {i} of that year.",
@@ -46,6 +46,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
     "mark order": ("T",),
     "runs merge": (),
     "runs compare": ("RUNS", "RUNS"),
+    "runs table": ("RUNS",),
     "tune": ("T", "--model", "M"),
     "plant": ("T", "--model", "M"),
     "count": ("T", "--model", "M"),

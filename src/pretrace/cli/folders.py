@@ -350,6 +350,8 @@ def table(
     from pretrace.report.tables import format_table, save_figures
 
     require(not (latex and markdown), "a table has one form: give --latex or --markdown.")
+    if figures is not None:
+        check_writable(figures)
     found = _opened(run, (run,))
     text = format_table(found, "latex" if latex else "markdown")
     made = save_figures(found, figures) if figures else ()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.errors import OutputError, shown
-from pretrace.results.atomic import check_writable
+from pretrace.results.atomic import new_folder
 from pretrace.types import Estimate, Evaluation, Measured, Run
 
 Form = Literal["latex", "markdown"]
@@ -65,11 +65,11 @@ def save_figures(run: Run, folder: str | Path) -> tuple[Path, ...]:
         "roc-log": plots.roc(rows, floor=floor),
         "auc": plots.forest(rows),
     }
-    made = tuple(Path(folder) / f"{name}.{ending}" for name in figures for ending in ("pdf", "svg"))
-    check_writable(Path(folder))
-    for path in made:
-        plots.save_vectors(figures[path.stem], path)
-    return made
+    names = [f"{name}.{ending}" for name in figures for ending in ("pdf", "svg")]
+    with new_folder(Path(folder)) as partial:
+        for name in names:
+            plots.save_vectors(figures[Path(name).stem], partial / name)
+    return tuple(Path(folder) / name for name in names)
 
 
 def _measured(run: Run) -> Evaluation:
