@@ -81,7 +81,7 @@ def test_visitors_through_a_proxy_choose_among_the_models_that_were_listed(visit
             ("/text", {"model": wrong, "text": "a"}),
             (f"{page}/test/score", {"model": wrong}),
             (f"{page}/test/flag", {"model": "m", "nonmembers": other, "placebo": wrong}),
-            (f"{page}/test/recite", {"model": "m", "placebo": f"m\n{wrong}"}),
+            (f"{page}/test/canaries", {"model": "m", "placebo": f"m\n{wrong}"}),
         ):
             answer = visitor.post(path, data)
             answers.append((answer.status_code, visitor.said(answer).partition(" ")[2]))
