@@ -6,7 +6,7 @@ with each noise, is read once by every model (`--read MODEL KIND`, into the cach
 (`--split`) are audits by the command's own functions on what was read. Models: the packaged SmolLM2; "old", a small
 model from scratch, and "new", which is "old" after more text of the same kinds; "other", a small model with its own
 vocabulary that read different text; "reader", which is "old" after it read one half of the documents of each kind
-once, for what the audit still finds. `--summary` writes benchmarks/results/audit_noise.json.
+once, for what the audit still finds. `--summary` writes evidence/audit_noise.csv.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import numpy.typing as npt
 from benchmarks.audits.documents import Setup
 from benchmarks.audits.models import make_base, make_target
 from benchmarks.experiments import DATA
+from benchmarks.machine import commit, machine
 from pretrace import Models, open_corpus, open_model
 from pretrace.backends import open_tokenizer
 from pretrace.scoring.evidence import open_store, trace
@@ -262,9 +263,7 @@ class Bench:
         """How the command cuts texts."""
         return open_tokenizer("smollm2").spans
 
-    def split(
-        self, target: str, second: str, splits: int, kinds: tuple[str, ...], cells: int
-    ) -> Iterator[dict[str, Any]]:
+    def split(self, target: str, second: str, splits: int, kind: str, cells: int) -> Iterator[dict[str, Any]]:
         """So many audits of each of the first cells: a row an audit."""
         models = [self.model(name) for name in (target, second)]
         for noise, share in CELLS[:cells]:
@@ -312,6 +311,41 @@ def audited(own: DocumentValues, other: DocumentValues, seed: int) -> dict[str, 
     return row | {"failed": [name for name, one in failed.items() if one], "multiple": rest.dose}
 
 
+def summarise(work: Path, place: Path) -> None:
+    """Write a row for each noise, share, target and second model: audits, rejected, accused, and what withheld them."""
+    cells: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for path in sorted(work.glob("splits-*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            cells.setdefault((row["noise"], row["share"], row["target"], row["second"]), []).append(row)
+    names = ("second finds it", "not beyond", "mixture", "spread")
+    lines = [
+        "noise,share,target,second,kinds,audits,rejected,"
+        + ",".join(names)
+        + ",accused,source,commit,machine"
+    ]
+    for key, rows in sorted(cells.items()):
+        rejected = [row for row in rows if row["rejected"]]
+        withheld = [sum(name in row["failed"] for row in rejected) for name in names]
+        accused = sum(not row["failed"] for row in rejected)
+        counts = [len({row["kind"] for row in rows}), len(rows), len(rejected), *withheld, accused]
+        lines.append(
+            ",".join(
+                map(
+                    str,
+                    (
+                        *key,
+                        *counts,
+                        "benchmarks/audits/noise.py",
+                        commit(),
+                        str(machine()["cpu"]).replace(",", " "),
+                    ),
+                )
+            )
+        )
+    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -319,7 +353,8 @@ if __name__ == "__main__":
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--read", nargs=4, metavar=("MODEL", "KIND", "FIRST", "LAST"))
-    parser.add_argument("--split", nargs=4, metavar=("TARGET", "SECOND", "KIND", "SPLITS"))
+    parser.add_argument("--summary", action="store_true")
+    parser.add_argument("--split", nargs=3, metavar=("TARGET", "SECOND", "SPLITS"))
     parser.add_argument("--cells", type=int, default=len(CELLS))
     given = parser.parse_args()
     bench = Bench(given.work, given.data)
@@ -327,7 +362,13 @@ if __name__ == "__main__":
         name, kind, first, last = given.read
         bench.read(name, kind, slice(int(first), int(last)))
     if given.split:
-        target, second, kind, number = given.split
-        path = given.work / f"splits-{target}-{second}-{kind}.jsonl"
-        rows = list(bench.split(target, second, int(number), kind, given.cells))
-        path.write_text("".join(json.dumps(row, default=bool) + "\n" for row in rows), encoding="utf-8")
+        target, second, number = given.split
+        for kind in KINDS:
+            path = given.work / f"splits-{target}-{second}-{kind}.jsonl"
+            if path.exists():
+                continue
+            rows = list(bench.split(target, second, int(number), kind, given.cells))
+            path.write_text("".join(json.dumps(row, default=bool) + "\n" for row in rows), encoding="utf-8")
+            print(path.name, len(rows), flush=True)
+    if given.summary:
+        summarise(given.work, Path(__file__).parents[2] / "evidence" / "audit_noise.csv")
