@@ -40,7 +40,7 @@ from pretrace.scoring.plan import Models
 from pretrace.statistics.intervals import share_interval
 from pretrace.types import Corpus, Drawn, Quantity, Text, Verdict
 from pretrace.verdicts.frame import watched
-from pretrace.verdicts.recite import ReciteSettings, _Recite, recite, score_of
+from pretrace.verdicts.recite import Recite, ReciteSettings, recite, score_of
 
 OUT = RESULTS / "recite.json"
 DRAWN = Drawn(40, 1.0)
@@ -394,7 +394,7 @@ def read_at_once(models: Models, cases: Sequence[Case]) -> None:
     for case in cases:
         for text in (False, True):
             try:
-                found = _Recite(
+                found = Recite(
                     corpus=case.suspects,
                     models=models,
                     settings=ReciteSettings(samples=0, draws=1999),

@@ -3,7 +3,6 @@
 Parts, each written into benchmarks/results/scan.json as soon as it is measured; one that is there for this commit is
 not measured again (`--again`):
 
-- `recall`: 10,000 runs of 63 to 200 bytes, with case, white space and line ends changed, planted in other texts.
 - `speed-FORMAT-TEXTS`: MB a second on one core; FORMAT is jsonl, zst or parquet, TEXTS 40, 400, 1500 or 20000.
 - `grep-TEXTS`: `grep -F -f` on the same file, looking for pieces of the texts.
 - `memory`: peak memory with a corpus of 1 GB and of 10 GB. `--large` sets the second one, in GB.
@@ -33,8 +32,7 @@ from benchmarks.machine import commit, machine
 from benchmarks.speed.memory import status
 from pretrace.scan import scan as room
 from pretrace.scan.files import files_of
-from pretrace.scan.folding import folded, packed
-from pretrace.scan.searching import Search, Table
+from pretrace.scan.searching import Table
 from pretrace.types import Corpus, Text
 
 RESULT = RESULTS / "scan.json"
@@ -123,49 +121,6 @@ def asked(wanted: list[Text], *sources: Path, workers: int = 1) -> room.Searchin
     made = room.Texts.of(Corpus("texts", tuple(wanted)), None, exact=False)
     names = tuple(map(str, sources))
     return room.Searching(made, files_of(names), room.ScanSettings(workers=workers), names)
-
-
-def recall(data: Path, work: Path, **_: Any) -> dict[str, Any]:
-    """Planted runs that are found, and runs that are reported and are none."""
-    rng, some = random.Random(4), texts(data, 400)
-    contents = [folded(one.text) for one in some]
-    fill = [folded(shuffled(rng, one)) for one in documents(data)[:2000]]
-    raw, planted = [], []
-    while len(planted) < 10_000:
-        which = rng.randrange(len(contents))
-        size = rng.randrange(63, 201)
-        if len(contents[which]) < size + 2:
-            continue
-        begin = rng.randrange(len(contents[which]) - size)
-        try:
-            piece = contents[which][begin : begin + size].decode()
-        except UnicodeDecodeError:
-            continue
-        if piece != piece.strip() or len(piece) < room.RUN:
-            continue
-        changed = "".join(
-            c.upper() if len(c.upper()) == 1 and c.upper().lower() == c and rng.random() < 0.3 else c
-            for c in piece
-        )
-        if folded(changed) != piece.encode():
-            continue
-        changed = changed.replace(" ", rng.choice([" ", "\n", "\r\n", " \t ", "\u00a0", "  "]))
-        around = rng.choice(fill).decode("utf-8", "replace")
-        cut = rng.randrange(max(1, len(around)))
-        raw.append(f"{around[max(0, cut - 300) : cut]} {changed} {around[cut : cut + 300]}".encode())
-        planted.append((which, begin, begin + size))
-    table, missed, false, runs = Table.of(contents), 0, 0, 0
-    for first in range(0, len(raw), 500):
-        buffer, spans = packed(raw[first : first + 500], exact=False, fast=True)
-        found = Search(table, fast=True).runs(buffer, spans)
-        runs += len(found)
-        for owner, text, start, end, at, _ in found.tolist():
-            there = int(spans[owner, 0]) + at
-            false += buffer[there : there + end - start].tobytes() != contents[text][start:end]
-        for i, (which, start, end) in enumerate(planted[first : first + 500]):
-            mine = found[(found[:, 0] == i) & (found[:, 1] == which)]
-            missed += not bool(((mine[:, 2] <= start) & (mine[:, 3] >= end)).any())
-    return {"planted": len(planted), "bytes": [63, 200], "missed": missed, "runs": runs, "false": false}
 
 
 def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[str, Any]:
@@ -314,13 +269,13 @@ def measured(part: str, options: argparse.Namespace) -> dict[str, Any]:
         return speed(options.data, options.work, kind=kind, number=int(number))
     if name == "grep":
         return grep(options.data, options.work, number=int(rest))
-    plain: dict[str, Callable[..., dict[str, Any]]] = {"recall": recall, "memory": memory}
+    plain: dict[str, Callable[..., dict[str, Any]]] = {"memory": memory}
     return plain[part](options.data, options.work, large=options.large)
 
 
 def main() -> None:
     """Measure the parts that are named."""
-    every = ["recall", *(f"speed-{k}-{n}" for k in FORMATS for n in SIZES)]
+    every = [*(f"speed-{k}-{n}" for k in FORMATS for n in SIZES)]
     every += [*(f"grep-{n}" for n in SIZES), "memory"]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
