@@ -332,7 +332,8 @@ def headline(content: Mapping[str, Any]) -> str:
         f"the test alone rejected {rejected} of {strange} innocent collections, and the audit accused {withheld}.",
         f"Measured on {_models(content)} of {content['parameters'] / 1e6:.1f} million parameters and",
         f"{_kinds(content)}, which is few ([all conditions](docs/audit.md#how-often-it-errs)).",
-        "Since then every audit also asks a second model, which can only withhold; what that costs is not measured yet.",
+        "Since then every audit also asks a second model, which can only withhold;",
+        "what that costs is not measured yet.",
     )
     return _wrapped(parts)
 
