@@ -160,7 +160,7 @@ def test_without_a_failed_check_the_reasons_say_why() -> None:
 
 
 def test_a_test_that_the_figure_does_not_show_is_named() -> None:
-    text = first_text(with_answer(audits.placebos(), procedure="paper"))
+    text = first_text(with_answer(standing(audits.placebos()), procedure="paper"))
     assert "(“paper”) and is made on single passages" in text
     assert "dark end" not in text
     assert "Rosenbaum" not in text
@@ -197,7 +197,10 @@ def with_plan(audit: Verdict, **fields: Any) -> Verdict:
 
 
 CHANGES: dict[str, tuple[Callable[[Verdict], Verdict], str]] = {
-    "p": (lambda a: with_answer(a, p=0.0123), "about 1 of 81 such audits, by chance alone (p = 0.012)"),
+    "p": (
+        lambda a: with_answer(standing(a), p=0.0123),
+        "about 1 of 81 such audits, by chance alone (p = 0.012)",
+    ),
     "level": (lambda a: altered(a, level=0.01), "the strongest 1%"),
     "documents": (lambda a: with_answer(a, documents=4321), "taken from 4,321 documents"),
     "pieces": (lambda a: with_answer(a, pieces=9876), "9,876 short passages"),
@@ -207,7 +210,7 @@ CHANGES: dict[str, tuple[Callable[[Verdict], Verdict], str]] = {
     ),
     "standardised": (lambda a: with_answer(a, standardised=1.234), "1.23 standard deviations"),
     "sensitivity": (
-        lambda a: altered(a, sensitivity=Sensitivity(2.345, 3.456)),
+        lambda a: altered(standing(a), sensitivity=Sensitivity(2.345, 3.456)),
         "(Rosenbaum’s Γ* = 2.3; 1 would mean",
     ),
     "wilcoxon": (lambda a: altered(a, sensitivity=Sensitivity(2.345, 3.456)), "Wilcoxon’s test3.46"),
@@ -241,7 +244,7 @@ CHANGES: dict[str, tuple[Callable[[Verdict], Verdict], str]] = {
     "fact": (lambda a: with_answer(a, facts={"effective_pieces": 77.7}), "Effective pieces77.7"),
     "statistic": (lambda a: with_answer(a, statistic="a & b"), "a & b"),
     "power": (
-        lambda a: with_power(a, probability=Estimate(0.61, 0.5, 0.7)),
+        lambda a: with_power(standing(a), probability=Estimate(0.61, 0.5, 0.7)),
         "seen it in about 61 of 100 cases (95% interval 50 to 70 of 100)",
     ),
     "needed": (lambda a: with_power(a, needed=5678), "About 5,678 documents would be needed for 80%"),
@@ -284,6 +287,11 @@ def base() -> Verdict:
     return altered(audits.placebos(), planted=audits.POWER)
 
 
+def standing(audit: Verdict) -> Verdict:
+    """The audit with a conclusion: page one says how strong a result is only where it counts as one."""
+    return altered(audit, outcome="consistent")
+
+
 @functools.cache
 def unchanged_text() -> str:
     return whole_text(base())
@@ -305,11 +313,21 @@ def test_each_design_is_explained_on_the_first_page() -> None:
     assert "prefer true endings more in them than in the control documents" in text
     text = first_text(audits.placebos())
     assert "A margin of 0.03 was taken off: the most by which models" in text
-    assert "larger than any of the 4 leans that were measured on innocent models" in text
     assert "The weakest of the 2 results is the one that counts" in text
     assert "without control documents this audit draws no conclusion from it" in text
+    text = first_text(standing(audits.placebos()))
+    assert "larger than any of the 4 leans that were measured on innocent models" in text
     for audit in (audits.controls(), audits.nothing()):
         assert not re.search(r"\blean|held-out", whole_text(altered(audit, settings={})))
+
+
+def test_a_result_that_is_withheld_does_not_read_like_one() -> None:
+    text = first_text(audits.placebos())
+    assert "Why this is no finding" in text
+    assert "That is no sign of training" in text
+    for words in ("How strong the result is", "would still occur", "Rosenbaum", "The test gave p", "refute"):
+        assert words not in text
+    assert "What would refute this result" in first_text(audits.controls())
 
 
 def test_the_first_page_names_who_what_and_which() -> None:
@@ -511,7 +529,7 @@ def test_any_size_of_values_can_be_drawn(scale: float, number: int) -> None:
 def test_page_one_says_what_strange_controls_could_not_explain_and_which_test_this_is() -> None:
     known = "This is the 3rd test of these texts on this machine; for 3 tests the level is 0.0167 each."
     audit = altered(
-        audits.placebos(),
+        standing(audits.placebos()),
         design="controls",
         heldout_documents=tuple(map(str, range(40))),
         heldout_values=np.linspace(-1, 1, 40),

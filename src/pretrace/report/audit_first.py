@@ -88,7 +88,8 @@ def why_inconclusive(audit: Verdict, failed: Sequence[Check]) -> tuple[str, ...]
     it; where nothing did, the reasons as they are."""
     told = [f"{check.title}: no. {words}" for check, words in why_failed(failed, whole=0)]
     others = [one for one in audit.reasons if not any(one.startswith(check.title) for check in failed)]
-    return tuple(told[:3]) + wording.once(others[1:] if facts.rejected(audit) and len(others) > 1 else others)
+    said = facts.rejected(audit) and (told or len(others) > 1)  # what the test gave, which is no reason
+    return tuple(told[:3]) + wording.once(others[1:] if said else others)
 
 
 def why_failed(failed: Sequence[Check], whole: int = 2) -> list[tuple[Check, str]]:

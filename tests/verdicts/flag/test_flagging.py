@@ -169,14 +169,6 @@ def test_a_placebo_to_which_all_texts_look_familiar_refuses_though_it_flags_none
     assert (check.status, check.figures["flagged"]) == ("failed", 0)
 
 
-def test_a_placebo_that_is_the_reference_too_says_nothing():
-    base = target([], name="base")
-    models = Models(target(), reference=base, placebo=Models(base, reference=base))
-    found = flag(MINE, KNOWN, models, replace(LOSS, score="ref"))
-    assert len(flagged_ids(found)) == 12
-    assert {check.name: check.status for check in found.checks}["placebo"] == "not run"
-
-
 def test_the_target_itself_is_no_placebo():
     both = [FakeBackend(name=name) for name in "ab"]
     for model in both:
