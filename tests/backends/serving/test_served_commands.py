@@ -75,21 +75,27 @@ def test_a_server_as_placebo_and_as_reference(
     call: Call, server: ModelServer, model_folder: Path, reference_folder: Path, tmp_path: Path
 ) -> None:
     texts, url = written(tmp_path / "t.jsonl", 24), f"vllm:{server.root}"
-    beside = ("--scores", "loss,ref", "--reference-model", url, "--placebo", url, "--tokenizer", model_folder)
-    beside = (*beside, "--resamples", "100")
-    code, _, said = call(
+    asked = (
         "evaluate",
         texts,
         "--model",
         reference_folder,
         "--dtype",
         "float32",
-        *beside,
-        "--out",
-        tmp_path / "RUN",
+        "--tokenizer",
+        model_folder,
     )
+    asked = (*asked, "--resamples", "100", "--out", tmp_path / "RUN")
+    placebo, reference = ("--placebo", url), ("--reference-model", url)
+    code, _, said = call(*asked, "--scores", "loss", *placebo)
     assert code == 0, said
     assert {one.kind for one in load_run(tmp_path / "RUN").controls} == {"placebo"}
+    code, _, said = call(*asked, "--scores", "ref", *reference)
+    assert code == 0, said
+    assert load_run(tmp_path / "RUN").scores == ("ref",)
+    code, _, said = call(*asked, "--scores", "loss,ref", *placebo, *reference)
+    assert code == 2
+    assert "would be compared with itself" in said
 
 
 def test_flag(call: Call, server: ModelServer, model_folder: Path, tmp_path: Path) -> None:
