@@ -36,7 +36,7 @@ def ended(jobs, job, seconds=60):
 
 def test_how_a_job_ended_is_known_to_the_next_server(jobs):
     job = jobs.add("list", ("list",), "results/none")
-    wrong = jobs.add("report", ("report", "/nowhere"), "results/nothing")
+    wrong = jobs.add("runs-report", ("runs", "report", "/nowhere"), "results/nothing")
     assert jobs.state(jobs.get(job.id)).name == "running"
     assert jobs.state(wrong).name == "waiting"  # one at a time
     assert ended(jobs, job).name == "unanswered"
