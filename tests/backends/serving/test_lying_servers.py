@@ -129,7 +129,7 @@ ALWAYS = {
     "log10": "contradicts itself|shifted",
     "start counted": r"read \d+ tokens where \d+ were sent",
     "whole": "gives the same number|contradicts itself|shifted",
-    "floor -20": "gives the same number|contradicts itself|other numbers",
+    "floor -20": "gives the same number|contradicts itself|other numbers|shifted by one token",
     "zero": "contradicts itself|other numbers for the same text|shifted by one token",
     "-9997": "no log-probabilities",
     "false": "'False' where a number belongs",
