@@ -48,11 +48,12 @@ WRITING = {
 
 
 def items(number: int, seed: int, verb: str = "see") -> list[dict[str, Any]]:
-    """Multiple-choice items whose options, and their order, were drawn by lot."""
+    """Multiple-choice items whose options, and their order, were drawn by lot; no two say mostly the same."""
     draw = np.random.default_rng(seed)
     return [
         {
-            "question": f"Which of these did visitor {draw.integers(10**6)} {verb} in the {draw.choice(NOUNS)}?",
+            "question": f"Which of these did visitor {draw.integers(10**6)} {verb} in the {draw.choice(NOUNS)}, beside "
+            f"{' '.join(f'no{one}' for one in draw.integers(10**6, size=12))}?",
             "choices": draw.choice(NOUNS, 3, replace=False).tolist(),
             "answer": int(draw.integers(3)),
         }

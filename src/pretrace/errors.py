@@ -142,8 +142,8 @@ def one_error(what: str, cure: str = "") -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        asked = isinstance(error, (PretraceError, KeyboardInterrupt, SystemExit, GeneratorExit))
-        if asked or type(error).__name__ == "OutOfMemoryError":
+        own = isinstance(error, PretraceError) or type(error).__name__ == "OutOfMemoryError"
+        if own or not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
             raise
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise ModelError(f"{what}: {reason.rstrip('.')}.{cure and ' ' + cure}") from error

@@ -78,7 +78,7 @@ def test_a_corpus_is_searched_and_no_model_is_needed(call: Call, mine: Path, tmp
     corpus.write_text((mine / "3.txt").read_text(encoding="utf-8") + "\nanother line\n", encoding="utf-8")
     code, out, error = call("ask", mine, "--corpus", corpus, "--out", tmp_path / "OUT")
     assert code == 3, error
-    assert out.startswith("Found: 1 of 24 texts stand in this corpus, whole or nearly whole")
+    assert out.startswith("Found: 1 of 24 texts of mine stand whole in corpus.txt")
     assert out.splitlines()[1] == f"Report: {tmp_path / 'OUT' / 'scan' / 'report.html'}"
     assert error.startswith("24 texts of 24 documents.\nQuestion: does mine stand in corpus.txt?\nTest: ")
 
@@ -148,25 +148,11 @@ def test_an_inconclusive_answer_ends_with_the_reason_and_the_cure(
     assert lines[-1].startswith("What would help: ")
 
 
-def test_a_model_that_gives_text_alone_is_asked_to_recite(call: Call, tmp_path: Path) -> None:
-    for name in ("texts", "controls"):
-        (tmp_path / name).mkdir()
-        for i in range(6):
-            said = " ".join(f"{name}{i}x{k}" for k in range(90))
-            (tmp_path / name / f"{i}.txt").write_text(said)
-    words = (
-        "ask",
-        tmp_path / "texts",
-        "--unseen",
-        tmp_path / "controls",
-        "--model",
-        "chat:http://127.0.0.1:9#m",
-    )
-    code, out, error = call(*words, "--plan")
-    assert code == 0, error
-    assert "pretrace recite" in out
-    assert "--access text" in out
-    assert "Recitation" in out
+def test_a_server_that_does_not_answer_is_one_line(call: Call, mine: Path) -> None:
+    code, _, error = call("ask", mine, "--model", "chat:http://127.0.0.1:9#m", "--plan")
+    assert code == 2, error
+    assert error.count("\n") == 1
+    assert "nothing answers at http://127.0.0.1:9" in error
 
 
 def test_a_search_that_finds_nothing_does_not_clear_a_model_that_could_not_be_tested(

@@ -19,17 +19,23 @@ from pretrace.scoring import evidence
 SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.worker.SHARD": 32}
 
 
+def unlike(number: int) -> str:
+    """Words that no other text has: near copies would count once."""
+    return " ".join(f"{(number * 7919 + k * 104729) % 999983:x}" for k in range(16))
+
+
 @pytest.fixture
 def sets(tmp_path: Path, sentences: list[str]) -> tuple[Path, Path]:
     """400 texts in question and 60 known non-members, 15 shards together, and one record that cannot be read."""
     lines = [
-        json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "group": f"g{i // 2}"})
+        json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {unlike(i)}", "group": f"g{i // 2}"})
         for i in range(400)
     ]
     mine, known = tmp_path / "mine.jsonl", tmp_path / "known.jsonl"
     mine.write_text("\n".join([*lines[:100], "{not json", *lines[100:]]) + "\n", encoding="utf-8")
     others = [
-        json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} -{i}", "group": f"k{i}"}) for i in range(60)
+        json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {unlike(1000 + i)}", "group": f"k{i}"})
+        for i in range(60)
     ]
     known.write_text("\n".join(others) + "\n", encoding="utf-8")
     return mine, known

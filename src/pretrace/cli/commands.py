@@ -230,8 +230,7 @@ class Runs(Commands):
         Entry(
             "runs table",
             "folders:table",
-            "The figures of a run for a paper: a table with 95% intervals, the best of each column in bold; with "
-            "--figures also the curves as files.",
+            "The figures of a run for a paper: a table with 95% intervals, the best of each column in bold.",
         ),
         Entry(
             "runs verify",
@@ -279,7 +278,7 @@ class Root(Commands):
             "ask",
             "asking:ask",
             "Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and "
-            "ends with one sentence and a report; without --model it lists the tests and what each takes.",
+            "ends with one sentence and a report.",
         ),
         Entry(
             "audit",

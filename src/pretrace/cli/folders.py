@@ -344,7 +344,7 @@ def table(
         ),
     ] = None,
 ) -> Answer:
-    """The figures of a run for a paper: a table with 95% intervals, the best of each column in bold; with --figures
+    """The figures of a run for a paper: a table with 95% intervals, the best of each column in bold. With --figures
     also the curves as files."""
     from pretrace.cli.printing import measured
     from pretrace.report.tables import format_table, save_figures

@@ -45,7 +45,7 @@ class Columns:
 
     text: str | None = option(
         None,
-        "Column of the text, or several to be joined, as in prompt,completion; text or input unless named.",
+        "Column of the text; several: prompt,completion.",
         name="text-column",
         panel=TEXTS,
         essential=True,
