@@ -6,12 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from tiny import MORE_WORDS
+
 from pretrace.cli import _called
 from pretrace.runs import load_verdict
 
 
 def test_scanned_on_ray(ray: Any, sentences: list[str], tmp_path: Path) -> None:
-    texts = [f"{sentences[i % 6]} {i * 7919} {sentences[(i + 1) % 6]} {i * 104729}" for i in range(12)]
+    # without controls, a text is found by 300 letters that stand in no other document
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(MORE_WORDS, 160)) for _ in range(12)]
     rows = [json.dumps({"id": f"t{i}", "text": text}) for i, text in enumerate(texts)]
     (tmp_path / "texts.jsonl").write_text("\n".join(rows), encoding="utf-8")
     corpus = tmp_path / "corpus"
