@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
-from pretrace.backends import open_model
+from pretrace.backends import loading, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.cli import main
 from pretrace.corpora import open_corpus
 from pretrace.runs import load_verdict
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.verdicts.audit.built import figures_of
+from pretrace.verdicts.outcome import SECOND
 
 Call = Callable[..., tuple[str, str]]
 
@@ -69,6 +70,12 @@ def culprit(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Cul
     return Culprit(posts, drafts, folder / "target", model_folder)
 
 
+@pytest.fixture(autouse=True)
+def packaged(reference_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands for the second model that is asked where none is named: unpacking smollm2 takes half a minute."""
+    monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(reference_folder)))
+
+
 def test_planted_texts_are_found_and_the_exit_code_says_so(
     ask: Call, tmp_path: Path, culprit: Culprit
 ) -> None:
@@ -90,12 +97,13 @@ def test_planted_texts_are_found_and_the_exit_code_says_so(
     ask("runs", "report", out)
     assert (out / "report.html").read_text() == before
     # The same files without a placebo: the test alone still finds them. Whether a few control documents of another kind
-    # could explain it is close here: without 5 of 40 it stands, and 6 are wanted.
+    # could explain it is close here: without 5 of 40 it stands, and 6 are wanted. The second model, which is asked by
+    # itself then, is untrained and of another family: it may read the texts too differently to speak for the target.
     ask(*asked, code=(3, 4))
     alone = load_verdict(out)
     assert figures_of(alone).facts["placebo"] is None
     assert alone.p <= alone.level
-    assert {one.name for one in alone.checks if one.status == "failed"} <= {"mixture"}
+    assert {one.name for one in alone.checks if one.status == "failed"} <= {"mixture", SECOND}
     # the model it was before knows nothing of them
     innocent = ("audit", culprit.posts, "--model", culprit.base, *common)
     said, _ = ask(*innocent, "--also", "original", code=4)
@@ -107,16 +115,16 @@ def test_a_culprit_audited_without_anything_to_compare_with_is_given_no_answer(
     ask: Call, tmp_path: Path, culprit: Culprit
 ) -> None:
     out = tmp_path / "AUDIT"
-    asked = ("audit", culprit.posts, "--model", culprit.target, "--generator", culprit.base, "--out", out)
-    said, told = ask(*asked, code=4)
+    asked = ("audit", culprit.posts, "--model", culprit.target, "--generator", culprit.base, "--out")
+    planned, _ = ask(*asked, out, "--plan", code=4)
+    assert not out.exists()
+    said, told = ask(*asked, out, code=4)
     assert "This audit could not have answered." in " ".join(said.split())
     assert "--heldout" in said
     assert "--placebo" in said
-    assert not out.exists()
     assert not told
-    planned, _ = ask(*asked, "--plan", code=4)
-    assert planned == said
-    assert not out.exists()
+    assert said == f"{planned}Report: {out / 'report.html'}\n"
+    assert load_verdict(out).outcome == "inconclusive"
 
 
 def test_a_plan_says_what_would_be_done_and_does_nothing(ask: Call, tmp_path: Path, culprit: Culprit) -> None:

@@ -297,9 +297,8 @@ def foreseen(plan: AuditPlan, out: Path | None = None) -> Answer:
     def say(console: Console) -> None:
         shown(plan, console)
         if out is not None:
-            console.print(
-                Plain(f"The words that tell the two sides apart: {out / 'report.html'}"), soft_wrap=True
-            )
+            label = "The words that tell the two sides apart" if plan.control_documents else "Report"
+            console.print(Plain(f"{label}: {out / 'report.html'}"), soft_wrap=True)
 
     return Answer(
         say=say,

@@ -32,6 +32,8 @@ _ON_DOCUMENTS = ("pretrace", "calibrated")
 """The procedures whose test is made on the very values that the figure shows."""
 _TITLES = ("Nothing was found", "Nothing shown", "Inconclusive")
 """What a statement may begin with, before a colon; it stands above the rest of the statement."""
+_GAVE = "The test gave p ="
+"""How the reason begins that says what the test found."""
 UNSTATED = "not stated"
 _GRADES = {
     "own": "an earlier state of the model in question",
@@ -88,8 +90,10 @@ def why_inconclusive(audit: Verdict, failed: Sequence[Check]) -> tuple[str, ...]
     it; where nothing did, the reasons as they are."""
     told = [f"{check.title}: no. {words}" for check, words in why_failed(failed, whole=0)]
     others = [one for one in audit.reasons if not any(one.startswith(check.title) for check in failed)]
-    said = facts.rejected(audit) and (told or len(others) > 1)  # what the test gave, which is no reason
-    return tuple(told[:3]) + wording.once(others[1:] if said else others)
+    if facts.rejected(audit):  # then what the test gave is no reason
+        kept = [one for one in others if not one.startswith(_GAVE)]
+        others = kept if kept or told else others
+    return tuple(told[:3]) + wording.once(others)
 
 
 def why_failed(failed: Sequence[Check], whole: int = 2) -> list[tuple[Check, str]]:
