@@ -66,7 +66,8 @@ def suggest(name: str, known: Iterable[str] = ()) -> str:
     path = Path(name).expanduser()
     beside: dict[str, str] = {one: one for one in known}
     with suppress(OSError, ValueError):
-        beside |= {one.name: str(path.with_name(one.name)) for one in islice(path.parent.iterdir(), _BESIDE)}
+        others = (one.name for one in islice(path.parent.iterdir(), _BESIDE) if one.name != path.name)
+        beside |= {one: str(path.with_name(one)) for one in others}
     near = difflib.get_close_matches(path.name or name, beside, n=1) or difflib.get_close_matches(
         name, beside, n=1
     )
