@@ -163,10 +163,11 @@ class Jobs:
 
     def state(self, job: Job) -> State:
         """How a job is doing, from its process and its files."""
+        alive = self._alive(job)  # before the file is read: a command writes how it ended, and is gone then
         told = read(self._place(job) / "progress.json")
         ended, said = told.get("ended"), str(told.get("message") or told.get("said") or "")
         result = _has_result(self.workspace.within(job.out))
-        if self._alive(job):
+        if alive:
             share, left = told.get("share", 0.0), told.get("left")
             known = float(left) if isinstance(left, int | float) else None
             name: Name = "stopping" if job.stopped else "running"
