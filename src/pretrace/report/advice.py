@@ -58,6 +58,8 @@ def foreseeable(verdict: Verdict) -> dict[str, object] | None:
         return None
     test = verdict.test
     if test == "audit":
+        if not verdict.figures:  # it was refused
+            return None
         test = _audited(figures_of(verdict), None)[0]
     if test not in needed() or test == "placebo":
         return None

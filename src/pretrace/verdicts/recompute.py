@@ -80,6 +80,8 @@ def _audit(found: Verdict) -> Iterator[Number]:
     from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
     from pretrace.verdicts.audit.settings import PRETRACE
 
+    if not found.figures and found.p is None and found.outcome == "inconclusive":
+        return  # it was refused, and has no numbers
     own, seed = built.figures_of(found), int(found.settings["seed"])
     decided, made = built.recorded_answer(found), list(found.checks)
     if own.procedure == PRETRACE:
