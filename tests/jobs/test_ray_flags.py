@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from tiny import MORE_WORDS
 
 from pretrace.cli import main
 from pretrace.errors import ModelError
@@ -26,17 +28,18 @@ from pretrace.types import Corpus
 @pytest.fixture
 def command(
     tmp_path: Path,
-    sentences: list[str],
     model_folder: Path,
     deadly: Callable[[str], Path],
     monkeypatch: pytest.MonkeyPatch,
 ) -> list[object]:
     """400 texts in 200 documents and 60 known non-members, by a score of a plug-in; 16 texts a shard on Ray, 32 and
     batches planned over 16 here."""
-    for path, number, first in (("mine", 400, 1000), ("known", 60, 2000)):
+    for seed, (path, number) in enumerate((("mine", 400), ("known", 60))):
+        rng = np.random.default_rng(seed)  # near copies would count as one document
+        texts = [" ".join(rng.choice(MORE_WORDS, 16)) for _ in range(number)]
         lines = [
-            json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {first + i}", "group": f"{path}{i // 2}"})
-            for i in range(number)
+            json.dumps({"id": f"t{i}", "text": text, "group": f"{path}{i // 2}"})
+            for i, text in enumerate(texts)
         ]
         (tmp_path / f"{path}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.setattr(evidence, "CHUNK", 16)

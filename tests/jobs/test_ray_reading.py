@@ -55,6 +55,8 @@ def test_an_audit_reads_on_ray(
         with pytest.MonkeyPatch.context() as here:
             if engine:
                 here.setattr(HuggingFace, "run", refuse)
+                # the plan times a few made-up tokens
+                here.setattr(HuggingFace, "seconds_a_token", lambda _: 1e-4)
             with pytest.raises(SystemExit) as left:
                 main()
         assert left.value.code == 4
