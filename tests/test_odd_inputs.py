@@ -484,7 +484,7 @@ CASES: list[tuple[str, int, str]] = [
     ("build quality good.jsonl empty.jsonl --embeddings none", 2, "give a source with at least one"),
     ("build gap good.jsonl null.jsonl", 2, "mend the row or take it out"),
     ("build patents page --out made.jsonl", 2, "ask for fewer --words"),
-    ("build patents pipes --out made.jsonl", 2, "ask for fewer --words"),
+    ("build patents pipes --out made.jsonl", 2, "take it out of the folder"),
     ("build patents nofiles --out made.jsonl", 2, "another folder"),
     ("build patents good.jsonl --out made.jsonl", 2, "ask for fewer --words"),
     ("build patents page --dates dates.csv --out made.jsonl", 2, "name another one"),
@@ -600,7 +600,7 @@ CONSOLES: list[tuple[str, int, str]] = [
         "arxiv_mia, arxivtection, bookmia, booktection, ccnewspdd, checkmia, copyright_traps",
     ),
     ("cache info", 0, ""),
-    ("runs verify run", 0, ""),
+    ("runs verify run", 2, "This run is not as it was recorded: numbers"),
     ("build quality good.jsonl good.jsonl --embeddings none", 0, ""),
     (
         "build dated words.jsonl --date-column date --cutoff 2016-01-01 --out made.jsonl",
