@@ -622,7 +622,7 @@ OTHERS: list[Case] = [
     Case(
         "score - >",
         2,
-        "download it on a machine that reaches the hub and pass the folder",
+        "name its encoding, as in --encoding",
         stdin=b"\x00\xff\xfe",
     ),
     Case("show - --model NOWHERE", 2, "lead the texts here with |", closed=(0,)),

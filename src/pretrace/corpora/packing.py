@@ -57,8 +57,12 @@ def opened(address: str | Path) -> Iterator[io.BufferedReader]:
 
 @contextmanager
 def opened_as_it_is(address: str | Path) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, or of an address that fsspec opens."""
+    """The bytes of a file, or of an address that fsspec opens. TextsError for a pipe, which may stay silent."""
     if isinstance(address, Path) or "://" not in address:
+        if Path(address).is_fifo():
+            raise TextsError(
+                f"{address} is a pipe and no file: take it out of the folder, or lead its texts to - with |."
+            )
         with Path(address).open("rb") as stream:
             yield stream
         return
