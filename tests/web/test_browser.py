@@ -194,6 +194,7 @@ def two_at_once(site):
     site.start()
 
 
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("earlier", [False, True], ids=["alone", "earlier"])
 @pytest.mark.parametrize("controls", [False, True], ids=["bare", "controls"])
 @pytest.mark.usefixtures("at_once", "warm_jobs", "two_at_once")
@@ -227,7 +228,7 @@ def test_every_start_button_leads_to_a_result(  # noqa: PLR0913
     begun = []
     for at in range(number):  # all are pressed before the first ends: a tab each
         opened = tab(address)
-        opened.set_default_timeout(2 * WAIT)  # each is a whole test
+        opened.set_default_timeout(6 * WAIT)  # each is a whole test
         button = opened.locator("#tests button[form=have]").nth(at)
         plan = button.inner_text().startswith("Plan it first")
         button.click()
