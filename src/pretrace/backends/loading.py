@@ -35,7 +35,7 @@ from pretrace.backends.serving.address import (
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokenizer_files import KEPT_READER, follow_file, read_file, reader_of
 from pretrace.backends.tokens import Tokens
-from pretrace.backends.weights import Tensors, check_loaded, unwrapped_state, weights_hash
+from pretrace.backends.weights import Tensors, check_loaded, read_header, unwrapped_state, weights_hash
 from pretrace.cache.location import cache_folder
 from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
 from pretrace.registry import backends
@@ -242,7 +242,7 @@ def count_parameters(model: str) -> int:
             refuse_bare_url(model)
             files = Located(model, _kept(model)).weight_files(allow_pickle=False)
         return sum(_counted(file, file.stat().st_mtime_ns) for file in files)
-    except (ModelError, MissingPackageError, OSError, ValueError):
+    except (ModelError, MissingPackageError, OSError, ValueError, TypeError, LookupError):
         return 0  # whoever opens it says what is wrong with it
 
 
@@ -264,9 +264,7 @@ def _counted(file: Path, at: int) -> int:
         from gguf import GGUFReader
 
         return sum(int(one.n_elements) for one in GGUFReader(file).tensors)
-    with file.open("rb") as opened:
-        header = json.loads(opened.read(int.from_bytes(opened.read(8), "little")))
-    return sum(math.prod(one["shape"]) for name, one in header.items() if name != "__metadata__")
+    return sum(math.prod(one["shape"]) for one in read_header(file).values())
 
 
 def _needs_gguf() -> None:
@@ -581,8 +579,14 @@ def open_weights(
         from transformers import AutoConfig
 
         config = from_pretrained(AutoConfig, located, settings, {})
-        kind = kind._model_mapping[type(config)]  # the automatic one wants a folder
-        options = {**options, "config": config, "state_dict": state, "pretrained_model_name_or_path": None}
+        if type(config) in getattr(kind, "_model_mapping", {}):  # the automatic one wants a folder
+            kind = kind._model_mapping[type(config)]
+            options = {
+                **options,
+                "config": config,
+                "state_dict": state,
+                "pretrained_model_name_or_path": None,
+            }
     model, told = from_pretrained(kind, located, settings, options)
     return Tensors(model, check_loaded(model, told, located.label, without=without))
 

@@ -63,7 +63,7 @@ def unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
     from safetensors.torch import load_file
 
     try:
-        if not any(_WRAPPERS.search(name) for path in files for name in _tensors_of(path)):
+        if not any(_WRAPPERS.search(name) for path in files for name in read_header(path)):
             return None
         return {plain_name(name): tensor for path in files for name, tensor in load_file(path).items()}
     except (OSError, ValueError, TypeError, LookupError, SafetensorError):
@@ -115,7 +115,7 @@ def _sealed(rows: Sequence[str]) -> str:
 def _hashes(path: Path) -> list[str]:
     """A row for each tensor of a safetensors file; one for all of another file, or of one that is damaged."""
     try:
-        found = _tensors_of(path) if path.suffix == ".safetensors" else {}
+        found = read_header(path) if path.suffix == ".safetensors" else {}
         places = {
             name: (one["data_offsets"], json.dumps([one["dtype"], one["shape"]]))
             for name, one in found.items()
@@ -145,12 +145,17 @@ def _start(path: Path) -> int:
         return _HEADER + int.from_bytes(file.read(_HEADER), "little")
 
 
-def _tensors_of(path: Path) -> dict[str, Any]:
-    """The header of a safetensors file; ValueError where there is none."""
+def read_header(path: Path) -> dict[str, Any]:
+    """The tensors of a safetensors file by its header: type, shape and place of each. ValueError where it is none."""
     start = _start(path)
     if start > path.stat().st_size:
         raise ValueError("no header")
     with path.open("rb") as file:
         file.seek(_HEADER)
-        header = json.loads(file.read(start - _HEADER))
+        try:
+            header = json.loads(file.read(start - _HEADER))
+        except RecursionError:
+            header = None
+    if not isinstance(header, dict):
+        raise ValueError("no header")
     return {name: one for name, one in header.items() if name != "__metadata__"}
