@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,8 +22,6 @@ from pretrace.types import AuditFigures, Check, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of
 from pretrace.verdicts.audit.designs import ALIKE, widest_gap
 
-_SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
-"""Where a sentence ends: why a check failed is told in one here, for this page has to stay one."""
 _ADVICE = 3
 """Sentences of advice that stand here; the test has all."""
 _STATUS = ("failed", "passed", "not run")
@@ -71,7 +68,9 @@ def first_page(audit: Verdict) -> Markup:
         "suspects": len(documents_of(audit, SUSPECT)[0]),
         "controls": len(documents_of(audit, CONTROL)[0]),
         "rows": identity(audit),
-        "failed": [(one, words if len(failed) < 4 else "") for one, words in why_failed(failed, whole=0)],
+        "failed": [
+            (one, "" if audit.outcome == "inconclusive" else words) for one, words in why_failed(failed)
+        ],
         "others": others,
         "advice": advised[:_ADVICE],
         "advised": len(advised),
@@ -86,9 +85,9 @@ def first_page(audit: Verdict) -> Markup:
 
 
 def why_inconclusive(audit: Verdict, failed: Sequence[Check]) -> tuple[str, ...]:
-    """Why a verdict is inconclusive, for the box of the answer: each failed check in a sentence, and what else withheld
-    it; where nothing did, the reasons as they are."""
-    told = [f"{check.title}: no. {words}" for check, words in why_failed(failed, whole=0)]
+    """Why a verdict is inconclusive, for the box of the answer: each failed check with its reason, and what else
+    withheld it; where nothing did, the reasons as they are."""
+    told = [f"{check.title}: no. {words}" for check, words in why_failed(failed)]
     others = [one for one in audit.reasons if not any(one.startswith(check.title) for check in failed)]
     if facts.rejected(audit):  # then what the test gave is no reason
         kept = [one for one in others if not one.startswith(_GAVE)]
@@ -96,12 +95,9 @@ def why_inconclusive(audit: Verdict, failed: Sequence[Check]) -> tuple[str, ...]
     return tuple(told[:3]) + wording.once(others)
 
 
-def why_failed(failed: Sequence[Check], whole: int = 2) -> list[tuple[Check, str]]:
-    """Each failed check with why it matters: in full where they are no more than `whole`, else in a sentence."""
-    told = [
-        one.words if len(failed) <= whole else _SENTENCE.split(one.words, maxsplit=1)[0] for one in failed
-    ]
-    return list(zip(failed, map(wording.plain, told), strict=True))
+def why_failed(failed: Sequence[Check]) -> list[tuple[Check, str]]:
+    """Each failed check with why it matters, in full: its first sentence alone may say the opposite."""
+    return [(one, wording.plain(one.words)) for one in failed]
 
 
 def identity(audit: Verdict) -> tuple[Row, ...]:
