@@ -229,7 +229,7 @@ def test_packing_loses_nothing_and_keeps_beginnings_together(seed: int, budget: 
         for _ in range(int(rng.integers(1, 40)))
     ]
     made = alike(encoded(rows))
-    batches = pack_alike(made, budget, least=20)
+    batches = pack_alike(made, budget)
     assert sorted(i for batch in batches for i in batch) == [i for i, e in enumerate(made) if e.predicted]
     for batch in batches:
         depth = min(made[i].shared for i in batch)

@@ -18,7 +18,6 @@ from safetensors.torch import load_file, save_file
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace import open_model
-from pretrace.backends.loading import open_adapter
 from pretrace.backends.weights import weights_hash
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import check_placebos
@@ -334,12 +333,6 @@ def test_no_warning_where_all_is_well(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         open_model(str(folder))
-
-
-def test_an_adapter_of_other_layers_is_refused(tmp_path: Path) -> None:
-    model = open_model(str(saved(tmp_path / "m")))
-    with pytest.raises(ModelError):
-        open_adapter(model, tmp_path / "none")
 
 
 @pytest.mark.parametrize("header", [b"[]", b"[" * 60000, b'{"a": 3}', b"null"])

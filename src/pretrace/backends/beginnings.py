@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pretrace.backends.tokens import pack, shrinking
+from pretrace.backends.tokens import pack
 from pretrace.errors import ModelError
 from pretrace.types import Encoded, Ints
 
@@ -113,7 +113,7 @@ def _divided(lengths: Sequence[int], common: Sequence[int]) -> list[_Set]:
     return open_sets[0].parts
 
 
-def pack_alike(encoded: Sequence[Encoded], budget: int, *, least: int | None = None) -> list[tuple[int, ...]]:
+def pack_alike(encoded: Sequence[Encoded], budget: int) -> list[tuple[int, ...]]:
     """Batches as `tokens.pack` makes them; texts with a shared beginning go together, and apart from the others.
 
     A set that fits into a batch stays whole, others of about the same beginning beside it; one that does not fills
@@ -129,23 +129,20 @@ def pack_alike(encoded: Sequence[Encoded], budget: int, *, least: int | None = N
             rest[i] = e.length if e.predicted else 0
     batches: list[tuple[int, ...]] = []
     batch = _Batch(encoded)
-    left = sum(encoded[i].length - e for (e, _), found in sets.items() for i in found) + sum(rest)
     for (shared, _), found in sorted(sets.items(), key=lambda one: (-one[0][0], one[1][0])):
-        limit = shrinking(budget, left, least)
-        left -= sum([encoded[i].length - shared for i in found])
-        if not batch.takes(shared, found, limit):
+        if not batch.takes(shared, found, budget):
             batches += batch.taken()
-        if batch.takes(shared, found, limit):
+        if batch.takes(shared, found, budget):
             batch.add(shared, found)
             continue
         longest = max(encoded[i].length for i in found)
         room = max(1, WIDTH * budget // longest)  # rows
-        own = pack([encoded[i].length - shared for i in found], limit)
+        own = pack([encoded[i].length - shared for i in found], budget)
         for some in own:
             rows = [found[i] for i in some]
             batches += [tuple(rows[start : start + room]) for start in range(0, len(rows), room)]
     batches += batch.taken()
-    return batches + pack(rest, budget, least=least)
+    return batches + pack(rest, budget)
 
 
 class _Batch:

@@ -17,7 +17,6 @@ from pretrace.rewrites import readable
 from pretrace.types import Encoded, Ints
 
 STARTS = ("tokenizer", "always", "never")
-_LAST = 8  # a batch is at most this part of what is left, where batches shrink towards the end
 _ENCODING = (
     "the tokenizer failed at a text",
     "Take its tokenizer.json again from where the model was published, or find the text and leave it out.",
@@ -144,12 +143,11 @@ def _prefix(tokenizer: Any, start: str) -> Ints:
     return np.array(own, dtype=np.int32)
 
 
-def pack(lengths: Sequence[int], budget: int, *, least: int | None = None) -> list[tuple[int, ...]]:
+def pack(lengths: Sequence[int], budget: int) -> list[tuple[int, ...]]:
     """Batches of indices, longest texts first, such that rows × longest row stays within `budget` tokens.
 
     Every index with a length above 0 is in exactly one batch; a text longer than the budget goes alone.
-    The longest come first, so that a run that will not fit into memory says so at once. With `least`, the budget
-    shrinks towards the end to that many tokens: batches that are computed side by side then end together.
+    The longest come first, so that a run that will not fit into memory says so at once.
 
     >>> pack([3, 9, 0, 8, 3], budget=16)
     [(1,), (3, 0), (4,)]
@@ -157,23 +155,14 @@ def pack(lengths: Sequence[int], budget: int, *, least: int | None = None) -> li
     order = sorted((i for i, n in enumerate(lengths) if n > 0), key=lambda i: (-lengths[i], i))
     batches: list[tuple[int, ...]] = []
     batch: list[int] = []
-    left = sum(lengths)
-    limit = shrinking(budget, left, least)
     for index in order:
-        if batch and (len(batch) + 1) * lengths[batch[0]] > limit:
+        if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
             batches.append(tuple(batch))
-            left -= sum([lengths[i] for i in batch])
-            limit = shrinking(budget, left, least)
             batch = []
         batch.append(index)
     if batch:
         batches.append(tuple(batch))
     return batches
-
-
-def shrinking(budget: int, left: int, least: int | None) -> int:
-    """The budget of the next batch where so many tokens are left: towards the end down to `least`, if that is given."""
-    return budget if least is None else max(least, min(budget, left // _LAST))
 
 
 def vocabulary_of(model: object) -> frozenset[str]:
