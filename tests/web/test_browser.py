@@ -475,7 +475,7 @@ def test_a_remote_visitor_chooses_a_model_and_cannot_forge_another(remote, files
     upload(page, files["texts"])
     page.get_by_label("Model", exact=True).select_option("smollm2")
     page.get_by_role("button", name="See which tests apply").click()
-    page.goto(page.url.partition("?")[0] + "/test/order?model=smollm2")
+    page.goto(page.url.partition("?")[0] + "/test/score?model=smollm2")
     expect(page.get_by_label("Model (needed)")).to_have_value("smollm2")
     page.set_viewport_size(PHONE)
     assert fits(page)
