@@ -352,8 +352,6 @@ def test_what_was_measured_is_in_the_pages() -> None:
     assert make.with_tests(text, make.found_by_dilution(), make.BY_DILUTION) == text, (
         "run: python docs/generate.py"
     )
-    text = make.README.read_text(encoding="utf-8")
-    assert make.with_tests(text, make.headline(), make.HEADLINE) == text, "run: python docs/generate.py"
 
 
 def test_the_table_of_innocents_is_that_of_the_file() -> None:
@@ -371,7 +369,12 @@ def test_the_table_of_innocents_is_that_of_the_file() -> None:
 
 def test_the_page_of_methods_is_that_of_the_file() -> None:
     make = generator()
-    assert make.METHODS.read_text(encoding="utf-8") == make.methods(), "run: python docs/generate.py"
+    assert make.EVERY_METHOD.read_text(encoding="utf-8") == make.every_method(), (
+        "run: python docs/generate.py"
+    )
+    text = make.METHODS.read_text(encoding="utf-8")
+    for made, marks in ((make.methods(), make.BY_METHOD), (make.published(), make.PUBLISHED)):
+        assert make.with_tests(text, made, marks) == text, "run: python docs/generate.py"
 
 
 def test_every_paper_that_a_score_cites_is_listed() -> None:
