@@ -35,7 +35,6 @@ DESIGNS = Path(__file__).parent.with_name("benchmarks") / "results" / "designs.j
 METHODS = Path(__file__).with_name("methods.md")
 MEASURED = Path(__file__).parent.with_name("src") / "pretrace" / "verdicts" / "methods.json"
 BEGIN, END = "<!-- tests: written by docs/generate.py -->\n", "<!-- end of tests -->"
-INNOCENTS = "<!-- innocents: written by docs/generate.py -->\n", "<!-- end of innocents -->"
 
 BY_METHOD = "<!-- methods: written by docs/generate.py -->\n", "<!-- end of methods -->"
 PUBLISHED = "<!-- published: written by docs/generate.py -->\n", "<!-- end of published -->"
@@ -54,6 +53,15 @@ SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.jso
 SCAN = "<!-- scan: written by docs/generate.py -->\n", "<!-- end of scan -->"
 STATISTICS = Path(__file__).with_name("statistics.md")
 FORGOTTEN = DESIGNS.with_name("unlearned.json")
+UNLEARNED_KINDS = (
+    "one source, by lot",
+    "5% of members from another domain",
+    "20% of members from another domain",
+    "100% of members from another domain",
+    "one notice before every member",
+    "members and non-members divided by the alphabet",
+)
+"""The kinds of members in docs/statistics.md."""
 UNLEARNED = "<!-- unlearned: written by docs/generate.py -->\n", "<!-- end of unlearned -->"
 
 INTRO = """\
@@ -503,7 +511,9 @@ def every_innocent() -> str:
     power += "| test | kind | how | found | found before |\n|---|---|---|---|---|\n"
     read = "".join(map(_member, (row for row in found["rows"] if row["members"])))
     sources = "".join(f"- `{one['file']}`: commit {one['commit']}.{_note(one)}\n" for one in found["sources"])
-    return f"{EVERY_INTRO}\n{head}{rows}{power}{read}\nMeasured on:\n\n{sources}"
+    return (
+        f"{EVERY_INTRO}\n{innocents()}\nEvery kind:\n\n{head}{rows}{power}{read}\nMeasured on:\n\n{sources}"
+    )
 
 
 EVERY_INTRO = """\
@@ -511,8 +521,8 @@ EVERY_INTRO = """\
 
 <!-- Made by docs/generate.py from designs.json. Do not edit by hand. -->
 
-What each test said of texts that the model had not read, by kind of text.
-[All tests](../../docs/audits.md#innocents-of-each-kind) has them together.
+What each test said of texts that the model had not read ([how](../../docs/audits.md#innocents-of-each-kind)). First all
+kinds of a test together:
 """
 
 
@@ -545,8 +555,8 @@ def unlearned() -> str:
         "| members | readings | accused without comparing the texts | accused | withheld |",
         "|---|--:|--:|--:|--:|",
     ]
-    for kind, some in kinds.items():
-        names = ("pairs", "accused_without_texts", "accused", "withheld")
+    for kind in UNLEARNED_KINDS:
+        some, names = kinds[kind], ("pairs", "accused_without_texts", "accused", "withheld")
         lines.append(f"| {' | '.join((kind, *(f'{sum(row[name] for row in some):,}' for name in names)))} |")
     return "\n".join(lines) + "\n"
 
@@ -745,7 +755,7 @@ def _called(choice: Choice) -> str:
 if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
     whole = with_tests(AUDITS.read_text(encoding="utf-8"), tests())
-    AUDITS.write_text(with_tests(whole, innocents(), INNOCENTS), encoding="utf-8")
+    AUDITS.write_text(whole, encoding="utf-8")
     EVERY.write_text(every_innocent(), encoding="utf-8")
     EVERY_METHOD.write_text(every_method(), encoding="utf-8")
     page = with_tests(METHODS.read_text(encoding="utf-8"), methods(), BY_METHOD)
