@@ -69,50 +69,46 @@ INTRO = """\
 
 <!-- Made by docs/generate.py from the docstrings in src/pretrace/scores. Do not edit by hand. -->
 
-A score is one number for one text. `--scores` takes a comma-separated list. Parameters stand in brackets:
-`"loss,zlib,min_k(k=0.1)"`. The expression as you write it is the name of the column.
+A score is one number for one text. `--scores` takes a comma-separated list with parameters in brackets:
+`"loss,zlib,min_k(k=0.1)"`. The expression is the name of the column.
 
-**Higher means more likely a member**, for every score. In the papers some scores are higher for
-non-members; here their sign is changed. Each score has its own scale: compare texts within one score.
+**Higher means more likely a member**, for every score; where a paper has it the other way round, the sign is changed
+here. Each score has its own scale: compare texts within one score.
 
-**Notation.** `n` is the number of tokens the model predicted, `t_i` one of them, `logp_i` its
-log-probability. All logarithms are natural. Logits are converted to float32 first, whatever the precision
-of the model, and a score sums over tokens in float64.
+**Notation.** `n` is the number of tokens the model predicted, `t_i` one of them, `logp_i` its log-probability. All
+logarithms are natural. Logits are converted to float32 first, and a score sums over tokens in float64. Scores use the
+log-probabilities of the text; other needs are listed.
 
-**Start token.** By default a text is read as its tokenizer prepares it. Llama's tokenizer puts a start token
-in front, so all tokens are predicted. Those of Pythia and SmolLM2 put none, so the first token is context
-only. `--start always` gives exactly one start token, `--start never` gives none. Scores depend on it:
-do not compare runs that differ in it. The paper of `dc_pdd` uses a start token.
+**Start token.** By default a text is read as its tokenizer prepares it. Llama's tokenizer puts a start token in front,
+so all tokens are predicted. Those of Pythia and SmolLM2 do not, so the first token is only context. `--start always`
+gives exactly one start token, `--start never` none. Scores depend on it: do not compare runs that differ in it. The
+paper of `dc_pdd` uses a start token.
 """
 
 DIFFERENCES = """\
 ## Where this differs from the authors' code
 
-Where a paper and its authors' code disagree, the score follows the paper. Besides what the scores say above:
+Where a paper and its authors' code disagree, the score follows the paper. In addition to what the scores say above:
 
-- `fsd(lowercase)`: the authors' code inverts the ratio of `lowercase`, so that a higher value means a non-member. For
-  `lowercase` alone both give the same order of texts; the order of `fsd(lowercase)` can differ.
-- `probe`: the model reads the text alone. The authors' code puts the text into a prompt that asks whether the
-  statement is correct, trains its classifier without a bias, and standardises the texts to be scored by their own mean
-  and standard deviation; here those of the texts the probe is fitted on are used for all.
-- `dc_pdd`: `pretrace count` counts the tokens of whole texts, and no special tokens. The authors' code counts the first
-  1,024 tokens of each text, with the start token where the tokenizer adds one.
+- `fsd(lowercase)`: the authors' code inverts the ratio of `lowercase`, so that higher means a non-member. The order of
+  `fsd(lowercase)` can differ.
+- `probe`: the model reads the text alone. The authors' code puts it into a prompt that asks whether the statement is
+  correct, trains its classifier without a bias, and standardises the scored texts by their own mean and standard
+  deviation. Here those of the fitted texts are used.
+- `dc_pdd`: `pretrace count` counts whole texts without special tokens. The authors' code counts the first 1,024 tokens
+  of each text, with a start token if the tokenizer adds one.
 - `na_pdd`: the authors' notebook chooses layers by |S| (`by_absolute=True`); equation 9 takes S. Its cells for
   TinyLLaMA and OpenLLaMA pool by `'any'`. A text that activates no non-member neuron has an infinite score there.
-- `wbc`, `surp`: that the ten lengths, the 20% and the 2 nats are the authors' is second-hand: their code could not be
-  read here. A reimplementation of `surp` has the same numbers, and gives -100 to a text without such a token.
-- `recall`: the authors' code (ruoyuxie/recall, src/run.py) joins the shots without anything between them, and takes 12
-  unless told otherwise; 7 is second-hand.
-- `coverage`: the authors' code counts the words of the sample that stand in the text, over the length of either or of
+- `wbc`, `surp`: the ten lengths, the 20% and the 2 nats are second-hand: the authors' code could not be read here. A
+  reimplementation of `surp` has the same numbers, and gives -100 to a text without such a token.
+- `recall`: the authors' code joins the shots without anything between them, and takes 12 by default; 7 is second-hand.
+- `coverage`: the authors' code counts the words of the sample that are in the text, over the length of either or of
   both. Here the tokens of the text's end are counted.
 - `learned`: instead of the token's rank it has the distance to the likeliest token.
-- `codec`: the authors' description (michalzawalski.github.io/codec) says "random samples from the same dataset"; that
-  one text stands before each, the same before all, is our choice.
+- `codec`: the authors' description says "random samples from the same dataset"; one text before each, the same before
+  all, is our choice.
 - SynPrune (arXiv:2511.07033), which leaves out of a program the tokens that its syntax forces, is not offered: the
-  paper's 47 conventions could not be read here. The authors' code (Yuen647/SYNPRUNE, src/run.py) leaves out other
-  tokens than a conditional and a consequent token would, and its score is one over the number of tokens that are left,
-  whatever the model says: the mean of all probabilities after they were made to sum to one. With the list it would
-  stand in scores/likelihood.py; it also needs where each token stands in the text, which no score sees yet.
+  paper's 47 conventions could not be read here, and the authors' code leaves out other tokens than the paper.
 """
 
 PAPERS = {
@@ -143,7 +139,7 @@ PAPERS = {
     "arXiv:2601.12104.",
     "Xie et al. 2024": "ReCaLL: membership inference via relative conditional log-likelihoods. EMNLP 2024.",
     "Wang et al. 2025": "Con-ReCall: detecting pre-training data in LLMs via contrastive decoding. COLING 2025.",
-    "FSD": "the paper of Zhang et al. 2025.",
+    "FSD": "Zhang et al. 2025.",
     "Zhang et al. 2025": "FSD. Fine-tuning can help detect pretraining data from large language models. ICLR 2025.",
 }
 """The papers that docstrings cite, by the words they cite them with."""
@@ -171,7 +167,8 @@ def _section(name: str) -> str:
         )
     lines = [f"## {name}", f"{_prose(summary[: source.start()])}."]
     lines += [_formula_or_prose(paragraph) for paragraph in paragraphs]
-    facts = [*_parameters(factory), f"Needs: {_needs(name)}.", f"Source: {_prose(source[1])}."]
+    needs = [f"Needs: {words}."] if (words := _needs(name)) else []
+    facts = [*_parameters(factory), *needs, f"Source: {_prose(source[1])}."]
     return "\n\n".join(lines) + "\n\n" + "".join(f"- {fact}\n" for fact in facts)
 
 
@@ -223,7 +220,7 @@ def _needs(name: str) -> str:
             words.append("labelled reference texts (`--reference` or `--reference-share`)")
         else:
             words.append("token counts (`--counts`, made by `pretrace count`)")
-    return "; ".join(words)
+    return "; ".join(filter(None, words))
 
 
 def _plain_first(needs: Needs) -> list[tuple[View, Quantity]]:
@@ -256,7 +253,7 @@ def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
     for one, said in _INSIDE.items():
         if one in quantity:
             return said
-    over = ["log-probabilities"]
+    over = []
     if Quantity.MOMENTS in quantity:
         over.append("mean and standard deviation over the vocabulary")
     if Quantity.PEAK in quantity:

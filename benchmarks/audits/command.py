@@ -264,6 +264,7 @@ BEFORE = [
 ]
 """The command's defaults as issue 21 measured them on three domains kept apart, 3.3 million parameters, one epoch; of
 p-values, from before the checks of mixtures and spreads."""
+MIXED = "of controls from another domain"
 NAMED = {
     "null": "of the same draw, nothing read",
     "member": "of the same draw, **the suspect documents read once**",
@@ -371,8 +372,18 @@ def table(content: Mapping[str, Any]) -> str:
         none, own = (cells[kind, size, placebo] for placebo in ("none", "own"))
         if none["runs"] != own["runs"]:
             raise ValueError(f"{kind}: as many audits with a placebo as without are wanted")
+        if MIXED in kind:
+            continue
         shown = [str(none["rejected"]), _accused(none), str(own["rejected"]), _accused(own)]
         lines.append(f"| {NAMED.get(kind, kind)} | {size} | {own['runs']} | {' | '.join(shown)} |")
+    mixed = {
+        placebo: [row for row in content["rows"] if MIXED in row["kind"] and row["placebo"] == placebo]
+        for placebo in ("none", "own")
+    }
+    runs = sum(row["runs"] for row in mixed["own"])
+    sums = [sum(row[name] for row in some) for some in mixed.values() for name in ("rejected", "accused")]
+    shares = sorted(int(row["kind"].partition("%")[0]) for row in mixed["own"])
+    lines.append(f"| {shares[0]} to {shares[-1]}% {MIXED} | 50 | {runs} | {' | '.join(map(str, sums))} |")
     return "\n".join([*lines, ""])
 
 
