@@ -462,11 +462,10 @@ def _mean(some: Sequence[Reached]) -> tuple[float, ...]:
 
 
 def tests() -> str:
-    """The table of all tests: what each needs, its kind, innocents that rejected and were accused, documents for power
-    0.8."""
+    """Return the table of tests: needs, kind, innocents rejected and accused, documents for power 0.8."""
     head = (
-        "| test | what it needs | exact or conditional | rejected | accused | accused, worst kind | power 0.8 at one "
-        "copy | at four copies |\n|---|---|---|---|---|---|---|---|\n"
+        "| test | what it needs | exact or conditional | rejected | accused | power 0.8, one copy | four copies |\n"
+        "|---|---|---|---|---|---|---|\n"
     )
     return head + "".join(map(_test, CHOICES))
 
@@ -737,7 +736,7 @@ def _test(choice: Choice) -> str:
     found = needed()[choice.name]
     power = (found.documents(1), found.documents(4)) if choice.accuses else ("accuses nobody",) * 2
     name = f"{choice.title} ({_called(choice)})"
-    return f"| {' | '.join((name, choice.needs, choice.kind_words, *found.alarms, *power))} |\n"
+    return f"| {' | '.join((name, choice.needs, choice.kind_words, *found.alarms[:2], *power))} |\n"
 
 
 def _called(choice: Choice) -> str:
