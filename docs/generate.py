@@ -126,14 +126,13 @@ PAPERS = {
     "Liu et al. 2024c": "Probing language models for pre-training data detection. ACL 2024.",
     "Tang et al. 2025": "NA-PDD. Identifying pre-training data in LLMs: a neuron activation-based detection framework.",
     "Kwak and Kim 2026": "Gap-K%: measuring top-1 prediction gap for detecting pretraining data. ACL 2026.",
-    "Zawalski et al. 2025": "Detecting data contamination in LLMs via in-context learning. ICLR 2026. "
-    "arXiv:2510.27055.",
+    "Zawalski et al. 2025": "Detecting data contamination in LLMs via in-context learning. arXiv:2510.27055.",
     "Zhang and Wu 2024": "Adaptive pre-training data detection for large language models via surprising tokens. "
     "arXiv:2407.21248.",
     "Chen et al. 2026": "Window-based membership inference attacks against fine-tuned large language models. USENIX "
     "Security 2026.",
-    "Hallinan et al. 2025": "The surprising effectiveness of membership inference with simple n-gram coverage. COLM "
-    "2025. arXiv:2508.09603.",
+    "Hallinan et al. 2025": "The surprising effectiveness of membership inference with simple n-gram coverage. "
+    "arXiv:2508.09603.",
     "Ilić et al. 2026b": "Learning the signature of memorization in autoregressive language models. arXiv:2604.03199.",
     "Ilić et al. 2026a": "Powerful training-free membership inference against autoregressive language models. "
     "arXiv:2601.12104.",
