@@ -107,8 +107,7 @@ Where a paper and its authors' code disagree, the score follows the paper. In ad
 - `learned`: instead of the token's rank it has the distance to the likeliest token.
 - `codec`: the authors' description says "random samples from the same dataset"; one text before each, the same before
   all, is our choice.
-- SynPrune (arXiv:2511.07033), which leaves out of a program the tokens that its syntax forces, is not offered: the
-  paper's 47 conventions could not be read here, and the authors' code leaves out other tokens than the paper.
+- SynPrune (arXiv:2511.07033) is not offered: the paper's 47 conventions could not be read here.
 """
 
 PAPERS = {
