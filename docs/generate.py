@@ -405,7 +405,7 @@ def _unlisted(found: Sequence[Reached]) -> str:
     missing_tests = [f"`{one.name}`" for one in CHOICES if own.get(one.name, one.name) not in bare]
     listed_scores = f"- `--scores`: {', '.join(missing_scores)}.\n" if missing_scores else ""
     return (
-        "What has no row was not measured by how often a text was read, beside a model that never saw it.\n\n"
+        "These were not measured by how often a text was read, next to a model that never saw it.\n\n"
         f"{listed_scores}"
         f"- Tests, by their names in `pretrace ask`: {', '.join(missing_tests)} "
         "([what is known of them](../../docs/audits.md)).\n"
@@ -657,7 +657,7 @@ def found_by_dilution() -> str:
     runs = json.loads(DILUTION.read_text(encoding="utf-8"))["runs"]
     copies = sorted({run["copies"] for run in runs})
     head = " | ".join(f"read {one}x" for one in copies)
-    head = f"| other text | {head} | {' | '.join(f'beside a twin, read {one}x' for one in copies)} |\n"
+    head = f"| other text | {head} | {' | '.join(f'with a twin, read {one}x' for one in copies)} |\n"
     head += f"|---|{'--:|' * 2 * len(copies)}\n"
     lines = [
         f"| {_times(dilution)} | "
@@ -706,14 +706,14 @@ def _not_run(runs: Sequence[dict[str, typing.Any]]) -> str:
         done = {run["copies"] for run in runs if run["dilution"] == times and run["place"] == "throughout"}
         missing = [str(copies) for copies in (1, 4, 16) if copies not in done]
         if missing:
-            said.append(f"{' and '.join(missing)} readings beside {_times(times)}")
+            said.append(f"{' and '.join(missing)} readings among {_times(times)}")
     for name, some in (
         ("one block", [run for run in runs if run["place"] != "throughout"]),
         ("models above 1.3 million parameters", [run for run in runs if run["size"] > 1]),
     ):
         most = max((run["dilution"] for run in some), default=1)
         if most < 1000:
-            said.append(f"{name} beside more than {_times(most)}")
+            said.append(f"{name} among more than {_times(most)}")
     return "; ".join(said)
 
 
