@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pretrace.corpora.columns import Columns, kind_of, listed, name_of
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
@@ -112,6 +115,25 @@ def _meta(fields: Cells, columns: tuple[str, ...]) -> dict[str, str]:
     return {name: name_of(fields[name]) for name in columns if name in fields}
 
 
+def read_table(schema: Schema, hub: str, path: str | None, preferred: str = "") -> Corpus:
+    """The one table at a path, or that of the hub where none is given; of several the one called `preferred`."""
+    return published(hub if path is None else one_table(Path(path), preferred), schema)
+
+
+def read_sides(home: str, splits: tuple[str, str], schema: Schema, name: str) -> Corpus:
+    """Two splits of a data set of the hub, `NAME:CONFIG`, as members and non-members."""
+    sides = zip((MEMBERS, NONMEMBERS), splits, (True, False), strict=True)
+    parts = {side: labelled(published(f"{home}:{split}", schema), member) for side, split, member in sides}
+    return joined(parts, name, f"hub:{home.rstrip(':')}")
+
+
+def refuse_one_sided(corpus: Corpus, members: str, nonmembers: str) -> None:
+    """TextsError unless there are texts of both labels, which the words describe."""
+    for side, words in ((True, members), (False, nonmembers)):
+        if not any(text.member is side for text in corpus.texts):
+            raise TextsError(f"{corpus.source} holds no text with {words}: give both sides, as published.")
+
+
 def joined(parts: Mapping[str, Corpus], name: str, source: str) -> Corpus:
     """One corpus of several, whose texts are called PART/ID after the key of their part ("" for no prefix)."""
     texts = [
@@ -132,18 +154,36 @@ def kept(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Corpus:
     return replace(corpus, texts=texts, notes=(*corpus.notes, note))
 
 
-def carded(corpus: Corpus, card: Card, name: str) -> Corpus:
+@cache
+def _cards() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
+
+
+def card_of(name: str, title: str = "") -> Card:
+    """The card of a benchmark (`cards.toml`), under another title where one is given."""
+    facts = _cards()[name]
+    return Card(**{**facts, "title": title or facts["title"], "flaws": tuple(facts["flaws"])})
+
+
+def carded(corpus: Corpus, name: str, title: str = "") -> Corpus:
     """The corpus under its benchmark's name, with its card."""
-    return replace(corpus, name=name, card=card)
+    return replace(corpus, name=name, card=card_of(name, title))
 
 
 def tables(folder: Path) -> list[Path]:
     """The data files at a path: the file itself, or all in a folder and those below it, in the order of their
     paths; hidden ones and texts for people (README.txt) are left aside. TextsError where there is none."""
-    _refuse_missing(folder)
+    if not found(folder):
+        raise TextsError(f"there is no file or folder {shown(folder)!r}: check the path.")
     if not folder.is_dir():
         return [folder]
-    files = [path for name, path in walk(folder).files.items() if _is_table(path) and not is_hidden(name)]
+    files = [
+        path
+        for name, path in walk(folder).files.items()
+        if ending_of(name) in FORMATS
+        and ending_of(name) != ".txt"
+        and not (holds_facts(name) or is_hidden(name))
+    ]
     if not files:
         endings = ", ".join(ending for ending in FORMATS if ending != ".txt")
         raise TextsError(f"{shown(folder)} holds no data file: it should hold one that ends in {endings}.")
@@ -162,19 +202,9 @@ def one_table(path: Path, preferred: str = "") -> Path:
     return named[0] if len(files) > 1 else files[0]
 
 
-def _is_table(path: Path) -> bool:
-    """Whether a name ends like that of a data file and is not one of facts on it (`card.json`, `x.card.json`)."""
-    return ending_of(path.name) in FORMATS and ending_of(path.name) != ".txt" and not holds_facts(path.name)
-
-
 def stem(path: Path) -> str:
     """The name of a file without its endings."""
     return Path(without_packing(path.name)).stem
-
-
-def _refuse_missing(path: Path) -> None:
-    if not found(path):
-        raise TextsError(f"there is no file or folder {shown(path)!r}: check the path.")
 
 
 # Members and non-members in files of their own, told apart by the names of the files and folders.

@@ -12,7 +12,7 @@ from pretrace.corpora.benchmarks.published import Schema, carded, joined, kept, 
 from pretrace.corpora.opening import shown
 from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
-from pretrace.types import Card, Corpus, Text
+from pretrace.types import Corpus, Text
 
 # Time stamps of English prose found by rule, and taken out or moved to one year (FSD, section 5 and table 6).
 #
@@ -180,24 +180,6 @@ LENGTHS = (32, 64, 128, 256)
 _SHORTEST_BEGINNING = 8
 """Words that more than must agree for two texts to be of one article; shorter texts only if they are the same."""
 
-CARD = Card(
-    title="WikiMIA",
-    what="Beginnings of English Wikipedia articles on events, cut to 32, 64, 128 or 256 words. Members are articles on "
-    "events before 2017, non-members articles on events after the models' data was collected (2023).",
-    size="1,650 texts: 776 of 32 words, 542 of 64, 250 of 128, 82 of 256. The longer ones begin with the shorter ones "
-    "of the same article.",
-    licence="MIT, as stated on its page on the hub; the texts are Wikipedia's (CC BY-SA).",
-    citation="Shi et al. 2024, Detecting Pretraining Data from Large Language Models (ICLR 2024, arXiv:2310.16789)",
-    home=HUB,
-    flaws=(
-        "Members and non-members come from different years: a bag of words that never saw a model tells them apart "
-        "with an AUC of 0.99 (Das et al. 2024), so a high AUC here says nothing on membership by itself.",
-        "The years in the texts alone show the shift (FSD, table 11); the variants without time stamps soften it and "
-        "change the probabilities of the words that follow (FSD, section 5).",
-        "The lengths share their articles: splits that treat each length by itself put one article on both sides. "
-        "Here all lengths of an article are one group.",
-    ),
-)
 _END = ""  # no word is empty: the mark of a whole text among beginnings
 _SCHEMA = Schema("WikiMIA", text="input")
 _REWRITES: dict[str, tuple[Callable[[str], str], str]] = {
@@ -232,7 +214,7 @@ def wikimia(
     if absent:
         note = f"No texts of {' and '.join(absent)} words: no file here is named so."
         corpus = replace(corpus, notes=(*corpus.notes, note))
-    return carded(_rewritten(corpus, variant), CARD, "wikimia")
+    return carded(_rewritten(corpus, variant), "wikimia")
 
 
 def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
