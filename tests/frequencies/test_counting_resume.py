@@ -98,7 +98,7 @@ def test_killed_in_the_middle(tmp_path: Path, built: Build, documents: list[str]
     fresh = run(texts, built("gpt2"), None)
     np.testing.assert_array_equal(table.counts, fresh.counts)
     assert table.texts == len(texts)
-    first_batch = next(counting._batches(texts))
+    first_batch = next(counting.batches(texts, counting._BATCH))
     assert told[0] > len(first_batch)
     assert not kept.exists()
 

@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TableError
-from pretrace.frequencies.encoding import ByPieces, Counts, Part, Whole, empty, longest_first, merged
+from pretrace.frequencies.encoding import ByPieces, Counts, Part, Whole, empty, merged
 from pretrace.frequencies.seams import Seamless, Seams, find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
@@ -209,17 +209,8 @@ class Portion:
         return counted
 
 
-class Crew(Protocol):
-    """Counts in other processes."""
-
-    @property
-    def characters(self) -> int:
-        """How many are handed over at a time."""
-        ...
-
-    def counted(self, portion: Portion, batches: Iterable[list[str]]) -> Iterator[Batch]:
-        """What each batch came to, in order."""
-        ...
+CountElsewhere = Callable[[Portion, Iterable[str]], Iterator[Batch]]
+"""Counts texts in other processes: what each batch of them came to, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,15 +219,15 @@ class Counting:
 
     `workers`: threads, 0 for one a core that this process may use. With `checkpoint`, what is counted is
     kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it.
-    `whole` encodes every text as it is instead of cutting it into pieces: slow, with the same result. `crew` counts
-    in place of threads.
+    `whole` encodes every text as it is instead of cutting it into pieces: slow, with the same result. `elsewhere`
+    counts in place of threads.
     """
 
     workers: int = option(0, "Threads, or workers of --engine ray; 0 for one a core.", least=0)
     checkpoint: Path | None = None
     checkpoint_bytes: int = 256 << 20
     whole: bool = False
-    crew: Crew | None = None
+    elsewhere: CountElsewhere | None = None
 
     def __post_init__(self) -> None:
         require(self.workers >= 0, f"workers must be 0 (one a core) or more, found {self.workers}.")
@@ -312,14 +303,15 @@ class _Run:
     def _counted(
         self, texts: Iterable[str], counter: Whole | ByPieces, pool: ThreadPoolExecutor | None
     ) -> Iterator[Batch]:
-        """What the texts come to, batch by batch in their order: counted by the crew, or by threads."""
-        crew = self.settings.crew
-        if crew is not None:
+        """What the texts come to, batch by batch in their order: counted elsewhere, or by threads."""
+        if self.settings.elsewhere is not None:
             tokenizer = (counter if isinstance(counter, Whole) else counter.whole).tokenizer
             portion = Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, isinstance(counter, Whole))
-            return crew.counted(portion, _batches(texts, crew.characters))
+            return self.settings.elsewhere(portion, texts)
         ahead = 2 * (self.settings.workers or _cores())
-        return _in_order(pool, lambda item: _counted(counter, *item), enumerate(_batches(texts)), ahead)
+        return _in_order(
+            pool, lambda item: _counted(counter, *item), enumerate(batches(texts, _BATCH)), ahead
+        )
 
     @property
     def _identity(self) -> dict[str, str | bool]:
@@ -366,20 +358,20 @@ def _samples(batch: list[str], index: int) -> Iterator[str]:
 def _encode(tally: _Tally, counter: Whole | ByPieces, pool: ThreadPoolExecutor | None, workers: int) -> None:
     """Turn the pieces of a tally into token counts."""
     if isinstance(counter, ByPieces):
-        # In order of length: words of one length have their merges made together, in few large strokes.
-        pieces = longest_first(tally.take_pieces())
+        pieces = tally.take_pieces()
         slices = (pieces.slice(start, _SLICE) for start in range(0, len(pieces), _SLICE))
         for tokens in _in_order(pool, counter.tokens, slices, 2 * workers):
             tally.tokens += tokens
 
 
-def _batches(texts: Iterable[str], characters: int = 0) -> Iterator[list[str]]:
+def batches(texts: Iterable[str], characters: int) -> Iterator[list[str]]:
+    """Consecutive texts of so many characters together, or a few more."""
     batch: list[str] = []
-    size, most = 0, characters or _BATCH
+    size = 0
     for text in texts:
         batch.append(text)
         size += len(text)
-        if size >= most:
+        if size >= characters:
             yield batch
             batch, size = [], 0
     if batch:

@@ -173,7 +173,6 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 _SYMBOLS = "SP SA PP PA AP AA"
 _LINES = "PR AR"
 _PLAIN_WORDS = (
-    r" ?\p{L}+",
     r"[^\r\n\p{L}\p{N}]?\p{L}+",
     r"[^\r\n\p{L}\p{N}]?+\p{L}+",
     r"[^\r\n\p{L}\p{N}]?+\p{L}++",
@@ -194,7 +193,7 @@ _ALTERNATIVES = {
     **dict.fromkeys((_CONTRACTION, "'(?i:[sdmt]|ll|ve|re)", "'(?:[sdmt]|ll|ve|re)"), ("", "AL LL")),
     # Words, with a space or any one symbol in front; then with upper before lower case, contraction included.
     r" ?\p{L}+": ("L", "SL LL"),
-    **dict.fromkeys(_PLAIN_WORDS[1:], ("L", "SL PL AL LL")),
+    **dict.fromkeys(_PLAIN_WORDS, ("L", "SL PL AL LL")),
     **dict.fromkeys((*_UPPER_THEN_LOWER, *_UPPER_ONLY), ("L", "SL PL AL LL LA")),
     # Numbers: whole, three digits at a time, one at a time.
     r" ?\p{N}+": ("N", "SN NN"),
@@ -216,16 +215,6 @@ _ALTERNATIVES = {
     ),
     r" ?[^\s\p{L}\p{N}]+[\r\n/]*": ("PA", f"{_SYMBOLS} {_LINES} RP"),
 }
-_WORDS = {
-    **dict.fromkeys(_PLAIN_WORDS, " ?[A-Za-z]+"),
-    **dict.fromkeys(_UPPER_THEN_LOWER, " ?[A-Z]*[a-z]+"),
-    **dict.fromkeys(_UPPER_ONLY, " ?[A-Z]+"),
-    r" ?\p{N}+": " ?[0-9]+",
-    r"\p{N}+": "[0-9]+",
-    r"\p{N}{1,3}": "[0-9]{1,3}",
-    r"\p{N}{1,2}": "[0-9]{1,2}",
-    r"\p{N}": "[0-9]",
-}
 _BREAKS = (r"\s*[\r\n]+", r"\s*[\r\n]")
 _WHITE_SPACE = [r"\s+(?!\S)", r"\s+"]
 
@@ -237,13 +226,11 @@ class Pattern:
     `held`: the neighbours it can hold in one piece, as pairs of class letters, white space left out.
     `breaks`: white space up to its last line break is taken in one go. All that is left of a run of white
     space is one piece, less its last character where something else follows: that one stands alone, or
-    goes with a word, number or symbols behind it. `words`: regular expressions for ASCII text, and what
-    matches one as a whole is one piece.
+    goes with a word, number or symbols behind it.
     """
 
     held: frozenset[str]
     breaks: bool
-    words: tuple[str, ...]
 
 
 def understood(pattern: str) -> Pattern | None:
@@ -264,8 +251,7 @@ def understood(pattern: str) -> Pattern | None:
     if {letter for alternative in visible for letter in _ALTERNATIVES[alternative][0]} != set("LNPA"):
         return None
     held = frozenset(pair for alternative in visible for pair in _ALTERNATIVES[alternative][1].split())
-    words = tuple(_WORDS[alternative] for alternative in visible if alternative in _WORDS)
-    return Pattern(held, breaks, words)
+    return Pattern(held, breaks)
 
 
 def _alternatives(pattern: str) -> list[str]:
@@ -295,9 +281,7 @@ class Seams:
     `flags` is uint8 [65536], indexed by 256 · right byte + left byte. It holds where none of the added
     tokens that `added` finds occurs, and `careful` holds anywhere. `prefixed`: the tokenizer puts something
     before a text, so that a text's first piece differs from the same piece further on. A text in which
-    `whole` is found must not be cut at all. What matches `words` as a whole (letters, digits and spaces of
-    ASCII) is a single word for the tokenizer's model, which calls a space `space`; None where some is not.
-    `name` says it in words.
+    `whole` is found must not be cut at all. `name` says it in words.
     """
 
     flags: Flags
@@ -306,8 +290,6 @@ class Seams:
     prefixed: bool
     added: re.Pattern[bytes] | None
     whole: re.Pattern[str] | None
-    words: str | None
-    space: str
 
     def at(self, raw: bytes) -> Flags:
         """The flags that hold in these texts."""
@@ -328,8 +310,6 @@ class _Found:
     flags: Flags
     name: str
     prefixed: bool
-    words: Sequence[str]
-    space: str
 
 
 def find_seams(spec: _Spec) -> Seams | Seamless:
@@ -371,15 +351,11 @@ def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> _Found 
     known = understood(pattern)
     if known is None:
         return Seamless("the pattern it splits with is not one of those known")
-    flags, words = _pattern_flags(known), known.words
+    flags = _pattern_flags(known)
     if digits is not None:
         _cut_at_digits(flags, alone=digits["individual_digits"])
-        words = (
-            *(word for word in words if "0" not in word),
-            "[0-9]" if digits["individual_digits"] else "[0-9]+",
-        )
     name = f"cut by the pattern of its pre-tokenizer ({_names(stages)})"
-    return _Found(flags, name, bytelevel["add_prefix_space"], words, "Ġ")
+    return _Found(flags, name, bytelevel["add_prefix_space"])
 
 
 def _isolates(stage: _Spec) -> bool:
@@ -407,7 +383,7 @@ def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec
         metaspace and stages[0]["prepend_scheme"] != "never"
     )
     flags = _merge_flags(joins(model["merges"]), set(model["vocab"]), space)
-    return _Found(flags, "cut where its BPE model has no merge", prefixed, [" ?[A-Za-z0-9]+"], space)
+    return _Found(flags, "cut where its BPE model has no merge", prefixed)
 
 
 def _replaces_space(stage: _Spec) -> bool:
@@ -429,7 +405,6 @@ def _around_added(found: _Found, added: Iterable[_Spec], normalizers: set[str]) 
     """The seams less those that an added token would be cut at, and which texts must stay whole for one."""
     flags, careful = found.flags.copy(), found.flags.copy()
     searched, whole = [], []
-    words: str | None = "|".join(found.words)
     for token in added:
         content = token["content"]
         # Such a token depends on what stands beside it, as does all that follows where a prefix is put.
@@ -440,8 +415,6 @@ def _around_added(found: _Found, added: Iterable[_Spec], normalizers: set[str]) 
         if wide:
             whole.append(re.escape(content))
             continue
-        if re.fullmatch("[A-Za-z0-9 ]+", content):
-            words = None
         spare(careful, content.encode(), hidden=bool(hidden))
         if hidden:
             spare(flags, content.encode(), hidden=True)
@@ -458,8 +431,6 @@ def _around_added(found: _Found, added: Iterable[_Spec], normalizers: set[str]) 
         found.prefixed,
         re.compile(b"|".join(searched)) if searched else None,
         re.compile("|".join(whole)) if whole else None,
-        words,
-        found.space,
     )
 
 

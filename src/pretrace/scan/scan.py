@@ -15,10 +15,10 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -184,7 +184,7 @@ class Texts:
     @classmethod
     def of(cls, corpus: Corpus, heldout: Corpus | None, *, exact: bool) -> Texts:
         """Fold the texts; TextsError where none is long enough to be found."""
-        both = (*corpus.texts, *(heldout.texts if heldout else ()))
+        both = [*corpus.texts, *(heldout.texts if heldout else ())]
         made = None
         if any(len(text.text) >= RUN or not text.text.isascii() for text in corpus.texts):
             made = cls(corpus, heldout, fold_all([text.text for text in both], exact=exact), exact)
@@ -196,9 +196,14 @@ class Texts:
         return made
 
     @property
-    def written(self) -> list[str]:
+    def both(self) -> tuple[Text, ...]:
         """The texts as they are given."""
-        return [one.text for one in (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))]
+        return (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
+
+    @property
+    def written(self) -> list[str]:
+        """What is written in them."""
+        return [one.text for one in self.both]
 
     @property
     def starts(self) -> list[int]:
@@ -279,6 +284,8 @@ class Tables(NamedTuple):
 
 Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
+SearchElsewhere = Callable[[Searching, Sequence[CorpusFile]], Iterator[tuple[CorpusFile, Part]]]
+"""Searches files in other processes: each file with what was found in it, as they come."""
 
 
 def plan_scan(asked: Searching) -> _ScanPlan:
@@ -318,16 +325,8 @@ def plan_scan(asked: Searching) -> _ScanPlan:
     return _ScanPlan(len(files), size, read, seconds, fast, questions, asking)
 
 
-class Crew(Protocol):
-    """Who searches the files, other than the threads of this process."""
-
-    def searched(self, asked: Searching, files: Sequence[CorpusFile]) -> Iterator[tuple[CorpusFile, Part]]:
-        """Each file with what was found in it, as they come."""
-        ...
-
-
 def scan(
-    asked: Searching, parts: Path, *, watch: Watch | None = None, crew: Crew | None = None
+    asked: Searching, parts: Path, *, watch: Watch | None = None, elsewhere: SearchElsewhere | None = None
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
     are still missing (`ScanSettings.shard`).
@@ -339,13 +338,12 @@ def scan(
     missing = [file for file in asked.mine if not _whole(_part(parts, file))]
     if missing:
         progress = _Progress(asked.mine, missing, watch)
-        if crew is None:
+        if elsewhere is None:
             _search(asked, missing, parts, progress)
         else:
-            for file, part in crew.searched(asked, missing):
+            for file, part in elsewhere(asked, missing):
                 write_atomically(_path(parts, file), part.save)
-                progress.read(file.size)
-                progress.done()
+                progress.add(file.size, files=1)
     whole = found_in(asked, parts)
     return None if whole is None else _verdict(asked, whole, time.perf_counter() - began)
 
@@ -406,37 +404,27 @@ def search_file(
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress: _Progress) -> None:
-    """Search files, several at once, each into a part of its own."""
+    """Search files, several at once, each into a part of its own; the first error ends them all, and no further file
+    is begun."""
     tables, stop = asked.tables(), threading.Event()
 
     def one(file: CorpusFile) -> None:
-        kept = _path(parts, file).with_suffix(".answers")
-        part = search_file(asked, tables, file, read=progress.read, stop=stop, kept=kept)
-        if part is not None:
-            write_atomically(_path(parts, file), part.save)
-            if _whole(part):
-                kept.unlink(missing_ok=True)
-            progress.done()
-
-    _each(files, one, asked.workers(len(files)), stop)
-
-
-def _each(
-    files: Sequence[CorpusFile], one: Callable[[CorpusFile], None], workers: int, stop: threading.Event
-) -> None:
-    """Do `one` for each file, several at once; the first error ends them all, and no further file is begun."""
-
-    def begun(file: CorpusFile) -> None:
         if stop.is_set():
             return
+        kept = _path(parts, file).with_suffix(".answers")
         try:
-            one(file)
+            part = search_file(asked, tables, file, read=progress.add, stop=stop, kept=kept)
+            if part is not None:
+                write_atomically(_path(parts, file), part.save)
+                if _whole(part):
+                    kept.unlink(missing_ok=True)
+                progress.add(0, files=1)
         except BaseException:
             stop.set()  # before this thread takes the next file
             raise
 
-    with ThreadPoolExecutor(workers) as pool:
-        waiting = [pool.submit(begun, file) for file in files]
+    with ThreadPoolExecutor(asked.workers(len(files))) as pool:
+        waiting = [pool.submit(one, file) for file in files]
         try:
             for job in as_completed(waiting):
                 job.result()
@@ -445,36 +433,23 @@ def _each(
             raise
 
 
-@dataclass(slots=True)
 class _Progress:
     """Counts what was read, over all threads."""
 
-    mine: Sequence[CorpusFile]
-    missing: Sequence[CorpusFile]
-    watch: Watch | None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _bytes: int = 0
-    _files: int = 0
+    def __init__(
+        self, mine: Sequence[CorpusFile], missing: Sequence[CorpusFile], watch: Watch | None
+    ) -> None:
+        self._watch, self._lock = watch, threading.Lock()
+        self._total = len(mine), sum(file.size for file in mine)
+        self._files = len(mine) - len(missing)
+        self._bytes = self._total[1] - sum(file.size for file in missing)
 
-    def __post_init__(self) -> None:
-        self._files = len(self.mine) - len(self.missing)
-        self._bytes = sum(f.size for f in self.mine) - sum(f.size for f in self.missing)
-
-    def read(self, size: int) -> None:
-        """So many more bytes were read."""
+    def add(self, size: int, *, files: int = 0) -> None:
+        """So many more bytes were read, and files to their end."""
         with self._lock:
-            self._bytes += size
-            self._tell()
-
-    def done(self) -> None:
-        """A file was read."""
-        with self._lock:
-            self._files += 1
-            self._tell()
-
-    def _tell(self) -> None:
-        if self.watch is not None:
-            self.watch(self._files, len(self.mine), self._bytes, sum(f.size for f in self.mine))
+            self._files, self._bytes = self._files + files, self._bytes + size
+            if self._watch is not None:
+                self._watch(self._files, self._total[0], self._bytes, self._total[1])
 
 
 def parts_of(out: Path) -> Path:
@@ -629,7 +604,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         units=len(usable),
         unit="text",
         question=f"Do the texts of “{texts.corpus.name}” stand in {asked.name}?",
-        compared=(*_compared(asked, documents, size), *_compared_words(asked.settings)),
+        compared=_compared(asked, documents, size),
         trust=_trust(controls, exact=texts.exact),
         effect=Estimate(coverage, coverage, coverage),
         effect_unit="of a text's letters found, on average",
@@ -803,17 +778,12 @@ def _compared(asked: Searching, documents: int, size: int) -> tuple[str, ...]:
             "word in another way, such as at the beginning of a line. It counts places and not documents, names a few "
             "documents at most, and does not say where in them a passage stands.",
         ]
+    if asked.settings.near or asked.settings.overlap:
+        said.append(
+            "Sequences of words were compared by hashes of 64 bits, in lower case and without punctuation, and not "
+            "letter by letter."
+        )
     return tuple(said)
-
-
-def _compared_words(settings: ScanSettings) -> tuple[str, ...]:
-    """How words were compared, where they were."""
-    if not (settings.near or settings.overlap):
-        return ()
-    return (
-        "Sequences of words were compared by hashes of 64 bits, in lower case and without punctuation, and not "
-        "letter by letter.",
-    )
 
 
 UNSEEN = (
@@ -919,7 +889,7 @@ def _tables(
     asked: Searching, found: Sequence[FoundText], states: Sequence[State], overlap: Doubles | None
 ) -> tuple[ResultTable, ...]:
     texts = asked.texts
-    both = (*texts.corpus.texts, *(texts.heldout.texts if texts.heldout else ()))
+    both = texts.both
     sets = ("texts",) * len(texts.corpus) + ("heldout",) * (len(both) - len(texts.corpus))
     numbers = {
         name: np.array([float(getattr(one, name)) for one in found])
@@ -935,75 +905,47 @@ def _tables(
     summary = ResultTable(
         "texts", {"id": tuple(text.id for text in both), "set": sets, "found": tuple(states), **numbers}
     )
+    named = [(text.id, kind, one) for text, kind, one in zip(both, sets, found, strict=True)]
     hits = [
-        (both[i].id, sets[i], rank, seen, one)
-        for i, one in enumerate(found)
+        (name, kind, rank, seen.file, seen.document, *seen.facts, seen.covered, *seen.around)
+        for name, kind, one in named
         for rank, seen in enumerate(one.best, 1)
     ]
-    where = ResultTable(
-        "hits",
-        {
-            "id": tuple(row[0] for row in hits),
-            "set": tuple(row[1] for row in hits),
-            "rank": np.array([float(row[2]) for row in hits]),
-            "file": tuple(row[3].file for row in hits),
-            "document": np.array([float(row[3].document) for row in hits]),
-            "document id": tuple(row[3].facts.id for row in hits),
-            "url": tuple(row[3].facts.url for row in hits),
-            "date": tuple(row[3].facts.date for row in hits),
-            "bytes": np.array([float(row[3].covered) for row in hits]),
-            **{
-                name: tuple(row[3].around[i] for row in hits)
-                for i, name in enumerate(("before", "passage", "behind"))
-            },
-        },
-    )
-    return summary, where, _marked(texts, found, states), *_near_copies(asked, found)
+    copies = [
+        (name, kind, rank, copy.jaccard, copy.file, copy.document, *copy.facts)
+        for name, kind, one in named
+        for rank, copy in enumerate(one.nearest, 1)
+    ]
+    place = ("document id", "url", "date")
+    hit_names = ("id", "set", "rank", "file", "document", *place, "bytes", "before", "passage", "behind")
+    near = _table("near", ("id", "set", "rank", "jaccard", "file", "document", *place), copies)
+    where, marked = _table("hits", hit_names, hits), _marked(texts, found, states)
+    return (summary, where, marked, near) if asked.settings.near else (summary, where, marked)
 
 
-def _near_copies(asked: Searching, found: Sequence[FoundText]) -> tuple[ResultTable, ...]:
-    """The documents that are near copies of each text, the nearest first; nothing where they were not looked for."""
-    if not asked.settings.near:
-        return ()
-    texts, suspect = asked.texts, len(asked.texts.corpus)
-    both = (*texts.corpus.texts, *(texts.heldout.texts if texts.heldout else ()))
-    rows = [(i, rank, copy) for i, one in enumerate(found) for rank, copy in enumerate(one.nearest, 1)]
-    columns: dict[str, tuple[str, ...] | Doubles] = {
-        "id": tuple(both[i].id for i, _, _ in rows),
-        "set": tuple("texts" if i < suspect else "heldout" for i, _, _ in rows),
-        "rank": np.array([float(rank) for _, rank, _ in rows]),
-        "jaccard": np.array([copy.jaccard for _, _, copy in rows]),
-        "file": tuple(copy.file for _, _, copy in rows),
-        "document": np.array([float(copy.document) for _, _, copy in rows]),
-        "document id": tuple(copy.facts.id for _, _, copy in rows),
-        "url": tuple(copy.facts.url for _, _, copy in rows),
-        "date": tuple(copy.facts.date for _, _, copy in rows),
-    }
-    return (ResultTable("near", columns),)
+_NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
+
+
+def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> ResultTable:
+    """Rows as a table; the columns of `_NUMBERS` are float64."""
+    cells = zip(*rows, strict=True) if rows else itertools.repeat(())
+    made = zip(columns, cells, strict=False)
+    return ResultTable(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in made})
 
 
 def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -> ResultTable:
     """The passages of the texts that were found most, the worst first, each with the number of documents."""
     suspect = range(len(texts.corpus))
     order = sorted(suspect, key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i))
-    rows: list[tuple[str, str, str, float]] = []
-    for i in order[:MARKED]:
-        if not found[i].coverage:
-            continue
-        written = texts.corpus.texts[i]
+    rows = [
+        (texts.corpus.texts[i].id, states[i], passage, documents)
+        for i in order[:MARKED]
+        if found[i].coverage
         for passage, documents in written_passages(
-            written.text, texts.contents[i], found[i], MARKED_CHARACTERS, exact=texts.exact
-        ):
-            rows.append((written.id, states[i], passage, float(documents)))
-    return ResultTable(
-        "marked",
-        {
-            "id": tuple(row[0] for row in rows),
-            "found": tuple(row[1] for row in rows),
-            "passage": tuple(row[2] for row in rows),
-            "documents": np.array([row[3] for row in rows]),
-        },
-    )
+            texts.corpus.texts[i].text, texts.contents[i], found[i], MARKED_CHARACTERS, exact=texts.exact
+        )
+    ]
+    return _table("marked", ("id", "found", "passage", "documents"), rows)
 
 
 def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> dict[str, Any]:
