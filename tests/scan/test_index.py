@@ -19,7 +19,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cli import _called
 from pretrace.runs import load
 from pretrace.scan.corpus import Facts
-from pretrace.scan.index import Kept, runs_of
+from pretrace.scan.index import Index, KeptAnswers, runs_of
 from pretrace.scan.searching import RUN
 
 WORDS = [f"{a}{b}" for a in ("bar", "lo", "mi", "ren") for b in ("da", "kel", "mo", "rin")]
@@ -31,10 +31,10 @@ def prose(seed: int, words: int = 60) -> str:
     return " ".join(rng.choice(WORDS) + str(rng.randrange(100)) for _ in range(words))
 
 
-class Plain:
+class Plain(Index):
     """An index of documents that are kept as they are."""
 
-    at_once, documents, size = 1, 0, 0
+    at_once = 1
 
     def __init__(self, documents: list[str], most: int = 1 << 20) -> None:
         self.texts, self.most, self.asked = documents, most, 0
@@ -45,12 +45,6 @@ class Plain:
 
     def holding(self, passage: str, most: int) -> list[tuple[int, Facts]]:
         return [(i, Facts()) for i, one in enumerate(self.texts) if passage in one][:most]
-
-    def backwards(self, passage: str) -> int:
-        return 0
-
-    def unasked(self, text: str) -> bool:
-        return False
 
 
 def covered_by_a_loop(text: str, index: Plain) -> set[int]:
@@ -292,7 +286,7 @@ def test_an_index_that_fails_is_told_and_nothing_is_asked_twice(
     assert code == 4, said
     assert "Internal server error" in said
     assert "what it has answered is kept" in said
-    kept = Kept(next((tmp_path / "OUT.parts").glob("*.answers")))
+    kept = KeptAnswers(next((tmp_path / "OUT.parts").glob("*.answers")))
     assert 0 < len(kept.found) < 12
     before = len(server.asked)
     server.refuses_from = None

@@ -228,19 +228,9 @@ _COMMON = (
     "cp932", "euc_jp", "cp949", "mac_roman", "cp437", "cp850",
 )  # fmt: skip
 _EASTERN = (
-    "cp1251",
-    "koi8_r",
-    "cp1253",
-    "cp1255",
-    "cp1256",
-    "gb18030",
-    "big5",
-    "cp932",
-    "euc_jp",
-    "cp949",
-    "utf_16_le",
+    "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949", "utf_16_le",
     "utf_16_be",
-)
+)  # fmt: skip
 """Encodings of other scripts: where one is likeliest, no Western one is meant."""
 
 

@@ -22,67 +22,23 @@ from pretrace.errors import TextsError
 DEEPEST = 2_000
 """Open tags within each other; the time to read a page grows with the square of it."""
 
-_HIDDEN = frozenset(
-    ("head", "title", "script", "style", "noscript", "template", "nav", "aside", "button")
-) | {*("select", "svg", "iframe", "object", "audio", "video", "canvas", "dialog")}
+_HIDDEN = frozenset((
+    "head", "title", "script", "style", "noscript", "template", "nav", "aside", "button", "select", "svg", "iframe",
+    "object", "audio", "video", "canvas", "dialog",
+))  # fmt: skip
 _PAGE_ALONE = frozenset(("header", "footer"))
 """Left out where they are the page's; within an article they hold its title and its date."""
-_INLINE = frozenset(
-    ("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em")
-) | {
-    *(
-        "font",
-        "i",
-        "img",
-        "input",
-        "ins",
-        "kbd",
-        "label",
-        "mark",
-        "meter",
-        "output",
-        "picture",
-        "q",
-        "rp",
-        "rt",
-    ),
-    *(
-        "ruby",
-        "s",
-        "samp",
-        "small",
-        "source",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "time",
-        "tt",
-        "u",
-        "var",
-    ),
-    *("wbr", "data", "-comment"),
-}
+_INLINE = frozenset((
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "img",
+    "input", "ins", "kbd", "label", "mark", "meter", "output", "picture", "q", "rp", "rt", "ruby", "s", "samp",
+    "small", "source", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr", "data",
+    "-comment",
+))  # fmt: skip
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)", re.IGNORECASE)
-_NOT_NESTED = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option", "rp", "rt")) | {
-    *(
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-    )
-}
+_NOT_NESTED = frozenset((
+    "p", "li", "td", "th", "tr", "dt", "dd", "option", "rp", "rt", "area", "base", "br", "col", "embed", "hr",
+    "img", "input", "link", "meta", "param", "source", "track", "wbr",
+))  # fmt: skip
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECASE)
 _LATIN = frozenset(("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii"))
 

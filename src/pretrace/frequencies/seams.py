@@ -51,7 +51,7 @@ _UNICODE_SPACE = "\x85\xa0\u1680\u180e\u200b\u2028\u2029\u202f\u205f\u3000\ufeff
 Flags = npt.NDArray[np.uint8]
 
 
-def _pattern_flags(known: Pattern) -> Flags:
+def _pattern_flags(known: SplitPattern) -> Flags:
     """The seams of texts that are split by a pattern."""
     flags = np.zeros((256, 256), dtype=np.uint8)
     visible = [name for name in _CLASSES if name not in SPACE]
@@ -67,7 +67,7 @@ def _pattern_flags(known: Pattern) -> Flags:
     return flags
 
 
-def _behind_space(flags: Flags, known: Pattern, visible: Sequence[str]) -> None:
+def _behind_space(flags: Flags, known: SplitPattern, visible: Sequence[str]) -> None:
     """Seams in and behind white space, where a pattern looks ahead to what follows."""
     lone_breaks = not known.breaks and "PR" not in known.held
     for right in visible:
@@ -87,7 +87,7 @@ def _behind_space(flags: Flags, known: Pattern, visible: Sequence[str]) -> None:
         flags[_area(SPACE, "R")] |= BEFORE | CONFIRMING
 
 
-def _behind_symbols(flags: Flags, known: Pattern) -> None:
+def _behind_symbols(flags: Flags, known: SplitPattern) -> None:
     """A symbol behind a symbol or a space cannot begin a piece, and so not one that goes on with a letter."""
     symbols = _codes("PA")
     flags[np.ix_([32, *symbols], symbols)] |= CONFIRMING
@@ -220,7 +220,7 @@ _WHITE_SPACE = [r"\s+(?!\S)", r"\s+"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class SplitPattern:
     """What is known of a pattern.
 
     `held`: the neighbours it can hold in one piece, as pairs of class letters, white space left out.
@@ -233,7 +233,7 @@ class Pattern:
     breaks: bool
 
 
-def understood(pattern: str) -> Pattern | None:
+def understood(pattern: str) -> SplitPattern | None:
     """What is known of a pattern; None if any part of it is not.
 
     >>> known = understood(GPT2)
@@ -251,7 +251,7 @@ def understood(pattern: str) -> Pattern | None:
     if {letter for alternative in visible for letter in _ALTERNATIVES[alternative][0]} != set("LNPA"):
         return None
     held = frozenset(pair for alternative in visible for pair in _ALTERNATIVES[alternative][1].split())
-    return Pattern(held, breaks)
+    return SplitPattern(held, breaks)
 
 
 def _alternatives(pattern: str) -> list[str]:

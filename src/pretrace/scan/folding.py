@@ -48,16 +48,8 @@ as this run has, up to the second number."""
 _COLUMNS = 256
 """Columns of a buffer whose ends are kept for the next one."""
 _IGNORED = {
-    0x0345,
-    0x034F,
-    0x0640,
-    0x115F,
-    0x1160,
-    0x17B4,
-    0x17B5,
-    *range(0x180B, 0x1810),
-    *range(0xFE00, 0xFE10),
-}
+    0x0345, 0x034F, 0x0640, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10),
+}  # fmt: skip
 """Letters and accents that are not seen, or only stretch a word."""
 
 _AND = rb"(?:&|\\+u0026)(?:amp;)*"

@@ -9,30 +9,18 @@ from __future__ import annotations
 import json
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.scan.corpus import Documents, Facts
 from pretrace.scan.folding import Bytes, Stream, fold_pieces, unescaped
-from pretrace.scan.searching import (
-    AT,
-    CHARACTERS,
-    DOCUMENT,
-    END,
-    LAST,
-    RUN,
-    SHORT,
-    START,
-    STRING,
-    TEXT,
-    Runs,
-)  # fmt: skip
+from pretrace.scan.searching import AT, CHARACTERS, DOCUMENT, END, LAST, RUN, SHORT, START, STRING, TEXT, Runs
 from pretrace.scan.wording import NEAREST, NearCopy, WordsFound
 
 KEPT = 20
@@ -110,15 +98,8 @@ class Part:
 
     def save(self, path: Path) -> None:
         """Write it; the caller renames."""
-        plain = {
-            "files": [asdict(one) for one in self.files],
-            "documents": self.documents,
-            "wholes": self.wholes,
-            "longest": self.longest,
-            "best": self.best,
-            "near": self.near,
-            "nearest": self.nearest,
-        }
+        plain = {name: getattr(self, name) for name in (*_NUMBERS, "best", "nearest")}
+        plain["files"] = [asdict(one) for one in self.files]
         written = json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
         changes, grams = _packed(self.changes.tobytes()), _packed(self.grams.tobytes())
         with path.open("wb") as file:
@@ -130,31 +111,25 @@ class Part:
         with np.load(path) as found:
             written, changes, grams = (zlib.decompress(found[name]) for name in ("plain", "changes", "grams"))
         plain: dict[str, Any] = json.loads(written.decode("utf-8", "surrogatepass"))
-        documents, wholes, longest, near = (
-            {int(text): int(number) for text, number in plain[name].items()}
-            for name in ("documents", "wholes", "longest", "near")
-        )
-        best = {
-            int(text): [
-                Sighting._make((*one, Facts._make(facts), tuple(around))) for *one, facts, around in some
-            ]
-            for text, some in plain["best"].items()
-        }
-        nearest = {
-            int(text): [NearCopy._make((*one, Facts._make(facts))) for *one, facts in some]
-            for text, some in plain["nearest"].items()
-        }
+
+        def by_text(name: str, make: Callable[[Any], Any]) -> dict[int, Any]:
+            return {int(text): make(one) for text, one in plain[name].items()}
+
         return cls(
-            tuple(FileFacts(**one) for one in plain["files"]),
-            np.frombuffer(changes, dtype=np.int64).reshape(-1, 2),
-            documents,
-            wholes,
-            longest,
-            best,
-            near,
-            nearest,
-            np.frombuffer(grams, dtype=np.uint64),
-        )
+            files=tuple(FileFacts(**one) for one in plain["files"]),
+            changes=np.frombuffer(changes, dtype=np.int64).reshape(-1, 2),
+            **{name: by_text(name, int) for name in _NUMBERS},
+            best=by_text("best", lambda some: [
+                Sighting._make((*one, Facts._make(facts), tuple(around))) for *one, facts, around in some
+            ]),
+            nearest=by_text("nearest", lambda some: [
+                NearCopy._make((*one, Facts._make(facts))) for *one, facts in some
+            ]),
+            grams=np.frombuffer(grams, dtype=np.uint64),
+        )  # fmt: skip
+
+
+_NUMBERS = ("documents", "wholes", "longest", "near")
 
 
 def _packed(raw: bytes) -> Bytes:
@@ -494,23 +469,14 @@ def merged(parts: Iterable[Part]) -> Part:
     return whole
 
 
-class _Ordered(Protocol):
-    @property
-    def order(self) -> Any: ...
-
-
-_One = TypeVar("_One", bound=_Ordered)
+_One = TypeVar("_One", Sighting, NearCopy)
 
 
 def _first(mine: list[_One], more: list[_One], most: int) -> list[_One]:
     """The first of two lists that are in order each, up to so many."""
-    if not mine:
-        return more[:most]
     if len(mine) == most and mine[-1].order < more[0].order:
         return mine
-    both = [*mine, *more]
-    both.sort(key=lambda one: one.order)
-    return both[:most]
+    return sorted([*mine, *more], key=lambda one: one.order)[:most]
 
 
 @dataclass(frozen=True, slots=True)
@@ -593,18 +559,8 @@ def found_texts(whole: Part, contents: Sequence[bytes], starts: Sequence[int]) -
     edges = zip(np.searchsorted(places, starts).tolist(), np.searchsorted(places, ends).tolist(), strict=True)
     return [
         _found_text(whole, text, content, whole.changes[first:last] - (start, 0))
-        if last > first
-        else _not_found(whole, text, content)
         for text, (content, start, (first, last)) in enumerate(zip(contents, starts, edges, strict=True))
     ]
-
-
-def _not_found(whole: Part, text: int, content: bytes) -> FoundText:
-    """A text of which no passage was found, as most."""
-    total = len(content) if content.isascii() else len(_letters(content))
-    passages: tuple[Passage, ...] = (Passage(0, total, 0),) if total else ()
-    near, nearest = whole.near.get(text, 0), tuple(whole.nearest.get(text, ()))
-    return FoundText(total, 0.0, 0.0, 0, 0, 0, passages, (), near, nearest)
 
 
 def _letters(content: bytes) -> npt.NDArray[np.intp]:
