@@ -13,15 +13,15 @@ import pytest
 
 from pretrace.building import pages
 from pretrace.building.pages import Near, boilerplate, exact_key, jaccard, shingles, without
-from pretrace.building.segmenting import Words, _tokenizer, chinese_share, prefixes
+from pretrace.building.segmenting import ChineseWords, _tokenizer, chinese_share, prefixes
 from pretrace.errors import MissingPackageError
 
 TEXT = "本发明涉及一种水泵，包括壳体 10 与 LED 灯；\n\n  所述壳体\u3000设有进水口。\r\n"
 
 
 @pytest.fixture(scope="module")
-def words() -> Words:
-    return Words()
+def words() -> ChineseWords:
+    return ChineseWords()
 
 
 def made(seed: int, length: int = 1500) -> str:
@@ -29,7 +29,7 @@ def made(seed: int, length: int = 1500) -> str:
     return "".join(chr(rng.randrange(0x4E00, 0x9000)) for _ in range(length))
 
 
-def test_words_tile_the_text_but_for_white_space(words: Words) -> None:
+def test_words_tile_the_text_but_for_white_space(words: ChineseWords) -> None:
     spans = words.spans(TEXT)
     assert [TEXT[a:b] for a, b in spans][:4] == ["本发明", "涉及", "一种", "水泵"]
     gaps = [TEXT[a:b] for (_, a), (b, _) in itertools.pairwise(spans)]
@@ -37,12 +37,12 @@ def test_words_tile_the_text_but_for_white_space(words: Words) -> None:
     assert "".join(TEXT[a:b] for a, b in spans) == "".join(TEXT.split())
 
 
-def test_words_are_those_of_jieba(words: Words) -> None:
+def test_words_are_those_of_jieba(words: ChineseWords) -> None:
     whole = _tokenizer()[0].cut(TEXT)
     assert [TEXT[a:b] for a, b in words.spans(TEXT)] == [word for word in whole if not word.isspace()]
 
 
-def test_prefixes_share_their_beginning_and_keep_white_space(words: Words) -> None:
+def test_prefixes_share_their_beginning_and_keep_white_space(words: ChineseWords) -> None:
     spans = words.spans(TEXT)
     short, longer = prefixes(TEXT, spans, 2, [5, 14])
     assert longer.startswith(short)
@@ -51,7 +51,7 @@ def test_prefixes_share_their_beginning_and_keep_white_space(words: Words) -> No
     assert "\n\n  " in longer
 
 
-def test_a_run_without_end_is_cut(words: Words) -> None:
+def test_a_run_without_end_is_cut(words: ChineseWords) -> None:
     assert words.spans("的" * 30_000)[-1][1] == 30_000
     assert not words.spans("")
     assert not words.spans(" \n")
@@ -61,7 +61,7 @@ def test_jieba_leaves_nothing_behind_and_says_nothing(capfd: pytest.CaptureFixtu
     cache = Path(tempfile.gettempdir()) / "jieba.cache"
     before = cache.stat().st_mtime_ns if cache.exists() else None
     _tokenizer.cache_clear()
-    Words()
+    ChineseWords()
     assert (cache.stat().st_mtime_ns if cache.exists() else None) == before
     assert capfd.readouterr() == ("", "")
 
@@ -69,7 +69,7 @@ def test_jieba_leaves_nothing_behind_and_says_nothing(capfd: pytest.CaptureFixtu
 def test_without_jieba_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[chinese\]'"):
-        Words()
+        ChineseWords()
 
 
 def test_the_share_of_chinese() -> None:

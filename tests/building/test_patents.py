@@ -15,7 +15,7 @@ from pretrace.building.markup import Dates
 from pretrace.building.pages import PageColumns, Pages, sort_page
 from pretrace.building.patents import PatentPages, PatentSettings, build_patents
 from pretrace.building.reading import days
-from pretrace.building.segmenting import Words
+from pretrace.building.segmenting import ChineseWords
 from pretrace.building.writing import Built
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, OutputError, TextsError
@@ -61,7 +61,7 @@ def test_members_are_old_and_non_members_new(built: Built) -> None:
 
 
 def test_a_snippet_is_so_many_words_of_its_page(built: Built, pages: Path) -> None:
-    words = Words()
+    words = ChineseWords()
     texts = {page.id: page.text for page in Pages(pages, PageColumns())}
     starts = set()
     for row in built.rows:
@@ -139,7 +139,7 @@ def test_the_length_series_has_one_beginning(pages: Path, tmp_path: Path, built:
         series.card["left_out"]["not drawn"]["count"]
         == 15 - series.card["left_out"].get("too short", {"count": 0})["count"]
     )
-    words = Words()
+    words = ChineseWords()
     for row in series.rows:
         assert row["id"] == f"{row['group']}#{row['length']}"
         assert whole[str(row["group"])].startswith(str(row["text"]))

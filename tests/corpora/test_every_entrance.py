@@ -22,7 +22,7 @@ import pytest
 import zstandard
 from pyarrow import ipc
 
-from pretrace.building.reading import Table
+from pretrace.building.reading import ColumnReading
 from pretrace.corpora import open_corpus, open_stream
 from pretrace.corpora.columns import USUAL
 from pretrace.errors import PretraceError
@@ -203,7 +203,7 @@ def by_scan(path: Path, tmp: Path) -> list[str]:
 
 
 def by_build(path: Path, tmp: Path) -> list[str]:
-    table = Table(str(path), USUAL)
+    table = ColumnReading(str(path), USUAL)
     return [table.text_of(row, number)[1] for number, row in enumerate(table.rows(path))]
 
 

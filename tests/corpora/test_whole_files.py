@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pretrace.corpora import open_corpus, read_texts
 from pretrace.corpora.packing import unpacked
 from pretrace.errors import TextsError
-from pretrace.scan.corpus import Reader
+from pretrace.scan.corpus import CorpusReader
 from pretrace.scan.files import CorpusFile, Unread
 
 _RANDOM = random.Random(1)
@@ -38,7 +38,7 @@ def records(rows: list[dict[str, str]]) -> list[bytes]:
 
 def read_corpus(path: Path) -> int:
     """The documents that a scan reads of a file."""
-    numbers = [found.number for found in Reader().documents(CorpusFile(str(path), path.stat().st_size))]
+    numbers = [found.number for found in CorpusReader().documents(CorpusFile(str(path), path.stat().st_size))]
     return len(numbers)
 
 

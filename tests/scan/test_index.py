@@ -18,7 +18,7 @@ from pretrace.backends.loading import open_tokens
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli import _called
 from pretrace.runs import load
-from pretrace.scan.corpus import Facts
+from pretrace.scan.corpus import DocumentFacts
 from pretrace.scan.index import Index, KeptAnswers, runs_of
 from pretrace.scan.searching import RUN
 
@@ -43,8 +43,8 @@ class Plain(Index):
         self.asked += 1
         return sum(len(re.findall(f"(?={re.escape(passage)})", one)) for one in self.texts)
 
-    def holding(self, passage: str, most: int) -> list[tuple[int, Facts]]:
-        return [(i, Facts()) for i, one in enumerate(self.texts) if passage in one][:most]
+    def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
+        return [(i, DocumentFacts()) for i, one in enumerate(self.texts) if passage in one][:most]
 
 
 def covered_by_a_loop(text: str, index: Plain) -> set[int]:

@@ -22,11 +22,11 @@ from pretrace.errors import OutputError
 from pretrace.runs import load
 from pretrace.scan import cleaning
 from pretrace.scan import scan as room
-from pretrace.scan.corpus import Reader
+from pretrace.scan.corpus import CorpusReader
 from pretrace.scan.files import CorpusFile, files_of, holds
 from pretrace.scan.folding import has_numba
 from pretrace.scan.labels import labels_of
-from pretrace.scan.sightings import Passage, found_texts, is_common, merged
+from pretrace.scan.sightings import FoundPassage, found_texts, is_common, merged
 
 WORDS = [
     f"{a}{b}"
@@ -139,15 +139,15 @@ def test_what_is_read_in_parts_is_the_same_to_the_bit(place: Path) -> None:
 def test_a_scan_that_was_stopped_goes_on_with_the_files_that_have_no_part(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts, real, read = place / "x.parts", Reader.documents, []
+    parts, real, read = place / "x.parts", CorpusReader.documents, []
 
-    def documents(self: Reader, file: CorpusFile, most: int | None = None) -> Any:
+    def documents(self: CorpusReader, file: CorpusFile, most: int | None = None) -> Any:
         read.append(Path(file.address).name)
         if len(read) == 3:
             raise KeyboardInterrupt
         return real(self, file, most)
 
-    monkeypatch.setattr(Reader, "documents", documents)
+    monkeypatch.setattr(CorpusReader, "documents", documents)
     with pytest.raises(KeyboardInterrupt):
         room.scan(asked(place, workers=1), parts)
     assert len(list(parts.glob("*.npz"))) == 2
@@ -388,7 +388,7 @@ def test_passages_add_up_over_parts(place: Path) -> None:
     there = [one for one in parts if one is not None]
     assert merged(there).changes.tolist() == merged(there[::-1]).changes.tolist()
     text = found_texts(merged(there), found.texts.contents, found.texts.starts)[1]
-    assert text.passages == (Passage(0, len(prose(1).replace(" ", "")), 2),)
+    assert text.passages == (FoundPassage(0, len(prose(1).replace(" ", "")), 2),)
 
 
 def cleaned(place: Path, call: Callable[..., tuple[int, str]], out: str = "OUT") -> tuple[int, str]:

@@ -126,7 +126,7 @@ Unit = Literal["words", "form"]
 """What is counted: words, whatever their case, or the form of a text (`shape`)."""
 
 
-class Words:
+class WordFeatures:
     """TF-IDF of hashed words and word pairs, unit length: memory does not grow with the vocabulary. Or of the form.
 
     Columns are what occurs in at least two of the texts; `learnt` holds their features, sparse [texts,
@@ -164,7 +164,7 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part(Sequence[str]):
+class TextSubset(Sequence[str]):
     """Some `rows` of a set of texts, int64 [texts].
 
     What one classifier was told of each text of the `whole` set is `kept` for the other parts: folds learn from the
@@ -178,26 +178,26 @@ class Part(Sequence[str]):
     @overload
     def __getitem__(self, at: int) -> str: ...
     @overload
-    def __getitem__(self, at: slice) -> Part: ...
-    def __getitem__(self, at: int | slice) -> str | Part:
+    def __getitem__(self, at: slice) -> TextSubset: ...
+    def __getitem__(self, at: int | slice) -> str | TextSubset:
         if isinstance(at, slice):
-            return Part(self.whole, self.rows[at], self.kept)
+            return TextSubset(self.whole, self.rows[at], self.kept)
         return self.whole[int(self.rows[at])]
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
-def parts(texts: Sequence[str]) -> Callable[[Bools], Part]:
+def parts(texts: Sequence[str]) -> Callable[[Bools], TextSubset]:
     """What gives the parts of these texts, by the rows that are in them, bool [texts], to one classifier."""
     characters = sum(min(len(text), _READ_CHARACTERS) for text in texts)
     kept: list[Any] | None = [] if characters <= LEARNT_CHARACTERS else None
-    return lambda rows: Part(texts, np.flatnonzero(rows), kept)
+    return lambda rows: TextSubset(texts, np.flatnonzero(rows), kept)
 
 
 def _of_each(texts: Sequence[str], told: Callable[[Sequence[str]], Any]) -> Any:
     """What is `told` of texts, a row a text that depends on this text alone: of a part's whole set it is asked once."""
-    if not isinstance(texts, Part) or texts.kept is None:
+    if not isinstance(texts, TextSubset) or texts.kept is None:
         return told(texts)
     if not texts.kept:
         texts.kept.append(told(texts.whole))
@@ -220,7 +220,7 @@ class _BagOfWords:
 
 @classifiers.add("form")
 @dataclass(frozen=True)
-class Form:
+class FormClassifier:
     """Logistic regression on the form of a text, which words do not show (our own).
 
     Features are TF-IDF of one to three neighbours of `shape`: line breaks, tabs, single or double spaces, capitals,
@@ -237,7 +237,7 @@ def _regression(texts: Sequence[str], labels: Bools, unit: Unit) -> _Linear:
     from sklearn.linear_model import LogisticRegression
 
     check_kinds(texts, labels)
-    words = Words(texts, unit)
+    words = WordFeatures(texts, unit)
     if not words.columns.size:
         return _Linear(None, lambda some: some, float(np.log(labels.mean() / (1 - labels.mean()))))
     return _Linear(LogisticRegression(max_iter=1000).fit(words.learnt, labels), words.of, 0.0)

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 
 from pretrace.baselines.blind import BlindBaseline, blind_baseline
-from pretrace.building.ccnews_transforms import Changed, Method, Transform
-from pretrace.building.reading import Days, Table, days
+from pretrace.building.ccnews_transforms import Changed, Transform, TransformMethod
+from pretrace.building.reading import ColumnReading, Days, days
 from pretrace.building.segmenting import sentences
 from pretrace.building.writing import Built, LeftOut, Row, check_place, drawn_order, write
 from pretrace.corpora import Columns, open_corpus
@@ -63,7 +63,7 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
     columns = replace(columns, label="")
     if date_column is None:
         return open_corpus(source, columns)
-    reading = Table(source, columns, [date_column], [date_column])
+    reading = ColumnReading(source, columns, [date_column], [date_column])
     # without an id a text is called by its row, as where all rows are taken
     every = [
         row
@@ -208,7 +208,7 @@ class CcnewsSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _BuiltSide:
     """A side as far as it is built: the texts, each with what it was changed into."""
 
     name: str
@@ -232,7 +232,7 @@ class _Side:
 def build_ccnews(
     members: Corpus,
     nonmembers: Corpus,
-    method: Method,
+    method: TransformMethod,
     *,
     folder: Path,
     settings: CcnewsSettings | None = None,
@@ -271,7 +271,7 @@ def build_ccnews(
 
 
 def _recorded(
-    members: Corpus, nonmembers: Corpus, method: Method, settings: CcnewsSettings
+    members: Corpus, nonmembers: Corpus, method: TransformMethod, settings: CcnewsSettings
 ) -> dict[str, Any]:
     """All that decides what is built, as plain values; whether it is cached does not."""
     chosen: dict[str, Any] = asdict(method)  # type: ignore[call-overload]  # every method is a dataclass
@@ -308,12 +308,12 @@ def _changed(
     transform: Transform | None,
     settings: CcnewsSettings,
     told: tuple[LeftOut, Progress],
-) -> _Side:
+) -> _BuiltSide:
     """The first texts of a side whose transformation is sound; without one, the first as they are."""
     left, progress = told
     size = settings.texts // 2
     if transform is None:
-        return _Side(name, tuple((one, Changed(one.text)) for one in drawn[:size]), transformed=False)
+        return _BuiltSide(name, tuple((one, Changed(one.text)) for one in drawn[:size]), transformed=False)
     made: list[tuple[_Candidate, Changed]] = []
     progress.begin(size)
     at = 0
@@ -322,7 +322,7 @@ def _changed(
         at += len(some)
         begin = time.perf_counter()
         for one, changed in zip(
-            some, transform.change([one.text for one in some], seed=settings.seed), strict=True
+            some, transform.change([one.text for one in some], settings.seed), strict=True
         ):
             if changed.fault:
                 left.add(f"{name}: {changed.fault}", one.id)
@@ -331,7 +331,7 @@ def _changed(
         number = sum(words(one.text) for one in some)
         progress.advance(len(some), number, time.perf_counter() - begin, True)
     _refuse_few(name, len(made), settings)
-    return _Side(name, tuple(made), transformed=True)
+    return _BuiltSide(name, tuple(made), transformed=True)
 
 
 def _sizes(rows: Sequence[Row]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pretrace import __version__
 from pretrace.baselines.blind import blind_baseline
 from pretrace.building.pages import exact_key
 from pretrace.building.patents import CUTTING, SIDES, OnProgress
-from pretrace.building.reading import Days, Table, cutoff_day, days, named
+from pretrace.building.reading import ColumnReading, Days, cutoff_day, days, named
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, write
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.opening import shown
@@ -154,7 +154,7 @@ def _read(texts: DatedTexts, sorter: _Sorter, on_progress: OnProgress) -> Iterat
     """The texts that have a date; TextsError where none has, naming what was found instead."""
     identity, group = texts.id or "id", texts.group or "group"
     source = texts.source if texts.source.startswith("hub:") else shown(Path(texts.source))
-    table = Table(source, texts.columns, (identity, group), (texts.date,))
+    table = ColumnReading(source, texts.columns, (identity, group), (texts.date,))
     strange: object = None
     some = False
     seen: set[str] = set()

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from pretrace.building.markup import Dates, read_markup, take_labels
-from pretrace.building.reading import Table, days, first_of, named
+from pretrace.building.reading import ColumnReading, days, first_of, named
 from pretrace.building.writing import Digest
 from pretrace.corpora.columns import Columns, mended
 from pretrace.corpora.documents import unreadable_explained
@@ -40,7 +40,7 @@ _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PatentPage:
     """One patent page: its text, a line a block, and its dates."""
 
     id: str
@@ -84,7 +84,7 @@ class Pages:
         self._other_files = 0
         self._encodings: dict[str, int] = {}
 
-    def __iter__(self) -> Iterator[Page]:
+    def __iter__(self) -> Iterator[PatentPage]:
         if not found(self.source):
             raise TextsError(f"there is no file or folder {shown(self.source)!r}: check the path.")
         seen: set[str] = set()
@@ -114,7 +114,7 @@ class Pages:
         ]
         return [note for note in told if note]
 
-    def _with_known(self, page: Page) -> Page:
+    def _with_known(self, page: PatentPage) -> PatentPage:
         stem = re.sub(r"\.(html?|txt)$", "", without_packing(page.id), flags=re.IGNORECASE)
         for name in (page.id, stem):
             if name in self.known:
@@ -122,7 +122,7 @@ class Pages:
                 return replace(page, dates=self.known[name].or_else(page.dates))
         return page
 
-    def _of_folder(self) -> Iterator[Page]:
+    def _of_folder(self) -> Iterator[PatentPage]:
         below = walk(self.source)
         pages = {name: file for name, file in below.files.items() if ending_of(name) in (*_MARKUP, *_PLAIN)}
         self._other_files = len(below.files) - len(pages)
@@ -136,14 +136,14 @@ class Pages:
                 raw = stream.read()
             content = self._decoded(raw, file)
             text, dates = read_markup(content) if ending_of(name) in _MARKUP else take_labels(_plain(content))
-            yield Page(mended(name)[0], text, _in_name(name).or_else(dates))
+            yield PatentPage(mended(name)[0], text, _in_name(name).or_else(dates))
 
-    def _of_table(self) -> Iterator[Page]:
+    def _of_table(self) -> Iterator[PatentPage]:
         columns = self.columns
         published = (columns.published,) if columns.published else _PUBLISHED_NAMES
         priority = (columns.priority,) if columns.priority else _PRIORITY_NAMES
         identity = columns.id or "id"
-        table = Table(
+        table = ColumnReading(
             shown(self.source),
             Columns(label="", id="", group=""),
             texts=(columns.text,) if columns.text else _TEXT_NAMES,
@@ -158,7 +158,7 @@ class Pages:
                 days(first_of(row.fields, published)),
                 days(first_of(row.fields, priority)),
             )
-            yield Page(
+            yield PatentPage(
                 named(row.fields.get(identity), f"{shown(self.source)}: row {number}") or str(number),
                 text,
                 given.or_else(dates),
@@ -196,7 +196,7 @@ def _in_name(name: str) -> Dates:
 def _dates_file(path: Path) -> dict[str, Dates]:
     """Dates by page; TextsError where the file has not the three columns."""
     needed = ("page", "published", "priority")
-    table = Table(shown(path), Columns(text="page", label="", id="", group=""), needed, needed)
+    table = ColumnReading(shown(path), Columns(text="page", label="", id="", group=""), needed, needed)
     known: dict[str, Dates] = {}
     for number, row in enumerate(table.rows(path)):
         page = named(row.fields.get("page"), f"{shown(path)}: row {number}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pretrace.corpora.columns import Columns, listed, name_of
 from pretrace.corpora.opening import rows_of
-from pretrace.corpora.reading import Reading, Row
+from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.errors import ExpressionError, TextsError
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -146,7 +146,7 @@ def _either_order(written: str) -> Days | None:
     return Days(min(one.first for one in read), max(one.last for one in read)) if read else None
 
 
-class Table(Reading):
+class ColumnReading(TextReading):
     """One pass over a source of which more columns than the usual four are read.
 
     `wanted` are names to read where they are there, `needed` must be there. The text stands in the first of
@@ -173,7 +173,7 @@ class Table(Reading):
         usual = self.texts or super().pick(found, source)
         return tuple(dict.fromkeys(name for name in (*usual, *self.needed, *self.wanted) if name in found))
 
-    def rows(self, source: str | Path) -> Iterator[Row]:
+    def rows(self, source: str | Path) -> Iterator[SourceRow]:
         """The rows of whatever `rows_of` reads, in order.
 
         TextsError for whatever is wrong with the source, and where it holds no row.
@@ -195,7 +195,7 @@ class Table(Reading):
         if unseen:
             raise self._missing(min(unseen), first)
 
-    def text_of(self, row: Row, number: int) -> tuple[str, str]:
+    def text_of(self, row: SourceRow, number: int) -> tuple[str, str]:
         """The column the text of a row stands in, and the text; TextsError where there is none."""
         if self.texts:
             column = next((name for name in self.texts if row.fields.get(name)), "")

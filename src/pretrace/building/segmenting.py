@@ -100,7 +100,7 @@ def chinese_share(text: str) -> float:
     return len(_CHINESE.findall(text)) / visible if visible else 0.0
 
 
-class Words:
+class ChineseWords:
     """Cuts texts into words with jieba, by its own dictionary and its model for words that are not in it.
 
     Raises MissingPackageError where jieba is not installed.

@@ -25,7 +25,7 @@ from pretrace.corpora.folders import folder_rows, matches
 from pretrace.corpora.formats import FORMATS, file_rows, sniffed_rows
 from pretrace.corpora.hub import open_table, table_rows
 from pretrace.corpora.packing import unpacked, without_packing
-from pretrace.corpora.reading import EveryColumn, Reading, Row, Unreadable, refuse_repeated_ids
+from pretrace.corpora.reading import EveryColumn, SourceRow, TextReading, Unreadable, refuse_repeated_ids
 from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import TextsError, suggest
 from pretrace.registry import Registry, corpora
@@ -89,15 +89,15 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     parameter of a built corpus is wrong.
     """
     if not isinstance(source, str | Path):
-        return Reading(columns, GIVEN).corpus(_given(source), GIVEN)
+        return TextReading(columns, GIVEN).corpus(_given(source), GIVEN)
     if isinstance(source, str) and source != "-" and not _is_file(source):
         return _built(source, columns)
     name, called, rows = resolved(source, columns)
-    reading = Reading(columns, called)
+    reading = TextReading(columns, called)
     return reading.corpus(rows(reading), name)
 
 
-Rows = Callable[[Reading], Iterator[Row]]
+Rows = Callable[[TextReading], Iterator[SourceRow]]
 
 
 def resolved(source: str | Path, columns: Columns = USUAL) -> tuple[str, str, Rows]:
@@ -117,7 +117,7 @@ def _is_address(source: str) -> bool:
     return "://" in source and not found(Path(source))
 
 
-def rows_of(source: str | Path, reading: Reading) -> Iterator[Row]:
+def rows_of(source: str | Path, reading: TextReading) -> Iterator[SourceRow]:
     """The rows of whatever has some: a file, a folder, a pipe, an address that fsspec opens, a data set of the hub
     (`hub:NAME[:CONFIG][:SPLIT]`), or `-`, standard input. All that reads texts or tables reads them here.
 
@@ -146,7 +146,7 @@ def rows_of(source: str | Path, reading: Reading) -> Iterator[Row]:
                 yield from file_rows(path, reading, SOURCE if source_code else "")
 
 
-def _stream_rows(stream: BinaryIO, reading: Reading) -> Iterator[Row]:
+def _stream_rows(stream: BinaryIO, reading: TextReading) -> Iterator[SourceRow]:
     """The rows of an open stream without a name, which stays open."""
     buffered = io.BufferedReader(cast(Any, stream))
     try:
@@ -174,7 +174,7 @@ def known_corpora() -> Registry[Corpus]:
     return corpora
 
 
-def _given(items: object) -> Iterator[Row]:
+def _given(items: object) -> Iterator[SourceRow]:
     """The rows of texts or rows that are given as Python objects."""
     items = _rows_of_table(items)
     if isinstance(items, set | frozenset):
@@ -186,9 +186,9 @@ def _given(items: object) -> Iterator[Row]:
         )
     for number, item in enumerate(items):
         if isinstance(item, str | bytes):
-            yield Row({"text": item})
+            yield SourceRow({"text": item})
         elif isinstance(item, Mapping):
-            yield Row(
+            yield SourceRow(
                 {name: cell.item() if isinstance(cell, np.generic) else cell for name, cell in item.items()}
             )
         else:
@@ -302,7 +302,7 @@ def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     """
     path = Path(path)
     _refuse_missing(path)
-    reading = Reading(columns.text_alone, shown(path))
+    reading = TextReading(columns.text_alone, shown(path))
     return reading.strings(rows_of(path, reading))
 
 
@@ -380,7 +380,7 @@ class TextStream:
     def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts in order, from the first one again at each call; ids may repeat. TextsError for the first record
         that cannot be read, unless such records are left out: then `tell` is given each of them."""
-        reading = Reading(self._columns, self.source, (tell or _silent) if self._skip else None)
+        reading = TextReading(self._columns, self.source, (tell or _silent) if self._skip else None)
         yield from reading.stream(self._rows(reading))
         self.notes = reading.notes
 
@@ -435,7 +435,7 @@ def _copied(stream: BinaryIO) -> Rows:
         shutil.copyfileobj(stream, copy, 1 << 20)
     copy.flush()
 
-    def rows(reading: Reading) -> Iterator[Row]:
+    def rows(reading: TextReading) -> Iterator[SourceRow]:
         with os.fdopen(os.dup(copy.fileno()), "rb") as again:
             again.seek(0)
             yield from _stream_rows(again, reading)

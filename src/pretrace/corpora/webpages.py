@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pretrace.corpora.columns import kind_of, mended
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
-from pretrace.corpora.reading import Reading, Row, counted
+from pretrace.corpora.reading import SourceRow, TextReading, counted
 from pretrace.errors import TextsError
 
 DEEPEST = 2_000
@@ -169,7 +169,7 @@ _MARKUP = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 _SAVE = "grep -o '<loc>[^<]*' {} | cut -c6- | wget -P pages -E -i -"
 
 
-def feed_rows(stream: IO[bytes], reading: Reading, source: str) -> Iterator[Row]:
+def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
     """A row for each entry, with the columns text, id, date (as in 2023-03-01), title, author and link, "" where the
     feed has none. TextsError for what is neither RSS nor Atom, and for XML that declares entities."""
     root = _parsed(stream.read(), source)
@@ -193,7 +193,7 @@ def feed_rows(stream: IO[bytes], reading: Reading, source: str) -> Iterator[Row]
             )
             continue
         reading.remarks[ONLY_SUMMARY] += not whole
-        yield Row(fields)
+        yield SourceRow(fields)
 
 
 def _parsed(raw: bytes, source: str) -> ElementTree.Element:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TableError
-from pretrace.frequencies.encoding import ByPieces, Counts, Part, Whole, empty, merged
+from pretrace.frequencies.encoding import ByPieces, Counts, PartCounts, WholeTexts, empty, merged
 from pretrace.frequencies.seams import Seamless, Seams, find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
@@ -58,7 +58,7 @@ class _Tally:
         self._pending: list[pa.Table] = []
         self._pending_rows = 0
 
-    def add(self, part: Part, texts: int, last: str) -> None:
+    def add(self, part: PartCounts, texts: int, last: str) -> None:
         """Add what the next batch came to: so many texts, of which `last` is the last."""
         self.tokens += part.tokens
         self.texts += texts
@@ -177,7 +177,7 @@ class Batch(NamedTuple):
 
     texts: int
     last: str
-    part: Part | None
+    part: PartCounts | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,22 +189,22 @@ class Portion:
     plain: bool
     whole: bool
 
-    def counter(self) -> Callable[[Sequence[str]], Part | None]:
+    def counter(self) -> Callable[[Sequence[str]], PartCounts | None]:
         """What counts some texts on one core: None where their pieces had other tokens than the texts."""
         from tokenizers import Tokenizer
 
         tokenizer, spec = Tokenizer.from_str(self.spec), json.loads(self.spec)
         tokenizer.encode_special_tokens = self.plain
         seams = None if self.whole else find_seams(spec)
-        by = ByPieces(tokenizer, spec, seams) if isinstance(seams, Seams) else Whole(tokenizer, spec)
+        by = ByPieces(tokenizer, spec, seams) if isinstance(seams, Seams) else WholeTexts(tokenizer, spec)
         run = _Run("", "", Counting(workers=1), None)
 
-        def counted(texts: Sequence[str]) -> Part | None:
+        def counted(texts: Sequence[str]) -> PartCounts | None:
             try:
                 tokens = run.count(texts, by, "").counts
             except _DisagreementError:
                 return None
-            return Part(tokens, None, sum(len(readable(text).encode()) for text in texts))
+            return PartCounts(tokens, None, sum(len(readable(text).encode()) for text in texts))
 
         return counted
 
@@ -259,7 +259,7 @@ def count(
     seams = Seamless("as was asked") if settings.whole else find_seams(spec)
     run = _Run(tokenizer_hash, source, settings, on_progress)
     if isinstance(seams, Seamless):
-        return run.count(texts, Whole(tokenizer, spec), f"every text encoded whole: {seams.reason}")
+        return run.count(texts, WholeTexts(tokenizer, spec), f"every text encoded whole: {seams.reason}")
     try:
         return run.count(texts, ByPieces(tokenizer, spec, seams), f"each distinct piece once: {seams.name}")
     except _DisagreementError:
@@ -270,7 +270,7 @@ def count(
             ) from None
     run = replace(run, settings=replace(settings, whole=True))
     run.discard_checkpoint()
-    return run.count(texts, Whole(tokenizer, spec), "every text encoded whole: pieces had other tokens")
+    return run.count(texts, WholeTexts(tokenizer, spec), "every text encoded whole: pieces had other tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,7 @@ class _Run:
     settings: Counting
     on_progress: OnProgress | None
 
-    def count(self, texts: Iterable[str], counter: Whole | ByPieces, method: str) -> Frequencies:
+    def count(self, texts: Iterable[str], counter: WholeTexts | ByPieces, method: str) -> Frequencies:
         tally = self._begun(counter.size)
         workers = self.settings.workers or _cores()
         due = tally.bytes + self.settings.checkpoint_bytes
@@ -301,12 +301,14 @@ class _Run:
         return Frequencies(tally.tokens, self.tokenizer_hash, self.source, tally.texts, method)
 
     def _counted(
-        self, texts: Iterable[str], counter: Whole | ByPieces, pool: ThreadPoolExecutor | None
+        self, texts: Iterable[str], counter: WholeTexts | ByPieces, pool: ThreadPoolExecutor | None
     ) -> Iterator[Batch]:
         """What the texts come to, batch by batch in their order: counted elsewhere, or by threads."""
         if self.settings.elsewhere is not None:
-            tokenizer = (counter if isinstance(counter, Whole) else counter.whole).tokenizer
-            portion = Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, isinstance(counter, Whole))
+            tokenizer = (counter if isinstance(counter, WholeTexts) else counter.whole).tokenizer
+            portion = Portion(
+                tokenizer.to_str(), tokenizer.encode_special_tokens, isinstance(counter, WholeTexts)
+            )
             return self.settings.elsewhere(portion, texts)
         ahead = 2 * (self.settings.workers or _cores())
         return _in_order(
@@ -341,7 +343,7 @@ class _Run:
             self.settings.checkpoint.unlink(missing_ok=True)
 
 
-def _counted(counter: Whole | ByPieces, index: int, batch: list[str]) -> Batch:
+def _counted(counter: WholeTexts | ByPieces, index: int, batch: list[str]) -> Batch:
     agree = not isinstance(counter, ByPieces) or counter.agrees(list(_samples(batch, index)))
     return Batch(len(batch), batch[-1], counter.part(batch) if agree else None)
 
@@ -355,7 +357,9 @@ def _samples(batch: list[str], index: int) -> Iterator[str]:
         yield text[start : start + _CHECKED_CHARS]
 
 
-def _encode(tally: _Tally, counter: Whole | ByPieces, pool: ThreadPoolExecutor | None, workers: int) -> None:
+def _encode(
+    tally: _Tally, counter: WholeTexts | ByPieces, pool: ThreadPoolExecutor | None, workers: int
+) -> None:
     """Turn the pieces of a tally into token counts."""
     if isinstance(counter, ByPieces):
         pieces = tally.take_pieces()

@@ -109,7 +109,7 @@ _CALL_BYTES = 2048  # of pieces in one call: spreads the cost of a call, and sta
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartCounts:
     """What some texts came to: token counts, and pieces whose tokens are not yet counted."""
 
     tokens: Counts
@@ -117,7 +117,7 @@ class Part:
     bytes: int
 
 
-class Whole:
+class WholeTexts:
     """Encodes every text whole: as slow, and as surely right, as the tokenizer itself."""
 
     def __init__(self, tokenizer: Tokenizer, spec: Mapping[str, Any]) -> None:
@@ -133,10 +133,10 @@ class Whole:
         owners = np.repeat(np.arange(len(ids)), [len(of_text) for of_text in ids])
         return np.concatenate([_NONE, *ids]), owners
 
-    def part(self, texts: Sequence[str]) -> Part:
+    def part(self, texts: Sequence[str]) -> PartCounts:
         """The token counts of some texts."""
         texts = [readable(text) for text in texts]
-        return Part(self.tally(self.encode(texts)[0]), None, sum(len(text.encode()) for text in texts))
+        return PartCounts(self.tally(self.encode(texts)[0]), None, sum(len(text.encode()) for text in texts))
 
     def tally(self, ids: Ids, weights: Counts | None = None) -> Counts:
         """How often each id occurs, int64 [size]; each occurrence counts `weights` times."""
@@ -148,21 +148,21 @@ class ByPieces:
     """Cuts texts at their seams, so that each distinct piece need be encoded only once."""
 
     def __init__(self, tokenizer: Tokenizer, spec: Mapping[str, Any], seams: Seams) -> None:
-        self.whole = Whole(tokenizer, spec)
+        self.whole = WholeTexts(tokenizer, spec)
         self.size = self.whole.size
         self._seams = seams
         self._inner = _made(_without_prefix(spec) if seams.prefixed else spec, like=tokenizer)
         self._inner.add_tokens([_separator()])
         self._separator_id = self._inner.token_to_id(_SEPARATOR)
 
-    def part(self, texts: Sequence[str]) -> Part:
+    def part(self, texts: Sequence[str]) -> PartCounts:
         """The pieces of some texts; tokens of those that must not be cut."""
         texts = [readable(text) for text in texts]
         kept_whole = [text for text in texts if self._stays_whole(text)]
         cuttable = [text.encode() for text in texts if not self._stays_whole(text)]
         of_whole = self.whole.part(kept_whole)
         raw = joined(cuttable)
-        return Part(
+        return PartCounts(
             of_whole.tokens, distinct(raw, self._seams.at(raw)), of_whole.bytes + sum(map(len, cuttable))
         )
 

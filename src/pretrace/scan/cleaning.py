@@ -29,8 +29,8 @@ from pretrace.results.folder import write_csv
 from pretrace.scan.files import CorpusFile, Unread, kind_of
 from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import SLIGHT, Searching, parts_of
-from pretrace.scan.searching import CHARACTERS, DOCUMENT, END, LAST, START, STRING, TEXT, Search, Table
-from pretrace.scan.sightings import UNIQUE, Part, common_bytes, counted
+from pretrace.scan.searching import CHARACTERS, DOCUMENT, END, LAST, START, STRING, TEXT, BlockTable, Search
+from pretrace.scan.sightings import UNIQUE, ScanPart, common_bytes, counted
 
 CLEANED = (".jsonl", ".ndjson", ".json", ".parquet", ".txt", SOURCE)
 LIST = "taken-out.csv"
@@ -89,7 +89,7 @@ def _no_cleaning(file: CorpusFile) -> str | None:
     return None if encoding_of(head, None) == "utf-8" else "is written in another encoding or with a mark"
 
 
-def clean(asked: Searching, whole: Part, folder: Path) -> Cleaned:
+def clean(asked: Searching, whole: ScanPart, folder: Path) -> Cleaned:
     """Write the files of a scan without the documents that hold its texts; `whole` is what was found in all of them.
 
     OutputError where another scan is being cleaned beside `folder`, Unread for a file that cannot be read again.
@@ -108,7 +108,7 @@ def clean(asked: Searching, whole: Part, folder: Path) -> Cleaned:
     told.mkdir(parents=True, exist_ok=True)
     atomic_text(mark, wanted)
     table, common = (
-        Table.of(asked.texts.contents),
+        BlockTable.of(asked.texts.contents),
         common_bytes(whole, asked.texts.contents, asked.texts.starts),
     )
     names = _names(asked.files)
@@ -150,7 +150,7 @@ def _names(files: Sequence[CorpusFile]) -> list[str]:
 
 
 def _found(
-    asked: Searching, table: Table, file: CorpusFile, common: npt.NDArray[np.bool_]
+    asked: Searching, table: BlockTable, file: CorpusFile, common: npt.NDArray[np.bool_]
 ) -> tuple[list[tuple[int, str, float]], int]:
     """The documents of a file to be taken out, each with a text and the share of it that it holds; and how many
     documents the file has."""

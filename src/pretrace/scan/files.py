@@ -21,7 +21,7 @@ from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import ending_of, recognised
 from pretrace.corpora.packing import HEAD, is_utf8, not_utf8, opened
-from pretrace.corpora.reading import Row
+from pretrace.corpora.reading import SourceRow
 from pretrace.corpora.webpages import decoded, read_html
 from pretrace.errors import PretraceError, TextsError
 
@@ -211,7 +211,7 @@ _WARC_VERSION = re.compile(rb"WARC/\d+\.\d+\s*")
 _HTTP_TYPE = re.compile(rb"^content-type:\s*([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
-def warc_rows(stream: IO[bytes]) -> Iterator[Row]:
+def warc_rows(stream: IO[bytes]) -> Iterator[SourceRow]:
     """The texts of WET files, and the texts of the HTML pages of WARC files. EOFError where a record is shorter than it
     says, ValueError for what is no record."""
     facts = {"id": "warc-record-id", "url": "warc-target-uri", "date": "warc-date"}
@@ -227,10 +227,10 @@ def warc_rows(stream: IO[bytes]) -> Iterator[Row]:
         try:
             text = raw if kind == "conversion" else _page_of(raw) if kind == "response" else None
         except TextsError as error:
-            yield Row({}, fault=str(error))
+            yield SourceRow({}, fault=str(error))
             continue
         if text is not None:
-            yield Row({"text": text, **{name: head.get(key, "") for name, key in facts.items()}})
+            yield SourceRow({"text": text, **{name: head.get(key, "") for name, key in facts.items()}})
 
 
 def _warc_record(stream: IO[bytes]) -> tuple[dict[str, str], bytes]:

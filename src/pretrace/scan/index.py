@@ -31,10 +31,10 @@ import numpy as np
 from pretrace.backends.serving.address import holds_secret, split_url
 from pretrace.backends.serving.client import Client, Cures
 from pretrace.errors import MissingPackageError, ModelError, TextsError
-from pretrace.scan.corpus import Facts, facts_of
+from pretrace.scan.corpus import DocumentFacts, facts_of
 from pretrace.scan.files import INDEX, CorpusFile, Unread
 from pretrace.scan.searching import RUN
-from pretrace.scan.sightings import FileFacts, Part, Sighting, added_up
+from pretrace.scan.sightings import FileFacts, ScanPart, Sighting, added_up
 
 if TYPE_CHECKING:
     import tokenizers
@@ -66,7 +66,7 @@ class Index(ABC):
         """The places where whole words stand, as they are written; Unread where there is no answer."""
 
     @abstractmethod
-    def holding(self, passage: str, most: int) -> list[tuple[int, Facts]]:
+    def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
         """The numbers of documents that hold it, up to `most`, and what is known of them."""
 
     def backwards(self, passage: str) -> int:
@@ -104,7 +104,7 @@ class ServedIndex(Index):
             raise Unread(f"{self._client.url} gave no count, so it is no server of infini-gram.")
         return found
 
-    def holding(self, passage: str, most: int) -> list[tuple[int, Facts]]:
+    def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
         """As `Index`."""
         found = self._asked({"query_type": "find", "query": passage}).get("segment_by_shard")
         return _documents(
@@ -172,9 +172,9 @@ class LocalIndex(Index):
         """As `Index`."""
         return sum(int(self._engine.count(input_ids=one)["count"]) for one in self._forms(passage))
 
-    def holding(self, passage: str, most: int) -> list[tuple[int, Facts]]:
+    def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
         """As `Index`."""
-        found: dict[int, Facts] = {}
+        found: dict[int, DocumentFacts] = {}
         for ids in self._forms(passage):
             segments = self._engine.find(input_ids=ids)["segment_by_shard"]
             found |= _documents(
@@ -213,9 +213,11 @@ def _open_index(file: CorpusFile) -> Index:
     return ServedIndex(place, name)
 
 
-def _documents(segments: Any, most: int, document: Callable[[int, int], Any]) -> list[tuple[int, Facts]]:
+def _documents(
+    segments: Any, most: int, document: Callable[[int, int], Any]
+) -> list[tuple[int, DocumentFacts]]:
     """The first documents of the places that `find` names: number, and what the index keeps beside it."""
-    found: dict[int, Facts] = {}
+    found: dict[int, DocumentFacts] = {}
     with suppress(TypeError, ValueError, KeyError):
         for shard, (first, last) in enumerate(segments):
             for rank in range(int(first), min(int(last), int(first) + most)):
@@ -365,7 +367,7 @@ class KeptAnswers:
     path: Path | None
     speaks: str | None = None
     found: dict[int, RunsInText] = field(default_factory=dict)
-    named: dict[int, list[tuple[int, Facts]]] = field(default_factory=dict)
+    named: dict[int, list[tuple[int, DocumentFacts]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -378,7 +380,7 @@ class KeptAnswers:
                     self.speaks = str(row["speaks"])
                     continue
                 runs, pieces = (tuple(_Stretch(*one) for one in row[name]) for name in ("runs", "pieces"))
-                self.named[row["text"]] = [(number, Facts(*facts)) for number, facts in row["named"]]
+                self.named[row["text"]] = [(number, DocumentFacts(*facts)) for number, facts in row["named"]]
                 self.found[row["text"]] = RunsInText(runs, pieces, row["copies"])
 
     def keep_speaks(self, said: str) -> None:
@@ -386,7 +388,7 @@ class KeptAnswers:
         self.speaks = said
         self._write({"speaks": said})
 
-    def keep(self, text: int, found: RunsInText, named: list[tuple[int, Facts]]) -> None:
+    def keep(self, text: int, found: RunsInText, named: list[tuple[int, DocumentFacts]]) -> None:
         """The answers about a text."""
         with self._lock:
             self.found[text], self.named[text] = found, named
@@ -404,7 +406,7 @@ def ask_index(
     starts: Sequence[int],
     kept: Path | None = None,
     stop: threading.Event | None = None,
-) -> Part | None:
+) -> ScanPart | None:
     """What an index holds of texts, `starts` being the first byte of each among all; None where `stop` was set. Answers
     are kept in the file `kept`, so that nothing is asked twice."""
     had, unread = KeptAnswers(kept), ""
@@ -474,8 +476,8 @@ def seconds_for(file: CorpusFile, texts: Sequence[str]) -> tuple[int, float]:
     return questions, questions * taken / index.at_once
 
 
-def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: KeptAnswers) -> Part:
-    part, changes = Part((facts,)), list[tuple[int, int]]()
+def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: KeptAnswers) -> ScanPart:
+    part, changes = ScanPart((facts,)), list[tuple[int, int]]()
     for i, text in enumerate(texts):
         found = had.found.get(i)
         if found is None or not found.runs:

@@ -27,10 +27,10 @@ from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
-from pretrace.scan.corpus import Documents, Facts, Reader
+from pretrace.scan.corpus import CorpusDocuments, CorpusReader, DocumentFacts
 from pretrace.scan.files import INDEX, CorpusFile, Unread, holds
 from pretrace.scan.folding import Streams, Strings, fold_all, has_numba
-from pretrace.scan.searching import COMMON, RUN, Search, Table
+from pretrace.scan.searching import COMMON, RUN, BlockTable, Search
 from pretrace.scan.sightings import (
     MANY,
     UNIQUE,
@@ -38,7 +38,7 @@ from pretrace.scan.sightings import (
     FileFacts,
     FoundText,
     Gathering,
-    Part,
+    ScanPart,
     found_texts,
     merged,
     written_passages,
@@ -46,8 +46,8 @@ from pretrace.scan.sightings import (
 from pretrace.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, check_ranges, option, requested_option, statements_of
+from pretrace.types import BlockTable as ResultTable
 from pretrace.types import Corpus, Doubles, Estimate, Skipped, Text, Verdict
-from pretrace.types import Table as ResultTable
 
 SEARCH = "Search"
 """The group of options on how the corpus is searched."""
@@ -263,28 +263,28 @@ class Searching:
         """What documents are compared with."""
         fast, asked = has_numba(), self.settings
         wording = Wording.of(self.texts.written, near=asked.near, overlap=asked.overlap, fast=fast)
-        return Tables(Table.of(self.texts.contents), wording)
+        return Tables(BlockTable.of(self.texts.contents), wording)
 
     def workers(self, files: int) -> int:
         """How many of so many files are read at once."""
         return max(1, min(self.settings.workers or cores(), files))
 
-    def reader(self) -> Reader:
+    def reader(self) -> CorpusReader:
         """A reader of the files."""
         asked = self.settings
-        return Reader(asked.corpus_column, self.texts.exact, has_numba(), asked.corpus_encoding)
+        return CorpusReader(asked.corpus_column, self.texts.exact, has_numba(), asked.corpus_encoding)
 
 
 class Tables(NamedTuple):
     """The texts as documents are compared with them: by their blocks, and by words where that is wanted."""
 
-    blocks: Table
+    blocks: BlockTable
     words: Wording | None
 
 
 Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
-SearchElsewhere = Callable[[Searching, Sequence[CorpusFile]], Iterator[tuple[CorpusFile, Part]]]
+SearchElsewhere = Callable[[Searching, Sequence[CorpusFile]], Iterator[tuple[CorpusFile, ScanPart]]]
 """Searches files in other processes: each file with what was found in it, as they come."""
 
 
@@ -348,11 +348,11 @@ def scan(
     return None if whole is None else _verdict(asked, whole, time.perf_counter() - began)
 
 
-def found_in(asked: Searching, parts: Path) -> Part | None:
+def found_in(asked: Searching, parts: Path) -> ScanPart | None:
     """What was found in all files; None where one has no part yet."""
     complete = True
 
-    def each() -> Iterator[Part]:  # one at a time: a part holds much where much was found
+    def each() -> Iterator[ScanPart]:  # one at a time: a part holds much where much was found
         nonlocal complete
         for file in asked.files:
             part = _part(parts, file)
@@ -373,7 +373,7 @@ def search_file(
     read: Callable[[int], object] | None = None,
     stop: threading.Event | None = None,
     kept: Path | None = None,
-) -> Part | None:
+) -> ScanPart | None:
     """What is found in one file; `read` is told of the bytes that were read. None where `stop` was set meanwhile. What
     an index answers is kept in the file `kept`."""
     texts = asked.texts
@@ -488,15 +488,15 @@ def _path(parts: Path, file: CorpusFile) -> Path:
     return parts / f"{name[:32]}.npz"
 
 
-def _part(parts: Path, file: CorpusFile) -> Part | None:
+def _part(parts: Path, file: CorpusFile) -> ScanPart | None:
     """The part of a file, None where there is none that can be read."""
     try:
-        return Part.load(_path(parts, file))
+        return ScanPart.load(_path(parts, file))
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error):
         return None
 
 
-def _whole(part: Part | None) -> bool:
+def _whole(part: ScanPart | None) -> bool:
     """Whether a file was read to its end; one that broke off is tried again."""
     return part is not None and not any(one.unread for one in part.files)
 
@@ -530,7 +530,7 @@ def state_of(found: FoundText) -> State:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _FoundSide:
     """The texts of one side: the states that occur, and of its documents (groups of texts) how many have a whole text,
     of how many that could be looked for."""
 
@@ -539,7 +539,7 @@ class _Side:
     units: int
 
     @classmethod
-    def of(cls, texts: Sequence[Text], found: Sequence[FoundText]) -> _Side:
+    def of(cls, texts: Sequence[Text], found: Sequence[FoundText]) -> _FoundSide:
         states = tuple(map(state_of, found))
         looked = {text.document for text, state in zip(texts, states, strict=True) if state != "too short"}
         whole = {text.document for text, state in zip(texts, states, strict=True) if state == "whole"}
@@ -554,7 +554,7 @@ class _Side:
         """Texts of which something was found."""
         return self.count("whole", "template", "part", "common")
 
-    def chance(self, other: _Side) -> float:
+    def chance(self, other: _FoundSide) -> float:
         """The chance of so many documents with a whole text, or more, where a random draw divides those of both sides
         (Fisher's exact test, one-sided)."""
         from scipy.stats import hypergeom
@@ -564,12 +564,12 @@ class _Side:
         )
 
 
-def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
+def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     texts, files = asked.texts, asked.files
     suspect = len(texts.corpus)
     found = found_texts(whole, texts.contents, texts.starts)
-    mine = _Side.of(texts.corpus.texts, found[:suspect])
-    controls = _Side.of(texts.heldout.texts, found[suspect:]) if texts.heldout else None
+    mine = _FoundSide.of(texts.corpus.texts, found[:suspect])
+    controls = _FoundSide.of(texts.heldout.texts, found[suspect:]) if texts.heldout else None
     overlap = _overlap(asked, whole)
     counted = {name: mine.count(name) for name in STATES}
     unread = [one for one in whole.files if one.unread or one.unreadable]
@@ -652,18 +652,19 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
     )
 
 
-def _unique(asked: Searching, found: Sequence[FoundText], mine: _Side) -> int:
+def _unique(asked: Searching, found: Sequence[FoundText], mine: _FoundSide) -> int:
     """Whole texts with a long passage that stands in no other document of the corpus, and in no other text of the
     collection."""
     if not mine.whole:
         return 0
     texts, fast = asked.texts, has_numba()
     gathering = Gathering("", texts.starts, [len(one) for one in texts.contents])
-    search, streams = Search(Table.of(texts.contents), fast=fast), Streams(exact=texts.exact, fast=fast)
+    search, streams = Search(BlockTable.of(texts.contents), fast=fast), Streams(exact=texts.exact, fast=fast)
     strings = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts.written])
     for stream in itertools.chain(streams.join(strings), streams.end()):
         gathering.add(
-            search.runs(stream), Documents(stream, strings, lambda _: Facts(), len(texts.written), 0)
+            search.runs(stream),
+            CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(texts.written), 0),
         )
     own = found_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
     return sum(
@@ -672,7 +673,7 @@ def _unique(asked: Searching, found: Sequence[FoundText], mine: _Side) -> int:
     )
 
 
-def _overlap(asked: Searching, whole: Part) -> Doubles | None:
+def _overlap(asked: Searching, whole: ScanPart) -> Doubles | None:
     """The share of each text's sequences of 13 words that stand in the corpus; None where they were not looked for."""
     if not asked.settings.overlap:
         return None
@@ -708,8 +709,8 @@ def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles
 
 def _statement(
     asked: Searching,
-    mine: _Side,
-    controls: _Side | None,
+    mine: _FoundSide,
+    controls: _FoundSide | None,
     chance: float | None,
     outcome: str,
     unread: Sequence[FileFacts],
@@ -792,7 +793,7 @@ UNSEEN = (
 )
 
 
-def _trust(controls: _Side | None, *, exact: bool) -> tuple[str, ...]:
+def _trust(controls: _FoundSide | None, *, exact: bool) -> tuple[str, ...]:
     said = [
         "“In this corpus” means “in the training data” only if the model was trained on this corpus. “Not in this "
         "corpus” does not mean “not in the training data”: a model may have read other collections.",
@@ -816,8 +817,8 @@ _COMMON_WORDS = (
 
 
 def _reasons(
-    mine: _Side,
-    controls: _Side | None,
+    mine: _FoundSide,
+    controls: _FoundSide | None,
     chance: float | None,
     unread: Sequence[FileFacts],
     own: Sequence[CorpusFile],
@@ -851,7 +852,11 @@ def _reasons(
 
 
 def _advice(
-    outcome: str, mine: _Side, controls: _Side | None, unread: Sequence[FileFacts], own: Sequence[CorpusFile]
+    outcome: str,
+    mine: _FoundSide,
+    controls: _FoundSide | None,
+    unread: Sequence[FileFacts],
+    own: Sequence[CorpusFile],
 ) -> tuple[str, ...]:
     said = []
     if any(one.unread and one.file.startswith(INDEX) for one in unread):

@@ -62,7 +62,7 @@ def hashed(first: Words, second: Words, third: Words, factors: Words) -> Words:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class BlockTable:
     """The blocks of the texts. `texts` is one buffer with the texts at `spans`; `keys` are the different hashes in
     order, and `places[first[i]:first[i + 1]]` the places of the blocks with the i-th, which are all the same block;
     `bitmap` has the bit of the first
@@ -84,7 +84,7 @@ class Table:
     repeats: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, texts: Sequence[bytes]) -> Table:
+    def of(cls, texts: Sequence[bytes]) -> BlockTable:
         """The table of folded texts."""
         size = sum(map(len, texts))
         stride, every = (1, BLOCK) if size <= SPARSE else (3, 8)
@@ -139,7 +139,7 @@ class Search:
     """Looks for the texts of a table in the streams of one file: what is found in a file depends on no other. With
     `fast` the kernels of numba are used; without, the same functions by Python, to the same result."""
 
-    def __init__(self, table: Table, *, fast: bool) -> None:
+    def __init__(self, table: BlockTable, *, fast: bool) -> None:
         self._table, self._fast = table, fast
         self._follow = _fast() if fast else followed
         self._seen = np.full((len(table.keys), 2), -1, dtype=np.int64)
@@ -208,7 +208,9 @@ def _thinned(
     return places[kept], sums[first], repeats
 
 
-def probed(buffer: Bytes, table: Table, *, fast: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def probed(
+    buffer: Bytes, table: BlockTable, *, fast: bool
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
     words = buffer[: len(buffer) // 8 * 8].view(np.uint64)
     step, shift = table.every // 8, np.uint64(64 - table.bits)
@@ -412,7 +414,7 @@ def _fast() -> Callable[..., tuple[int, int]]:
     return made
 
 
-def _bring(found: npt.NDArray[np.int64], table: Table, seen: Numbers) -> None:
+def _bring(found: npt.NDArray[np.int64], table: BlockTable, seen: Numbers) -> None:
     """Have what `followed` looks up for these keys brought from memory, all at once."""
     from pretrace.scan import kernels
 

@@ -1,6 +1,6 @@
 """What was found of every text: how often each passage stands in the corpus, and the documents that hold most of it.
 
-Files are searched one by one, and what is found in one is a `Part`, written when the file was read. Parts add up in any
+Files are searched one by one, and what is found in one is a `ScanPart`, written when the file was read. Parts add up in any
 order to the same numbers, so a scan may be killed, divided over machines, and go on.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.scan.corpus import Documents, Facts
+from pretrace.scan.corpus import CorpusDocuments, DocumentFacts
 from pretrace.scan.folding import Bytes, Stream, fold_pieces, unescaped
 from pretrace.scan.searching import AT, CHARACTERS, DOCUMENT, END, LAST, RUN, SHORT, START, STRING, TEXT, Runs
 from pretrace.scan.wording import NEAREST, NearCopy, WordsFound
@@ -60,7 +60,7 @@ class Sighting(NamedTuple):
     document: int
     start: int
     end: int
-    facts: Facts
+    facts: DocumentFacts
     around: tuple[str, str, str] = ("", "", "")
 
     @property
@@ -81,7 +81,7 @@ class FileFacts:
 
 
 @dataclass(slots=True)
-class Part:
+class ScanPart:
     """What was found in some files. `changes` [places, 2] says at which byte of all texts how many more documents hold
     what follows; `documents`, `wholes`, `longest` and `near` go by the text's number. `grams` are the hashes of the
     texts' sequences of 13 words that were found."""
@@ -106,7 +106,7 @@ class Part:
             np.savez(file, plain=_packed(written), changes=changes, grams=grams)
 
     @classmethod
-    def load(cls, path: Path) -> Part:
+    def load(cls, path: Path) -> ScanPart:
         """What `save` wrote; ValueError or OSError where it is damaged."""
         with np.load(path) as found:
             written, changes, grams = (zlib.decompress(found[name]) for name in ("plain", "changes", "grams"))
@@ -120,10 +120,10 @@ class Part:
             changes=np.frombuffer(changes, dtype=np.int64).reshape(-1, 2),
             **{name: by_text(name, int) for name in _NUMBERS},
             best=by_text("best", lambda some: [
-                Sighting._make((*one, Facts._make(facts), tuple(around))) for *one, facts, around in some
+                Sighting._make((*one, DocumentFacts._make(facts), tuple(around))) for *one, facts, around in some
             ]),
             nearest=by_text("nearest", lambda some: [
-                NearCopy._make((*one, Facts._make(facts))) for *one, facts in some
+                NearCopy._make((*one, DocumentFacts._make(facts))) for *one, facts in some
             ]),
             grams=np.frombuffer(grams, dtype=np.uint64),
         )  # fmt: skip
@@ -161,11 +161,11 @@ class Gathering:
         )
         self._last, self._last_whole = np.full((2, len(starts)), -1, dtype=np.int64)
         self._noted: list[npt.NDArray[np.int64]] = []
-        self._fresh, self._facts = 0, dict[int, Facts]()
-        self._passages: dict[int, tuple[int, Written]] = {}
+        self._fresh, self._facts = 0, dict[int, DocumentFacts]()
+        self._passages: dict[int, tuple[int, WrittenPassage]] = {}
         self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
 
-    def add(self, runs: Runs, found: Documents) -> None:
+    def add(self, runs: Runs, found: CorpusDocuments) -> None:
         """The runs of a buffer of documents. Short ones count where several stand in one place; what covers a text to
         `WHOLE`, in one place and with hardly anything else between, is whole there."""
         runs, places = counted(runs, found.stream, self._sizes)
@@ -215,7 +215,7 @@ class Gathering:
         np.add.at(self._documents, text[fresh], 1)
         self._last[text] = document
 
-    def _sight(self, held: npt.NDArray[np.int64], runs: Runs, found: Documents) -> None:
+    def _sight(self, held: npt.NDArray[np.int64], runs: Runs, found: CorpusDocuments) -> None:
         """Note the documents that may be among those that hold most of a text: text, document and bytes of each in
         `held`."""
         held = held[held[:, 2] > self._floor[held[:, 0]]]
@@ -251,7 +251,7 @@ class Gathering:
         self._noted, self._fresh = [noted], 0
         self._facts = {document: self._facts[document] for document in np.unique(noted[:, 2]).tolist()}
 
-    def part(self, facts: FileFacts, words: WordsFound | None = None) -> Part:
+    def part(self, facts: FileFacts, words: WordsFound | None = None) -> ScanPart:
         """What was found, with what was read of the file, and what it shares with the texts word by word."""
         documents, wholes, longest = (
             {int(text): int(values[text]) for text in np.flatnonzero(values)}
@@ -267,7 +267,7 @@ class Gathering:
             around = passage.read() if shown == document and text in worst else ("", "", "")
             seen = Sighting(-less, self._file, document, start, end, self._facts[document], around)
             best.setdefault(text, []).append(seen)
-        made = Part((facts,), added_up(self._changes), documents, wholes, longest, best)
+        made = ScanPart((facts,), added_up(self._changes), documents, wholes, longest, best)
         return (
             made
             if words is None
@@ -331,7 +331,7 @@ def _held(runs: Runs, places: _Places, sizes: npt.NDArray[np.int64]) -> npt.NDAr
     return np.stack([texts, runs[places.first, DOCUMENT], places.covered, whole.astype(np.int64)], axis=1)
 
 
-class Written(NamedTuple):
+class WrittenPassage(NamedTuple):
     """The strings that a passage stands in, as they are written, each with whether as JSON writes it; and the first and
     the last of its folded bytes, in the first string and in the last one."""
 
@@ -355,7 +355,7 @@ class Written(NamedTuple):
         return before[-AROUND:], said, behind[:AROUND]
 
 
-def written_around(stream: Stream, run: npt.NDArray[np.int64]) -> Written:
+def written_around(stream: Stream, run: npt.NDArray[np.int64]) -> WrittenPassage:
     """What is written where a run stands, and around it."""
     first, last = int(run[STRING]), int(run[LAST])
     wanted = range(first, last + 1) if last - first < _SHOWN else (*range(first, first + _SHOWN), last)
@@ -369,7 +369,7 @@ def written_around(stream: Stream, run: npt.NDArray[np.int64]) -> Written:
         edges.append(place)
     if first == last:
         edges.append(edges[0] + stop - int(run[AT]))
-    return Written(tuple(strings), edges[0], edges[-1])
+    return WrittenPassage(tuple(strings), edges[0], edges[-1])
 
 
 def _near_to(raw: bytes, place: int) -> tuple[bytes, int]:
@@ -440,9 +440,9 @@ def added_up(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     return np.stack([places[kept], sums[kept]], axis=1)
 
 
-def merged(parts: Iterable[Part]) -> Part:
+def merged(parts: Iterable[ScanPart]) -> ScanPart:
     """The parts as one, the same in whichever order they come."""
-    whole = Part()
+    whole = ScanPart()
     files: list[FileFacts] = []
     changes: list[npt.NDArray[np.int64]] = []
     grams: list[npt.NDArray[np.uint64]] = []
@@ -480,7 +480,7 @@ def _first(mine: list[_One], more: list[_One], most: int) -> list[_One]:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class FoundPassage:
     """Characters [start, end) of a folded text, found in so many documents (0: in none)."""
 
     start: int
@@ -501,7 +501,7 @@ class FoundText:
     longest: int
     documents: int
     copies: int
-    passages: tuple[Passage, ...]
+    passages: tuple[FoundPassage, ...]
     best: tuple[Sighting, ...]
     near: int = 0
     nearest: tuple[NearCopy, ...] = ()
@@ -544,7 +544,7 @@ class FoundText:
         return self.coverage - self.common
 
 
-def _below(passages: Sequence[Passage], most: float) -> Iterator[tuple[int, int]]:
+def _below(passages: Sequence[FoundPassage], most: float) -> Iterator[tuple[int, int]]:
     """The stretches of passages that stand in `most` documents or fewer."""
     for low, some in groupby(passages, lambda one: one.documents <= most):
         stretch = list(some)
@@ -552,7 +552,7 @@ def _below(passages: Sequence[Passage], most: float) -> Iterator[tuple[int, int]
             yield stretch[0].start, stretch[-1].end
 
 
-def found_texts(whole: Part, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:
+def found_texts(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:
     """What was found of each text, whose folded bytes begin at `starts` of all texts."""
     places = np.ascontiguousarray(whole.changes[:, 0])
     ends = np.array(starts, dtype=np.int64) + np.array([len(one) for one in contents], dtype=np.int64) + 1
@@ -568,7 +568,7 @@ def _letters(content: bytes) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.frombuffer(content, dtype=np.uint8) & 0xC0 != 0x80)
 
 
-def _found_text(whole: Part, text: int, content: bytes, mine: npt.NDArray[np.int64]) -> FoundText:
+def _found_text(whole: ScanPart, text: int, content: bytes, mine: npt.NDArray[np.int64]) -> FoundText:
     """What was found of one text, whose own changes are `mine`, from its first byte on."""
     size = len(content)
     edges = [0, *mine[:, 0].tolist(), size]
@@ -576,7 +576,7 @@ def _found_text(whole: Part, text: int, content: bytes, mine: npt.NDArray[np.int
     total = letters[-1]
     counts = [0, *np.cumsum(mine[:, 1]).tolist()]
     passages = tuple(
-        Passage(one, other, number)
+        FoundPassage(one, other, number)
         for one, other, number in zip(letters[:-1], letters[1:], counts, strict=True)
         if other > one
     )
@@ -599,7 +599,7 @@ def _found_text(whole: Part, text: int, content: bytes, mine: npt.NDArray[np.int
     )
 
 
-def common_bytes(whole: Part, contents: Sequence[bytes], starts: Sequence[int]) -> npt.NDArray[np.bool_]:
+def common_bytes(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> npt.NDArray[np.bool_]:
     """Which bytes of all texts stand in common passages, each text at its own first byte."""
     made = np.zeros(starts[-1] + len(contents[-1]), dtype=np.bool_)
     for content, start, text in zip(contents, starts, found_texts(whole, contents, starts), strict=True):
@@ -617,7 +617,7 @@ def is_common(documents: int, usual: float) -> bool:
     return documents >= _EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
 
 
-def _rare_quarter(covered: Sequence[Passage]) -> float:
+def _rare_quarter(covered: Sequence[FoundPassage]) -> float:
     """The number of documents of the rarest quarter of the characters that were found."""
     left = sum(one.end - one.start for one in covered) / 4
     for one in sorted(covered, key=lambda one: one.documents):

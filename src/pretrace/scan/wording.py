@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.scan.corpus import Documents, Facts
+from pretrace.scan.corpus import CorpusDocuments, DocumentFacts
 from pretrace.scan.folding import SPACE, Bytes, Strings, fold_strings
 from pretrace.scan.searching import FACTORS, signs
 
@@ -175,7 +175,7 @@ class NearCopy(NamedTuple):
     jaccard: float
     file: str
     document: int
-    facts: Facts
+    facts: DocumentFacts
 
     @property
     def order(self) -> tuple[float, str, int]:
@@ -199,7 +199,7 @@ class WordsFound:
         held = self._wording.grams
         return np.zeros(0, np.uint64) if held is None else held.keys[self._grams]
 
-    def add(self, found: Documents) -> None:
+    def add(self, found: CorpusDocuments) -> None:
         """The documents of a buffer."""
         words, owners = words_of(found.strings, fast=self._fast)
         if self._wording.grams is not None:
@@ -212,7 +212,7 @@ class WordsFound:
         held: Held,
         hashes: Numbers,
         owners: npt.NDArray[np.int64],
-        found: Documents,
+        found: CorpusDocuments,
     ) -> None:
         at, key = held.hits(hashes)
         if not len(at):

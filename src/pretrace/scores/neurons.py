@@ -132,7 +132,7 @@ class NAPDD:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Marked:
+class NeuronSets:
     """Member and non-member neurons: bits packed along the neurons, uint8 [layers, bytes], and how many
     there are, int64 [layers]."""
 
@@ -142,7 +142,7 @@ class Marked:
     nonmembers: Numbers
 
     @classmethod
-    def of(cls, member: Doubles, nonmember: Doubles, alpha: float) -> Marked:
+    def of(cls, member: Doubles, nonmember: Doubles, alpha: float) -> NeuronSets:
         """From how often each side activates each neuron, [layers, neurons] (eq. 5 and 6)."""
         first, second = member > alpha * nonmember, nonmember > alpha * member
         bits = np.packbits(first, axis=1), np.packbits(second, axis=1)
@@ -153,9 +153,9 @@ class Marked:
         difference = self.members - self.nonmembers
         return np.argsort(-(np.abs(difference) if by_absolute else difference), kind="stable")[:k]
 
-    def at(self, layers: Numbers) -> Marked:
+    def at(self, layers: Numbers) -> NeuronSets:
         """These layers alone."""
-        return Marked(
+        return NeuronSets(
             self.member[layers], self.nonmember[layers], self.members[layers], self.nonmembers[layers]
         )
 
@@ -178,7 +178,7 @@ class Overlap:
     """NA-PDD with its neurons: `layers` are those it looks at, counted from 0."""
 
     recipe: NAPDD
-    marked: Marked
+    marked: NeuronSets
     layers: Numbers
     reference: Reference
 
@@ -188,7 +188,7 @@ class Overlap:
         return self.recipe.needs
 
     @cached_property
-    def _looked_at(self) -> tuple[Firing, Marked]:
+    def _looked_at(self) -> tuple[Firing, NeuronSets]:
         return self.recipe.firing(self.recipe.chosen[0]), self.marked.at(self.layers)
 
     def __call__(self, evidence: Evidence, /) -> float:
@@ -261,12 +261,12 @@ def _sensitivity(
 
 def _marked(
     recipe: NAPDD, threshold: float, evidence: Sequence[Evidence], members: Bools, *, alpha: float
-) -> Marked:
+) -> NeuronSets:
     member, nonmember = (
         _frequency(recipe, threshold, [e for e, m in zip(evidence, members, strict=True) if m == side])
         for side in (True, False)
     )
-    return Marked.of(member, nonmember, alpha)
+    return NeuronSets.of(member, nonmember, alpha)
 
 
 def _frequency(recipe: NAPDD, threshold: float, evidence: Sequence[Evidence]) -> Doubles:

@@ -43,7 +43,7 @@ LARGE = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Planted:
+class PlantedValues:
     """The values of documents without training (`noise`, mean 0) and what training adds (`shift`).
 
     Of equal length they belong to the same documents and are drawn together. `heldout` (mean 0) holds the
@@ -55,7 +55,9 @@ class Planted:
     heldout: Doubles | None = None
 
     @classmethod
-    def of(cls, noise: npt.ArrayLike, shift: npt.ArrayLike, heldout: npt.ArrayLike | None = None) -> Planted:
+    def of(
+        cls, noise: npt.ArrayLike, shift: npt.ArrayLike, heldout: npt.ArrayLike | None = None
+    ) -> PlantedValues:
         """From measured values; TextsError for fewer than two on a side or one that is not finite."""
         beside = None if heldout is None else _widened(heldout, "held-out values", centred=True)
         return cls(_widened(noise, "noise", centred=True), _widened(shift, "shift", centred=False), beside)
@@ -65,16 +67,16 @@ class Planted:
         """Whether noise and shift belong to the same documents."""
         return len(self.noise) == len(self.shift)
 
-    def resampled(self, rng: np.random.Generator) -> Planted:
+    def resampled(self, rng: np.random.Generator) -> PlantedValues:
         """The same measured on other documents, drawn from these."""
         first = rng.integers(0, len(self.noise), len(self.noise))
         shift = self.shift[first] if self.paired else rng.choice(self.shift, len(self.shift))
         beside = None if self.heldout is None else rng.choice(self.heldout, len(self.heldout))
-        return Planted.of(self.noise[first], shift, beside)
+        return PlantedValues.of(self.noise[first], shift, beside)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SimulatedAudits:
     """How audits are simulated: suspect documents, held-out ones (0 for a sign-flip test), level and seed."""
 
     documents: int
@@ -109,7 +111,7 @@ def power(
     `noise` and `shift` are one value a planted document. The 95% interval resamples the planted documents: it
     says how well their effect is known. TextsError for fewer than two of either or one that is not finite.
     """
-    return _estimate(Planted.of(noise, shift), Plan(documents, 0, level, seed), audits)
+    return _estimate(PlantedValues.of(noise, shift), SimulatedAudits(documents, 0, level, seed), audits)
 
 
 def power_two_sample(
@@ -125,9 +127,9 @@ def power_two_sample(
 
     They are held against as many held-out documents as `heldout` has values; otherwise as `power`.
     """
-    planted = Planted.of(noise, shift, heldout)
+    planted = PlantedValues.of(noise, shift, heldout)
     assert planted.heldout is not None
-    return _estimate(planted, Plan(documents, len(planted.heldout), level, seed), AUDITS)
+    return _estimate(planted, SimulatedAudits(documents, len(planted.heldout), level, seed), AUDITS)
 
 
 def curve(
@@ -144,7 +146,7 @@ def curve(
     With `heldout` values the test is `two_sample`, and the number that of the documents on each side.
     TextsError as in `power`.
     """
-    planted = Planted.of(noise, shift, heldout)
+    planted = PlantedValues.of(noise, shift, heldout)
     return tuple((size, rejections(planted, _alike(planted, size, level, seed), AUDITS)) for size in sizes)
 
 
@@ -163,7 +165,7 @@ def needed(
     would take more than ten million. `heldout` as in `curve`, TextsError as in `power`.
     """
     require(0 < power < 1, f"a power lies between 0 and 1, found {power}.")
-    planted = Planted.of(noise, shift, heldout)
+    planted = PlantedValues.of(noise, shift, heldout)
     if planted.shift.mean() <= 0:
         return None
 
@@ -217,7 +219,7 @@ def auc_documents(auc: float, *, power: float = 0.8, level: float = 0.05) -> int
     return high
 
 
-def _estimate(planted: Planted, plan: Plan, audits: int) -> Estimate:
+def _estimate(planted: PlantedValues, plan: SimulatedAudits, audits: int) -> Estimate:
     require(audits > 0, f"a probability takes at least one simulated audit, found {audits}.")
     value = rejections(planted, plan, audits)
     rng = np.random.default_rng([plan.seed, 1])
@@ -230,12 +232,12 @@ def _estimate(planted: Planted, plan: Plan, audits: int) -> Estimate:
     return Estimate(value, min(float(low), counted.low), max(float(high), counted.high))
 
 
-def _alike(planted: Planted, size: int, level: float, seed: int) -> Plan:
+def _alike(planted: PlantedValues, size: int, level: float, seed: int) -> SimulatedAudits:
     """The same number of documents on each side."""
-    return Plan(size, 0 if planted.heldout is None else size, level, seed)
+    return SimulatedAudits(size, 0 if planted.heldout is None else size, level, seed)
 
 
-def rejections(planted: Planted, plan: Plan, audits: int) -> float:
+def rejections(planted: PlantedValues, plan: SimulatedAudits, audits: int) -> float:
     """The share of simulated audits that reject. Audits of other sizes with the same seed draw the same
     documents first, so that the rate hardly ever falls as their number grows."""
     if plan.hopeless:
@@ -257,7 +259,7 @@ def rejections(planted: Planted, plan: Plan, audits: int) -> float:
     return rejected / audits
 
 
-def _limit(planted: Planted, plan: Plan) -> float:
+def _limit(planted: PlantedValues, plan: SimulatedAudits) -> float:
     """The same for so many documents that means are normal."""
     together = planted.noise + planted.shift if planted.paired else planted.shift
     trained = together.var() + (0.0 if planted.paired else planted.noise.var())
@@ -274,7 +276,7 @@ def _blocks(audits: int) -> list[tuple[int, int]]:
     return [(start // BLOCK, min(BLOCK, audits - start)) for start in range(0, audits, BLOCK)]
 
 
-def _drawn(planted: Planted, plan: Plan, block: tuple[int, int]) -> Doubles:
+def _drawn(planted: PlantedValues, plan: SimulatedAudits, block: tuple[int, int]) -> Doubles:
     """Values of the trained documents of a block of audits, [documents, audits]."""
     first, second = ((plan.seed, part, *block) for part in (2, 3))
     if planted.paired:

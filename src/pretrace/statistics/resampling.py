@@ -99,7 +99,7 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PairedDifference:
     """How much the first figure exceeds the second, with a two-sided p-value for their being equal."""
 
     estimate: Estimate
@@ -157,7 +157,7 @@ def group_bootstrap(
     )
 
 
-def paired_difference(spread: Spread, first: int, second: int) -> Difference:
+def paired_difference(spread: Spread, first: int, second: int) -> PairedDifference:
     """How much one score's figure exceeds another's, both taken from the same resamples.
 
     The p-value is twice the smaller share of resamples on either side of zero (zero itself counts to
@@ -167,7 +167,7 @@ def paired_difference(spread: Spread, first: int, second: int) -> Difference:
     tail = min(np.count_nonzero(apart <= 0), np.count_nonzero(apart >= 0))
     p = min(1.0, 2 * (1 + int(tail)) / (1 + len(apart)))
     value = float(spread.value[first] - spread.value[second])
-    return Difference(_interval(value, apart, spread.tail), p)
+    return PairedDifference(_interval(value, apart, spread.tail), p)
 
 
 def affordable(resamples: int, *, texts: int, scores: int) -> int:

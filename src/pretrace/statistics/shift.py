@@ -44,7 +44,7 @@ STEPS, FARTHEST = 12, 64.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shift:
+class SetShift:
     """A test of the set: `p`, and `least`, the number of documents from which on it would have rejected.
 
     `least` supposes that so many asked documents stand above all known ones while the others lie evenly among
@@ -101,7 +101,7 @@ def set_shift(
     level: float = 0.05,
     seed: int = 0,
     permutations: int = PERMUTATIONS,
-) -> Shift:
+) -> SetShift:
     """The one-sided test that the asked documents score higher than the known ones, one value a document.
 
     p is the share of the permutations that reach the statistic, the one that was found among them; `level` is for
@@ -126,7 +126,7 @@ def set_shift(
         p = (1 + np.count_nonzero(dealt >= observed - TIE)) / (1 + len(dealt))
     every = dealt if exact else np.append(dealt, observed)
     least = _least(number, len(second), every, level)
-    return Shift(float(p), least, len(every), first, second, level, dealt, exact)
+    return SetShift(float(p), least, len(every), first, second, level, dealt, exact)
 
 
 def _every_choice(scores: Doubles, number: int) -> Doubles:

@@ -14,7 +14,7 @@ from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import FORMATS, ending_of
 from pretrace.corpora.opening import found, resolved, shown
 from pretrace.corpora.packing import without_packing
-from pretrace.corpora.reading import Reading, Row, counted
+from pretrace.corpora.reading import SourceRow, TextReading, counted
 from pretrace.errors import TextsError
 from pretrace.types import Card, Corpus, Text
 
@@ -70,7 +70,7 @@ def published(source: Path | str, schema: Schema) -> Corpus:
     return reading.published(rows(reading))
 
 
-class _Published(Reading):
+class _Published(TextReading):
     """A reading that wants the columns of a schema, and makes more of them than text, label, id and group."""
 
     def __init__(self, schema: Schema, source: str) -> None:
@@ -87,13 +87,13 @@ class _Published(Reading):
                 raise TextsError(f"{source} has more than one column {name!r}: rename all but one.")
         return names
 
-    def published(self, rows: Iterator[Row]) -> Corpus:
+    def published(self, rows: Iterator[SourceRow]) -> Corpus:
         """All texts, with the further columns as their meta."""
         corpus = self.corpus(self._derived(rows), self.schema.benchmark)
         texts = (replace(text, meta=meta) for text, meta in zip(corpus.texts, self.metas, strict=True))
         return replace(corpus, texts=tuple(texts))
 
-    def _derived(self, rows: Iterator[Row]) -> Iterator[Row]:
+    def _derived(self, rows: Iterator[SourceRow]) -> Iterator[SourceRow]:
         for number, row in enumerate(rows):
             where = self._where(number, row)
             self.schema.check(row.fields, where)

@@ -19,7 +19,7 @@ from pretrace.jobs.worker import Parts, Worker
 from pretrace.scan.files import CorpusFile
 from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import SearchElsewhere, Searching, search_file
-from pretrace.scan.sightings import Part
+from pretrace.scan.sightings import ScanPart
 from pretrace.scoring.detect import Leak, Options, leaks
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import Parts as Texts
@@ -193,7 +193,7 @@ def search_on_cluster(settings: EngineSettings) -> Iterator[SearchElsewhere | No
         return
     with connected(settings.address) as ray:
 
-        def search(asked: Searching, files: Sequence[CorpusFile]) -> Iterator[tuple[CorpusFile, Part]]:
+        def search(asked: Searching, files: Sequence[CorpusFile]) -> Iterator[tuple[CorpusFile, ScanPart]]:
             pieces = (Piece(file, f"the file {file.address}", file) for file in files)
             with Pool(ray, Looking(asked), settings) as pool:
                 for piece, answer in pool.each(pieces):

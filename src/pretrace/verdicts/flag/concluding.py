@@ -18,7 +18,7 @@ from pretrace.backends.serving.address import called
 from pretrace.statistics import conformal
 from pretrace.statistics.conformal import Method
 from pretrace.statistics.documents import Numbers
-from pretrace.statistics.shift import Shift, below, moved_by, serial_p, set_shift
+from pretrace.statistics.shift import SetShift, below, moved_by, serial_p, set_shift
 from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
 from pretrace.verdicts.flag.checks import (
     WIDE,
@@ -52,7 +52,7 @@ class _Standing:
     """What stands out: the test of the set as it is (`shift`), whether it still rejects without the `unseen` drift and
     the `spread`, and the documents that are flagged as they are and without these, [documents in question]."""
 
-    shift: Shift
+    shift: SetShift
     unseen: float
     spread: float
     withstands: bool
@@ -130,7 +130,7 @@ def standing(sides: Sides, made: Prospect, asked: Doubles, known: Doubles, unsee
     return stands(shift, sides, made.method, unseen, spread)
 
 
-def stands(shift: Shift, sides: Sides, method: Method, unseen: float, spread: float) -> _Standing:
+def stands(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> _Standing:
     """The same from a test of the set that was made."""
     asked, known, fdr = shift.asked, shift.known, sides.settings.fdr
     plain = conformal.flagged(conformal.adjusted(sides.p_of(asked, known), method), fdr)
