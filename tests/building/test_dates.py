@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pretrace.building.reading import cutoff_day, days
+from pretrace.corpora.dates import cutoff_day, days
 from pretrace.errors import ExpressionError
 
 WEST = timezone(timedelta(hours=-5))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import random
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from pretrace.building import pages
 from pretrace.building.pages import Near, boilerplate, exact_key, jaccard, shingles, without
 from pretrace.building.segmenting import ChineseWords, _tokenizer, chinese_share, prefixes
 from pretrace.errors import MissingPackageError
@@ -115,20 +113,3 @@ def test_short_texts_have_a_sketch(text: str) -> None:
     assert not near.known(text)
     assert near.known(text)
     assert not near.known(made(5))
-
-
-def test_jieba_is_loaded_only_when_words_are_cut() -> None:
-    import subprocess
-
-    code = "import sys, pretrace.building.patents, pretrace.cli.building; print('jieba' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-
-
-def test_pages_of_one_template_are_not_all_compared_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared = []
-    monkeypatch.setattr(pages, "jaccard", lambda one, other: compared.append(1) or jaccard(one, other))
-    near = Near(0.8)
-    assert not any(near.known(made(0, 2100) + made(seed, 900)) for seed in range(1, 41))
-    assert len(compared) < 40  # of 780 pairs
-    assert near.known(made(0, 2100) + made(3, 900)[:850])

@@ -13,6 +13,7 @@ import os
 import re
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import docx
@@ -22,7 +23,6 @@ import pytest
 import zstandard
 from pyarrow import ipc
 
-from pretrace.building.reading import ColumnReading
 from pretrace.corpora import open_corpus, open_stream
 from pretrace.corpora.columns import USUAL
 from pretrace.errors import PretraceError
@@ -203,8 +203,7 @@ def by_scan(path: Path, tmp: Path) -> list[str]:
 
 
 def by_build(path: Path, tmp: Path) -> list[str]:
-    table = ColumnReading(str(path), USUAL)
-    return [table.text_of(row, number)[1] for number, row in enumerate(table.rows(path))]
+    return [text.text for text in open_stream(str(path), replace(USUAL, label="")).texts()]
 
 
 def by_page(path: Path, tmp: Path) -> list[str]:

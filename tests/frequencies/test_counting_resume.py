@@ -114,14 +114,6 @@ def test_stopped_anywhere(tmp_path: Path, kind: str, after: int, built: Build, d
     assert list(tmp_path.iterdir()) == []
 
 
-def test_stopped_again_and_again(tmp_path: Path, built: Build, documents: list[str]) -> None:
-    for after in range(5, len(documents), 25):
-        with pytest.raises(StoppedError):
-            run(stopping(documents, after), built("qwen"), tmp_path / "kept")
-    table = run(iter(documents), built("qwen"), tmp_path / "kept")
-    np.testing.assert_array_equal(table.counts, run(documents, built("qwen"), None).counts)
-
-
 @pytest.mark.parametrize("changed", [{"tokenizer_hash": "other"}, {"source": "other"}])
 def test_a_checkpoint_of_another_run_is_an_error(
     tmp_path: Path, changed: dict[str, str], built: Build, documents: list[str]

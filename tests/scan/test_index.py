@@ -16,7 +16,6 @@ import pytest
 
 from pretrace.backends.loading import open_tokens
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli import _called
 from pretrace.runs import load
 from pretrace.scan.corpus import DocumentFacts
 from pretrace.scan.index import Index, KeptAnswers, runs_of
@@ -117,17 +116,6 @@ def rows(path: Path, texts: list[str]) -> Path:
     lines = [json.dumps({"id": f"t{i}", "text": one}) + "\n" for i, one in enumerate(texts)]
     path.write_text("".join(lines), encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    """Exit code and output of the command."""
-
-    def run(*words: object) -> tuple[int, str]:
-        code, error = _called(["scan", *map(str, words)])
-        return code, " ".join((capsys.readouterr().out + error).split())
-
-    return run
 
 
 DOCUMENTS = [prose(0), f"Before. {prose(1)} After.", prose(1), *(prose(100 + i) for i in range(20))]

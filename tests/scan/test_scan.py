@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from pretrace import open_corpus
-from pretrace.cli import _called
 from pretrace.errors import OutputError
 from pretrace.runs import load
 from pretrace.scan import cleaning
@@ -77,17 +76,6 @@ def asked(place: Path, **settings: Any) -> room.Searching:
     texts = room.Texts.of(open_corpus(place / "texts.jsonl"), open_corpus(place / "held.jsonl"), exact=False)
     sources = (str(place / "corpus"),)
     return room.Searching(texts, files_of(sources), room.ScanSettings(**settings), sources)
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    """Exit code and output of the command."""
-
-    def run(*words: object) -> tuple[int, str]:
-        code, error = _called(["scan", *map(str, words)])
-        return code, " ".join((capsys.readouterr().out + error).split())
-
-    return run
 
 
 def test_the_command_finds_what_is_there_and_nothing_else(

@@ -29,11 +29,11 @@ import numpy as np
 
 from pretrace.baselines.blind import BlindBaseline, blind_baseline
 from pretrace.building.ccnews_transforms import Changed, Transform, TransformMethod
-from pretrace.building.reading import ColumnReading, Days, days
 from pretrace.building.segmenting import sentences
 from pretrace.building.writing import Built, LeftOut, Row, check_place, drawn_order, write
-from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.reading import counted
+from pretrace.corpora import Columns, open_corpus, open_stream
+from pretrace.corpora.dates import Days, days
+from pretrace.corpora.reading import counted, refuse_repeated_ids
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.scoring.evidence import Progress, Silent
@@ -63,23 +63,17 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
     columns = replace(columns, label="")
     if date_column is None:
         return open_corpus(source, columns)
-    reading = ColumnReading(source, columns, [date_column], [date_column])
-    # without an id a text is called by its row, as where all rows are taken
-    every = [
-        row
-        if row.fields.get("id") not in (None, "")
-        else row._replace(fields={**row.fields, "id": str(number)})
-        for number, row in enumerate(reading.rows(source))
-    ]
-    kept = [row for row in every if _within(days(row.fields.get(date_column)), year)]
+    stream = open_stream(source, replace(columns, more=(date_column,)))
+    every = list(stream.texts())
+    kept = [replace(text, meta={}) for text in every if _within(days(text.meta[date_column]), year)]
     if not kept:
         raise TextsError(
             f"{source} has no text whose {date_column!r} lies in {year}: name the column of the publication date, or "
             "another year."
         )
-    corpus = reading.corpus(kept, source)
+    refuse_repeated_ids([text.id for text in kept], source)
     note = f"{counted(len(every) - len(kept), 'text')} left out: not published in {year}, or without a date."
-    return replace(corpus, notes=(*corpus.notes, note))
+    return Corpus(source, tuple(kept), source, (*stream.notes, note))
 
 
 def candidates(

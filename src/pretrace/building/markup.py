@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser
 
-from pretrace.building.reading import Days, days
 from pretrace.corpora.columns import mended
+from pretrace.corpora.dates import Days, days
 
 _SECTIONS = frozenset(("abstract", "description", "claims"))
 _VOID = frozenset((

@@ -27,9 +27,9 @@ from pretrace.building.pages import (
     sort_page,
     without,
 )
-from pretrace.building.reading import cutoff_day
 from pretrace.building.segmenting import ChineseWords, chinese_share, prefixes
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, keyed, write
+from pretrace.corpora.dates import cutoff_day
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.settings import check_ranges, option, seed_option

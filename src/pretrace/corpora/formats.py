@@ -179,23 +179,19 @@ def _json_rows(
 ) -> Iterator[SourceRow]:
     """A JSON object a line, or the objects of a list; `lists` says that a list may hold anything."""
     stream = as_utf8(stream, source, reading.columns.encoding)
-    if is_json_list(stream, lists=lists):
-        return _json_list_rows(stream, reading, source)
-    return _json_of(_lines(stream, source), reading, source)
-
-
-def is_json_list(stream: io.BufferedReader, *, lists: bool) -> bool:
-    """Whether a stream of UTF-8 begins with a JSON list of objects, or with any where `lists` may hold anything."""
-    return bool((_LIST if lists else _LIST_OF_OBJECTS).match(stream.peek(HEAD)))
-
-
-def _json_list_rows(stream: io.BufferedReader, reading: TextReading, source: str) -> Iterator[SourceRow]:
-    """The objects of a JSON list, one at a time."""
+    if not is_json_list(stream, lists=lists):
+        yield from _json_of(_lines(stream, source), reading, source)
+        return
     for number, item in enumerate(_JsonList(stream, source)):
         if isinstance(item, dict):
             yield SourceRow(item)
         else:
             yield reading.fault(f"{source}: row {number} is {kind_of(item)}{_NO_OBJECT}", None)
+
+
+def is_json_list(stream: io.BufferedReader, *, lists: bool) -> bool:
+    """Whether a stream of UTF-8 begins with a JSON list of objects, or with any where `lists` may hold anything."""
+    return bool((_LIST if lists else _LIST_OF_OBJECTS).match(stream.peek(HEAD)))
 
 
 class _JsonList:
@@ -517,15 +513,12 @@ def _parsed(content: str, source: str, line: int) -> object:
     """A JSON value; control characters inside strings are let through, for they harm nobody."""
     try:
         return _decode(content)
+    except json.JSONDecodeError as error:
+        why = f"is not JSON: {error.msg}, at column {error.colno}"
+        raise TextsError(f"{source}, line {line} {why}; mend it or take it out.") from None
     except (ValueError, RecursionError) as error:
-        raise TextsError(f"{source}, line {line} {_why_not(error)}") from None
-
-
-def _why_not(error: Exception) -> str:
-    """Why something cannot be read as JSON, in half a sentence."""
-    if not isinstance(error, json.JSONDecodeError):
-        return f"is JSON that cannot be read ({error}): mend it or take it out."
-    return f"is not JSON: {error.msg}, at column {error.colno}; mend it or take it out."
+        why = f"is JSON that cannot be read ({error})"
+        raise TextsError(f"{source}, line {line} {why}: mend it or take it out.") from None
 
 
 def _is_object(line: str | bytes) -> bool:

@@ -239,6 +239,11 @@ _GUESSED_FROM, _LEAST_LETTERS = 100, 20
 _NAMES_FROM, _LONGEST_NAME = 2_000, 200
 
 
+def _first_rows(path: Path, most: int) -> Iterator[SourceRow]:
+    """The first rows of a table with all their columns."""
+    return itertools.islice(rows_of(path, EveryColumn(USUAL, shown(path))), most)
+
+
 def longest_texts(path: Path) -> str:
     """The column that has the longest texts in the first rows of a table in which none is called text or input; ""
     for anything else, and where no column has long ones."""
@@ -246,7 +251,7 @@ def longest_texts(path: Path) -> str:
         return ""
     lengths: Counter[str] = Counter()
     number = 0
-    for row in itertools.islice(rows_of(path, EveryColumn(USUAL, shown(path))), _GUESSED_FROM):
+    for row in _first_rows(path, _GUESSED_FROM):
         number += 1
         with suppress(TextsError):
             return "" * len(USUAL.pick_texts(row.fields.keys(), ""))
@@ -264,21 +269,16 @@ def repeated_column(path: Path, fewest: int) -> str:
         return ""
     values: dict[str, Counter[object]] = {}
     rows = 0
-    for row in itertools.islice(rows_of(path, EveryColumn(USUAL, shown(path))), _NAMES_FROM):
+    for row in _first_rows(path, _NAMES_FROM):
         rows += 1
         for name, cell in row.fields.items():
-            if (
-                isinstance(cell, int | str)
-                and not isinstance(cell, bool)
-                and 0 < len(str(cell)) < _LONGEST_NAME
-            ):
+            is_name = isinstance(cell, int | str) and not isinstance(cell, bool)
+            if is_name and 0 < len(str(cell)) < _LONGEST_NAME:
                 values.setdefault(name, Counter())[cell] += 1
-    able = {
-        name: len(found)
-        for name, found in values.items()
-        if found.total() == rows and fewest <= len(found) <= rows / 2
-    }
-    return max(able, key=lambda name: able[name], default="")
+    able = [
+        name for name, found in values.items() if found.total() == rows and fewest <= len(found) <= rows / 2
+    ]
+    return max(able, key=lambda name: len(values[name]), default="")
 
 
 def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:

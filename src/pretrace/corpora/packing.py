@@ -94,14 +94,11 @@ def place_of(stream: Any, read: int) -> int:
         return read
 
 
-class _Unpacked(io.RawIOBase):
-    """The bytes of a packed stream, of as many streams as stand behind each other in it."""
+class _Made(io.RawIOBase):
+    """A stream whose bytes are made of those of another one, `under`, a piece at a time."""
 
-    def __init__(self, under: IO[bytes], packing: str) -> None:
+    def __init__(self, under: IO[bytes]) -> None:
         self.under = under
-        self._packing = packing
-        self._unpacker = _unpacker(packing)
-        self._input = b""
         self._output = memoryview(b"")
 
     def readable(self) -> bool:
@@ -118,7 +115,20 @@ class _Unpacked(io.RawIOBase):
         return size
 
     def _advance(self) -> bool:
-        """Unpack some more; False at the end of the last stream."""
+        """Make some more `_output`; False at the end."""
+        raise NotImplementedError
+
+
+class _Unpacked(_Made):
+    """The bytes of a packed stream, of as many streams as stand behind each other in it."""
+
+    def __init__(self, under: IO[bytes], packing: str) -> None:
+        super().__init__(under)
+        self._packing = packing
+        self._unpacker = _unpacker(packing)
+        self._input = b""
+
+    def _advance(self) -> bool:
         one = self._unpacker
         if one.eof:
             rest = self._input.lstrip(b"\0")  # padding, which gz and xz allow
@@ -259,32 +269,22 @@ def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) ->
     return io.BufferedReader(_Decoded(stream, encoding, source), 1 << 20)
 
 
-class _Decoded(io.RawIOBase):
+class _Decoded(_Made):
     """A stream of another encoding as UTF-8."""
 
     def __init__(self, under: IO[bytes], encoding: str, source: str) -> None:
-        self.under, self._encoding, self._source = under, encoding, source
+        super().__init__(under)
+        self._encoding, self._source = encoding, source
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._output = memoryview(b"")
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, space: Any) -> int:
-        """Fill the space with what follows."""
-        while not len(self._output):
-            some = self.under.read(_PIECE)
-            try:
-                made = self._decoder.decode(some, final=not some)
-            except UnicodeDecodeError as error:
-                raise TextsError(_not_in(self._encoding, self._source, error)) from None
-            if not some and not made:
-                return 0
-            self._output = memoryview(made.encode("utf-8", "surrogatepass"))
-        size = min(len(space), len(self._output))
-        space[:size] = self._output[:size]
-        self._output = self._output[size:]
-        return size
+    def _advance(self) -> bool:
+        some = self.under.read(_PIECE)
+        try:
+            made = self._decoder.decode(some, final=not some)
+        except UnicodeDecodeError as error:
+            raise TextsError(_not_in(self._encoding, self._source, error)) from None
+        self._output = memoryview(made.encode("utf-8", "surrogatepass"))
+        return bool(some or made)
 
 
 def decode_text(raw: bytes, source: str, named: str | None = None) -> str:

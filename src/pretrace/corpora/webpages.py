@@ -6,8 +6,6 @@ import html
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import IO
 from xml.etree import ElementTree
 from xml.parsers import expat
@@ -15,6 +13,7 @@ from xml.parsers import expat
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pretrace.corpora.columns import kind_of, mended
+from pretrace.corpora.dates import days
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
 from pretrace.corpora.reading import SourceRow, TextReading, counted
 from pretrace.errors import TextsError
@@ -313,15 +312,10 @@ def _find(element: ElementTree.Element, name: str) -> str:
 
 
 def _day(written: str) -> str:
-    """The day, in UTC where a zone is given, of a date as RSS writes it ("Wed, 01 Mar 2023 10:00:00 GMT") or as Atom
-    does ("2023-03-01T10:00:00Z"); another date as it stands."""
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            found = read(written)
-            return (found.astimezone(UTC) if found.tzinfo else found).date().isoformat()
-        except (ValueError, TypeError, IndexError, OverflowError):
-            continue
-    return written
+    """The day that a date names, in UTC where a zone is given ("Wed, 01 Mar 2023 10:00:00 GMT"); another date as it
+    stands."""
+    found = days(written)
+    return str(found) if found and found.first == found.last else written
 
 
 def _local(element: ElementTree.Element) -> str:

@@ -39,9 +39,12 @@ BLOCK_BYTES, LINES_BYTES = 8 << 20, 1 << 20
 PARQUET_BYTES = 4 << 20
 """Bytes of parquet that are searched at a time, about."""
 ROWS = 1024
-_ID_NAMES = ("id", "doc_id", "document_id", "uuid", "warc_record_id")
-_URL_NAMES = ("url", "source_url", "link", "source")
-_DATE_NAMES = ("date", "timestamp", "created", "added", "published")
+_FACTS = {
+    "id": ("id", "doc_id", "document_id", "uuid", "warc_record_id"),
+    "url": ("url", "source_url", "link", "source"),
+    "date": ("date", "timestamp", "created", "added", "published"),
+}
+"""Names of the columns that tell of a document."""
 _NESTED = ("meta", "metadata")
 
 
@@ -119,16 +122,12 @@ class CorpusReader:
         except PretraceError as error:
             said = str(error)
             raise Unread(said if said.startswith(file.address) else f"{file.address}: {said}") from None
-        except (EOFError, OSError, ValueError) as error:
-            raise Unread(
-                f"{file.address}: {str(error).partition(chr(10))[0] or type(error).__name__}"
-            ) from None
         except Exception as error:
-            if type(error).__module__.partition(".")[0] not in ("pyarrow", "fsspec", "aiohttp"):
+            known = isinstance(error, EOFError | OSError | ValueError)
+            if not known and type(error).__module__.partition(".")[0] not in ("pyarrow", "fsspec", "aiohttp"):
                 raise
-            raise Unread(
-                f"{file.address}: {str(error).partition(chr(10))[0] or type(error).__name__}"
-            ) from None
+            said = str(error).partition("\n")[0] or type(error).__name__
+            raise Unread(f"{file.address}: {said}") from None
 
     def _read(self, stream: Any, file: CorpusFile) -> Iterator[_StringBatch]:
         head = stream.peek(HEAD)[:HEAD]
@@ -283,9 +282,6 @@ def _some(rows: Iterator[SourceRow]) -> list[SourceRow]:
     return some
 
 
-_FACTS: Mapping[str, tuple[str, ...]] = {"id": _ID_NAMES, "url": _URL_NAMES, "date": _DATE_NAMES}
-
-
 def _leaves(array: Any, column: int, outermost: int, rows: Numbers) -> Iterator[Strings]:
     """The strings of a column of parquet, nested ones included."""
     import pyarrow as pa
@@ -348,13 +344,9 @@ def _facts(line: bytes) -> DocumentFacts:
 
 def _facts_in(item: Mapping[str, Any]) -> DocumentFacts:
     """What the cells of a row say of its text."""
-    nested: Mapping[str, Any] = {}
-    for name in _NESTED:
-        if isinstance(item.get(name), dict):
-            nested = item[name]
-            break
+    nested = next((item[name] for name in _NESTED if isinstance(item.get(name), dict)), {})
     both = {**nested, **item} if nested else item
-    return DocumentFacts(_first(both, _ID_NAMES), _first(both, _URL_NAMES), _first(both, _DATE_NAMES))
+    return DocumentFacts(*(_first(both, names) for names in _FACTS.values()))
 
 
 def facts_of(metadata: str) -> DocumentFacts:
@@ -368,10 +360,7 @@ def facts_of(metadata: str) -> DocumentFacts:
 
 
 def _first(item: Mapping[str, Any], names: Sequence[str]) -> str:
-    for name in names:
-        if name in item:
-            return _said(item[name])
-    return ""
+    return next((_said(item[name]) for name in names if name in item), "")
 
 
 def _said(value: object) -> str:

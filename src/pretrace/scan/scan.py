@@ -46,8 +46,7 @@ from pretrace.scan.sightings import (
 from pretrace.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, check_ranges, option, requested_option, statements_of
-from pretrace.types import BlockTable as ResultTable
-from pretrace.types import Corpus, Doubles, Estimate, Skipped, Text, Verdict
+from pretrace.types import Corpus, Doubles, Estimate, Skipped, Table, Text, Verdict
 
 SEARCH = "Search"
 """The group of options on how the corpus is searched."""
@@ -892,7 +891,7 @@ def _megabytes(size: int) -> str:
 
 def _tables(
     asked: Searching, found: Sequence[FoundText], states: Sequence[State], overlap: Doubles | None
-) -> tuple[ResultTable, ...]:
+) -> tuple[Table, ...]:
     texts = asked.texts
     both = texts.both
     sets = ("texts",) * len(texts.corpus) + ("heldout",) * (len(both) - len(texts.corpus))
@@ -907,7 +906,7 @@ def _tables(
         )
     if overlap is not None:
         numbers["13-word overlap"] = overlap
-    summary = ResultTable(
+    summary = Table(
         "texts", {"id": tuple(text.id for text in both), "set": sets, "found": tuple(states), **numbers}
     )
     named = [(text.id, kind, one) for text, kind, one in zip(both, sets, found, strict=True)]
@@ -931,14 +930,14 @@ def _tables(
 _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
 
 
-def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> ResultTable:
+def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
     """Rows as a table; the columns of `_NUMBERS` are float64."""
     cells = zip(*rows, strict=True) if rows else itertools.repeat(())
     made = zip(columns, cells, strict=False)
-    return ResultTable(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in made})
+    return Table(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in made})
 
 
-def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -> ResultTable:
+def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -> Table:
     """The passages of the texts that were found most, the worst first, each with the number of documents."""
     suspect = range(len(texts.corpus))
     order = sorted(suspect, key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i))

@@ -1,7 +1,7 @@
 """What was found of every text: how often each passage stands in the corpus, and the documents that hold most of it.
 
-Files are searched one by one, and what is found in one is a `ScanPart`, written when the file was read. Parts add up in any
-order to the same numbers, so a scan may be killed, divided over machines, and go on.
+Files are searched one by one, and what is found in one is a `ScanPart`, written when the file was read. Parts add up
+in any order to the same numbers, so a scan may be killed, divided over machines, and go on.
 """
 
 from __future__ import annotations
@@ -476,7 +476,9 @@ def _first(mine: list[_One], more: list[_One], most: int) -> list[_One]:
     """The first of two lists that are in order each, up to so many."""
     if len(mine) == most and mine[-1].order < more[0].order:
         return mine
-    return sorted([*mine, *more], key=lambda one: one.order)[:most]
+    both = [*mine, *more]
+    both.sort(key=lambda one: one.order)
+    return both[:most]
 
 
 @dataclass(frozen=True, slots=True)
