@@ -276,16 +276,15 @@ def gpt2(
     the small one learns which words differ, hardly their order: put it beside `words`, not in its place.
     """
     start = PAPER if preset == "paper" else SMALL
-    return _Gpt2(
-        replace(
-            start,
-            layers=start.layers if layers is None else layers,
-            width=start.width if width is None else width,
-            heads=start.heads if heads is None else heads,
-            epochs=start.epochs if epochs is None else epochs,
-            learning_rate=start.learning_rate if learning_rate is None else learning_rate,
-        )
-    )
+    given = {
+        "layers": layers,
+        "width": width,
+        "heads": heads,
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+    }
+    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return _Gpt2(replace(start, **known))
 
 
 @dataclass(frozen=True)

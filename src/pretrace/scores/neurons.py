@@ -200,7 +200,6 @@ class Overlap:
         """Neurons by layer (numbered from 1, as in the paper), the settings, and the sensitivity: AUC within the
         reference texts, a half judged by the neurons of the other, as one setting is varied at a time."""
         recipe, marked = self.recipe, self.marked
-        threshold, alpha, k = recipe.chosen
         members = known(self.reference, "na_pdd", recipe.reference)
         layers = [
             {
@@ -215,12 +214,8 @@ class Overlap:
         return {
             "layers": layers,
             "settings": {
-                "threshold": threshold,
-                "alpha": alpha,
-                "k": k,
-                "pool": recipe.pool,
-                "by_absolute": recipe.by_absolute,
-                "gated": recipe.gated,
+                **dict(zip(("threshold", "alpha", "k"), recipe.chosen, strict=True)),
+                **{name: getattr(recipe, name) for name in ("pool", "by_absolute", "gated")},
             },
             "reference": {"members": int(members.sum()), "nonmembers": int((~members).sum())},
             "sensitivity": _sensitivity(recipe, self.reference, members, layers=len(layers)),

@@ -70,20 +70,13 @@ def linked(texts: Sequence[Text]) -> dict[str, str]:
 
     Texts that differ only in white space at their ends count as one; empty texts link nothing.
     """
-    parent = {text.document: text.document for text in texts}
-
-    def root(name: str) -> str:
-        while parent[name] != name:
-            parent[name] = name = parent[parent[name]]
-        return name
-
-    first: dict[str, str] = {}
-    for text in texts:
-        content = text.text.strip()
-        if content:
-            here, there = root(text.document), root(first.setdefault(content, text.document))
-            parent[max(here, there)] = min(here, there)
-    return {name: root(name) for name in parent}
+    names = sorted({text.document for text in texts})
+    numbers = {name: number for number, name in enumerate(names)}
+    known = {"": 0}
+    contents = [known.setdefault(text.text.strip(), len(known)) for text in texts]
+    documents = np.array([numbers[text.document] for text in texts], dtype=np.int64)
+    first = linked_numbers(np.array(contents, dtype=np.int64), documents, len(names))
+    return {name: names[first[numbers[name]]] for name in dict.fromkeys(text.document for text in texts)}
 
 
 def linked_numbers(contents: Numbers, documents: npt.NDArray[np.integer[Any]], number: int) -> Numbers:
@@ -93,14 +86,14 @@ def linked_numbers(contents: Numbers, documents: npt.NDArray[np.integer[Any]], n
     `contents` are the hashes [texts] of the texts without white space at their ends, 0 for an empty one; `documents`
     [texts] are numbers in the order of the names.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     order = np.argsort(contents, kind="stable")
     hashes, theirs = contents[order], documents[order]
     same = (hashes[1:] == hashes[:-1]) & (hashes[1:] != 0) & (theirs[1:] != theirs[:-1])
     if not same.any():
         return np.arange(number)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     ones, ends = np.ones(int(same.sum()), dtype=np.int8), (theirs[:-1][same], theirs[1:][same])
     labels = connected_components(coo_array((ones, ends), shape=(number, number)), directed=False)[1]
     return np.asarray(np.unique(labels, return_index=True)[1][labels])

@@ -15,7 +15,8 @@ tests to about 0.03; with fewer and a long tail they were up to 0.1 apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -172,15 +173,17 @@ def needed(
     def enough(size: int) -> bool:
         return rejections(planted, _alike(planted, size, level, seed), AUDITS) >= power
 
-    low, high = 0, 1
+    return _fewest(enough, 1)
+
+
+def _fewest(enough: Callable[[int], bool], first: int) -> int | None:
+    """The fewest documents, from `first` on, that are enough, where more always are; None where MOST are not."""
+    low, high = first - 1, first
     while not enough(high):
         low, high = high, 2 * high
         if high > MOST:
             return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return low + 1 + bisect_left(range(low + 1, high), True, key=enough)
 
 
 def auc_power(auc: float, documents: int, controls: int, *, level: float = 0.05) -> float:
@@ -208,15 +211,7 @@ def auc_power(auc: float, documents: int, controls: int, *, level: float = 0.05)
 
 def auc_documents(auc: float, *, power: float = 0.8, level: float = 0.05) -> int | None:
     """The fewest documents on each side at which `auc_power` reaches `power`; None where ten million would not do."""
-    low, high = 1, 2
-    while auc_power(auc, high, high, level=level) < power:
-        low, high = high, 2 * high
-        if high > MOST:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if auc_power(auc, middle, middle, level=level) >= power else (middle, high)
-    return high
+    return _fewest(lambda size: auc_power(auc, size, size, level=level) >= power, 2)
 
 
 def _estimate(planted: PlantedValues, plan: SimulatedAudits, audits: int) -> Estimate:

@@ -24,6 +24,7 @@ At 200 asked and 200 known documents, normal values and a level of 5%, sets foun
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -188,13 +189,7 @@ def _least(number: int, known: int, dealt: Doubles, level: float) -> int | None:
         reached = int(np.count_nonzero(dealt >= _standing(above, number, known) - TIE))
         return max(1, reached) <= level * len(dealt) * (1 + TIE)
 
-    if not rejects(number):
-        return None
-    low, high = 1, number
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if rejects(middle) else (middle + 1, high)
-    return low
+    return 1 + bisect_left(range(1, number), True, key=rejects) if rejects(number) else None
 
 
 def _standing(above: int, number: int, known: int) -> float:
