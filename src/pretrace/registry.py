@@ -208,14 +208,10 @@ def _refused(expression: str, kind: str) -> ExpressionError:
 def _check_type(expression: str, parameter: str, value: Any, hint: Any) -> None:
     allowed = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, type(int | str)) else (hint,)
     words = {float: "a number", int: "a whole number", str: "a text in quotes", bool: "True or False"}
-    choices = [
-        one for kind in allowed if typing.get_origin(kind) is typing.Literal for one in typing.get_args(kind)
-    ]
-    if choices:
-        choices += [None] if type(None) in allowed else []
-        if value not in choices:
-            known = ", ".join(map(repr, choices))
-            raise ExpressionError(f"{expression}: {parameter} must be one of {known}, found {value!r}.")
+    if typing.get_origin(hint) is typing.Literal:
+        if value not in typing.get_args(hint):
+            choices = ", ".join(map(repr, typing.get_args(hint)))
+            raise ExpressionError(f"{expression}: {parameter} must be one of {choices}, found {value!r}.")
         return
     if not all(kind in words or kind is type(None) for kind in allowed):
         return

@@ -16,7 +16,7 @@ import pytest
 from processes import Start
 from tiny_marian import SAYINGS, make_marian, reworded
 
-from pretrace.building.ccnews import CcnewsSettings, build_ccnews, cut, read_side, split_of
+from pretrace.building.ccnews import CcnewsSettings, build_ccnews, read_side, split_of, take_sentences
 from pretrace.building.ccnews_transforms import (
     BackTranslation,
     Changed,
@@ -199,10 +199,10 @@ def test_settings_that_make_no_sense(make: Callable[[], object], says: str) -> N
 def test_the_papers_split_and_lengths() -> None:
     splits = [split_of(rank, 600) for rank in range(600)]
     assert [splits.count(name) for name in ("reference", "validation", "test")] == [100, 100, 400]
-    assert cut("One two three.\n\nFour five six. Seven", 6) == "One two three.\n\nFour five six."
-    assert cut("a" * 100_000, 5) == "a" * 100_000
-    assert cut("", 5) == ""
-    assert cut("今日は雨。明日は晴。", 5) == "今日は雨。"
+    assert take_sentences("One two three.\n\nFour five six. Seven", 6) == "One two three.\n\nFour five six."
+    assert take_sentences("a" * 100_000, 5) == "a" * 100_000
+    assert take_sentences("", 5) == ""
+    assert take_sentences("今日は雨。明日は晴。", 5) == "今日は雨。"
 
 
 def test_only_the_year_that_was_asked_for(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pretrace.building.pages import Near, boilerplate, exact_key, jaccard, shingles, without
-from pretrace.building.segmenting import ChineseWords, _tokenizer, chinese_share, prefixes
+from pretrace.building.pages import Near, drop_lines, exact_key, find_boilerplate, jaccard, shingles
+from pretrace.building.segmenting import ChineseWords, _tokenizer, chinese_share, take_prefixes
 from pretrace.errors import MissingPackageError
 
 TEXT = "本发明涉及一种水泵，包括壳体 10 与 LED 灯；\n\n  所述壳体\u3000设有进水口。\r\n"
@@ -42,7 +42,7 @@ def test_words_are_those_of_jieba(words: ChineseWords) -> None:
 
 def test_prefixes_share_their_beginning_and_keep_white_space(words: ChineseWords) -> None:
     spans = words.spans(TEXT)
-    short, longer = prefixes(TEXT, spans, 2, [5, 14])
+    short, longer = take_prefixes(TEXT, spans, 2, [5, 14])
     assert longer.startswith(short)
     assert longer in TEXT
     assert [len(words.spans(part)) for part in (short, longer)] == [5, 14]
@@ -78,11 +78,11 @@ def test_the_share_of_chinese() -> None:
 
 def test_boilerplate_stands_on_many_pages() -> None:
     texts = [f"Google Patents\n  返回 \n第{i}页\n" for i in range(40)] + ["x"] * 60
-    lines = boilerplate(texts, 0.2)
+    lines = find_boilerplate(texts, 0.2)
     assert lines == {"x": 60, "Google Patents": 40, "返回": 40}
-    assert without(texts[3], lines) == "第3页\n"
-    assert boilerplate(["a\na"] * 9, 0.0) == {}
-    assert boilerplate(texts, 0.7) == {}
+    assert drop_lines(texts[3], lines) == "第3页\n"
+    assert find_boilerplate(["a\na"] * 9, 0.0) == {}
+    assert find_boilerplate(texts, 0.7) == {}
 
 
 def test_copies_differ_in_white_space_alone() -> None:

@@ -22,10 +22,10 @@ from pretrace.runs import load
 from pretrace.scan import cleaning
 from pretrace.scan import scan as room
 from pretrace.scan.corpus import CorpusReader
-from pretrace.scan.files import CorpusFile, files_of, holds
+from pretrace.scan.files import CorpusFile, files_of, find_own_files
 from pretrace.scan.folding import has_numba
 from pretrace.scan.labels import labels_of
-from pretrace.scan.sightings import FoundPassage, found_texts, is_common, merged
+from pretrace.scan.sightings import FoundPassage, is_common, merge_parts, summarise_texts
 
 WORDS = [
     f"{a}{b}"
@@ -216,12 +216,14 @@ def test_short_texts_and_the_texts_own_file_are_told(
     copy = place / "elsewhere.jsonl"
     copy.write_bytes(short.read_bytes())
     other = rows(place / "other.jsonl", [{"id": "o", "text": prose(91)}])
-    assert [one.address for one in holds(files_of([str(copy), str(other)]), str(short))] == [str(copy)]
+    assert [one.address for one in find_own_files(files_of([str(copy), str(other)]), str(short))] == [
+        str(copy)
+    ]
     folder = place / "folder"
     folder.mkdir()
     for i in range(7):
         (folder / f"{i}.txt").write_text(prose(100 + i))
-    assert len(holds(files_of([str(folder)]), str(folder))) == 7
+    assert len(find_own_files(files_of([str(folder)]), str(folder))) == 7
     code, said = call(folder, "--corpus", folder, "--out", place / "OUT3")
     assert (code, "The corpus holds 2 more files of the texts themselves" in said) == (3, True)
     only = rows(place / "short.jsonl", [{"id": "s", "text": "too short"}])
@@ -374,8 +376,8 @@ def test_passages_add_up_over_parts(place: Path) -> None:
     room.scan(found, place / "x.parts")
     parts = [room._part(place / "x.parts", file) for file in found.files]
     there = [one for one in parts if one is not None]
-    assert merged(there).changes.tolist() == merged(there[::-1]).changes.tolist()
-    text = found_texts(merged(there), found.texts.contents, found.texts.starts)[1]
+    assert merge_parts(there).changes.tolist() == merge_parts(there[::-1]).changes.tolist()
+    text = summarise_texts(merge_parts(there), found.texts.contents, found.texts.starts)[1]
     assert text.passages == (FoundPassage(0, len(prose(1).replace(" ", "")), 2),)
 
 

@@ -123,7 +123,7 @@ class Cutting(Protocol):
 
 
 Unit = Literal["words", "form"]
-"""What is counted: words, whatever their case, or the form of a text (`shape`)."""
+"""What is counted: words, whatever their case, or the form of a text (`describe_form`)."""
 
 
 class WordFeatures:
@@ -154,7 +154,7 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
     words = unit == "words"
     count = HashingVectorizer(
         analyzer="word" if words else "char",
-        preprocessor=_read if words else shape,
+        preprocessor=_read if words else describe_form,
         token_pattern=_TOKEN if words else None,
         ngram_range=(1, 2) if words else (1, 3),
         norm=None,
@@ -188,7 +188,7 @@ class TextSubset(Sequence[str]):
         return len(self.rows)
 
 
-def parts(texts: Sequence[str]) -> Callable[[Bools], TextSubset]:
+def share_texts(texts: Sequence[str]) -> Callable[[Bools], TextSubset]:
     """What gives the parts of these texts, by the rows that are in them, bool [texts], to one classifier."""
     characters = sum(min(len(text), _READ_CHARACTERS) for text in texts)
     kept: list[Any] | None = [] if characters <= LEARNT_CHARACTERS else None
@@ -223,9 +223,9 @@ class _BagOfWords:
 class FormClassifier:
     """Logistic regression on the form of a text, which words do not show (our own).
 
-    Features are TF-IDF of one to three neighbours of `shape`: line breaks, tabs, single or double spaces, capitals,
-    quotes, dashes, accents in one or two characters. Two editors or converters differ in these, and a model finds one
-    form likelier.
+    Features are TF-IDF of one to three neighbours of `describe_form`: line breaks, tabs, single or double spaces,
+    capitals, quotes, dashes, accents in one or two characters. Two editors or converters differ in these, and a model
+    finds one form likelier.
     """
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
@@ -401,7 +401,7 @@ def telling_words(
     ]
 
 
-def shape(text: str) -> str:
+def describe_form(text: str) -> str:
     """The form of a text: its letters and digits by their kind alone, runs of them as one.
 
     All that is neither letter nor digit stays, white space as a character of its own for each kind.
@@ -414,7 +414,7 @@ def shape(text: str) -> str:
 
 
 class _Kinds(dict[int, str]):
-    """What stands for a character in `shape`."""
+    """What stands for a character in `describe_form`."""
 
     def __missing__(self, code: int) -> str:
         kind = unicodedata.category(chr(code))

@@ -29,7 +29,7 @@ import numpy as np
 
 from pretrace.baselines.blind import BlindBaseline, blind_baseline
 from pretrace.building.ccnews_transforms import Changed, Transform, TransformMethod
-from pretrace.building.segmenting import sentences
+from pretrace.building.segmenting import split_sentences
 from pretrace.building.writing import Built, LeftOut, Row, check_place, drawn_order, write
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import Days, days
@@ -76,7 +76,7 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
     return Corpus(source, tuple(kept), source, (*stream.notes, note))
 
 
-def candidates(
+def draw_candidates(
     corpus: Corpus, side: str, *, seed: int, lengths: tuple[int, int], known: frozenset[bytes], left: LeftOut
 ) -> Iterator[_Candidate]:
     """The texts of one side that can be used, in an order drawn from the seed, one of each document.
@@ -93,9 +93,9 @@ def candidates(
         if text.document in documents:
             left.add(f"{side}: another text of the same document was taken", name)
             continue
-        shown = cut(text.text, lengths[1])
+        shown = take_sentences(text.text, lengths[1])
         keys = {_content_key(text.text), _content_key(shown)}
-        if words(shown) < lengths[0]:
+        if count_words(shown) < lengths[0]:
             left.add(f"{side}: fewer than {lengths[0]} words", name)
         elif keys & known:
             left.add(f"{side}: also among the members", name)
@@ -107,7 +107,7 @@ def candidates(
             yield _Candidate(f"{side}-{name}", f"{side}-{text.document}", shown)
 
 
-def words(text: str) -> int:
+def count_words(text: str) -> int:
     """Words of a text; a character counts as one in scripts that are written without spaces.
 
     >>> words("It rained, twice."), words("今日は雨")
@@ -116,7 +116,7 @@ def words(text: str) -> int:
     return sum(1 for _ in WORD.finditer(text))
 
 
-def cut(text: str, most: int) -> str:
+def take_sentences(text: str, most: int) -> str:
     """The sentences from the start of a text that have at most so many words, without white space at the ends; the
     first words of the first sentence where that alone has more.
 
@@ -124,13 +124,13 @@ def cut(text: str, most: int) -> str:
     ('One two three. Four five.', 'One two')
     """
     taken, room = [], most
-    for sentence in sentences(text):
-        number = words(sentence)
+    for sentence in split_sentences(text):
+        number = count_words(sentence)
         if number > room:
             break
         taken.append(sentence)
         room -= number
-    if not "".join(taken).strip() and words(text):
+    if not "".join(taken).strip() and count_words(text):
         at = next((found.end() for k, found in enumerate(WORD.finditer(text), 1) if k == most), len(text))
         return text[:at].strip()
     return "".join(taken).strip()
@@ -160,10 +160,12 @@ def _within(found: Days | None, year: int) -> bool:
     return found is not None and found.first.year == found.last.year == year
 
 
-def contents(texts: Sequence[Text], most: int) -> frozenset[bytes]:
+def content_keys(texts: Sequence[Text], most: int) -> frozenset[bytes]:
     """The keys of all texts, whole and cut to so many words, to find them again on the other side: articles may
     differ only behind what is taken of them."""
-    return frozenset(_content_key(one) for text in texts for one in (text.text, cut(text.text, most)))
+    return frozenset(
+        _content_key(one) for text in texts for one in (text.text, take_sentences(text.text, most))
+    )
 
 
 MEMBERS, NONMEMBERS = "member", "nonmember"
@@ -278,11 +280,13 @@ def _drawn(
     members: Corpus, nonmembers: Corpus, settings: CcnewsSettings, left: LeftOut
 ) -> dict[str, list[_Candidate]]:
     """The usable texts of each side in drawn order; TextsError where they are fewer than wanted."""
-    among = contents(members.texts, settings.most_words)
+    among = content_keys(members.texts, settings.most_words)
     sides = {}
     for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
         lengths = settings.fewest_words, settings.most_words
-        found = list(candidates(corpus, name, seed=settings.seed, lengths=lengths, known=known, left=left))
+        found = list(
+            draw_candidates(corpus, name, seed=settings.seed, lengths=lengths, known=known, left=left)
+        )
         _refuse_few(name, len(found), settings)
         sides[name] = found
     return sides
@@ -322,7 +326,7 @@ def _changed(
                 left.add(f"{name}: {changed.fault}", one.id)
             else:
                 made.append((one, changed))
-        number = sum(words(one.text) for one in some)
+        number = sum(count_words(one.text) for one in some)
         progress.advance(len(some), number, time.perf_counter() - begin, True)
     _refuse_few(name, len(made), settings)
     return _BuiltSide(name, tuple(made), transformed=True)
@@ -338,8 +342,10 @@ def _sizes(rows: Sequence[Row]) -> dict[str, Any]:
         told[name] = {
             "texts": len(side),
             "transformed": sum(int(row["transformed"]) for row in side),
-            "mean_words": round(float(np.mean([words(str(row["text"])) for row in side])), 2),
-            "mean_words_originally": round(float(np.mean([words(str(row["original"])) for row in side])), 2),
+            "mean_words": round(float(np.mean([count_words(str(row["text"])) for row in side])), 2),
+            "mean_words_originally": round(
+                float(np.mean([count_words(str(row["original"])) for row in side])), 2
+            ),
             "words_shared_with_original": None if kept is None else round(kept, 4),
             "splits": {split: splits.count(split) for split in ("reference", "validation", "test")},
         }

@@ -141,7 +141,7 @@ class Masking:
         """The masked language model, loaded."""
         from pretrace.backends.guessing import MaskedGuesser
         from pretrace.backends.proposals import Proposals, open_proposer
-        from pretrace.building.segmenting import pieces
+        from pretrace.building.segmenting import cut_pieces
 
         o = self.opening
         proposer = open_proposer(
@@ -164,7 +164,7 @@ class Masking:
         def change(
             texts: Sequence[str], seed: int
         ) -> list[Changed]:  # the first neighbour of each piece, joined
-            parts = [pieces(text, most, lengths) for text in texts]
+            parts = [cut_pieces(text, most, lengths) for text in texts]
             every = [part for some in parts for part in some]
             made = iter(proposer.propose(every, number=1, share=self.share, seed=seed))
             joined = ["".join(next(made)[0] for _ in some) for some in parts]

@@ -20,8 +20,8 @@ from pretrace.corpora.documents import unreadable_explained
 from pretrace.corpora.folders import walk
 from pretrace.corpora.formats import ending_of
 from pretrace.corpora.near_copies import Hashes, shingles, squeezed
-from pretrace.corpora.opening import found, rows_of, shown
-from pretrace.corpora.packing import not_utf8, opened, without_packing
+from pretrace.corpora.opening import path_exists, rows_of, shown
+from pretrace.corpora.packing import not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import EveryColumn, counted
 from pretrace.errors import TextsError
 from pretrace.settings import option
@@ -85,7 +85,7 @@ class Pages:
         self._encodings: dict[str, int] = {}
 
     def __iter__(self) -> Iterator[PatentPage]:
-        if not found(self.source):
+        if not path_exists(self.source):
             raise TextsError(f"there is no file or folder {shown(self.source)!r}: check the path.")
         seen: set[str] = set()
         for page in self._of_folder() if self.source.is_dir() else self._of_table():
@@ -132,7 +132,7 @@ class Pages:
         for name, why in below.faults.items():
             raise TextsError(f"{shown(self.source / name)} cannot be read: {why}.")
         for name, file in pages.items():
-            with unreadable_explained(shown(file)), opened(file) as stream:
+            with unreadable_explained(shown(file)), open_unpacked(file) as stream:
                 raw = stream.read()
             content = self._decoded(raw, file)
             text, dates = read_markup(content) if ending_of(name) in _MARKUP else take_labels(_plain(content))
@@ -263,7 +263,7 @@ _FINE = 512
 """Bins of the sketch from which the index is estimated before it is computed."""
 
 
-def boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
+def find_boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
     """Lines that stand on more than `share` of the texts, and on 10 at least, with the number of texts."""
     pages = 0
     found: Counter[str] = Counter()
@@ -275,7 +275,7 @@ def boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
     return dict(sorted(often, key=lambda item: (-item[1], item[0])))
 
 
-def without(text: str, lines: Mapping[str, int]) -> str:
+def drop_lines(text: str, lines: Mapping[str, int]) -> str:
     """The text without those lines; the others as they stand."""
     return "\n".join(line for line in text.split("\n") if line.strip() not in lines)
 

@@ -22,12 +22,12 @@ from pretrace.building.pages import (
     PageColumns,
     Pages,
     PatentPage,
-    boilerplate,
+    drop_lines,
     exact_key,
+    find_boilerplate,
     sort_page,
-    without,
 )
-from pretrace.building.segmenting import ChineseWords, chinese_share, prefixes
+from pretrace.building.segmenting import ChineseWords, chinese_share, take_prefixes
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, keyed, write
 from pretrace.corpora.dates import cutoff_day
 from pretrace.errors import ExpressionError, TextsError
@@ -206,9 +206,9 @@ class _Builder:
     def cleaned(self, found: dict[bool, list[PatentPage]]) -> dict[bool, list[PatentPage]]:
         """The same pages without the lines that stand on many of them."""
         texts = (page.text for some in found.values() for page in some)
-        self.lines = boilerplate(texts, self.settings.boilerplate)
+        self.lines = find_boilerplate(texts, self.settings.boilerplate)
         return {
-            label: [replace(page, text=without(page.text, self.lines)) for page in some]
+            label: [replace(page, text=drop_lines(page.text, self.lines)) for page in some]
             for label, some in found.items()
         }
 
@@ -284,7 +284,7 @@ class _Builder:
                 "date": _date(page, label),
                 "length": length,
             }
-            for length, text in zip(lengths, prefixes(page.text, spans, start, lengths), strict=True)
+            for length, text in zip(lengths, take_prefixes(page.text, spans, start, lengths), strict=True)
         ]
 
     def _nothing(self, label: bool) -> str:

@@ -29,7 +29,7 @@ from pretrace.backends.loading import (
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
 from pretrace.backends.weights import weights_hash
-from pretrace.building.segmenting import pieces, sentences
+from pretrace.building.segmenting import cut_pieces, split_sentences
 from pretrace.cache.location import cache_folder
 from pretrace.cache.written import Batch, written_once
 from pretrace.errors import MissingPackageError, ModelError
@@ -112,10 +112,10 @@ class Translator:
         return made
 
     def _pieces(self, text: str) -> list[str]:
-        every = sentences(text)
+        every = split_sentences(text)
         long = [length > self._piece for length in self._lengths(every)]
         cut = [
-            pieces(one, self._piece, self._lengths) if is_long else [one]
+            cut_pieces(one, self._piece, self._lengths) if is_long else [one]
             for one, is_long in zip(every, long, strict=True)
         ]
         return [piece for some in cut for piece in some]

@@ -140,13 +140,13 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Giv
                 f"{unread[0]['file']} could not be read to its end, so the corpus is not cleaned: mend the file, "
                 "and run the same command."
             )
-        whole = room.found_in(asked, parts)
+        whole = room.merge_found(asked, parts)
         assert whole is not None
         cleaned = clean(asked, whole, searched.clean)
         found = replace(found, notes=(*found.notes, cleaned.words))
     save_verdict(replace(found, settings={**found.settings, "command": dict(given)}), searched.out)
     if not unread:
-        room.forget(parts)
+        room.delete_parts(parts)
     return of_folder(searched.out, partial(_said, found, cleaned, searched.out))
 
 
@@ -167,7 +167,7 @@ def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
     """Says every 30 seconds how much was read, how fast, and how long it still takes."""
     import time
 
-    from pretrace.scan.scan import spoken
+    from pretrace.scan.scan import say_duration
 
     state = [0, 0, 0, 0]
     began, first = time.monotonic(), [-1]
@@ -177,7 +177,7 @@ def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
         if first[0] < 0:
             return "opening the corpus"
         speed = max(1.0, (read - first[0]) / max(1e-9, time.monotonic() - began))
-        left = f", {spoken((size - read) / speed)} left" if size > read else ""
+        left = f", {say_duration((size - read) / speed)} left" if size > read else ""
         done = f"searched {read / 1e6:,.0f} of {size / 1e6:,.0f} MB ({files:,} of {of:,} files)"
         return f"{done}, {speed / 1e6:,.0f} MB/s{left}"
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from pretrace.corpora.packing import decode_text
-from pretrace.corpora.webpages import decoded, read_html, read_xhtml
+from pretrace.corpora.webpages import decode_page, read_html, read_xhtml
 from pretrace.errors import MissingPackageError, TextsError
 
 # The text of `.docx` and `.pdf` files, by python-docx and pypdf (extra `documents`), imported when used.
@@ -168,7 +168,7 @@ def _without_front_matter(text: str) -> str:
 
 
 def _html(raw: bytes, encoding: str | None) -> Document:
-    return Document(read_html(decoded(raw, encoding)))
+    return Document(read_html(decode_page(raw, encoding)))
 
 
 _EPUB_TABLE = "{http://www.idpf.org/2007/opf}"
@@ -194,7 +194,7 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
                 name = posixpath.normpath(posixpath.join(above, unquote(one.attrib["href"])))
                 if f'URI="{name}"' in locked:
                     raise TextsError("the book is protected against reading (DRM): give one that is not.")
-                texts.append(read_xhtml(decoded(book.read(name), None)))
+                texts.append(read_xhtml(decode_page(book.read(name), None)))
     except (ElementTree.ParseError, StopIteration, *_DAMAGED) as error:
         raise TextsError(
             f"the .epub file is damaged ({_reason(error)}): fetch it again, or leave it out."

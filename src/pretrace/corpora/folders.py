@@ -16,8 +16,8 @@ from pathlib import Path
 
 from pretrace.corpora.columns import listed, mended
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
-from pretrace.corpora.formats import FORMATS, LINES, ending_of, file_rows, looks_like_rows, recognised
-from pretrace.corpora.packing import HEAD, opened, without_packing
+from pretrace.corpora.formats import FORMATS, LINES, ending_of, file_rows, looks_like_rows, recognise_format
+from pretrace.corpora.packing import HEAD, open_unpacked, without_packing
 from pretrace.corpora.reading import SourceRow, TextReading, named
 from pretrace.errors import TextsError
 
@@ -199,14 +199,14 @@ def kind_in(path: Path) -> str:
     if not path.is_file():
         return ending_of(path.name)
     try:
-        with opened(path) as stream:
+        with open_unpacked(path) as stream:
             head = stream.peek(HEAD)[:HEAD]
-            kind = recognised(path.name, head)
+            kind = recognise_format(path.name, head)
             if kind == ".json" and not looks_like_rows(head):
                 return ""
             return kind
     except (OSError, EOFError, TextsError):  # who reads it says what is wrong
-        return recognised(path.name, b"")
+        return recognise_format(path.name, b"")
 
 
 def _table_rows(tables: Mapping[str, Path], reading: TextReading) -> Iterator[SourceRow]:

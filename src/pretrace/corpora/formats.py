@@ -23,7 +23,15 @@ from typing import IO, Any, cast
 
 from pretrace.corpora.columns import kind_of, mended
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document, unreadable_explained
-from pretrace.corpora.packing import HEAD, PACKED, as_utf8, decode_text, not_utf8, opened, without_packing
+from pretrace.corpora.packing import (
+    HEAD,
+    PACKED,
+    as_utf8,
+    decode_text,
+    not_utf8,
+    open_unpacked,
+    without_packing,
+)
 from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.corpora.webpages import FEEDS, feed_rows
 from pretrace.errors import TextsError
@@ -51,12 +59,12 @@ _CURES = {
 
 
 def file_rows(address: Path | str, reading: TextReading, kind: str = "") -> Iterator[SourceRow]:
-    """The rows of one file, in order; of a `kind` as `recognised` names it, or of the one that it is recognised as.
+    """The rows of one file, in order; of a `kind` as `recognise_format` names it, or of the one that it is found to be.
     TextsError for whatever is wrong with it."""
     name = Path(address).name
     source = mended(str(address))[0]
-    with unreadable_explained(source), opened(address) as stream:
-        kind = kind or recognised(name, stream.peek(HEAD)[:HEAD])
+    with unreadable_explained(source), open_unpacked(address) as stream:
+        kind = kind or recognise_format(name, stream.peek(HEAD)[:HEAD])
         yield from rows_in(stream, kind, name, source, reading)
 
 
@@ -88,7 +96,7 @@ def ending_of(name: str) -> str:
     return Path(without_packing(name.lower())).suffix
 
 
-def recognised(name: str, head: bytes) -> str:
+def recognise_format(name: str, head: bytes) -> str:
     """The format of a file, as the ending that tells it: by its first bytes, else by its name; "" where neither does.
 
     >>> recognised("a.csv", b"PAR1"), recognised("a.csv.gz", b"text"), recognised("part-0", b'{"text": "a"}')
@@ -131,7 +139,7 @@ def looks_like_rows(head: bytes) -> bool:
 def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[SourceRow]:
     """Rows of an unpacked stream without a name: of a table that its first bytes tell, JSON lines where the first line
     that is not blank is a JSON object, a text a line otherwise."""
-    kind = recognised("", stream.peek(HEAD)[:HEAD])
+    kind = recognise_format("", stream.peek(HEAD)[:HEAD])
     if kind in (".parquet", ".arrow", ".pdf", ".epub", ".docx"):
         yield from rows_in(stream, kind, reading.source, reading.source, reading)
         return

@@ -24,7 +24,7 @@ from pretrace.corpora.documents import DOCUMENTS, SOURCE, standard_input, unread
 from pretrace.corpora.folders import folder_rows, matches
 from pretrace.corpora.formats import FORMATS, file_rows, sniffed_rows
 from pretrace.corpora.hub import open_table, table_rows
-from pretrace.corpora.packing import unpacked, without_packing
+from pretrace.corpora.packing import unpack_stream, without_packing
 from pretrace.corpora.reading import EveryColumn, SourceRow, TextReading, Unreadable, refuse_repeated_ids
 from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import TextsError, suggest
@@ -92,7 +92,7 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
         return TextReading(columns, GIVEN).corpus(_given(source), GIVEN)
     if isinstance(source, str) and source != "-" and not _is_file(source):
         return _built(source, columns)
-    name, called, rows = resolved(source, columns)
+    name, called, rows = resolve_source(source, columns)
     reading = TextReading(columns, called)
     return reading.corpus(rows(reading), name)
 
@@ -100,7 +100,7 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
 Rows = Callable[[TextReading], Iterator[SourceRow]]
 
 
-def resolved(source: str | Path, columns: Columns = USUAL) -> tuple[str, str, Rows]:
+def resolve_source(source: str | Path, columns: Columns = USUAL) -> tuple[str, str, Rows]:
     """What a corpus is named, what messages call its source, and its rows; a data set of the hub is opened."""
     if isinstance(source, str) and source.startswith("hub:"):
         name, table = open_table(source.removeprefix("hub:"), columns.split)
@@ -114,7 +114,7 @@ def resolved(source: str | Path, columns: Columns = USUAL) -> tuple[str, str, Ro
 
 
 def _is_address(source: str) -> bool:
-    return "://" in source and not found(Path(source))
+    return "://" in source and not path_exists(Path(source))
 
 
 def rows_of(source: str | Path, reading: TextReading) -> Iterator[SourceRow]:
@@ -126,7 +126,7 @@ def rows_of(source: str | Path, reading: TextReading) -> Iterator[SourceRow]:
     if source == "-":
         yield from _stream_rows(standard_input(), reading)
     elif isinstance(source, str) and source.startswith("hub:"):
-        yield from resolved(source, reading.columns)[2](reading)
+        yield from resolve_source(source, reading.columns)[2](reading)
     elif isinstance(source, str) and _is_address(source):
         yield from file_rows(source, reading)
     else:
@@ -151,14 +151,14 @@ def _stream_rows(stream: BinaryIO, reading: TextReading) -> Iterator[SourceRow]:
     buffered = io.BufferedReader(cast(Any, stream))
     try:
         with unreadable_explained(reading.source):
-            yield from sniffed_rows(unpacked(buffered, reading.source), reading)
+            yield from sniffed_rows(unpack_stream(buffered, reading.source), reading)
     finally:
         buffered.detach()  # or it would close standard input when it goes
 
 
 def _is_file(source: str) -> bool:
     """Whether a word names something that has rows, and not a corpus that is built."""
-    return source.startswith("hub:") or "://" in source or bool(source.strip() and found(Path(source)))
+    return source.startswith("hub:") or "://" in source or bool(source.strip() and path_exists(Path(source)))
 
 
 def operand(source: str) -> str:
@@ -310,7 +310,7 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
     """What the rows of a file hold besides text, id and group, by the ids of its texts; nothing for sources that are
     no table, and for columns that `columns.more` names."""
     path = Path(source)
-    if not found(path) or not path.is_file():
+    if not path_exists(path) or not path.is_file():
         return {}
     reading = EveryColumn(columns, shown(path))
     further = {}
@@ -328,11 +328,11 @@ def shown(path: Path) -> str:
 
 def _refuse_missing(path: Path) -> None:
     """TextsError where there is no such file or folder."""
-    if not found(path):
+    if not path_exists(path):
         raise TextsError(f"there is no file or folder {shown(path)!r}: check the path.")
 
 
-def found(path: Path) -> bool:
+def path_exists(path: Path) -> bool:
     """Whether a path exists; False for what cannot be a path at all."""
     try:
         return path.exists()
@@ -417,7 +417,7 @@ def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable
     reached. TextsError where there is no such source."""
     if isinstance(source, str) and source != "-" and not _is_file(source):
         return _GivenStream(open_corpus(source, columns))
-    name, called, rows = resolved(source, columns)
+    name, called, rows = resolve_source(source, columns)
     if source == "-":
         rows = _copied(standard_input())
     elif called == shown(Path(source)):

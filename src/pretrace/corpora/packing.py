@@ -49,14 +49,14 @@ def packing_of(head: bytes) -> str:
 
 
 @contextmanager
-def opened(address: str | Path) -> Iterator[io.BufferedReader]:
+def open_unpacked(address: str | Path) -> Iterator[io.BufferedReader]:
     """The unpacked bytes of a file or an address. TextsError for a pointer of Git LFS."""
-    with opened_as_it_is(address) as stream:
-        yield unpacked(stream, str(address))
+    with open_raw(address) as stream:
+        yield unpack_stream(stream, str(address))
 
 
 @contextmanager
-def opened_as_it_is(address: str | Path) -> Iterator[io.BufferedReader]:
+def open_raw(address: str | Path) -> Iterator[io.BufferedReader]:
     """The bytes of a file, or of an address that fsspec opens. TextsError for a pipe, which may stay silent."""
     if isinstance(address, Path) or "://" not in address:
         if Path(address).is_fifo():
@@ -72,7 +72,7 @@ def opened_as_it_is(address: str | Path) -> Iterator[io.BufferedReader]:
         yield stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
 
 
-def unpacked(stream: io.BufferedReader, source: str) -> io.BufferedReader:
+def unpack_stream(stream: io.BufferedReader, source: str) -> io.BufferedReader:
     """The unpacked bytes of a stream that is at its beginning. TextsError for a pointer of Git LFS."""
     head = stream.peek(HEAD)[:HEAD]
     if len(head) < _LONGEST_POINTER and _POINTER.match(head):
@@ -86,7 +86,7 @@ def unpacked(stream: io.BufferedReader, source: str) -> io.BufferedReader:
 
 
 def place_of(stream: Any, read: int) -> int:
-    """How many bytes of a file itself were read, for a stream of `unpacked`; `read` where it does not know."""
+    """How many bytes of a file itself were read, for a stream of `unpack_stream`; `read` where it does not know."""
     under = getattr(getattr(stream, "raw", None), "under", stream)
     try:
         return int(under.tell())

@@ -76,7 +76,7 @@ def read_xhtml(page: str) -> str:
     )
 
 
-def decoded(raw: bytes, named: str | None = None) -> str:
+def decode_page(raw: bytes, named: str | None = None) -> str:
     """A page's characters: by its byte order mark; as UTF-8 where it is that; else in the character set that it states
     itself, or that was named. TextsError where it is none of these."""
     stated = _CHARSET.search(raw[:HEAD])

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TableError
-from pretrace.frequencies.encoding import ByPieces, Counts, PartCounts, WholeTexts, empty, merged
+from pretrace.frequencies.encoding import ByPieces, Counts, PartCounts, WholeTexts, empty_pieces, merge_pieces
 from pretrace.frequencies.seams import Seamless, Seams, find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
@@ -54,7 +54,7 @@ class _Tally:
         self.bytes = 0 if progress is None else progress.bytes
         self.last = "" if progress is None else progress.last
         self._last_text: str | None = None
-        self._pieces: pa.Table = empty() if progress is None else progress.pieces
+        self._pieces: pa.Table = empty_pieces() if progress is None else progress.pieces
         self._pending: list[pa.Table] = []
         self._pending_rows = 0
 
@@ -78,7 +78,7 @@ class _Tally:
     def take_pieces(self) -> pa.Table:
         """The distinct pieces and their counts, which the tally then holds no longer."""
         self._merge()
-        pieces, self._pieces = self._pieces, empty()
+        pieces, self._pieces = self._pieces, empty_pieces()
         return pieces
 
     def progress(self) -> Counted:
@@ -89,7 +89,7 @@ class _Tally:
         return Counted(self.tokens, self._pieces, self.texts, self.bytes, self.last)
 
     def _merge(self) -> None:
-        self._pieces = merged([self._pieces, *self._pending])
+        self._pieces = merge_pieces([self._pieces, *self._pending])
         self._pending, self._pending_rows = [], 0
 
 

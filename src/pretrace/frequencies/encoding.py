@@ -25,23 +25,23 @@ START = b"\xff"
 _BLOCK = 1 << 20  # bytes cut at a time: what numpy makes of them fits in a processor's cache
 
 
-def joined(texts: Sequence[bytes]) -> bytes:
+def join_texts(texts: Sequence[bytes]) -> bytes:
     """The texts in UTF-8, one after another, START before each."""
     return START + START.join(texts) if texts else b""
 
 
-def cut(raw: bytes, flags: Flags) -> list[bytes]:
+def cut_at_seams(raw: bytes, flags: Flags) -> list[bytes]:
     """The pieces of joined texts, in order; together they are `raw`."""
     return [
         bytes(block[start:end]) for block, offsets in _blocks(raw, flags) for start, end in pairwise(offsets)
     ]
 
 
-def distinct(raw: bytes, flags: Flags) -> pa.Table:
+def count_pieces(raw: bytes, flags: Flags) -> pa.Table:
     """The distinct pieces of joined texts: columns `piece` (binary) and `count` (int64), in any order."""
     import pyarrow as pa
 
-    tables = [empty()]
+    tables = [empty_pieces()]
     for block, offsets in _blocks(raw, flags):
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(block)]
         counted = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers).value_counts()
@@ -49,7 +49,7 @@ def distinct(raw: bytes, flags: Flags) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def merged(tables: Sequence[pa.Table]) -> pa.Table:
+def merge_pieces(tables: Sequence[pa.Table]) -> pa.Table:
     """Several tables of pieces as one, every piece once."""
     import pyarrow as pa
 
@@ -57,7 +57,7 @@ def merged(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.table({"piece": together["piece"], "count": together["count_sum"]}).combine_chunks()
 
 
-def empty() -> pa.Table:
+def empty_pieces() -> pa.Table:
     """A table of no pieces."""
     import pyarrow as pa
 
@@ -161,9 +161,9 @@ class ByPieces:
         kept_whole = [text for text in texts if self._stays_whole(text)]
         cuttable = [text.encode() for text in texts if not self._stays_whole(text)]
         of_whole = self.whole.part(kept_whole)
-        raw = joined(cuttable)
+        raw = join_texts(cuttable)
         return PartCounts(
-            of_whole.tokens, distinct(raw, self._seams.at(raw)), of_whole.bytes + sum(map(len, cuttable))
+            of_whole.tokens, count_pieces(raw, self._seams.at(raw)), of_whole.bytes + sum(map(len, cuttable))
         )
 
     def tokens(self, pieces: pa.Table) -> Counts:
@@ -184,8 +184,8 @@ class ByPieces:
         return np.array_equal(self.encode(texts), self.whole.encode([readable(text) for text in texts])[0])
 
     def _cut(self, text: str) -> list[bytes]:
-        raw = joined([text.encode()])
-        return [raw] if self._stays_whole(text) else cut(raw, self._seams.at(raw))
+        raw = join_texts([text.encode()])
+        return [raw] if self._stays_whole(text) else cut_at_seams(raw, self._seams.at(raw))
 
     def _stays_whole(self, text: str) -> bool:
         held = self._seams.whole

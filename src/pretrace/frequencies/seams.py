@@ -123,7 +123,7 @@ def _cut_at_digits(flags: Flags, *, alone: bool) -> None:
         flags[_area("N", "N")] |= SEAM
 
 
-def joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
+def list_joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
     """Every pair of characters at which some merge joins two parts."""
     parts = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in merges)
     return {(left[-1], right[0]) for left, right in parts if left and right}
@@ -145,7 +145,7 @@ def _merge_flags(joins: set[tuple[str, str]], vocabulary: set[str], space: str) 
     return flags
 
 
-def spare(flags: Flags, content: bytes, *, hidden: bool) -> None:
+def spare_token(flags: Flags, content: bytes, *, hidden: bool) -> None:
     """Take away the seams inside an added token, and those that rely on what is there not being one."""
     for left, right in pairwise(content):
         flags[left, right] = 0
@@ -233,7 +233,7 @@ class SplitPattern:
     breaks: bool
 
 
-def understood(pattern: str) -> SplitPattern | None:
+def parse_pattern(pattern: str) -> SplitPattern | None:
     """What is known of a pattern; None if any part of it is not.
 
     >>> known = understood(GPT2)
@@ -348,7 +348,7 @@ def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> _Found 
         return Seamless(f"its pre-tokenizer is {_names(stages)}")
     if bytelevel["add_prefix_space"] and len(stages) > 1:
         return Seamless("its pre-tokenizer puts a space before every part of a text")
-    known = understood(pattern)
+    known = parse_pattern(pattern)
     if known is None:
         return Seamless("the pattern it splits with is not one of those known")
     flags = _pattern_flags(known)
@@ -382,7 +382,7 @@ def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec
     prefixed = any(stage["type"] == "Prepend" for stage in normalizers) or (
         metaspace and stages[0]["prepend_scheme"] != "never"
     )
-    flags = _merge_flags(joins(model["merges"]), set(model["vocab"]), space)
+    flags = _merge_flags(list_joins(model["merges"]), set(model["vocab"]), space)
     return _Found(flags, "cut where its BPE model has no merge", prefixed)
 
 
@@ -415,9 +415,9 @@ def _around_added(found: _Found, added: Iterable[_Spec], normalizers: set[str]) 
         if wide:
             whole.append(re.escape(content))
             continue
-        spare(careful, content.encode(), hidden=bool(hidden))
+        spare_token(careful, content.encode(), hidden=bool(hidden))
         if hidden:
-            spare(flags, content.encode(), hidden=True)
+            spare_token(flags, content.encode(), hidden=True)
         else:
             searched.append(re.escape(content.encode()))
     for table in (flags, careful):

@@ -19,7 +19,7 @@ import numpy as np
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.formats import LINES, is_json_list, rows_in
-from pretrace.corpora.packing import HEAD, as_utf8, is_utf8, opened, place_of
+from pretrace.corpora.packing import HEAD, as_utf8, is_utf8, open_unpacked, place_of
 from pretrace.corpora.reading import EveryColumn, SourceRow, Unreadable
 from pretrace.errors import PretraceError
 from pretrace.scan.files import CorpusFile, Unread, check_characters, check_end, kind_of, warc_rows
@@ -117,7 +117,7 @@ class CorpusReader:
         if file.fault:
             raise Unread(f"{file.address}: {file.fault}")
         try:
-            with opened(file.address) as stream:
+            with open_unpacked(file.address) as stream:
                 yield from self._read(stream, file)
         except PretraceError as error:
             said = str(error)

@@ -329,7 +329,7 @@ def _folded_in_python(
             at += len(parts[-1])
         written = strings.written(i)
         if exact:
-            made = (unescaped(written) if strings.escaped[i] else written).replace(b"\xff", b"?")
+            made = (unescape(written) if strings.escaped[i] else written).replace(b"\xff", b"?")
         else:
             made = fold_plainly(written, spaced=spaced)
         parts.append(made)
@@ -343,7 +343,7 @@ _ESCAPE = re.compile(rb'\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\(?:u(....)|(["\
 _SIGNS = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
 
 
-def unescaped(written: bytes) -> bytes:
+def unescape(written: bytes) -> bytes:
     """The bytes that a string of JSON stands for."""
 
     def one(found: re.Match[bytes]) -> bytes:

@@ -34,7 +34,7 @@ from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.scan.corpus import DocumentFacts, facts_of
 from pretrace.scan.files import INDEX, CorpusFile, Unread
 from pretrace.scan.searching import RUN
-from pretrace.scan.sightings import FileFacts, ScanPart, Sighting, added_up
+from pretrace.scan.sightings import FileFacts, ScanPart, Sighting, add_changes
 
 if TYPE_CHECKING:
     import tokenizers
@@ -384,7 +384,7 @@ class KeptAnswers:
                 self.found[row["text"]] = RunsInText(runs, pieces, row["copies"])
 
     def keep_speaks(self, said: str) -> None:
-        """What `speaks` said."""
+        """What `check_language` said."""
         self.speaks = said
         self._write({"speaks": said})
 
@@ -422,8 +422,8 @@ def ask_index(
 
     try:
         if had.speaks is None:
-            had.keep_speaks(speaks(index, texts))
-        unread = had.speaks or left_out(index, texts)
+            had.keep_speaks(check_language(index, texts))
+        unread = had.speaks or list_unasked(index, texts)
         with ThreadPoolExecutor(index.at_once) as pool:
             for _ in pool.map(one, range(len(texts))):
                 pass
@@ -435,7 +435,7 @@ def ask_index(
     return _part(facts, texts, starts, had)
 
 
-def speaks(index: Index, texts: Sequence[str]) -> str:
+def check_language(index: Index, texts: Sequence[str]) -> str:
     """Why an index says nothing of these texts, "" where it does: pairs of their words must stand in it."""
     pairs = []
     for text in texts:
@@ -454,7 +454,7 @@ def speaks(index: Index, texts: Sequence[str]) -> str:
     return ""
 
 
-def left_out(index: Index, texts: Sequence[str]) -> str:
+def list_unasked(index: Index, texts: Sequence[str]) -> str:
     """What of the texts an index cannot be asked for, "" where nothing: what was not asked for clears nobody."""
     some = sum(map(index.unasked, texts))
     if not some:
@@ -496,7 +496,7 @@ def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: Ke
         part.best[i] = [
             Sighting(end - start, facts.file, number, start, end, known) for number, known in had.named[i]
         ]
-    part.changes = added_up([np.array(changes, dtype=np.int64)])
+    part.changes = add_changes([np.array(changes, dtype=np.int64)])
     return part
 
 

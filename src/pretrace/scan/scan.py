@@ -28,7 +28,7 @@ from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.scan.corpus import CorpusDocuments, CorpusReader, DocumentFacts
-from pretrace.scan.files import INDEX, CorpusFile, Unread, holds
+from pretrace.scan.files import INDEX, CorpusFile, Unread, find_own_files
 from pretrace.scan.folding import Streams, Strings, fold_all, has_numba
 from pretrace.scan.searching import COMMON, RUN, BlockTable, Search
 from pretrace.scan.sightings import (
@@ -39,9 +39,9 @@ from pretrace.scan.sightings import (
     FoundText,
     Gathering,
     ScanPart,
-    found_texts,
-    merged,
-    written_passages,
+    list_passages,
+    merge_parts,
+    summarise_texts,
 )
 from pretrace.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.scoring.provenance import record_corpus, record_software
@@ -150,7 +150,7 @@ class _ScanPlan:
     def words(self) -> str:
         """The plan in one sentence or two."""
         asked = (
-            f"About {self.questions:,} questions are asked of an index, which takes about {spoken(self.asking)}."
+            f"About {self.questions:,} questions are asked of an index, which takes about {say_duration(self.asking)}."
             if self.questions
             else ""
         )
@@ -159,7 +159,7 @@ class _ScanPlan:
         took = (
             ""
             if self.seconds is None
-            else f" It takes about {spoken(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
+            else f" It takes about {say_duration(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
         )
         slow = (
             ""
@@ -266,7 +266,7 @@ class Searching:
 
     def workers(self, files: int) -> int:
         """How many of so many files are read at once."""
-        return max(1, min(self.settings.workers or cores(), files))
+        return max(1, min(self.settings.workers or count_cores(), files))
 
     def reader(self) -> CorpusReader:
         """A reader of the files."""
@@ -343,11 +343,11 @@ def scan(
             for file, part in elsewhere(asked, missing):
                 write_atomically(_path(parts, file), part.save)
                 progress.add(file.size, files=1)
-    whole = found_in(asked, parts)
+    whole = merge_found(asked, parts)
     return None if whole is None else _verdict(asked, whole, time.perf_counter() - began)
 
 
-def found_in(asked: Searching, parts: Path) -> ScanPart | None:
+def merge_found(asked: Searching, parts: Path) -> ScanPart | None:
     """What was found in all files; None where one has no part yet."""
     complete = True
 
@@ -360,7 +360,7 @@ def found_in(asked: Searching, parts: Path) -> ScanPart | None:
                 return
             yield part
 
-    whole = merged(each())
+    whole = merge_parts(each())
     return whole if complete else None
 
 
@@ -456,7 +456,7 @@ def parts_of(out: Path) -> Path:
     return out.parent / f"{out.name}.parts"
 
 
-def forget(parts: Path) -> None:
+def delete_parts(parts: Path) -> None:
     """Delete the parts of a scan that was concluded; what stands there beside them stays."""
     for one in [*parts.glob("*.npz"), *parts.glob("*.answers"), parts / "scan.txt"]:
         one.unlink(missing_ok=True)
@@ -500,7 +500,7 @@ def _whole(part: ScanPart | None) -> bool:
     return part is not None and not any(one.unread for one in part.files)
 
 
-def cores() -> int:
+def count_cores() -> int:
     """The cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
@@ -566,7 +566,7 @@ class _FoundSide:
 def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     texts, files = asked.texts, asked.files
     suspect = len(texts.corpus)
-    found = found_texts(whole, texts.contents, texts.starts)
+    found = summarise_texts(whole, texts.contents, texts.starts)
     mine = _FoundSide.of(texts.corpus.texts, found[:suspect])
     controls = _FoundSide.of(texts.heldout.texts, found[suspect:]) if texts.heldout else None
     overlap = _overlap(asked, whole)
@@ -583,7 +583,7 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     read = [one for one in whole.files if not one.file.startswith(INDEX)]
     documents, size = sum(one.documents for one in read), sum(one.bytes for one in read)
     number = len(files) - len(asked.indexes)
-    own = holds(files, texts.corpus.source)
+    own = find_own_files(files, texts.corpus.source)
     return Verdict(
         test="scan",
         corpus=texts.corpus.name,
@@ -665,7 +665,7 @@ def _unique(asked: Searching, found: Sequence[FoundText], mine: _FoundSide) -> i
             search.runs(stream),
             CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(texts.written), 0),
         )
-    own = found_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
+    own = summarise_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
     return sum(
         state == "whole" and one.unique(beside) >= UNIQUE
         for one, beside, state in zip(found, own, mine.states, strict=True)
@@ -945,7 +945,7 @@ def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -
         (texts.corpus.texts[i].id, states[i], passage, documents)
         for i in order[:MARKED]
         if found[i].coverage
-        for passage, documents in written_passages(
+        for passage, documents in list_passages(
             texts.corpus.texts[i].text, texts.contents[i], found[i], MARKED_CHARACTERS, exact=texts.exact
         )
     ]
@@ -971,7 +971,7 @@ def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> di
     }
 
 
-def spoken(seconds: float) -> str:
+def say_duration(seconds: float) -> str:
     """A time in words."""
     if seconds < 1.5:
         return "a second"

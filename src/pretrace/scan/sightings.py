@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.scan.corpus import CorpusDocuments, DocumentFacts
-from pretrace.scan.folding import Bytes, Stream, fold_pieces, unescaped
+from pretrace.scan.folding import Bytes, Stream, fold_pieces, unescape
 from pretrace.scan.searching import AT, CHARACTERS, DOCUMENT, END, LAST, RUN, SHORT, START, STRING, TEXT, Runs
 from pretrace.scan.wording import NEAREST, NearCopy, WordsFound
 
@@ -168,7 +168,7 @@ class Gathering:
     def add(self, runs: Runs, found: CorpusDocuments) -> None:
         """The runs of a buffer of documents. Short ones count where several stand in one place; what covers a text to
         `WHOLE`, in one place and with hardly anything else between, is whole there."""
-        runs, places = counted(runs, found.stream, self._sizes)
+        runs, places = select_runs(runs, found.stream, self._sizes)
         if not len(runs):
             return
         held = np.concatenate([_held(runs, one, self._sizes) for one in places])
@@ -210,7 +210,7 @@ class Gathering:
         self._changes.append(change)
         self._pending += len(change)
         if self._pending > _GATHERED:
-            self._changes, self._pending = [added_up(self._changes)], 0
+            self._changes, self._pending = [add_changes(self._changes)], 0
         np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
         np.add.at(self._documents, text[fresh], 1)
         self._last[text] = document
@@ -232,7 +232,7 @@ class Gathering:
             text, document, covered = held[i, :3].tolist()
             if covered > self._most[text]:
                 self._most[text] = covered
-                self._passages[text] = (document, written_around(found.stream, runs[longest[i]]))
+                self._passages[text] = (document, take_passage(found.stream, runs[longest[i]]))
         self._fresh += len(held)
         if self._fresh > max(SIGHTED, len(self._noted[0]) // 4):
             self._keep_best()
@@ -267,7 +267,7 @@ class Gathering:
             around = passage.read() if shown == document and text in worst else ("", "", "")
             seen = Sighting(-less, self._file, document, start, end, self._facts[document], around)
             best.setdefault(text, []).append(seen)
-        made = ScanPart((facts,), added_up(self._changes), documents, wholes, longest, best)
+        made = ScanPart((facts,), add_changes(self._changes), documents, wholes, longest, best)
         return (
             made
             if words is None
@@ -275,7 +275,7 @@ class Gathering:
         )
 
 
-def counted(runs: Runs, stream: Stream, sizes: npt.NDArray[np.int64]) -> tuple[Runs, tuple[_Places, ...]]:
+def select_runs(runs: Runs, stream: Stream, sizes: npt.NDArray[np.int64]) -> tuple[Runs, tuple[_Places, ...]]:
     """The runs that count, in order, and the places that they stand in: all of `RUN` characters, and short ones where
     several stand in one place. A place is a stretch of the buffer about as long as the text, or a document that is not
     much longer; `sizes` are those of the texts."""
@@ -355,7 +355,7 @@ class WrittenPassage(NamedTuple):
         return before[-AROUND:], said, behind[:AROUND]
 
 
-def written_around(stream: Stream, run: npt.NDArray[np.int64]) -> WrittenPassage:
+def take_passage(stream: Stream, run: npt.NDArray[np.int64]) -> WrittenPassage:
     """What is written where a run stands, and around it."""
     first, last = int(run[STRING]), int(run[LAST])
     wanted = range(first, last + 1) if last - first < _SHOWN else (*range(first, first + _SHOWN), last)
@@ -391,7 +391,7 @@ def _written_place(raw: bytes, place: int) -> int:
     return found
 
 
-def written_passages(
+def list_passages(
     text: str, content: bytes, found: FoundText, most: int, *, exact: bool
 ) -> Iterator[tuple[str, int]]:
     """The passages of a text as they are written in it, up to so many characters, with the documents of each."""
@@ -412,7 +412,7 @@ def written_passages(
 
 def _read(raw: bytes, escaped: bool) -> str:
     """A piece of a string as one reads it."""
-    said = (unescaped(raw) if escaped else raw).decode("utf-8", "ignore")
+    said = (unescape(raw) if escaped else raw).decode("utf-8", "ignore")
     return " ".join(said.split())
 
 
@@ -428,7 +428,7 @@ def _in_order(runs: Runs) -> npt.NDArray[np.intp]:
     return np.argsort(number, kind="stable")
 
 
-def added_up(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def add_changes(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """Changes at each place once, in order, without those that come to nothing."""
     some = [one for one in changes if len(one)]
     if not some:
@@ -440,7 +440,7 @@ def added_up(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     return np.stack([places[kept], sums[kept]], axis=1)
 
 
-def merged(parts: Iterable[ScanPart]) -> ScanPart:
+def merge_parts(parts: Iterable[ScanPart]) -> ScanPart:
     """The parts as one, the same in whichever order they come."""
     whole = ScanPart()
     files: list[FileFacts] = []
@@ -461,10 +461,10 @@ def merged(parts: Iterable[ScanPart]) -> ScanPart:
             whole.nearest[text] = _first(whole.nearest.get(text, []), copies, NEAREST)
         grams.append(part.grams)
         if len(changes) > 64:
-            changes, grams = [added_up(changes)], [np.unique(np.concatenate(grams))]
+            changes, grams = [add_changes(changes)], [np.unique(np.concatenate(grams))]
     if grams:
         whole.grams = np.unique(np.concatenate(grams))
-    whole.changes = added_up(changes)
+    whole.changes = add_changes(changes)
     whole.files = tuple(sorted(files, key=lambda one: one.file))
     return whole
 
@@ -554,7 +554,7 @@ def _below(passages: Sequence[FoundPassage], most: float) -> Iterator[tuple[int,
             yield stretch[0].start, stretch[-1].end
 
 
-def found_texts(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:
+def summarise_texts(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:
     """What was found of each text, whose folded bytes begin at `starts` of all texts."""
     places = np.ascontiguousarray(whole.changes[:, 0])
     ends = np.array(starts, dtype=np.int64) + np.array([len(one) for one in contents], dtype=np.int64) + 1
@@ -604,7 +604,7 @@ def _found_text(whole: ScanPart, text: int, content: bytes, mine: npt.NDArray[np
 def common_bytes(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> npt.NDArray[np.bool_]:
     """Which bytes of all texts stand in common passages, each text at its own first byte."""
     made = np.zeros(starts[-1] + len(contents[-1]), dtype=np.bool_)
-    for content, start, text in zip(contents, starts, found_texts(whole, contents, starts), strict=True):
+    for content, start, text in zip(contents, starts, summarise_texts(whole, contents, starts), strict=True):
         found = text.passages
         usual = _rare_quarter([one for one in found if one.documents])
         first = np.append(_letters(content), len(content))

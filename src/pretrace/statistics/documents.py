@@ -42,7 +42,7 @@ def by_document(values: npt.ArrayLike, documents: Sequence[str]) -> tuple[tuple[
 def means(values: npt.ArrayLike, groups: Groups) -> Doubles:
     """The mean of the values of each group, in the order of the groups, float64 [groups]; errors as in
     `by_document`."""
-    found = checked(values, "means by document")
+    found = check_values(values, "means by document")
     if len(found) != len(groups):
         raise TextsError(f"wanted one document for each of {len(found):,} values, found {len(groups):,}.")
     grouping = Grouping.of(groups)
@@ -50,7 +50,7 @@ def means(values: npt.ArrayLike, groups: Groups) -> Doubles:
     return np.asarray(sums / grouping.sizes)
 
 
-def checked(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Doubles:
+def check_values(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Doubles:
     """The values as float64 [n]; TextsError where they are no list, too few, or one is not finite."""
     found = np.asarray(values, dtype=np.float64)
     if found.ndim != 1:
@@ -65,7 +65,7 @@ def checked(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Doubles:
     return found
 
 
-def linked(texts: Sequence[Text]) -> dict[str, str]:
+def link_documents(texts: Sequence[Text]) -> dict[str, str]:
     """For each document the first, by name, of those it shares a text with, directly or through others.
 
     Texts that differ only in white space at their ends count as one; empty texts link nothing.
@@ -80,8 +80,8 @@ def linked(texts: Sequence[Text]) -> dict[str, str]:
 
 
 def linked_numbers(contents: Numbers, documents: npt.NDArray[np.integer[Any]], number: int) -> Numbers:
-    """`linked` for texts of which only a hash is known: for each of the `number` documents the least, by number, of
-    those it shares a text with, [documents].
+    """`link_documents` for texts of which only a hash is known: for each of the `number` documents the least, by
+    number, of those it shares a text with, [documents].
 
     `contents` are the hashes [texts] of the texts without white space at their ends, 0 for an empty one; `documents`
     [texts] are numbers in the order of the names.

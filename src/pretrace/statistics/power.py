@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.documents import checked
+from pretrace.statistics.documents import check_values
 from pretrace.statistics.intervals import satterthwaite, share_interval
 from pretrace.statistics.permutation import skew_corrected
 from pretrace.statistics.resampling import tail_share
@@ -317,6 +317,6 @@ def _student(freedom: npt.ArrayLike, level: float) -> Doubles:
 
 
 def _widened(values: npt.ArrayLike, what: str, *, centred: bool) -> Doubles:
-    found = checked(values, f"the {what} of a power analysis", fewest=2)
+    found = check_values(values, f"the {what} of a power analysis", fewest=2)
     away = (found - found.mean()) * math.sqrt(len(found) / (len(found) - 1))
     return np.asarray(away if centred else found.mean() + away)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pretrace.corpora.benchmarks.published import Cells, Schema, carded, kept, read_table
+from pretrace.corpora.benchmarks.published import Cells, Schema, add_card, keep_texts, read_table
 from pretrace.corpora.columns import kind_of
 from pretrace.registry import corpora
 from pretrace.types import Corpus
@@ -20,7 +20,7 @@ def bookmia(path: str | None = None) -> Corpus:
     The group is the book. `path` is a file, or a folder with one, of the columns `snippet`, `label` and `book`,
     as on the hub. Raises TextsError where the texts cannot be had.
     """
-    return carded(read_table(_BOOKMIA, "swj0419/BookMIA::train", path, "book_data"), "bookmia")
+    return add_card(read_table(_BOOKMIA, "swj0419/BookMIA::train", path, "book_data"), "bookmia")
 
 
 @corpora.add("arxiv_mia")
@@ -33,8 +33,10 @@ def arxiv_mia(field: Literal["cs", "math"] | None = None, path: str | None = Non
     """
     corpus = read_table(_ARXIV_MIA, "zhliu/ArxivMIA:arxiv_mia:train", path, "arxiv_mia")
     if field is not None:
-        corpus = kept(corpus, lambda text: text.meta["field"].strip().lower() == field, f"field {field}")
-    return carded(corpus, "arxiv_mia")
+        corpus = keep_texts(
+            corpus, lambda text: text.meta["field"].strip().lower() == field, f"field {field}"
+        )
+    return add_card(corpus, "arxiv_mia")
 
 
 _OPTIONS = ("A", "B", "C", "D")
@@ -66,7 +68,7 @@ def arxivtection(path: str | None = None) -> Corpus:
     published, or a folder with it. Raises TextsError where the texts cannot be had.
     """
     hub = "avduarteai/arXivTection::train"
-    return carded(read_table(_schema("arXivTection"), hub, path, "0_arXivTection_data"), "arxivtection")
+    return add_card(read_table(_schema("arXivTection"), hub, path, "0_arXivTection_data"), "arxivtection")
 
 
 @corpora.add("booktection")
@@ -80,5 +82,7 @@ def booktection(length: Literal["small", "medium", "large"] | None = None, path:
     schema = _schema("BookTection", "Length")
     corpus = read_table(schema, "avduarteai/BookTection::train", path, "0_BookTection_data")
     if length is not None:
-        corpus = kept(corpus, lambda text: text.meta["Length"].strip().lower() == length, f"Length {length}")
-    return carded(corpus, "booktection")
+        corpus = keep_texts(
+            corpus, lambda text: text.meta["Length"].strip().lower() == length, f"Length {length}"
+        )
+    return add_card(corpus, "booktection")

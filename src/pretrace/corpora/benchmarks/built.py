@@ -6,7 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from pretrace.corpora.benchmarks.published import Schema, carded, kept, published, read_table, stem, tables
+from pretrace.corpora.benchmarks.published import (
+    Schema,
+    add_card,
+    find_tables,
+    keep_texts,
+    read_published,
+    read_table,
+    stem,
+)
 from pretrace.corpora.opening import shown
 from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
@@ -30,21 +38,21 @@ def ccnewspdd(path: str, kind: Literal["trans", "mask", "prompt", "original"] = 
     of them: JSON lines of `id`, `text`, `label`, `group`, `original` and `transformed`. `kind` says which; original
     takes the texts as they were before. Raises TextsError where the texts cannot be had.
     """
-    corpus = published(_file(Path(path), kind), _ORIGINAL if kind == "original" else _NEWS)
-    return carded(corpus, "ccnewspdd", f"CCNewsPDD, {KINDS[kind]}")
+    corpus = read_published(_file(Path(path), kind), _ORIGINAL if kind == "original" else _NEWS)
+    return add_card(corpus, "ccnewspdd", f"CCNewsPDD, {KINDS[kind]}")
 
 
 def _file(path: Path, kind: str) -> Path:
     """The file of a kind: for `original` the first there is, since each holds the originals."""
     wanted = [name for name in KINDS if name != "original"] if kind == "original" else [kind]
     if not path.is_dir():
-        (file,) = tables(path)
+        (file,) = find_tables(path)
         if kind != "original" and stem(file) in KINDS and stem(file) != kind:
             raise TextsError(
                 f"{shown(path)} holds the kind {stem(file)!r}, asked for {kind!r}: give the folder."
             )
         return file
-    files = {stem(file): file for file in tables(path)}
+    files = {stem(file): file for file in find_tables(path)}
     for name in wanted:
         if name in files:
             return files[name]
@@ -71,5 +79,5 @@ def patentmia(path: str, length: int | None = None) -> Corpus:
     require(length is None or length > 0, f"patentmia: length must be a number of words, found {length!r}.")
     corpus = read_table(_PATENTS, "", path, "patentmia")
     if length is not None:
-        corpus = kept(corpus, lambda text: text.meta["length"] == str(length), f"length {length}")
-    return carded(corpus, "patentmia")
+        corpus = keep_texts(corpus, lambda text: text.meta["length"] == str(length), f"length {length}")
+    return add_card(corpus, "patentmia")

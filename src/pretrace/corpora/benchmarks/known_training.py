@@ -18,16 +18,16 @@ from pretrace.corpora.benchmarks.published import (
     Cells,
     PathLabels,
     Schema,
-    carded,
-    joined,
-    kept,
-    published,
+    add_card,
+    find_tables,
+    join_parts,
+    keep_texts,
     read_by_path,
+    read_published,
     read_sides,
     read_table,
     refuse_one_sided,
     stem,
-    tables,
 )
 from pretrace.corpora.columns import kind_of
 from pretrace.corpora.opening import shown
@@ -103,18 +103,18 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
     require(kind in _HUBBLE_KINDS, f"hubble: kind must be one of {known}; found {kind!r}.")
     if path is None:
         home = f"{_HUBBLE_HUB}/{kind}"
-        parts = {side: published(f"{home}::{split}", _HUBBLE) for side, split in _SPLITS.items()}
-        corpus = joined(parts, "hubble", f"hub:{home}")
+        parts = {side: read_published(f"{home}::{split}", _HUBBLE) for side, split in _SPLITS.items()}
+        corpus = join_parts(parts, "hubble", f"hub:{home}")
     else:
         folder = Path(path) / kind if (Path(path) / kind).is_dir() else Path(path)
-        files = tables(folder)
+        files = find_tables(folder)
         if len(files) == 1:
-            corpus = published(files[0], _HUBBLE)
+            corpus = read_published(files[0], _HUBBLE)
         else:
             corpus = _by_copies(read_by_path(folder, _HUBBLE_FILES, _HUBBLE))
     refuse_one_sided(corpus, "duplicates above 0", "duplicates of 0")
     corpus = _of_copies(corpus, copies, "hubble")
-    return carded(corpus, "hubble", f"Hubble, {kind}")
+    return add_card(corpus, "hubble", f"Hubble, {kind}")
 
 
 _SPLITS = {MEMBERS: "train", NONMEMBERS: "test"}
@@ -137,7 +137,9 @@ def _of_copies(corpus: Corpus, copies: int | None, name: str) -> Corpus:
         return corpus
     have = sorted({text.copies or 0 for text in corpus.texts if text.member})
     require(copies in have, f"{name}: copies must be one of {', '.join(map(str, have))}, found {copies}.")
-    return kept(corpus, lambda text: not text.member or text.copies == copies, f"{copies} copies, or none")
+    return keep_texts(
+        corpus, lambda text: not text.member or text.copies == copies, f"{copies} copies, or none"
+    )
 
 
 _TOAA_TOKENIZER = "allenai/OLMo-2-0425-1B"
@@ -189,14 +191,16 @@ def toaa(condition: str, path: str | None = None, tokenizer: str = _TOAA_TOKENIZ
         condition in conditions,
         f"toaa: condition must be one of {', '.join(conditions)}; found {condition!r}.",
     )
-    corpus = kept(corpus, lambda text: text.meta["condition"] == condition, f"condition {condition}")
-    corpus = kept(corpus, lambda text: text.meta["round"] == "1", "the same tokens when read again as text")
+    corpus = keep_texts(corpus, lambda text: text.meta["condition"] == condition, f"condition {condition}")
+    corpus = keep_texts(
+        corpus, lambda text: text.meta["round"] == "1", "the same tokens when read again as text"
+    )
     refuse_one_sided(corpus, "membership 1", "membership 0")
     texts = tuple(
         replace(text, meta={name: text.meta[name] for name in ("condition", "copies")})
         for text in corpus.texts
     )
-    return carded(replace(corpus, texts=texts), "toaa", f"Train Once, Answer All, {condition}")
+    return add_card(replace(corpus, texts=texts), "toaa", f"Train Once, Answer All, {condition}")
 
 
 def _decoder(name: str) -> Callable[[list[int]], str | None]:
@@ -245,14 +249,14 @@ def copyright_traps(length: int = 100, copies: int = 1000, path: str | None = No
         derived=("copies",),
     )
     source = f"{_TRAPS_HUB}::{split}" if path is None else _named(Path(path), split)
-    corpus = published(source, schema)
+    corpus = read_published(source, schema)
     refuse_one_sided(corpus, "label 1", "label 0")
-    return carded(corpus, "copyright_traps", f"Copyright traps of {length} tokens, {copies} copies")
+    return add_card(corpus, "copyright_traps", f"Copyright traps of {length} tokens, {copies} copies")
 
 
 def _named(path: Path, beginning: str) -> Path:
     """The one file whose name begins so, as the hub's files do; a file that was named itself."""
-    files = tables(path)
+    files = find_tables(path)
     named = [file for file in files if stem(file).partition("-")[0] == beginning]
     if path.is_dir() and len(named) != 1:
         raise TextsError(
@@ -278,7 +282,7 @@ def checkmia(split: str, path: str | None = None) -> Corpus:
         corpus = read_sides(f"jeffreygwang/{split}:", splits, _CHECKMIA, "checkmia")
     else:
         corpus = read_by_path(Path(path), _CHECKMIA_FILES, _CHECKMIA)
-    return carded(corpus, "checkmia", f"CheckMIABench, {split}")
+    return add_card(corpus, "checkmia", f"CheckMIABench, {split}")
 
 
 _PANORAMA_KINDS = (
@@ -304,5 +308,5 @@ def panorama(kind: str | None = None, path: str | None = None) -> Corpus:
     )
     corpus = read_table(_PANORAMA, "srirxml/PANORAMA::train", path)
     if kind is not None:
-        corpus = kept(corpus, lambda text: text.meta["content-type"] == kind, f"content-type {kind}")
-    return carded(corpus, "panorama")
+        corpus = keep_texts(corpus, lambda text: text.meta["content-type"] == kind, f"content-type {kind}")
+    return add_card(corpus, "panorama")

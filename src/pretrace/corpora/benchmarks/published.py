@@ -12,7 +12,7 @@ from typing import Any
 from pretrace.corpora.columns import Columns, kind_of, listed, name_of
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import FORMATS, ending_of
-from pretrace.corpora.opening import found, resolved, shown
+from pretrace.corpora.opening import path_exists, resolve_source, shown
 from pretrace.corpora.packing import without_packing
 from pretrace.corpora.reading import SourceRow, TextReading, counted
 from pretrace.errors import TextsError
@@ -59,13 +59,13 @@ class Schema:
             )
 
 
-def published(source: Path | str, schema: Schema) -> Corpus:
+def read_published(source: Path | str, schema: Schema) -> Corpus:
     """The texts of one table: a Path is a file in any format of `read_texts`, a str a data set of the hub.
 
     The id is the row number (from 0) where the schema names none. Raises TextsError where the table cannot be had, is
     empty, lacks a column, or a cell makes no sense.
     """
-    _, called, rows = resolved(f"hub:{source}" if isinstance(source, str) else source)
+    _, called, rows = resolve_source(f"hub:{source}" if isinstance(source, str) else source)
     reading = _Published(schema, called)
     return reading.published(rows(reading))
 
@@ -117,14 +117,16 @@ def _meta(fields: Cells, columns: tuple[str, ...]) -> dict[str, str]:
 
 def read_table(schema: Schema, hub: str, path: str | None, preferred: str = "") -> Corpus:
     """The one table at a path, or that of the hub where none is given; of several the one called `preferred`."""
-    return published(hub if path is None else one_table(Path(path), preferred), schema)
+    return read_published(hub if path is None else one_table(Path(path), preferred), schema)
 
 
 def read_sides(home: str, splits: tuple[str, str], schema: Schema, name: str) -> Corpus:
     """Two splits of a data set of the hub, `NAME:CONFIG`, as members and non-members."""
     sides = zip((MEMBERS, NONMEMBERS), splits, (True, False), strict=True)
-    parts = {side: labelled(published(f"{home}:{split}", schema), member) for side, split, member in sides}
-    return joined(parts, name, f"hub:{home.rstrip(':')}")
+    parts = {
+        side: label_texts(read_published(f"{home}:{split}", schema), member) for side, split, member in sides
+    }
+    return join_parts(parts, name, f"hub:{home.rstrip(':')}")
 
 
 def refuse_one_sided(corpus: Corpus, members: str, nonmembers: str) -> None:
@@ -134,7 +136,7 @@ def refuse_one_sided(corpus: Corpus, members: str, nonmembers: str) -> None:
             raise TextsError(f"{corpus.source} holds no text with {words}: give both sides, as published.")
 
 
-def joined(parts: Mapping[str, Corpus], name: str, source: str) -> Corpus:
+def join_parts(parts: Mapping[str, Corpus], name: str, source: str) -> Corpus:
     """One corpus of several, whose texts are called PART/ID after the key of their part ("" for no prefix)."""
     texts = [
         replace(text, id=f"{key}/{text.id}" if key else text.id)
@@ -145,7 +147,7 @@ def joined(parts: Mapping[str, Corpus], name: str, source: str) -> Corpus:
     return Corpus(name, tuple(texts), source, tuple(notes))
 
 
-def kept(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Corpus:
+def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Corpus:
     """The texts that are wanted, with a note on how many; TextsError where there are none of `what`."""
     texts = tuple(text for text in corpus.texts if wanted(text))
     if not texts:
@@ -165,15 +167,15 @@ def card_of(name: str, title: str = "") -> Card:
     return Card(**{**facts, "title": title or facts["title"], "flaws": tuple(facts["flaws"])})
 
 
-def carded(corpus: Corpus, name: str, title: str = "") -> Corpus:
+def add_card(corpus: Corpus, name: str, title: str = "") -> Corpus:
     """The corpus under its benchmark's name, with its card."""
     return replace(corpus, name=name, card=card_of(name, title))
 
 
-def tables(folder: Path) -> list[Path]:
+def find_tables(folder: Path) -> list[Path]:
     """The data files at a path: the file itself, or all in a folder and those below it, in the order of their
     paths; hidden ones and texts for people (README.txt) are left aside. TextsError where there is none."""
-    if not found(folder):
+    if not path_exists(folder):
         raise TextsError(f"there is no file or folder {shown(folder)!r}: check the path.")
     if not folder.is_dir():
         return [folder]
@@ -192,7 +194,7 @@ def tables(folder: Path) -> list[Path]:
 
 def one_table(path: Path, preferred: str = "") -> Path:
     """The one data file at a path; of several the one whose name without endings is `preferred`."""
-    files = tables(path)
+    files = find_tables(path)
     named = [file for file in files if stem(file) == preferred]
     if len(files) > 1 and len(named) != 1:
         names = [shown(file.relative_to(path)) for file in files]
@@ -248,14 +250,14 @@ def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
     TextsError where a side has no file, or a file tells both.
     """
     if not path.is_dir():
-        return published(path, replace(schema, label="label"))
-    files = tables(path)
+        return read_published(path, replace(schema, label="label"))
+    files = find_tables(path)
     by_side: dict[str, list[Path]] = {MEMBERS: [], NONMEMBERS: [], "": []}
     for file in files:
         by_side[names.side(file.relative_to(path))].append(file)
     others = by_side.pop("")
     if len(files) == len(others) == 1:
-        return published(files[0], replace(schema, label="label"))
+        return read_published(files[0], replace(schema, label="label"))
     for side, wanted in ((MEMBERS, names.members), (NONMEMBERS, names.nonmembers)):
         if not by_side[side]:
             raise TextsError(
@@ -267,8 +269,10 @@ def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
         for side, found in by_side.items()
         for file in found
     }
-    read = {key: labelled(published(file, schema), side == MEMBERS) for key, (side, file) in parts.items()}
-    corpus = joined(read, schema.benchmark, shown(path))
+    read = {
+        key: label_texts(read_published(file, schema), side == MEMBERS) for key, (side, file) in parts.items()
+    }
+    corpus = join_parts(read, schema.benchmark, shown(path))
     if not others:
         return corpus
     note = (
@@ -278,12 +282,12 @@ def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
     return replace(corpus, notes=(*corpus.notes, note))
 
 
-def labelled(corpus: Corpus, member: bool) -> Corpus:
+def label_texts(corpus: Corpus, member: bool) -> Corpus:
     """The corpus with every text known as a member, or as none."""
     return replace(corpus, texts=tuple(replace(text, member=member) for text in corpus.texts))
 
 
-def matching(corpus: Corpus, wanted: Callable[[Mapping[str, str]], bool], what: str) -> Corpus:
+def keep_matching(corpus: Corpus, wanted: Callable[[Mapping[str, str]], bool], what: str) -> Corpus:
     """The texts of both sides whose meta is wanted, with a note; TextsError where a side has none of `what`."""
     taken: tuple[Text, ...] = tuple(text for text in corpus.texts if wanted(text.meta))
     for member, side in ((True, MEMBERS), (False, NONMEMBERS)):

@@ -12,8 +12,8 @@ from pretrace.corpora.benchmarks.published import (
     Cells,
     PathLabels,
     Schema,
-    carded,
-    matching,
+    add_card,
+    keep_matching,
     read_by_path,
     read_sides,
 )
@@ -80,8 +80,8 @@ def pile(subset: str, path: str | None = None) -> Corpus:
     else:
         own = {_plain(name), _plain(PILE_SUBSETS[name])}
         corpus = read_by_path(_folder(Path(path), own), _PILE_FILES, _PILE)
-        corpus = matching(corpus, lambda meta: _plain(meta.get("pile_set_name", name)) in own, name)
-    return carded(corpus, "pile", f"The Pile, {name}")
+        corpus = keep_matching(corpus, lambda meta: _plain(meta.get("pile_set_name", name)) in own, name)
+    return add_card(corpus, "pile", f"The Pile, {name}")
 
 
 def _folder(path: Path, names: set[str]) -> Path:
@@ -135,4 +135,4 @@ def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None 
         )
     folder = Path(path) / subset if (Path(path) / subset).is_dir() else Path(path)
     corpus = read_by_path(folder, _DOLMA_FILES, _DOLMA)
-    return carded(corpus, "dolma_paloma", f"Dolma and Paloma, {_DOLMA_SUBSETS[subset]}")
+    return add_card(corpus, "dolma_paloma", f"Dolma and Paloma, {_DOLMA_SUBSETS[subset]}")

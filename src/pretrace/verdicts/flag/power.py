@@ -21,7 +21,7 @@ from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import Numbers, means
 from pretrace.statistics.intervals import mean_interval, share_interval
-from pretrace.statistics.shift import SetShift, below, set_shift
+from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.tuning.planting import PlantSettings, in_words, split_members
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
 from pretrace.verdicts.audit.power import planted_copy
@@ -111,7 +111,7 @@ def _accused(found: Looked, law: _Law, asked: int, known: int, rng: np.random.Ge
     unseen = max(min(least, found.standing.unseen), min(1.0, shrunk) * found.standing.unseen)
     for _ in range(SIMULATED):
         shift = law.drawn(max(1, round(CLEARING * asked)), asked, known, rng)
-        spread = below(shift.asked, shift.known).allowed(WIDE)
+        spread = compare_below(shift.asked, shift.known).allowed(WIDE)
         one = stands(shift, sides, found.made.method, unseen, spread)
         accused += one.withstands or bool(one.chosen.any())
     return accused
