@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pretrace.scoring.findings import Circumstances, best_of, effective_documents, sentences
-from pretrace.statistics.resampling import Difference
+from pretrace.statistics.resampling import PairedDifference
 from pretrace.types import Curve, Estimate, Evaluation, Measured
 
 ANY = Estimate(0.5, 0.4, 0.6)
@@ -28,7 +28,7 @@ def evaluation(*rows):
 
 
 def said(*rows, lead=None, **changed):
-    difference = Difference(Estimate(*lead), 0.01) if lead else None
+    difference = PairedDifference(Estimate(*lead), 0.01) if lead else None
     return sentences(evaluation(*rows), replace(PLENTY, lead=difference, **changed))
 
 

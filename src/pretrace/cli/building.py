@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.building.ccnews import CcnewsSettings
-from pretrace.building.ccnews_transforms import BackTranslation, Masking, Method, Rewriting
+from pretrace.building.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
 from pretrace.building.dated import DatedSettings, DatedTexts
 from pretrace.building.patents import PatentPages, PatentSettings
 from pretrace.cli.answer import Answer, Plain, lines, printer
@@ -35,7 +35,7 @@ from pretrace.verdicts.audit.settings import AuditSettings
 
 if TYPE_CHECKING:
     from pretrace.building.writing import Built
-    from pretrace.statistics.set_similarity import Compared, Embed
+    from pretrace.statistics.set_similarity import Embed, SetComparison
 
 
 _NAMED = 3
@@ -111,7 +111,7 @@ def ccnews(
             "--transform prompt needs --rewriter: a model that follows instructions, such as smollm2 or "
             "server:http://host:port/v1#model-name."
         )
-    known: dict[str, Method] = {"trans": trans, "mask": mask, "prompt": prompt}
+    known: dict[str, TransformMethod] = {"trans": trans, "mask": mask, "prompt": prompt}
     columns = inputs.columns
     others = read_side(inputs.nonmembers, columns, date_column=inputs.date_column, year=inputs.year)
     sides = read_side(inputs.members, columns), others
@@ -302,7 +302,7 @@ def _embedder(model: str) -> tuple[Embed | None, str]:
         return None, f"Similarity of embeddings is left out: {error}."
 
 
-def _table(found: Compared) -> Table:
+def _table(found: SetComparison) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("measure", no_wrap=True)
     for title in ("A with A", "A with B"):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pretrace.statistics.controls import ENOUGH_SHUFFLES, PLACEBO, SHUFFLED, survives
 from pretrace.statistics.documents import FEW_DOCUMENTS
-from pretrace.statistics.resampling import Difference
+from pretrace.statistics.resampling import PairedDifference
 from pretrace.types import Estimate, Evaluation, Measured
 
 # Figures as the findings print them, and which score counts as the best.
@@ -100,7 +100,7 @@ def length(rows: Sequence[Measured]) -> list[str]:
     ]
 
 
-def blind(blind: Measured, best: Measured | None, lead: Difference | None) -> list[str]:
+def blind(blind: Measured, best: Measured | None, lead: PairedDifference | None) -> list[str]:
     """What a classifier of words reaches, and what that leaves of the best score's success."""
     known = f"AUC {short(blind.auc)}"
     if blind.auc.high < 0.5:
@@ -129,7 +129,7 @@ def blind(blind: Measured, best: Measured | None, lead: Difference | None) -> li
     ]
 
 
-def _blind_at_chance(blind: Measured, lead: Difference | None) -> str:
+def _blind_at_chance(blind: Measured, lead: PairedDifference | None) -> str:
     opening = f"The blind classifier, bag of words, is at chance (AUC {short(blind.auc)}): "
     if lead is None:
         found = opening + "no difference in words was found between the two sets"
@@ -376,7 +376,7 @@ class Circumstances:
     (`effective_documents`). `partial` are sentences on scores that lack values for some texts.
     """
 
-    lead: Difference | None
+    lead: PairedDifference | None
     member_groups: int
     nonmember_groups: int
     asked: int

@@ -39,7 +39,7 @@ from pretrace.errors import MissingPackageError, ModelError
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.ranks import centred, lot_effects, lot_test
+from pretrace.statistics.ranks import centre_values, lot_effects, lot_test
 from pretrace.types import (
     Backend,
     Check,
@@ -398,7 +398,7 @@ def beyond_by_lot(
     Not `scaled`, both models' values are on one scale, as answers are, and stand as they are.
     """
     both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
-    x, y = [centred(own[i]) for i in both], [centred(other[i]) for i in both]
+    x, y = [centre_values(own[i]) for i in both], [centre_values(other[i]) for i in both]
     spread_x, spread_y = (np.sqrt(sum(float(np.mean(row**2)) for row in rows)) for rows in (x, y))
     if not scaled:
         spread_y = spread_x

@@ -25,7 +25,7 @@ from typing import Any
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.formats import ending_of, file_rows
-from pretrace.corpora.reading import Reading
+from pretrace.corpora.reading import TextReading
 from pretrace.errors import PretraceError
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.web.archives import check, opened
@@ -179,7 +179,7 @@ def answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
         if request.get("whole"):
             check(path, name, limits)
             kind = ending_of(name) if ending_of(name) in DOCUMENTS else SOURCE
-            reading = Reading(USUAL, name)
+            reading = TextReading(USUAL, name)
             return {"text": next(reading.strings(file_rows(path, reading, kind)))}
         if request["unpack"]:
             path, files, left_out = opened(path, name, limits)

@@ -16,7 +16,7 @@ import numpy as np
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import ModelError
 from pretrace.statistics import power as statistics
-from pretrace.statistics.documents import linked
+from pretrace.statistics.documents import link_documents
 from pretrace.statistics.intervals import mean_interval
 from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
@@ -48,7 +48,7 @@ def measured(
 
 def _measured(data: AuditData, corpus: Corpus, settings: PlantSettings, procedure: str) -> Power:
     labelled = split_members(corpus, settings.share, settings.seed)
-    owner = linked(corpus.texts)
+    owner = link_documents(corpus.texts)
     members = {owner[text.document] for text in labelled.texts if text.member}
     noise = data.values(procedure)
     samples = _restricted(data.samples, members)
