@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pretrace.cache.location import text_key
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import PretraceError, TextsError, shown
-from pretrace.rewrites import Selective
+from pretrace.rewrites import Lower
 from pretrace.scoring.evidence import CHUNK, Progress, Silent
 from pretrace.scoring.holdout import check_disjoint
 from pretrace.scoring.plan import FittedScores, Models, ScorePlan
@@ -339,7 +339,7 @@ def _reason(evidence: Evidence, empty: frozenset[View], plan: ScorePlan) -> str:
         return "a single token: without a start token there is nothing to predict"
     lacking = [view for view in evidence.views if view in empty]
     formless = (plan.rewrites[view.rewrite] for view in lacking if not evidence.views[view])
-    reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Selective))
+    reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Lower))
     first = lacking[0]
     return (
         "; ".join(reasons) or f"its {first.rewrite} form under the {first.model} model has nothing to predict"
