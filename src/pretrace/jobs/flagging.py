@@ -25,7 +25,7 @@ from pretrace.jobs.merging import LISTED, SAMPLE, Hashes, in_order, keyed_hashes
 from pretrace.jobs.worker import Manifest, Parts
 from pretrace.results.folder import Write, arrow_column, texts_of
 from pretrace.results.run import p_bars, score_bars
-from pretrace.scoring.provenance import record_card
+from pretrace.scoring.provenance import content_of, record_texts
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Bools, Skipped, Table, Text, Verdict
 from pretrace.verdicts.draws import TextsSketch, text_digest
@@ -66,12 +66,7 @@ class Side:
     def add(self, text: Text) -> None:
         """A text as its file has it."""
         self.texts += 1
-        found = bytearray()
-        for part in (text.id, text.text, str(text.member), text.group):  # as `record_corpus` hashes them
-            encoded = part.encode("utf-8", "surrogatepass")
-            found += len(encoded).to_bytes(8, "little")
-            found += encoded
-        self.digest.update(found)
+        self.digest.update(content_of(text))
         self.digests += text_digest(text.text)
 
     @property
@@ -234,15 +229,7 @@ def recorded(both: Both, found: Gathered, documents: Documents) -> tuple[dict[st
         (both.known, found.known, documents.codes[first:]),
     )
     asked, known = (
-        {
-            "name": stream.name,
-            "source": stream.source,
-            "texts": side.texts,
-            "documents": len(np.unique(codes)),
-            "sha256": side.digest.hexdigest(),
-            "notes": list(stream.notes),
-            **record_card(stream.card),
-        }
+        record_texts(stream, side.texts, len(np.unique(codes)), side.digest.hexdigest())
         for stream, side, codes in sides
     )
     return asked, known

@@ -22,7 +22,7 @@ from pretrace.jobs.job import Job, missing_shards
 from pretrace.jobs.worker import Manifest, Parts, Ranked, remove_parts
 from pretrace.results.folder import texts_of, write_csv
 from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns
-from pretrace.scoring.detect import NOTHING, SHOWN
+from pretrace.scoring.detect import NO_TOKENS, NO_VALUE, NOTHING, SHOWN
 from pretrace.types import EXTREMES, Bools, Control, Doubles, Heat, Missing, Run, Skipped, TablePart, Whole
 
 # What a large run shows of its texts: counts over all of them, a sample drawn at random, and the ends of each
@@ -123,14 +123,11 @@ class Summary:
         """TextsError where no text has a score, or one score has no text, or no text one under the placebo."""
         name = self.job.corpus
         if not self.seen and not self.known:
-            raise TextsError(
-                f"none of the {self.job.survey.texts} texts of {name} has a token to predict; "
-                "a text needs at least two tokens."
-            )
+            raise TextsError(NO_TOKENS.format(self.job.survey.texts, name))
         for score in self.job.scores:
             if score not in self.known:
                 reason = self.why.get(score, "it was skipped")
-                raise TextsError(f"no text of {name} has a value of {score} ({reason}): leave {score} out.")
+                raise TextsError(NO_VALUE.format(name, score, reason))
         if any(one["kind"] == "placebo" for one in self.job.outlines) and not self._placebo:
             raise TextsError(NOTHING)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -384,34 +384,58 @@ def detect(
         if some is not None:  # the placebo as well: it is asked last, perhaps hours later
             plan.check(some)
             _check_leaks(corpus, some)
-    found = _over(corpus.texts, models, plan, options)
-    if not found.rows:
-        raise TextsError(
-            f"none of the {len(corpus)} texts of {corpus.name} has a token to predict; "
-            "a text needs at least two tokens."
-        )
-    for name, column in zip(plan.scores, found.matrix.T, strict=True):
-        if np.isnan(column).all():
-            reason = next(one.reason for one in found.missing if one.score == name)
-            raise TextsError(f"no text of {corpus.name} has a value of {name} ({reason}): leave {name} out.")
-    placebo: tuple[Control, ...] = ()
-    if models.placebo is not None:
-        blank = replace(options, shuffles=0)
-        placebo = found.held_against(_over(corpus.texts, models.placebo, plan, blank))
-    return _run(corpus, models, options, found, placebo)
+    with Scorer(models, plan, options) as scorer:
+        found = scorer.read(corpus.texts)
+        if not found.rows:
+            raise TextsError(NO_TOKENS.format(len(corpus), corpus.name))
+        for name, column in zip(plan.scores, found.matrix.T, strict=True):
+            if np.isnan(column).all():
+                reason = next(one.reason for one in found.missing if one.score == name)
+                raise TextsError(NO_VALUE.format(corpus.name, name, reason))
+        controls = scorer.controls(found, corpus.texts)
+    return _run(corpus, models, options, found, controls)
 
 
-def _over(texts: Sequence[Text], models: Models, plan: ScorePlan, options: Options) -> Scored:
-    """The scores of all texts under these models."""
-    scores = plan.fit(
-        models, seed=options.seed, shuffles=options.shuffles, cache=options.cache, progress=options.progress
-    )
-    with models.reader(scores.needs, plan=plan, cache=options.cache, progress=options.progress) as reader:
-        return Scored(scores, plan).read(reader.read(texts))
+NO_TOKENS = "none of the {} texts of {} has a token to predict; a text needs at least two tokens."
+NO_VALUE = "no text of {0} has a value of {1} ({2}): leave {1} out."
+
+
+class Scorer:
+    """Scores texts with models that are open, and with the placebo among them. A context manager, which closes the
+    stores of traces.
+
+    Its scores are fitted once, when it is made; errors are those of `ScorePlan.fit`.
+    """
+
+    def __init__(self, models: Models, plan: ScorePlan, options: Options) -> None:
+        self.models, self.plan = models, plan
+        self._how = {"cache": options.cache, "progress": options.progress}
+        self.scores = plan.fit(models, seed=options.seed, shuffles=options.shuffles, **self._how)
+        self._reader = models.reader(self.scores.needs, plan=plan, **self._how)
+        self.placebo = plan.fit(models.placebo, seed=options.seed, **self._how) if models.placebo else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reader.__exit__()
+
+    def read(self, texts: Sequence[Text]) -> Scored:
+        """The scores of texts under the target."""
+        return Scored(self.scores, self.plan).read(self._reader.read(texts))
+
+    def controls(self, found: Scored, texts: Sequence[Text], *, required: bool = True) -> tuple[Control, ...]:
+        """The controls of the rows that were found of these texts; errors are those of `Scored.held_against`."""
+        placebo: tuple[Control, ...] = ()
+        if self.placebo and self.models.placebo:
+            with self.models.placebo.reader(self.placebo.needs, plan=self.plan, **self._how) as reader:
+                other = Scored(self.placebo, self.plan).read(reader.read(texts))
+            placebo = found.held_against(other, required=required)
+        return (*placebo, *found.shuffled)
 
 
 def _run(
-    corpus: Corpus, models: Models, options: Options, found: Scored, placebo: tuple[Control, ...]
+    corpus: Corpus, models: Models, options: Options, found: Scored, controls: tuple[Control, ...]
 ) -> Run:
     texts = [row.text for row in found.rows]
     return Run(
@@ -426,7 +450,7 @@ def _run(
         skipped=tuple(found.skipped),
         missing=tuple(found.missing),
         heat=found.extremes.heat(models.target),
-        controls=(*placebo, *found.shuffled),
+        controls=controls,
         settings=recorded(models, options, record_corpus(corpus), _cut(found), found.scores.facts),
         copies=_copies(texts),
     )
@@ -508,19 +532,23 @@ def evaluate(
 
 def check_labels(corpus: Corpus) -> None:
     """TextsError unless every text is labelled and both classes are there."""
-    unknown = [text.id for text in corpus.texts if text.member is None]
+    labels = [text.member for text in corpus.texts]
+    unlabelled = next((text.id for text in corpus.texts if text.member is None), "")
+    check_label_counts(corpus.name, labels.count(True), labels.count(False), len(corpus), unlabelled)
+
+
+def check_label_counts(name: str, members: int, nonmembers: int, texts: int, unlabelled: str) -> None:
+    """The same by the numbers of texts of each class and of all, and the id of the first text without a label."""
+    unknown = texts - members - nonmembers
     if unknown:
         raise TextsError(
-            f"{len(unknown)} of {len(corpus)} texts of {corpus.name} have no label (such as {unknown[0]!r}): "
+            f"{unknown} of {texts} texts of {name} have no label (such as {unlabelled!r}): "
             "evaluation needs a column with 1 for members and 0 for non-members (--label-column), "
             "or use `pretrace score`."
         )
-    members = sum(text.member is True for text in corpus.texts)
-    if members in (0, len(corpus)):
+    if not (members and nonmembers):
         kind = "members" if members else "non-members"
-        raise TextsError(
-            f"all {len(corpus)} texts of {corpus.name} are {kind}: evaluation needs both classes."
-        )
+        raise TextsError(f"all {texts} texts of {name} are {kind}: evaluation needs both classes.")
 
 
 def _cut(found: Scored) -> dict[str, Any]:
