@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -55,8 +55,7 @@ _Ranked = tuple[float, int, Text, Trace]
 class Extremes:
     """Keeps the texts with the highest and the lowest score as they come by, with their traces."""
 
-    def __init__(self, shown: int = SHOWN) -> None:
-        self.shown = shown
+    def __init__(self) -> None:
         self.seen = 0
         self._high: list[_Ranked] = []
         self._low: list[_Ranked] = []
@@ -65,15 +64,15 @@ class Extremes:
         """One text with its score; equal scores rank in the order they come."""
         ranked = (-score, self.seen, text, trace)
         self.seen += 1
-        if self.seen <= 2 * self.shown or score > -self._high[-1][0]:
-            self._high = sorted([*self._high, ranked], key=_rank)[: 2 * self.shown]
-        if self.seen <= 2 * self.shown or score <= -self._low[0][0]:
-            self._low = sorted([*self._low, ranked], key=_rank)[-self.shown :]
+        if self.seen <= 2 * SHOWN or score > -self._high[-1][0]:
+            self._high = sorted([*self._high, ranked], key=_rank)[: 2 * SHOWN]
+        if self.seen <= 2 * SHOWN or score <= -self._low[0][0]:
+            self._low = sorted([*self._low, ranked], key=_rank)[-SHOWN:]
 
     def offer_all(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
         """As many texts one after another. Only those beyond what is kept when the first one comes can be kept."""
         first, beyond = self.seen, np.ones(len(scores), dtype=bool)
-        if first >= 2 * self.shown:
+        if first >= 2 * SHOWN:
             beyond = (scores > -self._high[-1][0]) | (scores <= -self._low[0][0])
         for i in np.flatnonzero(beyond).tolist():
             self.seen = first + i
@@ -90,15 +89,25 @@ class Extremes:
 
     def heat(self, backend: Backend) -> tuple[Heat, ...]:
         """Heat maps, highest score first: all texts where they are few, else so many from each end."""
-        many = self.seen > 2 * self.shown
-        best = self._high[: self.shown] if many else self._high
-        places = list(enumerate(best, start=1))
-        if many:
-            places += enumerate(self._low, start=self.seen - self.shown + 1)
         return tuple(
-            heat_of(text, trace, backend, note=f"rank {place} of {self.seen} by score, {label_words(text)}")
-            for place, (_, _, text, trace) in places
+            heat_of(text, trace, backend, note=rank_note(rank, self.seen, label_words(text)))
+            for rank, (_, _, text, trace) in ranked_ends(self.ends, self.seen)
         )
+
+
+T = TypeVar("T")
+
+
+def ranked_ends(ends: Sequence[T], seen: int) -> list[tuple[int, T]]:
+    """Those of the `ends`, highest score first, that are shown, each with its rank among all that were seen."""
+    if seen <= 2 * SHOWN:
+        return list(enumerate(ends, start=1))
+    return [*enumerate(ends[:SHOWN], start=1), *enumerate(ends[-SHOWN:], start=seen - SHOWN + 1)]
+
+
+def rank_note(rank: int, seen: int, label: str) -> str:
+    """What is said of a text that is shown."""
+    return f"rank {rank} of {seen} by score, {label}"
 
 
 def heat_of(
@@ -438,20 +447,26 @@ def _run(
     corpus: Corpus, models: Models, options: Options, found: Scored, controls: tuple[Control, ...]
 ) -> Run:
     texts = [row.text for row in found.rows]
+    ids = tuple(text.id for text in texts)
+    tokens, cut = (
+        np.array([getattr(row, name) for row in found.rows], np.int32) for name in ("tokens", "cut")
+    )
+    dropped = CutTokens()
+    dropped.add(ids, cut, tokens)
     return Run(
         corpus=corpus.name,
-        ids=tuple(text.id for text in texts),
+        ids=ids,
         groups=tuple(text.document for text in texts),
         members=tuple(text.member for text in texts),
-        tokens=np.array([row.tokens for row in found.rows], dtype=np.int32),
-        cut=np.array([row.cut for row in found.rows], dtype=np.int32),
+        tokens=tokens,
+        cut=cut,
         scores=tuple(found.scores.ready),
         matrix=found.matrix,
         skipped=tuple(found.skipped),
         missing=tuple(found.missing),
         heat=found.extremes.heat(models.target),
         controls=controls,
-        settings=recorded(models, options, record_corpus(corpus), _cut(found), found.scores.facts),
+        settings=recorded(models, options, record_corpus(corpus), asdict(dropped), found.scores.facts),
         copies=_copies(texts),
     )
 
@@ -551,15 +566,25 @@ def check_label_counts(name: str, members: int, nonmembers: int, texts: int, unl
         raise TextsError(f"all {texts} texts of {name} are {kind}: evaluation needs both classes.")
 
 
-def _cut(found: Scored) -> dict[str, Any]:
-    """How many tokens the length limit dropped, and of which texts."""
-    cut = [row for row in found.rows if row.cut]
-    return {
-        "texts": len(cut),
-        "tokens": sum(row.cut for row in cut),
-        "of_tokens": sum(row.cut + row.tokens for row in found.rows),
-        "ids": [row.text.id for row in cut[:50]],
-    }
+@dataclass(slots=True)
+class CutTokens:
+    """How many tokens the length limit dropped, of how many, from how many texts, and the ids of the first of these."""
+
+    texts: int = 0
+    tokens: int = 0
+    of_tokens: int = 0
+    ids: list[str] = field(default_factory=list)
+
+    def add(self, ids: Sequence[str], cut: Ints, tokens: Ints) -> None:
+        """More texts, with the tokens that were dropped and those that were read; ids only where any was cut."""
+        rows = np.flatnonzero(cut)
+        self.texts += len(rows)
+        self.tokens += int(cut.sum(dtype=np.int64))
+        self.of_tokens += int((cut + tokens).sum(dtype=np.int64))
+        self.ids += [ids[i] for i in rows[: _CUT_IDS - len(self.ids)].tolist()]
+
+
+_CUT_IDS = 50
 
 
 def recorded(
