@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Progress in words, for where there is no terminal: what is done of how much, how fast, and the time left.
 
 
-class Passes:
+class Passes(Progress):
     """Passes over texts, a stage of the job; what came from the cache counts neither for the speed nor for the time
     left."""
 
