@@ -268,7 +268,7 @@ CHANGES: dict[str, tuple[Callable[[Verdict], Verdict], str]] = {
     "earlier": (lambda a: altered(a, settings={"earlier": [{"p": 0.2}, {"p": 0.4}]}), "p-value by 3"),
     "timings": (
         lambda a: altered(a, settings={"timings": {"x": 60, "y": 3}}),
-        "x1 min 00 s y3.0 s all1 min 03 s",
+        "x1 min 0 s y3 s all1 min 3 s",
     ),
 }
 

@@ -24,12 +24,12 @@ from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines
 from pretrace.cli.options import Given
 from pretrace.cli.printing import closing, expected_of
-from pretrace.cli.progress import duration
 from pretrace.cli.streams import asks, note, plan_was_shown, quiet, say
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, longest_texts, operand
 from pretrace.errors import ExpressionError, ShortTextsError, TextsError
 from pretrace.jobs.settings import EngineSettings
+from pretrace.report.wording import duration
 from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.statistics.documents import FEW_DOCUMENTS
@@ -330,7 +330,7 @@ def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> Step 
     beside += shorter
     if plan.design is None:
         return [plan.why, *(f"What would help: {_own_options(cure)}" for cure in plan.cures)]
-    took = "" if plan.seconds is None else f"about {duration(max(1.0, plan.seconds))}, a guess."
+    took = "" if plan.seconds is None else f"about {duration(max(1, round(plan.seconds)))}, a guess."
     likely, *drawn = (_ACCUSES_NOBODY,) if not row.choice.accuses else tuple(expected_of(plan))
     return Step("audit", (*named, *beside), question, test, likely, took, tuple(drawn))
 

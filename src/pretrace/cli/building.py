@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -10,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from rich import progress as rich
 from rich.console import Console
 from rich.table import Table
 
@@ -18,11 +16,9 @@ from pretrace.building.ccnews import CcnewsSettings
 from pretrace.building.ccnews_transforms import BackTranslation, Masking, Method, Rewriting
 from pretrace.building.dated import DatedSettings, DatedTexts
 from pretrace.building.patents import PatentPages, PatentSettings
-from pretrace.cli.answer import Answer, Plain, lines, printer
+from pretrace.cli.answer import Answer, Plain, lines
 from pretrace.cli.options import Only
-from pretrace.cli.progress import announce_training, watched
-from pretrace.cli.progress import said as progress_lines
-from pretrace.cli.streams import quiet
+from pretrace.cli.progress import Activity, announce_training, shown, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
@@ -170,16 +166,10 @@ def _answer(built: Built, words: list[str]) -> Answer:
 
 @contextmanager
 def _watched() -> Iterator[Callable[[str, int], None]]:
-    """What is being done and how far it got, on standard error."""
-    if not sys.stderr.isatty() or quiet():
-        state = ["starting"]
-        with progress_lines(lambda: state[0]):
-            yield lambda what, done: state.__setitem__(0, f"{what} · {done:,}")
-        return
-    columns = (rich.TextColumn("{task.description}"), rich.TextColumn("{task.fields[done]}"))
-    with rich.Progress(*columns, console=printer(stderr=True), transient=True) as progress:
-        task = progress.add_task("starting", done="", total=None)
-        yield lambda what, done: progress.update(task, description=what, done=f"{done:,}")
+    """Show what is being done and how far it got."""
+    state = [""]
+    with shown(Activity("starting", lambda: state[0])):
+        yield lambda what, done: state.__setitem__(0, f"{what} · {done:,}")
 
 
 # `pretrace build gap` and `pretrace build quality`: two sets of texts side by side, without the model in question.

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines, of_folder
+from pretrace.report.wording import duration
 from pretrace.results.verdicts import EXIT_CODES
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
@@ -342,7 +343,8 @@ def described(plan: AuditPlan) -> Iterator[str]:
         if "nothing" not in plan.outcomes:
             yield 'It cannot end with "nothing shown": that takes --power, which measures what it could have seen.'
         yield from expected_of(plan)
-        yield f"Work: {plan.passes:,} passes of a text through a model{_time(plan.seconds)}"
+        time = "" if plan.seconds is None else f", about {duration(plan.seconds)}"
+        yield f"Work: {plan.passes:,} passes of a text through a model{time}"
     for cure in plan.cures:
         yield f"What would help: {cure}"
 
@@ -356,12 +358,3 @@ def expected_of(plan: AuditPlan) -> Iterator[str]:
     if found is not None:
         yield chance("controls", has)
         yield from picture(found)
-
-
-def _time(seconds: float | None) -> str:
-    """A guess of the time, to an order of magnitude."""
-    if seconds is None:
-        return ""
-    if seconds < 10:
-        return ", some seconds"
-    return f", about {round(seconds)} seconds" if seconds < 90 else f", about {round(seconds / 60)} minutes"

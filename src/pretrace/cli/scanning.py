@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,11 +15,12 @@ from rich.text import Text as Plain
 
 from pretrace.cli.answer import Answer, lines, of_folder
 from pretrace.cli.options import Given
-from pretrace.cli.progress import said
+from pretrace.cli.progress import Activity, shown
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.jobs.settings import EngineSettings
+from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scan.scan import ScanSettings
@@ -164,27 +166,23 @@ def _said(found: Verdict, cleaned: Cleaned | None, out: Path, console: Console) 
 
 @contextmanager
 def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
-    """Says every 30 seconds how much was read, how fast, and how long it still takes."""
-    import time
-
-    from pretrace.scan.scan import spoken
-
+    """Show how much was read, how fast, and how long it still takes."""
     state = [0, 0, 0, 0]
     began, first = time.monotonic(), [-1]
 
     def line() -> str:
         files, of, read, size = state
         if first[0] < 0:
-            return "opening the corpus"
+            return ""
         speed = max(1.0, (read - first[0]) / max(1e-9, time.monotonic() - began))
-        left = f", {spoken((size - read) / speed)} left" if size > read else ""
+        left = f", {duration((size - read) / speed)} left" if size > read else ""
         done = f"searched {read / 1e6:,.0f} of {size / 1e6:,.0f} MB ({files:,} of {of:,} files)"
         return f"{done}, {speed / 1e6:,.0f} MB/s{left}"
 
-    def told(files: int, of: int, read: int, size: int) -> None:
+    def note_read(files: int, of: int, read: int, size: int) -> None:
         state[:] = files, of, read, size
         if first[0] < 0:
             first[0] = 0 if read < 1 << 24 else read
 
-    with said(line):
-        yield told
+    with shown(Activity("opening the corpus", line)):
+        yield note_read

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 from pretrace.backends.serving.address import called
 from pretrace.cli.answer import Answer
 from pretrace.cli.options import Given
-from pretrace.cli.progress import Stages, duration
+from pretrace.cli.progress import Stages
 from pretrace.cli.streams import note
 from pretrace.cli.verdicts import (
     Asked,
@@ -22,6 +22,7 @@ from pretrace.cli.verdicts import (
 )
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
+from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.plan import Models
@@ -95,10 +96,14 @@ def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, t
     from pretrace.verdicts.recite import stages_of
 
     first, *others = stages_of(windows, models, settings, text=text)[: 1 + len(models.placebos)]
-    took = f", about {duration(max(1.0, first.seconds))}, a guess" if first.seconds else ""
+    took = f", about {duration(max(1, round(first.seconds)))}, a guess" if first.seconds else ""
     note(f"{len(windows.found):,} windows of texts and controls are asked{took}.")
     for model, stage in zip(models.placebos, others, strict=True):
-        more = f"about {duration(max(1.0, stage.seconds))} more, a guess" if stage.seconds else "as many more"
+        more = (
+            f"about {duration(max(1, round(stage.seconds)))} more, a guess"
+            if stage.seconds
+            else "as many more"
+        )
         note(f"Where the test then speaks for training, {called(model.name)} is asked as well: {more}.")
 
 

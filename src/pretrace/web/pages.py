@@ -15,7 +15,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from pretrace import __version__
 from pretrace.report.frame import fill
-from pretrace.report.wording import count
+from pretrace.report.wording import count, duration
 from pretrace.web.forms import Form, Models, check_part
 from pretrace.web.guard import LOGIN
 from pretrace.web.jobs import Jobs
@@ -134,15 +134,6 @@ def go(path: str) -> RedirectResponse:
 def moment(at: float) -> str:
     """A time as a person reads it."""
     return time.strftime("%-d %b %Y, %H:%M", time.localtime(at))
-
-
-def duration(seconds: float) -> str:
-    """Seconds in words."""
-    whole = round(seconds)
-    if whole < 90:
-        return f"{max(1, whole)} s"
-    minutes = round(whole / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def bytes_in_words(size: int) -> str:
