@@ -14,12 +14,12 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from pretrace.cli.answer import Plain, printer
-from pretrace.cli.commands import Commands
+from pretrace.cli.commands import Commands, first_sentence
 from pretrace.settings import LARGEST, Option
 
 _WIDEST = 110
 _OPTIONS, _ESSENTIALS = "Options", "Essentials"
-Row = tuple[str, Plain]
+OptionRow = tuple[str, Plain]
 
 
 class _Leaf(Protocol):
@@ -71,7 +71,7 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
 
 
 def _commands(group: Commands) -> Iterator[Panel]:
-    panels: dict[str, list[Row]] = {}
+    panels: dict[str, list[OptionRow]] = {}
     for one in group.rows:
         panels.setdefault(one.question, []).append((", ".join(one.commands), Plain(one.says)))
     if not panels:
@@ -81,9 +81,11 @@ def _commands(group: Commands) -> Iterator[Panel]:
     return _panels(panels)
 
 
-def grouped(parameters: Iterable[Any], leaves: Mapping[str, _Leaf], *, short: bool) -> dict[str, list[Row]]:
+def grouped(
+    parameters: Iterable[Any], leaves: Mapping[str, _Leaf], *, short: bool
+) -> dict[str, list[OptionRow]]:
     """The rows of each panel; the short help has one."""
-    panels: dict[str, list[Row]] = {}
+    panels: dict[str, list[OptionRow]] = {}
     for one in parameters:
         leaf = leaves.get(one.name)
         if short and (leaf is None or not leaf.option.essential):
@@ -93,7 +95,7 @@ def grouped(parameters: Iterable[Any], leaves: Mapping[str, _Leaf], *, short: bo
     return panels
 
 
-def _panels(panels: Mapping[str, list[Row]]) -> Iterator[Panel]:
+def _panels(panels: Mapping[str, list[OptionRow]]) -> Iterator[Panel]:
     width = max((len(left) for rows in panels.values() for left, _ in rows), default=0)
     for title, rows in panels.items():
         table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), expand=True)
@@ -130,9 +132,3 @@ def _range(own: Option) -> list[str]:
     if own.most is None:
         return [f"{own.least} or more"]
     return [f"at most {own.most}" if own.least is None else f"{own.least} to {own.most}"]
-
-
-def first_sentence(text: str) -> str:
-    """What stands before the first full stop or semicolon, as a sentence."""
-    end = min((at for at in (text.find(". "), text.find("; ")) if at >= 0), default=-1)
-    return text if end < 0 else f"{text[:end]}."
