@@ -19,11 +19,6 @@ from pretrace.web.jobs import Asked, Jobs
 from pretrace.web.uploads import facts_of, upload_of, uploads
 
 
-@pytest.fixture(autouse=True)
-def _quick(at_once):
-    """Uploads are looked into by this process."""
-
-
 @pytest.fixture
 def still(monkeypatch):
     """No job is started: it waits for its turn."""
@@ -41,7 +36,6 @@ def rows(number=3, **more):
 def send(visitor, *files):
     return visitor.client.post(
         "/collections",
-        data={"form_key": visitor.key},
         files=[("file", file) for file in files],
         follow_redirects=False,
     )
@@ -103,12 +97,6 @@ def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visitor, still
     assert uploads(visitor.workspace) == []
     assert not [*visitor.workspace.room("incoming").iterdir()]
     assert visitor.client.get(address).status_code == 404
-
-
-def test_deleting_takes_the_key_of_the_forms(visitor):
-    address = visitor.upload("mine.jsonl", rows())
-    assert visitor.client.post(f"{address}/delete", data={"form_key": "wrong"}).status_code == 403
-    assert len(uploads(visitor.workspace)) == 1
 
 
 def test_the_answer_to_which_tests_apply_is_where_the_page_opens(visitor):

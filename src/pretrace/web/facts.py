@@ -73,7 +73,7 @@ class Facts:
 
 
 def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Facts:
-    """What is seen in a file or folder that a visitor calls `name`, in the process that looks into it.
+    """What is seen in a file or folder that a visitor calls `name`.
 
     A table of which no text can be had has a `problem`: another column may be chosen. TextsError where nothing can be
     read, RequestError where there is more than the limits allow; any other error of a reader is left as it is.

@@ -23,7 +23,7 @@ from pretrace.web import charts, example, results
 from pretrace.web.archives import TAKEN
 from pretrace.web.guard import ENTERED, LOGIN, REPORT_POLICY
 from pretrace.web.jobs import AHEAD, Asked
-from pretrace.web.pages import Here, Posted, form_key, go, line, rendered
+from pretrace.web.pages import Here, Posted, go, line, rendered
 from pretrace.web.single_texts import looks
 from pretrace.web.uploads import remove
 from pretrace.web.workspace import RequestError, inside
@@ -245,7 +245,7 @@ def compare(desk: Here, one: str = "", other: str = "") -> HTMLResponse:
 @router.get(LOGIN, response_class=HTMLResponse)
 def login(desk: Here) -> HTMLResponse:
     """The form for the token."""
-    return desk.page("login.html", form_key=form_key(desk.workspace, LOGIN))
+    return desk.page("login.html")
 
 
 @router.post(LOGIN)
@@ -253,7 +253,7 @@ def enter(desk: Here, request: Request, form: Posted) -> Response:
     """Let a visitor in who gives the token."""
     if not desk.settings.is_token(line(form, "token")):
         said = "That is not the token: it was set where pretrace serve was started."
-        return desk.page("login.html", 403, problem=said, form_key=form_key(desk.workspace, LOGIN))
+        return desk.page("login.html", 403, problem=said)
     request.session[ENTERED] = True
     return go("/")
 
