@@ -404,12 +404,14 @@ def test_the_keyboard_is_enough_and_a_phone_is_wide_enough(tab, runs):
 def test_all_jobs_are_stopped_from_their_page(tab, site):
     import psutil
 
-    from pretrace.web.jobs import Job, Jobs
+    from pretrace.web.jobs import Jobs, WebJob
     from pretrace.web.workspace import Workspace, save
 
     jobs = Jobs(Workspace.at(site.workspace))
     with psutil.Popen(["sleep", "600"]) as long:  # in the place of a command that runs
-        first = Job("1", "first", ("list",), "results/none", 1.0, "/", pid=long.pid, born=long.create_time())
+        first = WebJob(
+            "1", "first", ("list",), "results/none", 1.0, "/", pid=long.pid, born=long.create_time()
+        )
         (site.workspace / "jobs" / "1").mkdir()
         save(site.workspace / "jobs" / "1" / "job.json", first)
         for _ in range(2):

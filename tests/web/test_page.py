@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tiny import MORE_WORDS
 
-from pretrace.web.jobs import Asked, Jobs
+from pretrace.web.jobs import FilledForm, Jobs
 from pretrace.web.uploads import facts_of, upload_of, uploads
 
 
@@ -202,7 +202,7 @@ def test_all_files_of_a_result_come_in_one_archive_and_it_can_be_deleted(visitor
     answer = visitor.client.get("/results/a b/all.zip")
     assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20b.zip"
     assert zipfile.ZipFile(io.BytesIO(answer.content)).namelist() == ["a b/run.json"]
-    job = Jobs(visitor.workspace).add("x", ("list",), "results/a b", form=Asked("score"))
+    job = Jobs(visitor.workspace).add("x", ("list",), "results/a b", form=FilledForm("score"))
     assert visitor.post("/results/a b/delete").status_code == 409
     visitor.post(f"/jobs/{job.id}/stop")
     assert visitor.post("/results/a b/delete").status_code == 200

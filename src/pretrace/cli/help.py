@@ -13,13 +13,13 @@ from rich.panel import Panel
 from rich.table import Table
 from typer.core import TyperCommand
 
-from pretrace.cli.answer import Plain, printer
+from pretrace.cli.answer import PlainText, printer
 from pretrace.cli.commands import Commands, first_sentence
 from pretrace.settings import LARGEST, Option
 
 _WIDEST = 110
 _OPTIONS, _ESSENTIALS = "Options", "Essentials"
-OptionRow = tuple[str, Plain]
+OptionRow = tuple[str, PlainText]
 
 
 class _Leaf(Protocol):
@@ -56,7 +56,12 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
     console = printer()
     console.width = min(console.width, _WIDEST)
     said = inspect.cleandoc(command.help or "").replace("\n", " ")
-    parts: list[RenderableType] = [Plain(command.get_usage(context)), Plain(), Plain(said), Plain()]
+    parts: list[RenderableType] = [
+        PlainText(command.get_usage(context)),
+        PlainText(),
+        PlainText(said),
+        PlainText(),
+    ]
     if isinstance(command, Commands):
         parts += _commands(command)
     leaves: Mapping[str, _Leaf] = getattr(command.callback, "leaves", {})
@@ -64,7 +69,7 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
     parts += _panels(grouped(command.get_params(context), leaves, short=short))
     if short:
         more = sum(not leaf.option.essential for leaf in leaves.values())
-        parts.append(Plain(f"{context.command_path} --help-all shows {more} more options."))
+        parts.append(PlainText(f"{context.command_path} --help-all shows {more} more options."))
     with console.capture() as captured:
         console.print(Group(*parts))
     return captured.get()
@@ -73,10 +78,10 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
 def _commands(group: Commands) -> Iterator[Panel]:
     panels: dict[str, list[OptionRow]] = {}
     for one in group.rows:
-        panels.setdefault(one.question, []).append((", ".join(one.commands), Plain(one.says)))
+        panels.setdefault(one.question, []).append((", ".join(one.commands), PlainText(one.says)))
     if not panels:
         panels["Commands"] = [
-            (name, Plain(one.says)) for name, one in zip(group.commands, group.entries, strict=True)
+            (name, PlainText(one.says)) for name, one in zip(group.commands, group.entries, strict=True)
         ]
     return _panels(panels)
 
@@ -114,14 +119,14 @@ def _left(parameter: Any, leaf: _Leaf | None) -> str:
     return names if parameter.is_flag or leaf is None else f"{names} {leaf.kind}"
 
 
-def _right(parameter: Any, leaf: _Leaf | None, *, short: bool) -> Plain:
+def _right(parameter: Any, leaf: _Leaf | None, *, short: bool) -> PlainText:
     """The help, then range and default; in the short help its first sentence and the default."""
     said, default = str(parameter.help or ""), parameter.default
     notes = ["required"] if parameter.required else []
     notes += _range(leaf.option) if leaf is not None and not short else []
     if not isinstance(default, bool) and default not in (None, "", [], ()) and leaf is not None:
         notes.append(f"default: {default}")
-    shown = Plain(first_sentence(said) if short else said)
+    shown = PlainText(first_sentence(said) if short else said)
     shown.append("".join(f" [{note}]" for note in notes), style="dim")
     return shown
 

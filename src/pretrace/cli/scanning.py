@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 from rich.console import Console
 from rich.text import Text as Plain
 
-from pretrace.cli.answer import Answer, lines, of_folder
-from pretrace.cli.options import Given
+from pretrace.cli.answer import Reply, lines, of_folder
+from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Activity, shown
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
@@ -104,7 +104,7 @@ class _Searched:
         )
 
 
-def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Given) -> Answer:
+def scan(source: Source, searched: _Searched, settings: ScanSettings, given: RawOptions) -> Reply:
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
@@ -123,7 +123,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Giv
     asked = room.Searching(texts, files_of(searched.corpus), settings, searched.corpus)
     if searched.plan or searched.out is None:
         plan = room.plan_scan(asked)
-        return Answer(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
+        return Reply(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
     if searched.clean is not None:
         check_clean(asked, searched.clean)
     parts = room.parts_of(searched.out)
@@ -133,7 +133,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Giv
         words = (
             f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."
         )
-        return Answer(say=lines(words), outcome="part", statement=words)
+        return Reply(say=lines(words), outcome="part", statement=words)
     unread = found.settings["searched"]["not read"]
     cleaned = None
     if searched.clean is not None:

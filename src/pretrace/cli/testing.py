@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, get_type_hints
 
 from pretrace.backends.serving.address import called
-from pretrace.cli.answer import Answer
-from pretrace.cli.options import Given
+from pretrace.cli.answer import Reply
+from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Stages
 from pretrace.cli.streams import note
 from pretrace.cli.verdicts import (
-    Asked,
+    TextAccess,
     finished,
     named,
     opened,
@@ -54,11 +54,11 @@ def recite(
     source: Source,
     target: Target,
     held: _Heldout,
-    asked: Asked,
+    asked: TextAccess,
     settings: ReciteSettings,
     beside: ModelsBeside,
-    given: Given,
-) -> Answer:
+    given: RawOptions,
+) -> Reply:
     """Does the model print these texts, word for word? Held against control texts, other documents' ends and a second
     model. Exit code 3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
     from pretrace.verdicts import recite as room
@@ -110,13 +110,13 @@ def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, t
 # The command of a test that says all else itself (`commands.Entry`).
 
 
-def of_test(kind: type[Test[Any]]) -> Callable[..., Answer]:
+def of_test(kind: type[Test[Any]]) -> Callable[..., Reply]:
     """The command of a test: its options are those of the class that its field `settings` is annotated with, its help
     is the docstring, and it reads with the score that the reference model asks for, or with `loss`."""
 
     def run(
-        source: Source, target: Target, settings: TestSettings, beside: ModelsBeside, given: Given
-    ) -> Answer:
+        source: Source, target: Target, settings: TestSettings, beside: ModelsBeside, given: RawOptions
+    ) -> Reply:
         check_writable(beside.out, VERDICTS.of(kind.name))
         corpus = open_corpus(source.texts, replace(source.columns, label=source.columns.label or ""))
         kind.fits(corpus, settings)

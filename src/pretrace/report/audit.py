@@ -13,7 +13,7 @@ from pretrace.report import advice, facts, wording
 from pretrace.report.audit_first import first_page
 from pretrace.report.chance_plots import power_curve
 from pretrace.report.facts import searched
-from pretrace.report.frame import Page, Section, Sections, fill, titled
+from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
 from pretrace.types import Answer, AuditFigures, Design, Outcome, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
@@ -219,7 +219,7 @@ def heading(audit: Verdict) -> str:
     return titled("Audit", audit.corpus, called(audit.model))
 
 
-PAGE = Page(heading, SECTIONS, lambda audit: {"first": first_page(audit)})
+PAGE = ReportPage(heading, SECTIONS, lambda audit: {"first": first_page(audit)})
 render, write = PAGE.render, PAGE.write
 
 

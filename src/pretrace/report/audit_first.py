@@ -44,7 +44,7 @@ _MONTHS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class IdentityRow:
     """A row: what it is about, what is recorded, and smaller lines beneath it, each with whether it is a code."""
 
     label: str
@@ -100,15 +100,17 @@ def why_failed(failed: Sequence[Check]) -> list[tuple[Check, str]]:
     return [(one, wording.plain(one.words)) for one in failed]
 
 
-def identity(audit: Verdict) -> tuple[Row, ...]:
+def identity(audit: Verdict) -> tuple[IdentityRow, ...]:
     """The date, who asked, the model, those it is compared with, the texts and the control documents."""
     said, own = audit.statements, figures_of(audit)
     return (
-        Row("Date of the audit", when(audit.settings.get("time"))),
-        Row("Requested by", said.get("requested_by") or UNSTATED),
-        Row("Model in question", *facts.model_as_served(audit.model, facts.of_model(audit, "target"))),
+        IdentityRow("Date of the audit", when(audit.settings.get("time"))),
+        IdentityRow("Requested by", said.get("requested_by") or UNSTATED),
+        IdentityRow(
+            "Model in question", *facts.model_as_served(audit.model, facts.of_model(audit, "target"))
+        ),
         *_models(audit, own),
-        Row(
+        IdentityRow(
             "Suspect texts", _listed(len(documents_of(audit, SUSPECT)[0]), "document"), _hash(audit, "corpus")
         ),
         *_controls(audit, own),
@@ -246,28 +248,28 @@ def _left_out(audit: Verdict, own: AuditFigures) -> str:
     return f"{wording.count(number)} of the {wording.count(controls)} control documents ({number / controls:.0%})"
 
 
-def _models(audit: Verdict, own: AuditFigures) -> Iterator[Row]:
+def _models(audit: Verdict, own: AuditFigures) -> Iterator[IdentityRow]:
     """Each model that never saw the texts, and how that is known."""
     used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
     if not used:
-        yield Row("Compared with", "no other model")
+        yield IdentityRow("Compared with", "no other model")
         return
     how = audit.statements.get("placebo") or UNSTATED
     for placebo in used:
         recorded = {**placebo.facts, **facts.of_placebo(audit, placebo)}
         name, marks = facts.model_as_served(placebo.name, recorded)
-        yield Row("Compared with", name, ((_GRADES[placebo.grade], False), *marks))
+        yield IdentityRow("Compared with", name, ((_GRADES[placebo.grade], False), *marks))
     each = "it" if len(used) == 1 else "each"
-    yield Row(f"How {each} is known not to have seen the texts", how)
+    yield IdentityRow(f"How {each} is known not to have seen the texts", how)
 
 
-def _controls(audit: Verdict, own: AuditFigures) -> Iterator[Row]:
+def _controls(audit: Verdict, own: AuditFigures) -> Iterator[IdentityRow]:
     if own.design == "placebos":
-        yield Row("Control documents", "none")
+        yield IdentityRow("Control documents", "none")
         return
     counted = _listed(len(documents_of(audit, CONTROL)[0]), "control document")
-    yield Row("Control documents", counted, _hash(audit, "heldout"))
-    yield Row("Where they come from", audit.statements.get("controls") or UNSTATED)
+    yield IdentityRow("Control documents", counted, _hash(audit, "heldout"))
+    yield IdentityRow("Where they come from", audit.statements.get("controls") or UNSTATED)
 
 
 def _listed(number: int, noun: str) -> str:

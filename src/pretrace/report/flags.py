@@ -16,9 +16,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed
+from pretrace.report.audit_first import UNSTATED, IdentityRow, hash_of, when, why_failed
 from pretrace.report.facts import searched, sentences, shares
-from pretrace.report.frame import Page, Section, Sections, fill, titled
+from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.svg import canvas, to_svg
 from pretrace.report.wording import count, named, p_value, plural
@@ -76,14 +76,16 @@ def first_page(flagged: Verdict) -> Markup:
     return _filled("first", values)
 
 
-def identity(flagged: Verdict) -> Iterator[Row]:
+def identity(flagged: Verdict) -> Iterator[IdentityRow]:
     """The date, who asked, the models, the texts and the known non-members."""
     settings, counts = flagged.settings, flagged.figures["counts"]
-    yield Row("Date of the flagging", when(settings.get("time")))
-    yield Row("Requested by", flagged.statements.get("requested_by") or UNSTATED)
+    yield IdentityRow("Date of the flagging", when(settings.get("time")))
+    yield IdentityRow("Requested by", flagged.statements.get("requested_by") or UNSTATED)
     for role, one in facts.mapping(settings.get("models")).items():
         label = _ROLES.get(role, f"{role[:1].upper()}{role[1:]} model")
-        yield Row(label, *facts.model_as_served(str(facts.mapping(one).get("name", "")), facts.mapping(one)))
+        yield IdentityRow(
+            label, *facts.model_as_served(str(facts.mapping(one).get("name", "")), facts.mapping(one))
+        )
     sides = (
         ("Texts", "texts", "texts", "documents"),
         ("Known non-members", "nonmembers", "known", "known_documents"),
@@ -92,7 +94,7 @@ def identity(flagged: Verdict) -> Iterator[Row]:
         recorded = facts.mapping(settings.get(part))
         of = f" of {plural(counts[documents], 'document')}" if counts[documents] < counts[texts_] else ""
         name = flagged.corpus if part == "texts" else flagged.figures["nonmembers"]
-        yield Row(label, f"{named(name)}, {plural(counts[texts_], 'text')}{of}", hash_of(recorded))
+        yield IdentityRow(label, f"{named(name)}, {plural(counts[texts_], 'text')}{of}", hash_of(recorded))
 
 
 def deciding_test(flagged: Verdict) -> Section:
@@ -158,7 +160,7 @@ def heading(flagged: Verdict) -> str:
     return titled("Flagged texts", flagged.corpus, called(flagged.model))
 
 
-PAGE = Page(heading, SECTIONS, lambda flagged: {"first": first_page(flagged)})
+PAGE = ReportPage(heading, SECTIONS, lambda flagged: {"first": first_page(flagged)})
 render, write = PAGE.render, PAGE.write
 
 

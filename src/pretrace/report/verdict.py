@@ -12,10 +12,10 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed, why_inconclusive
+from pretrace.report.audit_first import UNSTATED, IdentityRow, hash_of, when, why_failed, why_inconclusive
 from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
-from pretrace.report.frame import Page, Section, Sections, fill, titled
+from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
 from pretrace.report.wording import named
 from pretrace.types import Bools, Doubles, Table, Verdict
@@ -71,17 +71,17 @@ def first_page(verdict: Verdict) -> Markup:
     return fill("verdict/first.html", values)
 
 
-def identity(verdict: Verdict) -> Iterator[Row]:
+def identity(verdict: Verdict) -> Iterator[IdentityRow]:
     """The date, who asked, the model, and the texts."""
     said, corpus = verdict.statements, facts.mapping(verdict.settings.get("corpus"))
-    yield Row(
+    yield IdentityRow(
         "Date of the test" if verdict.hypothesis else "Date of the search", when(verdict.settings.get("time"))
     )
-    yield Row("Requested by", said.get("requested_by") or UNSTATED)
+    yield IdentityRow("Requested by", said.get("requested_by") or UNSTATED)
     models = facts.mapping(verdict.settings.get("models"))
     if verdict.model:
         target = facts.mapping(models.get("target"))
-        yield Row("Model in question", *facts.model_as_served(verdict.model, target))
+        yield IdentityRow("Model in question", *facts.model_as_served(verdict.model, target))
     for title, role in (("Second model", "placebo"), ("Reference model", "reference")):
         for key, one in models.items():
             if key.partition(" ")[0] == role and (name := facts.mapping(one).get("name")):
@@ -89,18 +89,18 @@ def identity(verdict: Verdict) -> Iterator[Row]:
                 unasked = role == "placebo" and any(
                     check.name == SECOND and check.status == "not run" for check in verdict.checks
                 )
-                yield Row(title, own, ((("not asked", False),) if unasked else ()) + marks)
+                yield IdentityRow(title, own, ((("not asked", False),) if unasked else ()) + marks)
     if said.get("placebo"):
-        yield Row("How it is known not to have seen the texts", said["placebo"])
+        yield IdentityRow("How it is known not to have seen the texts", said["placebo"])
     made = "test" if verdict.hypothesis else "search"
-    yield Row(
+    yield IdentityRow(
         "Texts",
         f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}",
         hash_of(corpus),
     )
     if verdict.register:
         first, *others = verdict.register
-        yield Row(
+        yield IdentityRow(
             "Tests of these texts",
             wording.plain(first),
             tuple((named(wording.plain(one)), False) for one in others[:_MOST_TESTS]),
@@ -309,7 +309,7 @@ def heading(verdict: Verdict) -> str:
     return titled("Test", verdict.corpus, called(verdict.model))
 
 
-PAGE = Page(heading, SECTIONS, lambda verdict: {"first": first_page(verdict)})
+PAGE = ReportPage(heading, SECTIONS, lambda verdict: {"first": first_page(verdict)})
 render, write = PAGE.render, PAGE.write
 
 

@@ -14,7 +14,7 @@ from starlette.datastructures import FormData, UploadFile
 from pretrace import __version__
 from pretrace.report.frame import fill
 from pretrace.report.wording import count, duration
-from pretrace.web.forms import Form, Models, check_part
+from pretrace.web.forms import CommandForm, ModelChoice, check_part
 from pretrace.web.jobs import Jobs
 from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import Workspace
@@ -28,14 +28,14 @@ class Desk:
 
     workspace: Workspace
     jobs: Jobs
-    forms: Mapping[str, Form]
+    forms: Mapping[str, CommandForm]
     settings: ServeSettings
     limits: Limits = field(default_factory=Limits)
 
     @property
-    def models(self) -> Models:
+    def models(self) -> ModelChoice:
         """The models that visitors may choose."""
-        return Models(self.settings.model, self.settings.any_model)
+        return ModelChoice(self.settings.model, self.settings.any_model)
 
     @property
     def corpora(self) -> tuple[str, ...]:

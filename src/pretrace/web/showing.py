@@ -22,7 +22,7 @@ from pretrace.runs import APPENDIX, REPORT
 from pretrace.web import charts, example, results
 from pretrace.web.archives import TAKEN
 from pretrace.web.guard import ENTERED, LOGIN, REPORT_POLICY
-from pretrace.web.jobs import AHEAD, Asked
+from pretrace.web.jobs import AHEAD, FilledForm
 from pretrace.web.pages import Here, Posted, go, line, rendered
 from pretrace.web.single_texts import looks
 from pretrace.web.uploads import remove
@@ -108,7 +108,7 @@ def begin(desk: Here, name: str, form: Posted) -> RedirectResponse:
         raise RequestError("This job was no plan: it cannot be started in this way.", 409)
     command = tuple(part for part in planned.command if part not in AHEAD)
     title = planned.title.removeprefix("Plan of ")
-    asked = Asked(planned.test, planned.asked, planned.notes)
+    asked = FilledForm(planned.test, planned.asked, planned.notes)
     made = desk.jobs.add(title, command, planned.out, texts=planned.texts, form=asked)
     return go(f"/jobs/{made.id}")
 
@@ -216,7 +216,7 @@ def delete(desk: Here, name: str, form: Posted) -> RedirectResponse:
 def compare(desk: Here, one: str = "", other: str = "") -> HTMLResponse:
     """The figures and the reports of two results side by side."""
     everything = results.entries(desk.workspace)
-    sides: list[tuple[results.Entry, dict[str, str], str]] = []
+    sides: list[tuple[results.ResultEntry, dict[str, str], str]] = []
     loaded = []
     for name in filter(None, (one, other)):
         folder = results.result_folder(desk.workspace, name)

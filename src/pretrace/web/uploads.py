@@ -25,7 +25,7 @@ from pretrace.corpora.reading import Reading
 from pretrace.errors import PretraceError
 from pretrace.results.atomic import explained
 from pretrace.web.archives import OF_A_FOLDER, check, ending_of, opened, places
-from pretrace.web.facts import Facts, look_into
+from pretrace.web.facts import UploadFacts, look_into
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, Workspace, fresh, record_in, save, slug
 
@@ -134,7 +134,9 @@ def _readable(path: Path, name: str) -> Iterator[None]:
         ) from error
 
 
-def _kept(path: Path, name: str, sent: tuple[int, str], facts: Facts, counts: tuple[int, int]) -> Upload:
+def _kept(
+    path: Path, name: str, sent: tuple[int, str], facts: UploadFacts, counts: tuple[int, int]
+) -> Upload:
     """Move the upload, whose texts lie at `path`, to the others by one renaming."""
     folder = path.parent
     made = folder.name
@@ -235,22 +237,24 @@ def texts_of(workspace: Workspace, name: str) -> str:
     return str(workspace.within(one.path))
 
 
-def facts_of(workspace: Workspace, upload: Upload) -> Facts:
+def facts_of(workspace: Workspace, upload: Upload) -> UploadFacts:
     """What was seen in an upload, from its file; looked into now where that was not done. It never fails: what cannot
     be seen is a `problem`."""
     place = workspace.room("texts") / upload.id / "facts.json"
-    known = record_in(Facts, place)
+    known = record_in(UploadFacts, place)
     if known is not None:
         return known
     try:
         return seen(workspace, upload)
     except RequestError as error:
-        found = Facts(problem=str(error))
+        found = UploadFacts(problem=str(error))
         save(place, found)
         return found
 
 
-def seen(workspace: Workspace, upload: Upload, text_column: str = "", limits: Limits | None = None) -> Facts:
+def seen(
+    workspace: Workspace, upload: Upload, text_column: str = "", limits: Limits | None = None
+) -> UploadFacts:
     """Look into an upload again, at another column of text, and keep what was seen; RequestError, and what was seen
     before stays, where that cannot be."""
     path = workspace.within(upload.path)
