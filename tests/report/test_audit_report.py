@@ -26,8 +26,7 @@ from report.test_report_html import HIDDEN, Page, check_safe
 from pretrace.errors import OutputError
 from pretrace.report import audit_plots as plots
 from pretrace.report import chance_plots, facts, wording
-from pretrace.report.audit import SECTIONS, render, repeating, write
-from pretrace.report.audit_first import first_page
+from pretrace.report.audit import SECTIONS, first_page, render, repeating, write
 from pretrace.report.frame import speaking
 from pretrace.report.wording import named
 from pretrace.statistics.permutation import sign_flip_test

@@ -12,9 +12,19 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, IdentityRow, hash_of, when, why_failed, why_inconclusive
 from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
+from pretrace.report.first_page import (
+    IdentityRow,
+    checks,
+    first_values,
+    hash_of,
+    repeating,
+    title_of,
+    when,
+    who_asked,
+    why_inconclusive,
+)
 from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
 from pretrace.report.wording import named
@@ -42,31 +52,21 @@ _STATES = {
     "no": "hardly anything was found",
 }
 _TITLES = ("Nothing was found", "Inconclusive", "Found", "Not found")
-_PARTS = {"corpus": "The texts", "software": "Software", "timings": "Time taken"}
 
 
 def first_page(verdict: Verdict) -> Markup:
     """The answer, who asked and what was compared, the figures, how far it can be trusted, the checks, what would
     help."""
-    title = next((one for one in _TITLES if verdict.statement.startswith(f"{one}:")), "")
-    failed = [check for check in verdict.checks if check.status == "failed"]
     withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
-    values = {
+    values = first_values(verdict, title_of(verdict, _TITLES))
+    values |= {
         "verdict": verdict,
-        "title": title,
-        "why": why_inconclusive(verdict, failed) if withheld else (),
-        "statement": wording.after(verdict.statement, title and f"{title}: "),
+        "why": why_inconclusive(verdict, [check for check, _ in values["failed"]]) if withheld else (),
         "rows": tuple(identity(verdict)),
-        "failed": why_failed(failed),
-        "others": [check for check in verdict.checks if check.status != "failed"],
         "reasons": wording.once(verdict.reasons, verdict.trust),
-        "advised": wording.once(verdict.advice),
         "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "drawn": drawn(verdict),
         "often": wording.often(verdict.p) if verdict.p is not None and not withheld else "",
-        "p": wording.p_value(verdict.p) if verdict.p is not None else "",
-        "served": facts.served(verdict.settings),
-        "foreseen": advice.foreseeable(verdict),
     }
     return fill("verdict/first.html", values)
 
@@ -74,10 +74,8 @@ def first_page(verdict: Verdict) -> Markup:
 def identity(verdict: Verdict) -> Iterator[IdentityRow]:
     """The date, who asked, the model, and the texts."""
     said, corpus = verdict.statements, facts.mapping(verdict.settings.get("corpus"))
-    yield IdentityRow(
-        "Date of the test" if verdict.hypothesis else "Date of the search", when(verdict.settings.get("time"))
-    )
-    yield IdentityRow("Requested by", said.get("requested_by") or UNSTATED)
+    made = "test" if verdict.hypothesis else "search"
+    yield from who_asked(verdict, made)
     models = facts.mapping(verdict.settings.get("models"))
     if verdict.model:
         target = facts.mapping(models.get("target"))
@@ -92,7 +90,6 @@ def identity(verdict: Verdict) -> Iterator[IdentityRow]:
                 yield IdentityRow(title, own, ((("not asked", False),) if unasked else ()) + marks)
     if said.get("placebo"):
         yield IdentityRow("How it is known not to have seen the texts", said["placebo"])
-    made = "test" if verdict.hypothesis else "search"
     yield IdentityRow(
         "Texts",
         f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}",
@@ -143,14 +140,6 @@ def deciding_test(verdict: Verdict) -> Section:
     )
 
 
-def checks(verdict: Verdict) -> Section | None:
-    """Each check with its figures."""
-    if not verdict.checks:
-        return None
-    values = {"checks": [(check, facts.line(check.figures)) for check in verdict.checks]}
-    return Section("The checks", "checks", fill("verdict/checks.html", values))
-
-
 def power(verdict: Verdict) -> Section | None:
     """What the test would have seen, where that was measured."""
     found = verdict.planted
@@ -185,13 +174,6 @@ def tables(verdict: Verdict) -> Section | None:
         fill("verdict/tables.html", {"tables": shown, "most": MOST_ROWS}),
         appendix=True,
     )
-
-
-def repeating(verdict: Verdict) -> Section:
-    """Everything needed to make the test again."""
-    parts = facts.parts(verdict.settings, "This test", _PARTS)
-    values = {"parts": parts, "skipped": verdict.skipped}
-    return Section("To repeat this", "repeat", fill("verdict/repeating.html", values), appendix=True)
 
 
 def passages(verdict: Verdict) -> Section | None:
