@@ -251,6 +251,10 @@ def unreadable_explained(source: str) -> Iterator[None]:
     except EOFError as error:
         raise TextsError(f"{source} is not whole: {error}; fetch it again.") from None
     except OSError as error:
+        if "://" in source:
+            raise TextsError(
+                f"{source} cannot be fetched ({error}): check the address, or download it and name the file."
+            ) from None
         if error.errno is None:
             raise TextsError(f"{source} is damaged: {error}; fetch it again.") from None
         raise TextsError(f"{source} cannot be read: {error.strerror or error}.") from None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends import open_adapter, open_model
-from pretrace.backends.serving.address import served_kind
+from pretrace.backends.serving.address import called_apart, served_kind
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
 from pretrace.registry import scores
@@ -73,6 +73,10 @@ class Models:
     def read_by(self, backend: Backend) -> Backend:
         """What reads texts with a model."""
         return self.elsewhere(backend) if self.elsewhere else backend
+
+    def names(self, *others: Backend) -> dict[str, str]:
+        """What the target, its placebos and others are called in sentences and tables, by their own names."""
+        return called_apart([one.name for one in (self.target, *self.placebos, *others)])
 
     def named(self) -> dict[str, Backend]:
         """The models by the names views use."""

@@ -354,7 +354,7 @@ def verdict(
         advice=said.advice,
         notes=(*test.corpus.notes, *shown.notes, *notes),
         figures={**shown.figures, **(second.figures if second else {})},
-        tables=(*shown.tables, *_values_table(test, {called(models.target.name): values, **beside})),
+        tables=(*shown.tables, *_values_table(test, {models.names()[models.target.name]: values, **beside})),
         skipped=shown.skipped,
         statements=dict(statements or {}),
         situation=shown.situation,
@@ -430,8 +430,10 @@ def _read_second(test: Test[V], found: Tested) -> dict[str, V]:
     none."""
     if test.second_if_found and (found.p is None or found.p > test.settings.level):
         return {}
-    names = {called(one.name): one for one in test.models.placebos}
-    return {name: test.read(one, f"reading with {name}") for name, one in names.items()}
+    names = test.models.names()
+    return {
+        names[one.name]: test.read(one, f"reading with {names[one.name]}") for one in test.models.placebos
+    }
 
 
 def _values_table(test: Test[V], read: Mapping[str, V]) -> tuple[Table, ...]:

@@ -442,7 +442,7 @@ def _assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) ->
         answer,
         ((values.documents, values.values), (values.heldout_documents, values.heldout_values)),
         pairs=(made.pairs, made.control_pairs),
-        seconds={called(model.name): data.alone(model) for model in data.seconds}
+        seconds={data.models.names(*data.seconds)[model.name]: data.alone(model) for model in data.seconds}
         if data.design != "placebos" and settings.procedure == PRETRACE
         else {},
         corpus=corpus.name,
