@@ -393,11 +393,11 @@ def found_words(answer: Answer) -> str:
 
 
 def without_placebo() -> Verdict:
-    """The target alone: nothing to subtract, so the calibrated classifiers decide."""
+    """The target alone: nothing to subtract, so a procedure of the literature decides."""
     audit = inconclusive()
     answer = replace(
         answer_of(audit),
-        procedure="calibrated",
+        procedure="paper",
         effect=None,
         standardised=None,
         unit="",

@@ -59,7 +59,7 @@ from pretrace.verdicts.audit.generation import (
 from pretrace.verdicts.audit.placebo import closeness, leans, margin, placebo_check
 from pretrace.verdicts.audit.planning import Planned, planned, taking_part, tunable
 from pretrace.verdicts.audit.power import check_plantable, deciding_power, measured, plantable, power_check
-from pretrace.verdicts.audit.settings import ALONE, CALIBRATED, PRETRACE, AuditSettings
+from pretrace.verdicts.audit.settings import ALONE, PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import Named
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.outcome import conclude
@@ -340,10 +340,10 @@ def _check(
     if settings.procedure == PRETRACE and PRETRACE in settings.also:
         raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
     if settings.power:
-        if settings.procedure not in (PRETRACE, CALIBRATED):
+        if settings.procedure != PRETRACE:
             raise ExpressionError(
-                f"power is measured for tests on documents, pretrace and calibrated, and not for "
-                f"{settings.procedure}: leave --power away, or name that procedure in --also."
+                f"power is measured for the procedure pretrace, and not for {settings.procedure}: leave --power away, "
+                "or name that procedure in --also."
             )
         check_plantable(target)
 
@@ -405,17 +405,17 @@ def _assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) ->
     settings, model = data.settings, data.target.name
     answer = data.answer(settings.procedure)
     placebos, between = _compared(data, plan.placebos), _pair_gaps(data, made)
-    values = data.values(settings.procedure)
+    values = data.values
     withstands = _sensitivity(data, values)
     looked = _checks(data, made, plan, answer, placebos, between)
-    if not values.paired and settings.procedure in (PRETRACE, CALIBRATED):
+    if not values.paired and settings.procedure == PRETRACE:
         rejected = answer.p <= settings.level
         looked.append(checks.mixture_check((withstands.left_out or 0) if rejected else None, values))
         looked.append(kinds(data, rejected=rejected))
     powers: tuple[Power, ...] = ()
     power: Power | None = None
     if answer.p > settings.level:
-        powers = measured(data, corpus, settings.power, settings.procedure) if settings.power else ()
+        powers = measured(data, corpus, settings.power) if settings.power else ()
         power = deciding_power(powers, answer.effect)
         looked.append(power_check(powers, power))
     question = Question(corpus.name, called(model), settings.level, trainable=plantable(data.target))
@@ -520,7 +520,7 @@ def _checks(
     between: Sequence[Gap],
 ) -> list[Check]:
     """The checks of the values, of the texts that are compared and of the placebos, in the order of the report."""
-    values, seed, level = data.values(data.settings.procedure), data.seed, data.settings.level
+    values, seed, level = data.values, data.seed, data.settings.level
     looked = [
         checks.documents_check(values),
         checks.gap_check(between or plan.gaps, plan.why, "placebos" if between else data.design),
