@@ -19,7 +19,7 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.building.reading import days
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.results.rounding import recorded_p
+from pretrace.results.rounding import listed, recorded_p
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.settings import option
@@ -29,7 +29,6 @@ from pretrace.verdicts.marking.orders import JOINT, MOST_ROWS
 from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.variants import collapsed
 from pretrace.verdicts.reading import Read, Reader, chosen_score
-from pretrace.verdicts.record import listed
 from pretrace.verdicts.register import read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
 

@@ -29,9 +29,3 @@ def record(
         "software": record_software(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def listed(names: Sequence[str], most: int = 3) -> str:
-    """Names for a message: the first few, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")

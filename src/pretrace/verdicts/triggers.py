@@ -14,6 +14,7 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import TextsError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
+from pretrace.results.rounding import listed
 from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.ranks import chance_of_hits
@@ -38,7 +39,7 @@ from pretrace.verdicts.marks import (
     time_note,
     tries_check,
 )
-from pretrace.verdicts.record import listed, record
+from pretrace.verdicts.record import record
 from pretrace.verdicts.register import Entry
 
 
