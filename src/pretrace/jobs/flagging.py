@@ -32,7 +32,7 @@ from pretrace.types import Bools, Skipped, Table, Text, Verdict
 from pretrace.verdicts.draws import TextsSketch, text_digest
 from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
 from pretrace.verdicts.flag.concluding import Conclusion, concluded, looked
-from pretrace.verdicts.flag.flag import Asking, power_of, record, registered, told
+from pretrace.verdicts.flag.flag import Asking, power_of, record
 from pretrace.verdicts.flag.planning import (
     KNOWN,
     TEXTS,
@@ -522,7 +522,7 @@ def flagged_of(
         settings,
         seed,
     )
-    flagged = verdict_of(
+    found = verdict_of(
         end,
         prospect,
         settings,
@@ -533,9 +533,11 @@ def flagged_of(
         counts=tables.counts,
         whole=tables.whole,
         skipped=skipped,
+        draws=planned.found.draws,
         recorded={**made, "command": dict(command)},
+        why=why,
     )
-    return told(registered(flagged, planned.found.draws, settings), prospect, why), tables
+    return found, tables
 
 
 def _read_scored(job: Job, parts: Parts, documents: Documents) -> Scored:
