@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from verdicts.audit.test_audit import NEVER, NUMBERS, OTHERS, STRANGER, direct
-from verdicts.flag.test_flagging import KNOWN, LOSS, MINE
+from verdicts.audit.test_audit import MEMBERS, NEVER, NUMBERS, OTHERS, STRANGER, direct
+from verdicts.flag.test_flagging import KNOWN, LOSS, MINE, target
 from verdicts.marking import test_exact as marking
 from verdicts.marking import test_triggers as sentences
 from verdicts.marking.test_canaries_in_text import SETTINGS as CANARIES
@@ -80,6 +80,19 @@ MADE: dict[str, Callable[[], Any]] = {
     ),
     "canaries": lambda: check_canaries(sums(), Models(FakeBackend(), placebos=(SECOND,)), CANARIES),
     "recite": recited,
+    "audit of a culprit": lambda: direct(MEMBERS, NEVER),
+    "flagging of a culprit": lambda: flag(MINE, KNOWN, target(), LOSS),
+    "marks of a culprit": lambda: check_marks(
+        seal := marking.sealed(),
+        Models(FakeBackend([one.published for one in seal.documents]), placebos=(SECOND,)),
+        marking.SETTINGS,
+    ),
+    "triggers of a culprit": lambda: check_triggers(
+        seal := sentences.sealed(),
+        sentences.answers(**sentences.words(seal)),
+        sentences.SETTINGS,
+        model="served",
+    ),
 }
 
 
@@ -118,6 +131,12 @@ def convict(content: dict[str, Any]) -> None:
         check["status"] = "passed"
 
 
+def acquit(content: dict[str, Any]) -> None:
+    none = content["test"] == "flag"
+    content |= {"p": 0.9, "outcome": "none" if none else "inconclusive", "exit_code": 0 if none else 4}
+    content["statement"] = "No sign of training on these texts was found."
+
+
 def flag_the_set(content: dict[str, Any]) -> None:
     content |= {"p": 0.0001, "outcome": "set", "exit_code": 3}
     content["figures"]["set_test"] |= {"p": 0.0001}
@@ -154,12 +173,22 @@ FORGED = [
         for kind in ("audit", "canaries", "recite", "marks", "triggers")
         for change in (convict, turn_outcome, reword)
     ),
+    *((f"{kind} of a culprit", acquit) for kind in ("audit", "flagging", "marks", "triggers")),
     *(
         (kind, change)
         for kind in ("audit", "audit beside a placebo", "canaries")
         for change in (change_second, shrink_effect)
     ),
 ]
+
+
+def test_culprits_are_found() -> None:
+    assert {kind: made(kind).outcome for kind in MADE if "culprit" in kind} == {
+        "audit of a culprit": "consistent",
+        "flagging of a culprit": "flagged",
+        "marks of a culprit": "consistent",
+        "triggers of a culprit": "consistent",
+    }
 
 
 @pytest.mark.parametrize("kind", MADE)
