@@ -25,8 +25,7 @@ from pretrace.cli.commands import every_command
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
-from pretrace.verdicts.advise import needed
-from pretrace.verdicts.choices import CHOICES, Choice
+from pretrace.verdicts.advise import CHOICES, OfferedTest, needed
 from pretrace.verdicts.methods import Reached, figure, rows
 
 PAGE = Path(__file__).with_name("scores.md")
@@ -730,14 +729,14 @@ def with_tests(page: str, table: str, marks: tuple[str, str] = (BEGIN, END)) -> 
     return f"{before}{begin}\n{table}\n{end}{after}"
 
 
-def _test(choice: Choice) -> str:
+def _test(choice: OfferedTest) -> str:
     found = needed()[choice.name]
     power = (found.documents(1), found.documents(4)) if choice.accuses else ("accuses nobody",) * 2
     name = f"{choice.title} ({_called(choice)})"
     return f"| {' | '.join((name, choice.needs, choice.kind_words, *found.alarms[:2], *power))} |\n"
 
 
-def _called(choice: Choice) -> str:
+def _called(choice: OfferedTest) -> str:
     """The commands of a test, by their names."""
     names = [
         next(one.words for one in every_command() if command.startswith(f"pretrace {one.words} "))

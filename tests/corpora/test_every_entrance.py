@@ -11,6 +11,7 @@ import json
 import lzma
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import docx
@@ -20,7 +21,6 @@ import pytest
 import zstandard
 from pyarrow import ipc
 
-from pretrace.building.reading import Table
 from pretrace.corpora import open_corpus, open_stream
 from pretrace.corpora.columns import USUAL
 from pretrace.errors import PretraceError
@@ -200,8 +200,7 @@ def by_scan(path: Path, tmp: Path) -> list[str]:
 
 
 def by_build(path: Path, tmp: Path) -> list[str]:
-    table = Table(str(path), USUAL)
-    return [table.text_of(row, number)[1] for number, row in enumerate(table.rows(path))]
+    return [text.text for text in open_stream(str(path), replace(USUAL, label="")).texts()]
 
 
 def by_page(path: Path, tmp: Path) -> list[str]:

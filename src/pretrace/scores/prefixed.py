@@ -124,7 +124,7 @@ class Behind:
 
 @scores.add("codec")
 @dataclass(frozen=True)
-class Codec:
+class CollectionContext:
     """How much less likely a text is behind others of its collection than alone (CoDeC, Zawalski et al. 2025).
 
     codec(x) = mean logp(x) − mean logp(x | C), where C are `shots` texts of the collection in question, one per
