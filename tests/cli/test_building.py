@@ -89,7 +89,7 @@ def test_dated_warns(tmp_path: Path) -> None:
         (("patents", "gone", "--out", "x.jsonl", "--before", "soon"), "before wants a day"),
         (
             ("dated", "gone", "--date-column", "d", "--cutoff", "2023-03-01", "--out", "x.jsonl"),
-            "no file or folder",
+            "no file, folder or corpus",
         ),
         (
             ("dated", "gone", "--date-column", "d", "--cutoff", "2023-03-01", "--out", "x.csv"),
