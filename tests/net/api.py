@@ -98,9 +98,8 @@ NAMES = {
     "pretrace.verdicts.audit.document_values": "DocumentValues answer null_of p_value reversed_p",
     "pretrace.verdicts.audit.placebo": "closeness graded placebo_check",
     "pretrace.verdicts.audit.power": "power_check",
-    "pretrace.verdicts.audit.procedures.calibrated": (
-        "CalibratedSettings DualClassifier LinearLayer Normaliser calibrated calibrated_values gradient "
-        "halves loss outlier_share scaled_by_suspect"
+    "pretrace.verdicts.audit.procedures.dual_classifier": (
+        "DualClassifier LinearLayer Normaliser gradient halves loss outlier_share scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.procedures.original": "OriginalSettings original",
     "pretrace.verdicts.audit.procedures.post_hoc": "PaperSettings ReleaseSettings paper release",

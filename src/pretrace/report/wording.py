@@ -10,7 +10,9 @@ from pretrace.errors import shown
 from pretrace.results.rounding import MINUS as MINUS
 from pretrace.results.rounding import brief as brief
 from pretrace.results.rounding import p_value as p_value
+from pretrace.results.rounding import plural as plural
 from pretrace.results.rounding import significant as significant
+from pretrace.results.rounding import times as times
 from pretrace.types import Estimate, Lean
 
 _DRAWS = ("draws", "flips", "permutations")
@@ -45,15 +47,6 @@ def count(value: int) -> str:
     '12,345'
     """
     return f"{int(value):,}"
-
-
-def plural(value: int, noun: str) -> str:
-    """A count and its noun.
-
-    >>> plural(1, "text"), plural(2000, "text")
-    ('1 text', '2,000 texts')
-    """
-    return f"{count(value)} {noun}" if value == 1 else f"{count(value)} {noun}s"
 
 
 def interval(estimate: Estimate, *, share: bool = False) -> str:
@@ -125,15 +118,6 @@ def share(level: float) -> str:
     return f"{100 * level:g}%"
 
 
-def times(number: int) -> str:
-    """How often, in words.
-
-    >>> times(1), times(2), times(5)
-    ('once', 'twice', '5 times')
-    """
-    return {1: "once", 2: "twice"}.get(number, f"{count(number)} times")
-
-
 def figure(estimate: Estimate) -> str:
     """The value of an estimate, with the digits that its interval leaves meaning.
 
@@ -202,17 +186,17 @@ def beside_leans(leans: Sequence[Lean], effect: Estimate | None, margin: float) 
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it.
+    """A time as people say it, in two units at most.
 
-    >>> duration(1.44), duration(412.4), duration(7384)
-    ('1.4 s', '6 min 52 s', '2 h 03 min')
+    >>> duration(1.44), duration(52.3), duration(412.4), duration(7384)
+    ('1.4 s', '52 s', '6 min 52 s', '2 h 3 min')
     """
-    if seconds < 59.95:
-        return f"{fixed(seconds, 1)} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{count(whole // 3600)} h {whole % 3600 // 60:02d} min"
+    if seconds < 9.95:
+        return f"{fixed(seconds, 1).removesuffix('.0')} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{count(minutes // 60)} h {minutes % 60} min"
 
 
 def plain(sentence: str) -> str:

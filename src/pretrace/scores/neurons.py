@@ -35,18 +35,17 @@ _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=
 class NAPDD:
     """Overlap with the neurons of known members over that with non-members' (Tang et al. 2025, eq. 2-12).
 
-    A text activates neuron n where its activation exceeds `threshold`. With f(n) the share of the reference
-    members, or non-members, that activate n: member neurons are {n: f_mem(n) > alpha · f_non(n)}, non-member
-    neurons {n: f_non(n) > alpha · f_mem(n)}. Of the `k` layers with the largest |mem| − |non| (`by_absolute`: with the
-    largest distance from 0; ties to the lower layer) na_pdd(x) = (mean share of the member neurons that x
-    activates + 1e-6) / (the same of non-member neurons + 1e-6); an empty set counts as a share of 0.
+    A text activates neuron n if its activation exceeds `threshold`. f(n) is the share of the reference members, or
+    non-members, that activate n. Member neurons are {n: f_mem(n) > alpha · f_non(n)}, non-member neurons
+    {n: f_non(n) > alpha · f_mem(n)}. Of the `k` layers with the largest |mem| − |non| (`by_absolute`: with the largest
+    distance from 0; ties to the lower layer) na_pdd(x) = (mean share of the member neurons that x activates + 1e-6) /
+    (the same of non-member neurons + 1e-6); an empty set counts as a share of 0.
 
-    `pool` "any": active at one position or more; "mean": the mean over the positions exceeds the threshold;
-    "notebook", as in the authors' code for Pythia and OPT: f(n) is the number of positions at which n is
-    active, divided by the number of texts, and the scored text itself is pooled by "any". `preset` "paper"
-    is threshold=1.0, alpha=1.5, k=10, the default; "appendix" is 1.5, 1.8, 5. `gated` takes the activation
-    function's output times the gate's other branch, which is what the down projection reads. Needs labelled
-    texts (`--reference`) and a model with weights.
+    `pool` "any": active at one position or more; "mean": the mean over the positions exceeds the threshold; "notebook",
+    as in the authors' code for Pythia and OPT: f(n) is the number of positions at which n is active, divided by the
+    number of texts, and the scored text is pooled by "any". `preset` "paper" is threshold=1.0, alpha=1.5, k=10, the
+    default; "appendix" is 1.5, 1.8, 5. `gated` uses the activation function's output times the gate's other branch,
+    which is what the down projection reads. Needs a model with weights.
 
     >>> from dataclasses import replace
     >>> from pretrace.testing import make_trace

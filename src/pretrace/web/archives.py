@@ -1,8 +1,7 @@
 """What lies in an upload: checked against what its name says, unpacked where it is a zip.
 
-A zip is opened by the process that looks into an upload, whose time and memory are limited (`pretrace.web.inspection`).
-It is read entry by entry and never past the limits, whatever its table of contents says. The names in a zip, and those
-of a folder's files, become paths inside the upload's own folder or the whole upload is refused (`places`).
+A zip is read entry by entry and never past the limits, whatever its table of contents says. The names in a zip, and
+those of a folder's files, become paths inside the upload's own folder or the whole upload is refused (`places`).
 """
 
 from __future__ import annotations

@@ -163,11 +163,6 @@ def _check(name: str, title: str, good: bool, words: str, cure: str, figures: di
     return Check(name, title, "passed" if good else "failed", words, "" if good else cure, figures)
 
 
-def times(epochs: int) -> str:
-    """A number of epochs in words, for sentences."""
-    return "once" if epochs == 1 else "twice" if epochs == 2 else f"{epochs} times"
-
-
 # How close generated suffixes come to true ones: the same measures of both.
 #
 # Words are runs of letters and digits in lower case. Where the true suffixes have hardly any white space

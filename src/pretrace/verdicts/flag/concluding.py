@@ -79,6 +79,11 @@ class Conclusion:
     power: Power | None = None
     advice: tuple[str, ...] = ()
 
+    @property
+    def unseen(self) -> list[Check]:
+        """The checks that could not be made, but for that of the drift."""
+        return [check for check in self.checks if check.status == "not run" and check.name != DRIFT]
+
     def of_texts(self, place: Numbers) -> tuple[Doubles, Doubles]:
         """p and q of texts whose documents stand at these places; empty where the answer is refused."""
         return (self.p, self.q) if self.outcome == "refused" else (self.p[place], self.q[place])
