@@ -201,8 +201,8 @@ def _rows(source: Path, needed: set[str], texts: Sequence[str]) -> Iterator[Mapp
         yield row.fields
     if not found:
         raise TextsError(f"{where} holds no texts: give a source with at least one.")
-    if missing := sorted(needed - found.keys()):
-        raise TextsError(f"{where} has no column '{missing[0]}'; it has {listed(found)}: name another one.")
+    for name in sorted(needed - found.keys()):
+        raise TextsError(f"{where} has no column '{name}'; it has {listed(found)}: name another one.")
 
 
 def _first_of(row: Mapping[str, object], names: Sequence[str]) -> object:

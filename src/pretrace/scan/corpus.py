@@ -344,7 +344,7 @@ def _facts(line: bytes) -> DocumentFacts:
 
 def _facts_in(item: Mapping[str, Any]) -> DocumentFacts:
     """What the cells of a row say of its text."""
-    nested = next((item[name] for name in _NESTED if isinstance(item.get(name), dict)), {})
+    nested: Mapping[str, Any] = next((item[name] for name in _NESTED if isinstance(item.get(name), dict)), {})
     both = {**nested, **item} if nested else item
     return DocumentFacts(*(_first(both, names) for names in _FACTS.values()))
 

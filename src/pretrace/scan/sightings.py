@@ -469,16 +469,14 @@ def merge_parts(parts: Iterable[ScanPart]) -> ScanPart:
     return whole
 
 
-_One = TypeVar("_One", Sighting, NearCopy)
+_One = TypeVar("_One", bound=Sighting | NearCopy)
 
 
 def _first(mine: list[_One], more: list[_One], most: int) -> list[_One]:
     """The first of two lists that are in order each, up to so many."""
     if len(mine) == most and mine[-1].order < more[0].order:
         return mine
-    both = [*mine, *more]
-    both.sort(key=lambda one: one.order)
-    return both[:most]
+    return sorted(mine + more, key=lambda one: one.order)[:most]
 
 
 @dataclass(frozen=True, slots=True)
