@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply, of_folder, printer
+from pretrace.cli.answer import Reply, printer, save_result
 from pretrace.cli.options import Only, RawOptions
 from pretrace.cli.printing import conclusion, foreseen, shown
 from pretrace.cli.progress import Stages, announce_training
@@ -155,8 +155,7 @@ def audit(
         return foreseen(error.plan, out)
     made = with_found(made, beside)
     made = replace(made, settings={**made.settings, "command": dict(given)})
-    save_verdict(made, out)
-    return of_folder(out, partial(conclusion, made, out, "control"))
+    return save_result(made, out, partial(conclusion, made, out, "control"))
 
 
 class _PlanShown(Stages):
