@@ -82,9 +82,9 @@ _COMMANDS = {
     "scored": "score texts.jsonl --model planted --tuned adapter --scores 'loss,fsd(min_k),fsd(lowercase)' "
     "--out scored",
     "audit-controls": f"{_AUDIT} --heldout controls.jsonl --generator none --placebo sibling --placebo base "
-    "--also calibrated,original --requested-by us --out audit-controls",
+    "--also original --requested-by us --out audit-controls",
     "audit-generator": f"{_AUDIT} --heldout controls.jsonl --generator base --generator-dtype float32 {_ADAPTER} "
-    "--procedure calibrated --also paper,release --out audit-generator",
+    "--procedure paper --also release --out audit-generator",
     "audit-placebo": f"{_AUDIT} --placebo sibling --generator base --generator-dtype float32 {_ADAPTER} "
     "--out audit-placebo",
     "canaries": "mark canaries canaries.jsonl --model target --placebo sibling --out canaries",

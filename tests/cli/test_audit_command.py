@@ -160,7 +160,7 @@ def test_two_sets_of_texts_are_compared_without_a_model(ask: Call, tmp_path: Pat
     [
         (
             ("--procedure", "magic"),
-            "no procedure is called 'magic'; there are pretrace, calibrated, paper, release, original.",
+            "no procedure is called 'magic'; there are pretrace, paper, release, original.",
         ),
         (("--level", 0.7), "the level of a test is between 0 and 0.5, found 0.7."),
         (("--tokens", 4), "a snippet has at least 8 tokens, found 4."),
@@ -172,7 +172,7 @@ def test_two_sets_of_texts_are_compared_without_a_model(ask: Call, tmp_path: Pat
         (("--heldout", "TEXTS"), "control documents are among the suspect texts"),
         (("--heldout", "FEW"), "gives 19 control documents long enough for a snippet"),
         (("--generator", "none"), "--generator names a model"),
-        (("--power", "--procedure", "paper"), "power is measured for tests on documents"),
+        (("--power", "--procedure", "paper"), "power is measured for the procedure"),
         (("--tokens", 200), "at least 20 snippets of 200 tokens"),
         (("--heldout", "nowhere.jsonl"), "nowhere.jsonl"),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.serving.address import called
 from pretrace.results.rounding import p_value
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
@@ -32,10 +33,11 @@ from pretrace.types import (
 from pretrace.verdicts.audit.built import (
     CONTROL,
     SUSPECT,
-    audit_verdict,
     documents_of,
     figures_of,
     pairs_of,
+    shown_of,
+    words_of,
 )
 from pretrace.verdicts.audit.designs import CONTROLS
 from pretrace.verdicts.outcome import POWER as POWER_CURE
@@ -80,16 +82,19 @@ def audit_of(  # noqa: PLR0913 (an audit has many parts)
     """An audit from all its parts, by their names: those of its figures, and those of a verdict."""
     own = {name: parts.pop(name) for name in FIGURES if name in parts}
     nothing = np.zeros(0)
-    return audit_verdict(
-        AuditFigures(design, answer.procedure, answer.pieces, answer.facts, **own),
-        answer,
-        (
-            (documents, nothing if values is None else values),
-            (heldout_documents, nothing if heldout_values is None else heldout_values),
-        ),
-        pairs=(pairs, control_pairs),
-        **parts,
+    figures = AuditFigures(design, answer.procedure, answer.pieces, answer.facts, **own)
+    words = words_of(figures, answer, parts["corpus"], called(parts["model"]))
+    sides = (
+        (documents, nothing if values is None else values),
+        (heldout_documents, nothing if heldout_values is None else heldout_values),
     )
+    shown = shown_of(figures, sides, (pairs, control_pairs))
+    from_words = ("assumption", "hypothesis", "statistic", "unit", "question", "compared", "effect_unit")
+    return Verdict(
+        test="audit", exact=False, p=answer.p, units=answer.documents, effect=answer.effect,
+        standardised=answer.standardised, figures=shown.figures, tables=shown.tables, situation=shown.situation,
+        **{name: getattr(words, name) for name in from_words}, **parts,
+    )  # fmt: skip
 
 
 FIGURES = tuple(one.name for one in fields(AuditFigures))[4:]
@@ -393,11 +398,11 @@ def found_words(answer: Answer) -> str:
 
 
 def without_placebo() -> Verdict:
-    """The target alone: nothing to subtract, so the calibrated classifiers decide."""
+    """The target alone: nothing to subtract, so a procedure of the literature decides."""
     audit = inconclusive()
     answer = replace(
         answer_of(audit),
-        procedure="calibrated",
+        procedure="paper",
         effect=None,
         standardised=None,
         unit="",

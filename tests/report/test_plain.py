@@ -25,7 +25,7 @@ def test_checks_and_advice_name_options_only_in_brackets_at_the_end() -> None:
         call
         for path in Path(str(files("pretrace.verdicts"))).rglob("*.py")
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("Check", "_check", "Kind")
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("Check", "_check", "FolderKind")
     ]
     said = [
         one.value

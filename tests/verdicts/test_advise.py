@@ -14,8 +14,7 @@ import typer
 from pretrace.cli.commands import app
 from pretrace.types import Situation
 from pretrace.types.verdicts import VerdictTest
-from pretrace.verdicts.advise import Names, Needed, advise, needed
-from pretrace.verdicts.choices import CHOICES, FEWEST_CHOICES
+from pretrace.verdicts.advise import CHOICES, FEWEST_CHOICES, Names, Needed, advise, needed
 
 NOT_YET_MERGED: set[str] = set()
 """Commands that other branches add: take each out when it is there, and its line below is checked."""

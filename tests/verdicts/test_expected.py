@@ -9,7 +9,7 @@ from statistics import NormalDist
 import pytest
 
 from pretrace.types import Situation
-from pretrace.verdicts.choices import CHOICES
+from pretrace.verdicts.advise import CHOICES
 from pretrace.verdicts.expected import (
     chance,
     comparison,

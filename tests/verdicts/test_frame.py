@@ -18,6 +18,7 @@ from pretrace.verdicts import frame
 from pretrace.verdicts.frame import beyond_by_lot, with_second
 from pretrace.verdicts.marking.orders import OrderSettings, mark_order
 from pretrace.verdicts.marks import CheckSettings, check_marks
+from pretrace.verdicts.register import UNREGISTERED
 from pretrace.verdicts.second import CARRIES, DOSE, MOST_DOSE, Beyond, dose
 
 SETTINGS = CheckSettings()
@@ -139,7 +140,7 @@ def test_the_same_texts_give_the_same_p_whatever_they_are_called():
 def test_every_verdict_is_noted_unless_nothing_is_kept():
     corpus = made_corpus(48)
     quiet = order(corpus, Models(Reading()), replace(SETTINGS, cache=False))
-    assert quiet.register == (frame.UNREGISTERED,)
+    assert quiet.register == (UNREGISTERED,)
     first = order(corpus, Models(Reading()))
     assert first.register[0].startswith("No other test")
     second = order(corpus, Models(Reading(salt=5, name="other")))

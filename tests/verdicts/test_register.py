@@ -15,7 +15,6 @@ from pretrace.verdicts.register import (
     count_earlier_tests,
     known,
     note,
-    note_test,
     ordinal,
     read_tests,
 )
@@ -25,16 +24,16 @@ def test_a_damaged_line_is_passed_over(tmp_path: Path) -> None:
     note(entry(), 0.5, "inconclusive", tmp_path)
     with (tmp_path / FILE).open("ab") as file:
         file.write(b'{"texts": "t", "wei\n[1]\n\xff\xfe\n')
-    note_test({"seal": "s", "name": "\ud800"}, tmp_path)
-    assert [line.get("seal") for line in read_tests(tmp_path)] == [None, "s"]
+    note(entry("\ud800"), 0.5, "inconclusive", tmp_path)
+    assert [line["test"] for line in read_tests(tmp_path)] == ["order", "\ud800"]
     assert read_tests(tmp_path / "nowhere") == ()
-    assert len(known(["one text", "another"], tmp_path)) == 1
+    assert len(known(["one text", "another"], tmp_path)) == 2
 
 
 def test_no_place_to_write_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):
-        note_test({"texts": "t"}, tmp_path / "file")
+        note(entry(), 0.5, "inconclusive", tmp_path / "file")
 
 
 def entry(test: str = "order", weights: str = "w", **settings: object) -> Entry:

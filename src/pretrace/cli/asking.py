@@ -20,7 +20,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from pretrace.backends.serving.address import served_kind, text_kind
+from pretrace.backends.serving.address import called, served_kind, text_kind
 from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import closing, expected_of
@@ -307,7 +307,7 @@ def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> AskSt
     """The step of a test, or what is said where its plan has no design."""
     has = seen.situation
     model, test = inputs.model or "", f"{row.choice.title}. It assumes: {row.choice.assumes}"
-    question = f"was {model} trained on {Path(source.texts).name}?"
+    question = f"was {called(model)} trained on {Path(source.texts).name}?"
     named = (operand(source.texts), *seen.names.columns, "--model", model)
     beside: tuple[str, ...] = ("--placebo", inputs.before) if inputs.before else ()
     in_text = ("--access", "text") if text_kind(model) == "chat" else ()
@@ -452,6 +452,6 @@ def _print(found: Sequence[dict[str, Any]], cannot: Sequence[str], console: Cons
         if one["report"]:
             console.print(PlainText(f"Report: {one['report']}"), soft_wrap=True)
         if one["exit_code"] == CANNOT_ANSWER and one["folder"]:
-            lines(*closing(load_verdict(Path(one["folder"]))))(console)
+            lines(*map(_own_options, closing(load_verdict(Path(one["folder"])))))(console)
     for line in cannot:
         console.print(PlainText(line), soft_wrap=True)

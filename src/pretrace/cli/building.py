@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.building.ccnews import CcnewsSettings
-from pretrace.building.ccnews_transforms import BackTranslation, Masking, Method, Rewriting
+from pretrace.building.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
 from pretrace.building.dated import DatedSettings, DatedTexts
 from pretrace.building.patents import PatentPages, PatentSettings
 from pretrace.cli.answer import PlainText, Reply, lines, plain_table
@@ -32,7 +32,7 @@ from pretrace.verdicts.audit.settings import AuditSettings
 
 if TYPE_CHECKING:
     from pretrace.building.writing import Built
-    from pretrace.statistics.set_similarity import Compared, Embed
+    from pretrace.statistics.set_similarity import Embed, SetComparison
 
 
 _NAMED = 3
@@ -108,7 +108,7 @@ def ccnews(
             "--transform prompt needs --rewriter: a model that follows instructions, such as smollm2 or "
             "server:http://host:port/v1#model-name."
         )
-    known: dict[str, Method] = {"trans": trans, "mask": mask, "prompt": prompt}
+    known: dict[str, TransformMethod] = {"trans": trans, "mask": mask, "prompt": prompt}
     columns = inputs.columns
     others = read_side(inputs.nonmembers, columns, date_column=inputs.date_column, year=inputs.year)
     sides = read_side(inputs.members, columns), others
@@ -288,7 +288,7 @@ def _embedder(model: str) -> tuple[Embed | None, str]:
         return None, f"Similarity of embeddings is left out: {error}."
 
 
-def _table(found: Compared) -> Table:
+def _table(found: SetComparison) -> Table:
     table = plain_table("measure", numbers=("A with A", "A with B"))
     for row in found.rows:
         table.add_row(row.name, *(PlainText(bracketed(one, 4, 4)) for one in (row.inside, row.across)))

@@ -21,7 +21,8 @@ from pretrace.errors import OutputError
 from pretrace.registry import require
 from pretrace.report.wording import bracketed, percent
 from pretrace.results.atomic import check_writable
-from pretrace.results.folder import Kind, Opened
+from pretrace.results.folder import Opened
+from pretrace.results.output_checks import FolderKind
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import kind_of
 from pretrace.settings import TEXTS, Option, option
@@ -173,7 +174,7 @@ def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
     return _command(kind, content, settings), {name: value for name, value in given.items() if name != "out"}
 
 
-def _command(kind: Kind, content: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+def _command(kind: FolderKind, content: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     named = {"audit": "audit", "run": str(settings.get("command"))}
     test = kind.test or str(content.get("test"))
     return named.get(kind.name) or _TESTS.get(test, test)

@@ -135,7 +135,7 @@ def _made(corpus: Corpus, settings: MarkSettings, outputs: _MarkOutputs, model: 
     names = ("dtype", "device", "trust_remote_code", "allow_pickle")
     how = {name: getattr(outputs.opening, name) for name in names}
     if settings.rewriter is not None:
-        rewriter = open_instructed(settings.rewriter, cache=settings.cache, **how)
+        rewriter = open_instructed(settings.rewriter, ModelSettings(**how), cache=settings.cache)
         return model_candidates(corpus, settings, rewriter=rewriter)
     own = {} if settings.words == "causal" else how
     proposer = open_proposer(str(settings.words), model, cache=settings.cache, **own)

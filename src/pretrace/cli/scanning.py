@@ -91,7 +91,7 @@ class _Searched:
                     f"--clean {self.clean} and --out {self.out} lie in each other: name two folders."
                 )
 
-    def crew(self, settings: ScanSettings) -> EngineSettings:
+    def engine_settings(self, settings: ScanSettings) -> EngineSettings:
         """Who searches; ExpressionError for --shard and --engine ray at once."""
         ray = self.engine == "ray"
         if ray and settings.shard:
@@ -107,13 +107,13 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
-    from pretrace.jobs.engine.work import scanning_crew
+    from pretrace.jobs.engine.work import search_on_cluster
     from pretrace.scan import scan as room
     from pretrace.scan.cleaning import check_clean, clean
     from pretrace.scan.files import files_of
 
     searched.check()
-    engine = searched.crew(settings)
+    engine = searched.engine_settings(settings)
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
     heldout = open_corpus(searched.heldout, columns.of_another) if searched.heldout else None
@@ -125,8 +125,8 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     if searched.clean is not None:
         check_clean(asked, searched.clean)
     parts = room.parts_of(searched.out)
-    with _shown() as watch, scanning_crew(engine) as crew:
-        found = room.scan(asked, parts, watch=watch, crew=crew)
+    with _shown() as watch, search_on_cluster(engine) as elsewhere:
+        found = room.scan(asked, parts, watch=watch, elsewhere=elsewhere)
     if found is None:
         words = (
             f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."
@@ -140,7 +140,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
                 f"{unread[0]['file']} could not be read to its end, so the corpus is not cleaned: mend the file, "
                 "and run the same command."
             )
-        whole = room.found_in(asked, parts)
+        whole = room.merge_found(asked, parts)
         assert whole is not None
         cleaned = clean(asked, whole, searched.clean)
         found = replace(found, notes=(*found.notes, cleaned.words))
@@ -148,7 +148,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     shown_first = None if cleaned is None else Plain(cleaned.words)
     answer = save_result(found, searched.out, partial(conclusion, found, searched.out, "", shown=shown_first))
     if not unread:
-        room.forget(parts)
+        room.delete_parts(parts)
     return answer
 
 

@@ -26,13 +26,7 @@ from pretrace.jobs.evaluating import evaluated
 from pretrace.jobs.job import Job, Opened, WholeJobProgress, missing_shards, parts_folder, work
 from pretrace.jobs.merging import UNREADABLE, merged, remove, said_missing
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
-from pretrace.jobs.worker import (
-    Survey,
-    Worker,
-    check_labelled,
-    check_parts,
-    survey,
-)
+from pretrace.jobs.worker import Survey, Worker, check_labelled, check_parts, survey
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
 from pretrace.results.output_checks import OWN, RESULT
@@ -45,7 +39,7 @@ from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import Parts, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT
 from pretrace.scoring.plan import Models, ScorePlan, check_use
-from pretrace.scoring.provenance import record_corpus
+from pretrace.scoring.provenance import record_corpus, record_texts
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import Option
@@ -242,14 +236,7 @@ def lasting(texts: str) -> str:
 
 def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: EvaluationSettings | None) -> Job:
     stream, found = sharded.stream, sharded.found
-    texts = {
-        "name": stream.name,
-        "source": stream.source,
-        "texts": found.texts,
-        "documents": found.documents,
-        "sha256": found.sha256,
-        "notes": list(found.notes),
-    }
+    texts = record_texts(stream, found.texts, found.documents, found.sha256)
     source = sharded.source
     return Job(
         fingerprint=opened.fingerprint,

@@ -49,8 +49,6 @@ _GRADES = {
 }
 _ADVICE = 3
 """Sentences of advice that stand here; the test has all."""
-_ON_DOCUMENTS = ("pretrace", "calibrated")
-"""The procedures whose test is made on the very values that the figure shows."""
 _TITLES = ("Nothing was found", "Nothing shown", "Inconclusive")
 """What a statement may begin with, before a colon; it stands above the rest of the statement."""
 _PLAIN_GRADES = {
@@ -134,7 +132,7 @@ def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     """The two figures, and what their captions count."""
     found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
     ahead = int((found > 0).sum())
-    shows_test = own.procedure in _ON_DOCUMENTS
+    shows_test = own.procedure == "pretrace"
     values: dict[str, object] = {
         "ahead": ahead,
         "behind": len(found) - ahead,
@@ -160,7 +158,7 @@ def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
 def _strength(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     """How often chance gives as much, what hidden bias the result withstands, what innocent models showed, and what
     the audit could have seen."""
-    shown = facts.rejected(audit) and own.procedure in _ON_DOCUMENTS
+    shown = facts.rejected(audit) and own.procedure == "pretrace"
     found, effect = own.sensitivity if shown else None, audit.effect
     gamma, shift = (found.gamma_sign, found.shift) if found else (None, None)
     leans, p = wording.beside_leans(own.leans, effect, own.margin), audit.p
@@ -181,7 +179,7 @@ def _strength(audit: Verdict, own: AuditFigures) -> dict[str, object]:
 def _meant(audit: Verdict, own: AuditFigures) -> str:
     """What the effect says of documents, in cases of 100; empty where the decision is not made on them."""
     found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
-    if not len(found) or own.procedure not in _ON_DOCUMENTS:
+    if not len(found) or own.procedure != "pretrace":
         return ""
     if not len(others):
         ahead = int((found > 0).sum())

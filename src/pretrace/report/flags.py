@@ -64,8 +64,8 @@ def first_page(flagged: Verdict) -> Markup:
     values |= {
         "css": _CLASSES[flagged.outcome],
         "expected": expected(values["number"], flagged.figures["fdr"]),
-        "whole": " ".join(whole(flagged)),
-        "tried": " ".join(tried(flagged)),
+        "whole": " ".join(whole(set_test(flagged), flagged.units)),
+        "tried": " ".join(tried(flagged.outcome, flagged.planted)),
         "rows": tuple(identity(flagged)),
         "sides": to_svg(sides(flagged), name="sides", label=label),
     }

@@ -10,7 +10,9 @@ from pretrace.errors import shown
 from pretrace.results.rounding import MINUS as MINUS
 from pretrace.results.rounding import brief as brief
 from pretrace.results.rounding import p_value as p_value
+from pretrace.results.rounding import plural as plural
 from pretrace.results.rounding import significant as significant
+from pretrace.results.rounding import times as times
 from pretrace.types import Estimate, Lean
 
 _DRAWS = ("draws", "flips", "permutations")
@@ -45,15 +47,6 @@ def count(value: int) -> str:
     '12,345'
     """
     return f"{int(value):,}"
-
-
-def plural(value: int, noun: str) -> str:
-    """A count and its noun.
-
-    >>> plural(1, "text"), plural(2000, "text")
-    ('1 text', '2,000 texts')
-    """
-    return f"{count(value)} {noun}" if value == 1 else f"{count(value)} {noun}s"
 
 
 def first_of(names: Sequence[str], total: int) -> str:
@@ -142,15 +135,6 @@ def share(level: float) -> str:
     ('5%', '0.1%')
     """
     return f"{100 * level:g}%"
-
-
-def times(number: int) -> str:
-    """How often, in words.
-
-    >>> times(1), times(2), times(5)
-    ('once', 'twice', '5 times')
-    """
-    return {1: "once", 2: "twice"}.get(number, f"{count(number)} times")
 
 
 def figure(estimate: Estimate) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 MINUS = "−"
 
 
@@ -48,3 +50,31 @@ def recorded_p(p: object) -> str:
     ('p = 0.012', 'no p')
     """
     return f"p = {p_value(p)}" if isinstance(p, int | float) else "no p"
+
+
+def plural(value: int, noun: str) -> str:
+    """A count and its noun.
+
+    >>> plural(1, "text"), plural(2000, "text")
+    ('1 text', '2,000 texts')
+    """
+    return f"{value:,} {noun}" if value == 1 else f"{value:,} {noun}s"
+
+
+def times(number: int) -> str:
+    """How often, in words.
+
+    >>> times(1), times(2), times(5)
+    ('once', 'twice', '5 times')
+    """
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Names for a message: the first few, and how many more there are.
+
+    >>> listed(["a", "b", "c", "d"])
+    "'a', 'b', 'c' and 1 more"
+    """
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")

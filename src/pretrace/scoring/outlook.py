@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -182,7 +182,8 @@ def device_of(backend: Backend) -> str:
 
 
 class Watch(Protocol):
-    """An observer of an audit's stages, and of the training steps and passes over texts within them.
+    """An observer of an audit's stages, and of the training steps and passes over texts within them. A subclass shows
+    what it overrides.
 
     `plan` comes before the first stage. A stage that was not in the plan is shown all the same, and a stage
     may be entered again.
@@ -190,40 +191,22 @@ class Watch(Protocol):
 
     def planned(self, plan: AuditPlan, /) -> None:
         """What the audit can answer, before anything is done."""
-        ...
 
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """All stages that lie ahead, in their order, and the seconds that are computed outside of them; told again, it
         replaces those not begun."""
-        ...
 
     def passes(self, stage: str, /) -> AbstractContextManager[Progress]:
         """For a stage in which texts go through a model."""
-        ...
+        return nullcontext(Silent())
 
     def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
         """For a stage in which a model is trained."""
-        ...
+        return nullcontext()
 
 
-class Unwatched:
+class Unwatched(Watch):
     """An audit that nobody watches."""
-
-    def planned(self, plan: AuditPlan, /) -> None:
-        """Nothing is shown."""
-
-    def plan(self, stages: Sequence[Stage], after: float, /) -> None:
-        """Nothing is shown."""
-
-    @contextmanager
-    def passes(self, stage: str, /) -> Iterator[Progress]:
-        """Nothing is shown."""
-        yield Silent()
-
-    @contextmanager
-    def training(self, stage: str, /) -> Iterator[OnStep | None]:
-        """Nothing is shown."""
-        yield None
 
 
 @dataclass

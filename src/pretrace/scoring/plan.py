@@ -18,7 +18,7 @@ from pretrace.backends.serving.address import called_apart, served_kind
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
 from pretrace.registry import scores
-from pretrace.rewrites import Neighbors, Rewrite, Selective, rewrites
+from pretrace.rewrites import Lower, Neighbors, Rewrite, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import Parts
@@ -199,7 +199,7 @@ class ScorePlan:
         for name, score in self.scores.items():
             for rewrite in {view.rewrite for view in score.needs.views}:
                 made = self.rewrites[rewrite]
-                why = made.refusal(texts) if isinstance(made, Selective) else ""
+                why = made.refusal(texts) if isinstance(made, Lower) else ""
                 if why:
                     raise TextsError(f"{name} {why} ({corpus.name}): leave {name} out of the scores.")
 

@@ -18,14 +18,14 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import TextsError
-from pretrace.results.rounding import p_value
+from pretrace.results.rounding import listed, p_value
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.permutation import share_reached
 from pretrace.statistics.ranks import lot_test
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict, Written
-from pretrace.verdicts.choices import FEWEST_STRINGS
+from pretrace.verdicts.advise import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import (
     ByLot,
@@ -45,7 +45,6 @@ from pretrace.verdicts.reading import (
     continued,
     draws_of,
 )
-from pretrace.verdicts.record import listed
 from pretrace.verdicts.second import MOST_DOSE
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
 

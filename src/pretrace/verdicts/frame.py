@@ -1,34 +1,17 @@
 """The frame of a verdict test: what every test does, done once.
 
 A test is one module. It says what its units are, how a model reads them, what the p-value is, what speaks against it
-(its gates), and its sentences. The frame does the rest, in this order: it asks the model in question and a second one,
-takes all draws from a hash of the texts, looks at this machine's register, measures the power where that is asked for,
-concludes by the one rule of `verdicts.outcome`, builds the `Verdict` and notes it in the register.
-
-How to add a test of your own (docs/extending.md has one that runs):
-
-1.  Settings: a dataclass that inherits from `TestSettings`. No seed, and no free choice that moves p.
-2.  The test: a dataclass that inherits from `ByLot` (each unit has alternatives, one of which was drawn by lot), or
-    from `Test` (anything else), with
-
-    - `name`, and `matters`: the settings that make it this test and no other;
-    - `read`: what a model makes of the units. The same function reads the target, the second model and a planted copy;
-    - `words`: the sentences, for a reader without statistics;
-    - `checks`: gates, which look at texts alone, and whether there is enough;
-    - `shown`: figures, tables, and what was left out;
-    - `planted`: the texts that a copy is trained on for --power, one a unit.
-
-    `ByLot` knows the p-value, what is left beyond the second model, and the power. A `Test` of another kind says so
-    itself: `tested`, `beyond`, `power`.
-3.  A function that makes the test and calls `verdict` on it; or a line in the table of `cli/commands.py`, which makes
-    a command of the class.
+(its gates), and its sentences. The frame does the rest: it asks the model in question and a second one, takes all draws
+from a hash of the texts, measures the power where that is asked for, concludes by the one rule of `verdicts.outcome`,
+notes the verdict in this machine's register and builds it. docs/extending.md shows how to write one: `Test` for any
+test, `ByLot` where each unit has alternatives, one of which was drawn by lot.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -39,7 +22,7 @@ from pretrace.errors import MissingPackageError, ModelError
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.ranks import centred, lot_effects, lot_test
+from pretrace.statistics.ranks import centre_values, lot_effects, lot_test
 from pretrace.types import (
     Backend,
     Check,
@@ -47,6 +30,7 @@ from pretrace.types import (
     Doubles,
     Estimate,
     Null,
+    Outcome,
     Power,
     Situation,
     Skipped,
@@ -58,7 +42,7 @@ from pretrace.verdicts.draws import TextsSketch, seed_of
 from pretrace.verdicts.outcome import SECOND, Found, conclude, null_of
 from pretrace.verdicts.planting import paired_power, planted_shift
 from pretrace.verdicts.reading import check_references
-from pretrace.verdicts.record import record
+from pretrace.verdicts.record import facts_of, record
 from pretrace.verdicts.second import Beyond, SecondAnswer, dose, second_check
 from pretrace.verdicts.settings import TestSettings
 
@@ -71,10 +55,6 @@ VALUES = "values"
 _DEFAULT_SECOND = "smollm2"
 ASKED = "reading with the model in question"
 """The stage that comes first."""
-UNREGISTERED = (
-    "This test was not entered in the register of this machine, and earlier tests of these texts were not looked up. "
-    "[--no-cache]"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +78,10 @@ class Words:
     """What it does with it."""
     read: str = ""
     """What a copy is trained on for --power, one of them, where that is not the unit."""
+    noun: str = "test"
+    """What the reader looks at: an audit, a test."""
+    said: Mapping[Outcome, str] = field(default_factory=dict)
+    """First sentences of its own for an outcome."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,6 +183,12 @@ class Test(ABC, Generic[V]):
         return {"score": self.score}
 
     @property
+    def registered(self) -> Mapping[str, Any]:
+        """What makes this test another one in the register: `matters`, and the reference model."""
+        reference = self.models.reference
+        return {**self.matters, "reference": weights_of(reference) if reference is not None else None}
+
+    @property
     def texts(self) -> Sequence[str]:
         """The texts that the draws depend on."""
         return [text.text for text in self.corpus.texts]
@@ -298,43 +288,99 @@ def verdict(
     second = _second(test, values, beside, found, words)
     checks = (*test.checks(values), *((second,) if second else ()))
     power = test.power(values) if settings.power and found.p is not None else None
+    shown, name = test.shown(values), models.target.name
+    unit = words.read or words.unit
+    return build_verdict(
+        test.name,
+        test.corpus.name,
+        name,
+        words,
+        found,
+        replace(
+            shown,
+            figures={**shown.figures, **(second.figures if second else {})},
+            tables=(*shown.tables, *_values_table(test, {test.models.names()[name]: values, **beside})),
+            notes=(*test.corpus.notes, *shown.notes, *notes),
+        ),
+        checks,
+        level=settings.level,
+        power=power,
+        accusing=(*test.accusing, "placebo"),
+        second=test.second,
+        trainable=test.trainable,
+        entry=register.Entry(
+            test.name,
+            TextsSketch.of(text.text for text in test.corpus.texts),
+            weights_of(models.target),
+            test.registered,
+            name,
+        ),
+        keep=settings.cache,
+        statements=statements,
+        settings=record(
+            {"corpus": test.corpus},
+            facts_of(models.placebos, target=models.target, reference=models.reference),
+            score=test.score,
+            test={name: value for name, value in asdict(settings).items() if value is not None},
+            **shown.recorded,
+            seed=test.seed,
+            rule={"of": words.of, "unit": unit},
+            timings=dict(test.watch.seconds),
+        ),
+    )
+
+
+def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
+    test: str,
+    corpus: str,
+    model: str,
+    words: Words,
+    found: Tested,
+    shown: Shown,
+    checks: Sequence[Check],
+    *,
+    level: float,
+    power: Power | None,
+    entry: register.Entry,
+    settings: Mapping[str, Any],
+    accusing: tuple[str, ...] = (),
+    informing: tuple[str, ...] = (),
+    second: bool = False,
+    trainable: bool = True,
+    keep: bool = True,
+    advice: Sequence[str] = (),
+    statements: Mapping[str, str] | None = None,
+) -> Verdict:
+    """Conclude by the one rule, note the verdict in the register, and build it. `settings` is what it records, `advice`
+    what would help an inconclusive one besides; for the others see `outcome.Found`."""
     said = conclude(
         Found(
-            model=called(models.target.name),
+            model=called(model),
             of=words.of,
-            level=settings.level,
+            level=level,
             p=found.p,
             effect=found.effect,
             effect_unit=words.effect_unit,
             planted=power,
-            accusing=(*test.accusing, "placebo"),
-            second=test.second,
+            accusing=accusing,
+            informing=informing,
+            second=second,
+            noun=words.noun,
             unit=words.read or words.unit,
-            trainable=test.trainable,
+            trainable=trainable,
+            said=words.said,
         ),
         checks,
     )
-    shown = test.shown(values)
-    recorded = record(
-        {"corpus": test.corpus},
-        models,
-        settings,
-        score=test.score,
-        seconds=test.watch.seconds,
-        more={
-            **shown.recorded,
-            "seed": test.seed,
-            "rule": {"of": words.of, "unit": words.read or words.unit},
-        },
-    )
+    more = advice if said.outcome == "inconclusive" else ()
     return Verdict(
-        test=test.name,
-        corpus=test.corpus.name,
-        model=models.target.name,
+        test=test,
+        corpus=corpus,
+        model=model,
         outcome=said.outcome,
         statement=said.statement,
-        level=settings.level,
-        exact=words.exact and not test.second,
+        level=level,
+        exact=words.exact and not second,
         assumption=words.assumption,
         hypothesis=words.hypothesis,
         statistic=words.statistic,
@@ -349,17 +395,17 @@ def verdict(
         effect_unit=words.effect_unit,
         standardised=found.standardised,
         planted=power,
-        checks=checks,
+        checks=tuple(checks),
         reasons=(*found.reasons, *said.reasons),
-        advice=said.advice,
-        notes=(*test.corpus.notes, *shown.notes, *notes),
-        figures={**shown.figures, **(second.figures if second else {})},
-        tables=(*shown.tables, *_values_table(test, {models.names()[models.target.name]: values, **beside})),
+        advice=tuple(dict.fromkeys((*said.advice, *more))),
+        notes=shown.notes,
+        figures=shown.figures,
+        tables=shown.tables,
         skipped=shown.skipped,
+        register=register.enter(entry, level, found.p, said.outcome, keep=keep),
         statements=dict(statements or {}),
         situation=shown.situation,
-        register=_registered(test, found.p, said.outcome),
-        settings=recorded,
+        settings=settings,
     )
 
 
@@ -398,7 +444,7 @@ def beyond_by_lot(
     Not `scaled`, both models' values are on one scale, as answers are, and stand as they are.
     """
     both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
-    x, y = [centred(own[i]) for i in both], [centred(other[i]) for i in both]
+    x, y = [centre_values(own[i]) for i in both], [centre_values(other[i]) for i in both]
     spread_x, spread_y = (np.sqrt(sum(float(np.mean(row**2)) for row in rows)) for rows in (x, y))
     if not scaled:
         spread_y = spread_x
@@ -476,21 +522,3 @@ def _second(test: Test[V], values: V, beside: Mapping[str, V], found: Tested, wo
         compares = test.second and not test.repeatable and found.p is not None and found.p <= level
         answers.append(SecondAnswer(name, p, test.beyond(values, read) if compares else None))
     return second_check(answers, level, **asked)
-
-
-def _registered(test: Test[V], p: float | None, outcome: str) -> tuple[str, ...]:
-    """Note the verdict; what the register says of it and of others."""
-    if not test.settings.cache:
-        return (UNREGISTERED,)
-    models = test.models
-    matters = {**test.matters, "reference": weights_of(models.reference) if models.reference else None}
-    entry = register.Entry(
-        test.name,
-        TextsSketch.of(text.text for text in test.corpus.texts),
-        weights_of(models.target),
-        matters,
-        models.target.name,
-    )
-    earlier = register.count_earlier_tests(entry, test.settings.level)
-    register.note(entry, p, outcome)
-    return (earlier.words(p), *earlier.others)

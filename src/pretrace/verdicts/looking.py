@@ -14,11 +14,11 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import FURTHER
 from pretrace.corpora.opening import repeated_column
 from pretrace.errors import TextsError
+from pretrace.results.rounding import plural
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation
 from pretrace.verdicts import register
-from pretrace.verdicts.advise import Names
-from pretrace.verdicts.choices import LEVEL
+from pretrace.verdicts.advise import LEVEL, Names
 from pretrace.verdicts.recite import windowed
 
 _RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32,128}\b", re.IGNORECASE)
@@ -44,9 +44,9 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     corpus = open_corpus(source, columns) if corpus is None else corpus
     documents = len({text.document for text in corpus.texts})
     canaries = len({one.lower() for text in corpus.texts for one in _RANDOM.findall(text.text)})
-    said = [f"{_many(len(corpus), 'text')} of {_many(documents, 'document')}."]
+    said = [f"{plural(len(corpus), 'text')} of {plural(documents, 'document')}."]
     if canaries:
-        said.append(f"{_many(canaries, 'random string')} (UUIDs, hashes) in the texts.")
+        said.append(f"{plural(canaries, 'random string')} (UUIDs, hashes) in the texts.")
     if not any(text.group for text in corpus.texts) and (
         name := repeated_column(Path(source), FEW_DOCUMENTS)
     ):
@@ -95,7 +95,3 @@ def _tested(corpus: Corpus) -> Iterator[str]:
             f"tests the level is {LEVEL / number:.3g} each, and for one {LEVEL:g}."
         )
         yield from known
-
-
-def _many(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

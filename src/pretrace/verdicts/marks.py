@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.serving.address import called
-from pretrace.building.reading import days
+from pretrace.corpora.dates import days
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.results.rounding import recorded_p
+from pretrace.results.rounding import listed, recorded_p
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.settings import option
@@ -29,8 +29,7 @@ from pretrace.verdicts.marking.orders import JOINT, MOST_ROWS
 from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.variants import collapsed
 from pretrace.verdicts.reading import Read, Reader, chosen_score
-from pretrace.verdicts.record import listed
-from pretrace.verdicts.register import note_test, read_tests
+from pretrace.verdicts.register import read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
 
 # Settings
@@ -200,8 +199,8 @@ def seal_check(seal: Seal) -> Check:
 
 
 def earlier_checks(seal: Seal) -> tuple[dict[str, Any], ...]:
-    """What this machine's register holds on tests of this seal, of any model, oldest first."""
-    return tuple(line for line in read_tests() if line.get("seal") == seal.sha256)
+    """List what this machine's register holds on tests of this seal, of any model, oldest first."""
+    return tuple(line for line in read_tests() if _registered_settings(line).get("seal") == seal.sha256)
 
 
 def tries_check(earlier: Sequence[Mapping[str, Any]], weights: str, asked: Mapping[str, Any]) -> Check:
@@ -212,7 +211,7 @@ def tries_check(earlier: Sequence[Mapping[str, Any]], weights: str, asked: Mappi
     """
     title = "This seal was not tested on this model in another way before"
     same = [one for one in earlier if one.get("weights") == weights]
-    differing = [one for one in same if any(one.get(name) != value for name, value in asked.items())]
+    differing = [one for one in same if {**_registered_settings(one), **asked} != _registered_settings(one)]
     words = (
         f"This machine knows of {len(earlier):,} earlier tests of this sealed file, {len(same):,} of them on this "
         "model."
@@ -220,29 +219,21 @@ def tries_check(earlier: Sequence[Mapping[str, Any]], weights: str, asked: Mappi
     if not differing:
         return Check(TRIES, title, "passed", f"{words} None was made in another way.")
     told = "; ".join(
-        f"{one.get('time')}: score {one.get('score')}, {recorded_p(one.get('p'))}" for one in differing[:5]
+        f"{one.get('time')}: score {_registered_settings(one).get('score')}, {recorded_p(one.get('p'))}"
+        for one in differing[:5]
     )
     words += (
         f" {len(differing):,} had another score, another reference model or other answers ({told}). Whoever tries "
         "several ways finds a small p by chance more often than the level says."
     )
     cure = "Take the result of the first test that was made, or mark new texts."
-    return Check(TRIES, title, "failed", words, cure, {"earlier": [dict(one) for one in differing]})
+    earlier = [{name: value for name, value in one.items() if name != "texts"} for one in differing]
+    return Check(TRIES, title, "failed", words, cure, {"earlier": earlier})
 
 
-def note_check(seal: Seal, weights: str, found: Verdict, asked: Mapping[str, Any]) -> None:
-    """Add the test to this machine's register."""
-    note_test(
-        {
-            "seal": seal.sha256,
-            "weights": weights,
-            "test": found.test,
-            "time": found.settings.get("time"),
-            **asked,
-            "p": found.p,
-            "outcome": found.outcome,
-        }
-    )
+def _registered_settings(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = line.get("settings")
+    return found if isinstance(found, Mapping) else {}
 
 
 def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
@@ -327,10 +318,7 @@ def check_marks(
     test = kind(
         corpus=seal.corpus, models=models, settings=settings, watch=watched(watch), score=score, seal=seal
     )
-    found = verdict(test, statements=statements, notes=notes)
-    if settings.cache:
-        note_check(seal, weights_of(models.target), found, test.asked)
-    return found
+    return verdict(test, statements=statements, notes=notes)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -352,14 +340,8 @@ class Marks(ByLot):
         return self.seal.totals and self.score in (ALONE, BESIDE)
 
     @property
-    def asked(self) -> Mapping[str, Any]:
-        """What makes a test of this seal another one."""
-        reference = self.models.reference
-        return {"score": self.score, "reference": weights_of(reference) if reference is not None else ""}
-
-    @property
-    def matters(self) -> Mapping[str, Any]:
-        return {"score": self.score}
+    def registered(self) -> Mapping[str, Any]:
+        return {**super().registered, "seal": self.seal.sha256}
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The score of every variant, the published one first; in nats a text for canary sentences."""
@@ -382,7 +364,7 @@ class Marks(ByLot):
         sizes = [len(row) for row in values if np.isfinite(row).all()]
         return (
             seal_check(self.seal),
-            tries_check(earlier_checks(self.seal), weights, self.asked),
+            tries_check(earlier_checks(self.seal), weights, self.registered),
             older_check(self.seal, name, model_day(name, self.settings.model_date)),
             enough_check(sizes, self.settings.level, self.unit),
         )

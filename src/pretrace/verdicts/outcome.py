@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pretrace.results.rounding import p_value
+from pretrace.results.rounding import p_value, times
 from pretrace.statistics.permutation import STEEPEST, PermutationTest
 from pretrace.types import Check, Estimate, Null, Outcome, Power
-from pretrace.verdicts.audit.checks import times
 
 ENOUGH = 0.8
 """The share of tests that must find the training that was tried, before "nothing" is said."""

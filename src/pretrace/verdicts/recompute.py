@@ -83,31 +83,32 @@ def _audit(found: Verdict) -> Iterator[Number]:
     if not found.figures and found.p is None and found.outcome == "inconclusive":
         return  # it was refused, and has no numbers
     own, seed = built.figures_of(found), int(found.settings["seed"])
-    decided, made = built.recorded_answer(found), list(found.checks)
+    p, effect, new = found.p, found.effect, list[Check]()
     if own.procedure == PRETRACE:
         (documents, values), (others, controls) = (built.documents_of(found, side) for side in built.SIDES)
         tested = DocumentValues(documents, values, others, controls, own.margin)
         decided = answer(tested, pieces=own.pieces, seed=seed, facts={})
-        yield Number("p", found.p, decided.p)
-        yield Number("effect", found.effect, decided.effect)
+        p, effect = decided.p, decided.effect
+        yield Number("p", found.p, p)
+        yield Number("effect", found.effect, effect)
         new = [checks.documents_check(tested), checks.reverse_check(tested, seed=seed)]
         if not tested.paired:
             new.append(checks.spread_check(tested, seed=seed))
             left = controls_left_out(values, controls, found.level, seed=seed) or 0
-            new.append(checks.mixture_check(left if decided.p <= found.level else None, tested))
-        seconds = built.seconds_of(found)
-        compared = own.compared_with is None and decided.p <= found.level
-        answers = {f"p of {name}": p_value(other, seed=seed) for name, other in seconds.items()}
-        if compared:
-            for name, other in seconds.items():
+            new.append(checks.mixture_check(left if p <= found.level else None, tested))
+        answers = {}
+        for name, other in built.seconds_of(found).items():
+            answers[f"p of {name}"] = p_value(other, seed=seed)
+            if own.compared_with is None and p <= found.level:
                 rest = beyond(tested, other, seed=seed)
                 answers |= {f"p beyond {name}": rest.p, f"multiple of {name}": rest.dose}
         if answers:
             new += _second(found, answers)
-        yield from _checks(made, new)
-        made = _replaced(made, new)
-    question = built.Question(found.corpus, called(found.model), found.level)
-    yield from _concluded(found, built.found(decided, found.planted, question), made)
+        yield from _checks(found.checks, new)
+    rule = {"of": found.corpus, "noun": "audit", "said": built.said_of(found.corpus, called(found.model))}
+    yield from _concluded(
+        found, p, effect, new, rule, accusing=built.ACCUSING, informing=built.INFORMING, second=True
+    )
 
 
 def _lot(found: Verdict) -> Iterator[Number]:
@@ -247,30 +248,31 @@ def _framed(
     found: Verdict, test: Any, p: float | None, effect: Estimate | None, answers: Mapping[str, float]
 ) -> Iterator[Number]:
     """The numbers of a test of the frame, and what the one rule concludes from them."""
-    from pretrace.verdicts.outcome import Found
-
     yield Number("p", found.p, p)
     yield Number("effect", found.effect, effect)
     new = _second(found, answers) if answers else ()
     yield from _checks(found.checks, new)
-    rule = found.settings.get("rule", {})
+    accusing, rule = (*test.accusing, "placebo"), found.settings.get("rule", {})
+    yield from _concluded(found, p, effect, new, rule, accusing=accusing, second=test.second)
+
+
+def _concluded(
+    found: Verdict,
+    p: float | None,
+    effect: Estimate | None,
+    new: Sequence[Check],
+    rule: Mapping[str, Any],
+    **more: Any,
+) -> Iterator[Number]:
+    """The outcome by the one rule, with the checks that were computed again in the place of the recorded ones."""
+    from pretrace.verdicts.outcome import Found, conclude
+
+    by_name = {check.name: check for check in new}
+    checks = [by_name.get(check.name, check) for check in found.checks]
+    asked = {"of": "", "unit": found.unit, **rule, **more}
     question = Found(
-        model=called(found.model),
-        of=str(rule.get("of", "")),
-        level=found.level,
-        p=p,
-        effect=effect,
-        planted=found.planted,
-        accusing=(*test.accusing, "placebo"),
-        second=test.second,
-        unit=str(rule.get("unit", found.unit)),
+        model=called(found.model), level=found.level, p=p, effect=effect, planted=found.planted, **asked
     )
-    yield from _concluded(found, question, _replaced(found.checks, new))
-
-
-def _concluded(found: Verdict, question: Any, checks: Sequence[Check]) -> Iterator[Number]:
-    from pretrace.verdicts.outcome import conclude
-
     said = conclude(question, checks)
     yield Number("outcome", found.outcome, said.outcome)
     if question.of:
@@ -286,11 +288,6 @@ def _checks(made: Sequence[Check], new: Sequence[Check]) -> Iterator[Number]:
             yield Number(f"check “{check.title}”", old.status, check.status)
             for name, value in check.figures.items():
                 yield Number(f"{name} (“{check.title}”)", old.figures.get(name), value)
-
-
-def _replaced(made: Sequence[Check], new: Sequence[Check]) -> list[Check]:
-    by_name = {check.name: check for check in new}
-    return [by_name.get(check.name, check) for check in made]
 
 
 def _by_model(found: Verdict) -> list[tuple[str, dict[str, Doubles]]]:

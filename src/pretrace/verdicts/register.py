@@ -19,6 +19,10 @@ from pretrace.results.atomic import explained
 from pretrace.results.rounding import p_value, recorded_p
 from pretrace.verdicts.draws import TextsSketch
 
+UNREGISTERED = (
+    "This test was not entered in the register of this machine, and earlier tests of these texts were not looked up. "
+    "[--no-cache]"
+)
 FILE = "audits.jsonl"
 _RESULT = ("time", "p", "outcome", "name")
 """What does not make a test another one."""
@@ -92,14 +96,28 @@ def known(texts: Iterable[str], folder: Path | None = None) -> tuple[str, ...]:
     return tuple(_described(line) for line in _different(TextsSketch.of(texts), folder).values())
 
 
+def enter(
+    entry: Entry,
+    level: float,
+    p: float | None,
+    outcome: str,
+    *,
+    keep: bool = True,
+    folder: Path | None = None,
+) -> tuple[str, ...]:
+    """Add a verdict to the register, unless nothing is kept; say which test of these texts it is, and list the others.
+    OutputError where it cannot be written."""
+    if not keep:
+        return (UNREGISTERED,)
+    earlier = count_earlier_tests(entry, level, folder)
+    note(entry, p, outcome, folder)
+    return (earlier.words(p), *earlier.others)
+
+
 def note(entry: Entry, p: float | None, outcome: str, folder: Path | None = None) -> None:
     """Add a verdict to the register; OutputError where that cannot be written."""
     time = datetime.now(UTC).isoformat(timespec="seconds")
-    note_test({**entry.line, "time": time, "p": p, "outcome": outcome}, folder)
-
-
-def note_test(line: Mapping[str, Any], folder: Path | None = None) -> None:
-    """Add a line to the register; OutputError where that cannot be written."""
+    line = {**entry.line, "time": time, "p": p, "outcome": outcome}
     path = (folder or cache_folder()) / FILE
     written = json.dumps(line, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
     with explained(path):

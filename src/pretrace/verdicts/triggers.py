@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,12 +14,13 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import TextsError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
-from pretrace.scoring.provenance import record_corpus, record_software
+from pretrace.results.rounding import listed
+from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.ranks import chance_of_hits
-from pretrace.types import Check, Corpus, Estimate, Situation, Table, Verdict
+from pretrace.types import Corpus, Doubles, Estimate, Situation, Table, Verdict
 from pretrace.verdicts.draws import TextsSketch
-from pretrace.verdicts.frame import UNREGISTERED
+from pretrace.verdicts.frame import Shown, Tested, Words, build_verdict
 from pretrace.verdicts.marking.sealed import Marked, Seal
 from pretrace.verdicts.marking.variants import Trigger
 from pretrace.verdicts.marks import (
@@ -35,15 +34,13 @@ from pretrace.verdicts.marks import (
     earlier_checks,
     enough_check,
     model_day,
-    note_check,
     older_check,
     seal_check,
     time_note,
     tries_check,
 )
-from pretrace.verdicts.outcome import Found, conclude
-from pretrace.verdicts.record import listed
-from pretrace.verdicts.register import Entry, count_earlier_tests, note
+from pretrace.verdicts.record import record
+from pretrace.verdicts.register import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +68,21 @@ class _Hits:
         """The fewest hits with p at or below the level; one more than there are triggers where none has."""
         tail = chance_of_hits(self.chances)[::-1].cumsum()[::-1]
         return int(np.argmax(tail <= level)) if tail[-1] <= level else len(tail)
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """A row a trigger, and how likely each number of hits is by chance."""
+        found = [float(word == said) for word, said in zip(self.published, self.said, strict=True)]
+        sentences: dict[str, tuple[str, ...] | Doubles] = {
+            "id": self.ids,
+            "published": self.published,
+            "said": self.said,
+            "hit": np.array(found),
+            "chance": np.array(self.chances),
+        }
+        law = chance_of_hits(self.chances)
+        chance = {"hits": np.arange(len(law), dtype=np.float64), "probability": law}
+        return Table("sentences", sentences), Table("chance", chance)
 
 
 def _triggers_of(seal: Seal) -> list[tuple[Marked, Trigger]]:
@@ -113,7 +125,8 @@ def hits_of(seal: Seal, answers: Corpus) -> _Hits:
             f"{answers.name} answers ids that have no trigger: {listed(strange)}; give the ids of the prompts."
         )
     said = [
-        first_word(_without_prompt(given.get(one.id, ""), trigger.prompt), trigger.words)
+        # some models repeat the prompt, whose names are words too
+        first_word(given.get(one.id, "").replace(trigger.prompt, " "), trigger.words)
         for one, trigger in found
     ]
     return _Hits(
@@ -139,104 +152,70 @@ def check_triggers(
     An answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`.
     """
     hits = hits_of(seal, answers)
-    recorded = _recorded(seal, answers, settings, model)
-    asked = {"score": "triggers", "reference": str(recorded["answers"]["sha256"])}
-    checks = (
-        seal_check(seal),
-        tries_check(earlier_checks(seal), f"named {model}", asked),
-        older_check(seal, model, model_day(model, settings.model_date)),
-        enough_check([round(1 / chance) for chance in hits.chances], settings.level, "trigger"),
-    )
-    verdict = _verdict(seal, hits, checks, settings, recorded)
-    register: tuple[str, ...] = (UNREGISTERED,)
-    if settings.cache:
-        texts = [one.published for one, _ in _triggers_of(seal)]
-        entry = Entry("triggers", TextsSketch.of(texts), f"named {model}", asked, model)
-        found = count_earlier_tests(entry, settings.level)
-        register = (found.words(verdict.p), *found.others)
-        note(entry, verdict.p, verdict.outcome)
-        note_check(seal, f"named {model}", verdict, asked)
-    notes = (*verdict.notes, *notes)
-    return replace(verdict, statements=dict(statements or {}), notes=notes, register=register)
-
-
-def _verdict(
-    seal: Seal, hits: _Hits, checks: tuple[Check, ...], settings: CheckSettings, recorded: Mapping[str, Any]
-) -> Verdict:
-    model, number = str(recorded["models"]["target"]["name"]), len(hits.ids)
-    expected = float(np.sum(hits.chances))
+    number, chance = len(hits.ids), float(np.sum(hits.chances))
+    recorded = record_corpus(answers)
+    asked = {"score": "triggers", "reference": recorded["sha256"], "seal": seal.sha256}
+    weights, of = f"named {model}", f"the published texts of {seal.name}"
     share = share_interval(hits.number, number)
-    effect = Estimate(*(value - expected / number for value in (share.value, share.low, share.high)))
-    of, unit = f"the published texts of {seal.name}", "of the sentences more than by chance"
-    recorded = {**recorded, "rule": {"of": of, "unit": "text"}}
-    result = conclude(
-        # A model that is not here cannot be trained to see what a test would have found.
-        Found(model, of, settings.level, hits.p, effect, unit, accusing=(TRIES, OLDER), trainable=False),
-        checks,
-    )
-    return Verdict(
-        test="triggers",
-        corpus=seal.name,
-        model=model,
-        outcome=result.outcome,
-        statement=result.statement,
-        level=settings.level,
-        exact=False,
-        assumption=ASSUMPTION,
-        hypothesis="The answers do not depend on which words were drawn and published.",
-        statistic="the number of answers whose first word out of the K is the published one",
-        p=hits.p,
-        units=number,
+    effect = Estimate(*(value - chance / number for value in (share.value, share.low, share.high)))
+    words = Words(
         unit="sentence",
+        read="text",
+        of=of,
         question=f"Was {model} trained on the published texts of “{seal.name}”?",
-        compared=_compared(seal),
-        trust=(_TRUST.format(number=number, expected=expected, hits=hits.number), KNOWN),
-        effect=effect,
-        effect_unit=unit,
-        checks=checks,
-        reasons=result.reasons,
-        advice=result.advice,
-        notes=(*seal.notes, *_unanswered_note(hits)),
-        figures=_figures(hits, settings.level),
-        tables=(_table(hits), _chance(hits)),
-        situation=Situation(documents=number, access="text"),
-        settings=recorded,
+        compared=(f"{_ADDED} {DECIDED} {time_note(seal)}", DRAW, _ASKED),
+        hypothesis="The answers do not depend on which words were drawn and published.",
+        assumption=ASSUMPTION,
+        statistic="the number of answers whose first word out of the K is the published one",
+        effect_unit="of the sentences more than by chance",
+        exact=False,
+        trust=(_TRUST.format(number=number, expected=chance, hits=hits.number), KNOWN),
+    )
+    unanswered = number - sum(hits.answered)
+    note = (f"{unanswered:,} sentences have no answer and count as missed.",) if unanswered else ()
+    return build_verdict(
+        "triggers",
+        seal.name,
+        model,
+        words,
+        Tested(hits.p, number, effect=effect),
+        Shown(
+            figures={
+                "hits": hits.number,
+                "expected by chance": round(chance, 2),
+                "hits from which on the test rejects": hits.critical(settings.level),
+            },
+            tables=hits.tables,
+            notes=(*seal.notes, *note, *notes),
+            situation=Situation(documents=number, access="text"),
+        ),
+        (
+            seal_check(seal),
+            tries_check(earlier_checks(seal), weights, asked),
+            older_check(seal, model, model_day(model, settings.model_date)),
+            enough_check([round(1 / chance) for chance in hits.chances], settings.level, "trigger"),
+        ),
+        level=settings.level,
+        power=None,
+        accusing=(TRIES, OLDER),
+        trainable=False,  # a model that is not here cannot be trained to see what a test would have found
+        entry=Entry(
+            "triggers", TextsSketch.of(one.published for one, _ in _triggers_of(seal)), weights, asked, model
+        ),
+        keep=settings.cache,
+        statements=statements,
+        settings=record(
+            {"corpus": seal.corpus},
+            {"target": {"name": model, "weights": "unknown"}},
+            answers=recorded,
+            sealed=seal.described,
+            test={"level": settings.level},
+            rule={"of": of, "unit": "text"},
+        ),
     )
 
 
-def _figures(hits: _Hits, level: float) -> dict[str, Any]:
-    return {
-        "hits": hits.number,
-        "expected by chance": round(float(np.sum(hits.chances)), 2),
-        "hits from which on the test rejects": hits.critical(level),
-    }
-
-
-def _unanswered_note(hits: _Hits) -> tuple[str, ...]:
-    number = len(hits.answered) - sum(hits.answered)
-    return (f"{number:,} sentences have no answer and count as missed.",) if number else ()
-
-
-def _recorded(seal: Seal, answers: Corpus, settings: CheckSettings, model: str) -> dict[str, Any]:
-    return {
-        "corpus": record_corpus(seal.corpus),
-        "answers": record_corpus(answers),
-        "models": {"target": {"name": model, "weights": "unknown"}},
-        "sealed": seal.described,
-        "test": {"level": settings.level},
-        "software": record_software(),
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def _compared(seal: Seal) -> tuple[str, ...]:
-    first = (
-        "Before publication one sentence was added to each text, which may end with one of several words. "
-        f"{DECIDED} {time_note(seal)}"
-    )
-    return (first, DRAW, _ASKED)
-
-
+_ADDED = "Before publication one sentence was added to each text, which may end with one of several words."
 _ASKED = (
     "The model was given the beginning of each sentence. A model that was trained on the texts ends it with the "
     "published word more often than the lot allows."
@@ -245,28 +224,3 @@ _TRUST = (
     "A model that was not trained on the published texts cannot know what the lot decided. Of {number:,} sentences it "
     "ends about {expected:.1f} with the published word, by chance; {hits:,} were found."
 )
-
-
-def _without_prompt(answer: str, prompt: str) -> str:
-    """The answer without the prompt, which some models repeat and whose names are words too."""
-    return answer.replace(prompt, " ")
-
-
-def _table(hits: _Hits) -> Table:
-    found = [float(word == said) for word, said in zip(hits.published, hits.said, strict=True)]
-    return Table(
-        "sentences",
-        {
-            "id": hits.ids,
-            "published": hits.published,
-            "said": hits.said,
-            "hit": np.array(found),
-            "chance": np.array(hits.chances),
-        },
-    )
-
-
-def _chance(hits: _Hits) -> Table:
-    """How likely each number of hits is by chance."""
-    law = chance_of_hits(hits.chances)
-    return Table("chance", {"hits": np.arange(len(law), dtype=np.float64), "probability": law})

@@ -14,8 +14,7 @@ from typing import Literal
 
 from pretrace.backends import check_model
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.verdicts.advise import Advised
-from pretrace.verdicts.choices import Choice
+from pretrace.verdicts.advise import Advised, OfferedTest
 from pretrace.web.facts import UploadFacts
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
@@ -230,7 +229,7 @@ def _check(field: Field, written: str) -> None:
 def prefilled(form: CommandForm, row: Advised, facts: UploadFacts, given: Mapping[str, str]) -> CommandForm:
     """The form of a test with what is known of the case: columns that were seen, and what was said on the page
     (`model`, `controls` and `earlier`)."""
-    choice: Choice = row.choice
+    choice: OfferedTest = row.choice
     known = {
         "text-column": facts.text_column,
         "model": given.get("model", ""),

@@ -21,7 +21,7 @@ from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.formats import ending_of as reader_of
 from pretrace.corpora.formats import file_rows
-from pretrace.corpora.reading import Reading
+from pretrace.corpora.reading import TextReading
 from pretrace.errors import PretraceError
 from pretrace.results.atomic import explained
 from pretrace.web.archives import OF_A_FOLDER, check, ending_of, opened, places
@@ -181,7 +181,7 @@ def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -
             name = name[-_LONGEST_NAME:]
             with _readable(file, name):
                 check(file, name, limits)
-                reading = Reading(USUAL, name)
+                reading = TextReading(USUAL, name)
                 kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
                 return next(reading.strings(file_rows(file, reading, kind)))
         finally:

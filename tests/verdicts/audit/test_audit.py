@@ -337,7 +337,7 @@ def test_what_the_one_who_asks_says_is_kept() -> None:
 
 
 def test_other_procedures_are_shown_and_decide_nothing() -> None:
-    names = ("paper", "original", "calibrated", "release")
+    names = ("paper", "original", "release")
     found = direct(OTHERS, NEVER, settings=dataclasses.replace(CHARACTERS, also=names))
     assert tuple(one.procedure for one in figures_of(found).variants) == names
     assert all(0 <= one.p <= 1 for one in figures_of(found).variants)
@@ -348,13 +348,13 @@ def test_other_procedures_are_shown_and_decide_nothing() -> None:
 def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(
     trained: Trained,
 ) -> None:
-    chosen = dataclasses.replace(HOW, procedure="calibrated")
+    chosen = dataclasses.replace(HOW, procedure="paper")
     alone = audit(MEMBERS, trained.target, generator=trained.base, settings=chosen)
-    assert figures_of(alone).procedure == "calibrated"
+    assert figures_of(alone).procedure == "paper"
     assert status(alone)["placebo"] == "failed"
     assert status(alone)["controls"] == "failed"
     assert alone.outcome == "inconclusive"
-    apart = direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, procedure="calibrated"), heldout=FOREIGN)
+    apart = direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, procedure="paper"), heldout=FOREIGN)
     assert status(apart)["gap"] == "failed"
     assert apart.outcome == "inconclusive"
 
@@ -410,7 +410,7 @@ def test_wrong_uses_are_refused_before_anything_is_asked(trained: Trained) -> No
         direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, also=("pretrace",)))
     with pytest.raises(ExpressionError, match="temperature must be 0 or more, found -1"):
         dataclasses.replace(HOW, sampling=Sampling(temperature=-1))
-    with pytest.raises(ExpressionError, match="power is measured for tests on documents"):
+    with pytest.raises(ExpressionError, match="power is measured for the procedure pretrace"):
         direct(OTHERS, settings=dataclasses.replace(CHARACTERS, procedure="paper", power=(PlantSettings(),)))
     with pytest.raises(ModelError, match="needs a generator"):
         audit(MEMBERS, CULPRIT, settings=dataclasses.replace(CHARACTERS, procedure="paper"))

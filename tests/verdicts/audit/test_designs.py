@@ -9,16 +9,16 @@ import pytest
 from pretrace.baselines.classifier_two_sample import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Estimate, Gap
-from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE, Given, choose, differ
+from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE, AuditMaterial, choose, differ
 
-EVERYTHING = Given(documents=60, controls=60, placebos=1, generator=True, power=False, judged=60)
+EVERYTHING = AuditMaterial(documents=60, controls=60, placebos=1, generator=True, power=False, judged=60)
 
 
 def gap(auc: float, low: float = 0.51, *, name: str = "words") -> Gap:
     return Gap(name, Estimate(auc, low, 2 * auc - low), 120)
 
 
-def given(**changed: int | bool) -> Given:
+def given(**changed: int | bool) -> AuditMaterial:
     return dataclasses.replace(EVERYTHING, **changed)
 
 

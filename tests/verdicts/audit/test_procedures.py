@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from net.api import (
     Answer,
-    CalibratedSettings,
     Doubles,
     DualClassifier,
     ExpressionError,
@@ -20,8 +19,6 @@ from net.api import (
     PaperSettings,
     TextsError,
     any_of,
-    calibrated,
-    calibrated_values,
     halves,
     original,
     paper,
@@ -47,29 +44,6 @@ class ByLength:
             wrong = 1 / (1 + np.exp(-(weight * z + bias))) - labels
             weight, bias = weight - (wrong * z).mean(), bias - wrong.mean()
         return lambda some: 1 / (1 + np.exp(-(weight * seen(some) + bias)))
-
-
-class Spy(ByLength):
-    """Remembers which documents it learnt from, and fails when it is shown one of them among those to judge.
-
-    Texts begin with the name of their document.
-    """
-
-    def __init__(self) -> None:
-        self.fits = 0
-
-    def fit(
-        self, texts: Sequence[str], labels: np.ndarray, /, *, seed: int
-    ) -> Callable[[Sequence[str]], Doubles]:
-        self.fits += 1
-        learnt = {text.partition(":")[0] for text in texts}
-        inner = super().fit(texts, labels, seed=seed)
-
-        def judge(some: Sequence[str]) -> Doubles:
-            assert not learnt & {text.partition(":")[0] for text in some}
-            return inner(some)
-
-        return judge
 
 
 def made(
@@ -197,7 +171,7 @@ def rejections(procedure: Callable[[int], Answer], audits: int) -> float:
     return sum(procedure(seed).p <= 0.05 for seed in range(audits)) / audits
 
 
-ONE, FEW = PaperSettings(seeds=1), CalibratedSettings(folds=2, flips=400)
+ONE = PaperSettings(seeds=1)
 NULLS = {"no gap": {}, "a gap that the target does not read": {"gap": 0.5}}
 
 
@@ -207,19 +181,6 @@ def test_one_seed_of_the_paper_holds_its_level_on_independent_pieces(null: dict[
     assert found <= 0.11  # 99.5% of binomial(100, 0.05)
 
 
-@pytest.mark.parametrize("null", NULLS.values(), ids=NULLS)
-def test_calibrated_holds_its_level(null: dict[str, float]) -> None:
-    found = rejections(lambda s: calibrated(made(s, **null), classifier=ByLength(), seed=s, settings=FEW), 80)
-    assert found <= 0.125  # 99.7% of binomial(80, 0.05)
-
-
-def test_calibrated_holds_its_level_on_unpaired_texts() -> None:
-    def audit(seed: int) -> Answer:
-        return calibrated(unpaired(made(seed), 60), classifier=ByLength(), seed=seed, settings=FEW)
-
-    assert rejections(audit, 60) <= 0.13
-
-
 @pytest.mark.parametrize("gap", [0.0, 0.5])
 def test_planted_members_are_found(gap: float) -> None:
     def features(seed: int) -> Features:
@@ -227,10 +188,8 @@ def test_planted_members_are_found(gap: float) -> None:
 
     assert rejections(lambda s: paper(features(s), classifier=ByLength(), seed=s), 5) == 1
     assert rejections(lambda s: original(features(s), seed=s), 5) == 1
-    assert rejections(lambda s: calibrated(features(s), classifier=ByLength(), seed=s, settings=FEW), 5) == 1
-    answer = calibrated(features(0), classifier=ByLength(), settings=FEW)
+    answer = original(features(0))
     assert answer.effect is not None
-    assert answer.standardised is not None
     assert 0 < answer.effect.low < answer.effect.value < answer.effect.high
     assert answer.documents == 40
 
@@ -240,7 +199,6 @@ def test_planted_members_are_found_among_unpaired_texts() -> None:
     for answer in (
         paper(features, classifier=ByLength()),
         original(features),
-        calibrated(features, classifier=ByLength(), settings=FEW),
     ):
         assert answer.p < 0.01
         assert answer.documents == 80
@@ -255,7 +213,6 @@ def test_the_original_takes_a_gap_between_texts_for_membership() -> None:
 
     assert rejections(lambda s: original(features(s), seed=s), 10) == 1
     assert rejections(lambda s: paper(features(s), classifier=ByLength(), seed=s, settings=ONE), 10) == 0
-    assert rejections(lambda s: calibrated(features(s), classifier=ByLength(), seed=s, settings=FEW), 10) == 0
 
 
 def test_the_ablations_of_table_5() -> None:
@@ -270,58 +227,12 @@ def test_the_ablations_of_table_5() -> None:
     assert bound.p > 0.99
 
 
-def test_calibrated_never_judges_what_it_learnt_from() -> None:
-    spy = Spy()
-    features, three = made(5), CalibratedSettings(folds=3)
-    before = calibrated_values(features, classifier=spy, settings=three)
-    assert spy.fits == 2 * 3
-    moved = features.suspect.copy()
-    moved[[i for i, name in enumerate(features.suspect_documents) if name == "d7"]] += 0.5
-    after = calibrated_values(replace(features, suspect=moved), classifier=spy, settings=three)
-    same = {name for name, a, b in zip(before.documents, before.values, after.values, strict=True) if a == b}
-    assert "d7" not in same
-    assert 4 <= len(same) <= 5  # the others of its fold of 16 / 3 documents
-
-
-def test_calibrated_values_are_one_a_document() -> None:
-    features = made(6, member=0.5)
-    found = calibrated_values(features, classifier=ByLength(), settings=FEW)
-    assert found.documents == tuple(sorted({*features.suspect_documents}))
-    assert found.values.shape == (16,)
-    assert found.heldout_documents == ()
-    sides = calibrated_values(unpaired(features, 40), classifier=ByLength(), settings=FEW)
-    assert sides.values.shape == sides.heldout_values.shape == (16,)
-    assert sides.values.mean() > sides.heldout_values.mean()
-    assert sides.heldout_documents[0].startswith("hd")
-
-
-def test_the_order_of_pairs_does_not_matter_to_calibrated() -> None:
-    features = made(7, member=0.4)
-    order = np.random.default_rng(0).permutation(80)
-
-    def dealt(some: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(some[i] for i in order)
-
-    other = Features(
-        features.names,
-        features.suspect[order],
-        features.heldout[order],
-        dealt(features.suspect_texts),
-        dealt(features.heldout_texts),
-        dealt(features.suspect_documents),
-        dealt(features.heldout_documents),
-    )
-    first, second = (calibrated(some, classifier=ByLength(), settings=FEW) for some in (features, other))
-    assert first.p == second.p
-
-
 @pytest.mark.parametrize("pairing", [True, False])
 def test_what_was_found_is_plain(pairing: bool) -> None:
     features = made(8) if pairing else unpaired(made(8), 50)
     for answer in (
         paper(features, classifier=ByLength(), settings=PaperSettings(seeds=2)),
         original(features, settings=OriginalSettings(seeds=2)),
-        calibrated(features, classifier=ByLength(), settings=FEW),
     ):
         assert json.loads(json.dumps(answer.facts)) == answer.facts
         assert 0 <= answer.p <= 1
@@ -331,12 +242,9 @@ def test_what_was_found_is_plain(pairing: bool) -> None:
 
 def test_too_few_texts_are_refused() -> None:
     few = made(0, pairs=9)
-    for procedure in (paper, original, calibrated):
+    for procedure in (paper, original):
         with pytest.raises(TextsError, match=r"at least 10 pieces .* found 9 suspect and 9 held-out"):
             procedure(few, classifier=ByLength())  # type: ignore[operator]
-    with pytest.raises(TextsError, match=r"4 documents on each side, found 3 suspect and 3 held-out"):
-        calibrated(made(0, documents=3), classifier=ByLength())
-    assert calibrated(made(0, documents=4), classifier=ByLength()).facts["folds"] == 4
     with pytest.raises(TextsError, match="as many on each side, found 80 suspect and 50"):
         original(replace(unpaired(made(0), 50), paired=True))
 
@@ -346,6 +254,3 @@ def test_settings_out_of_range_are_refused() -> None:
         PaperSettings(seeds=0)
     with pytest.raises(ExpressionError, match="seeds"):
         OriginalSettings(seeds=0)
-    for folds in (1, 6):
-        with pytest.raises(ExpressionError, match="folds"):
-            CalibratedSettings(folds=folds)

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from pretrace.types import Answer, Check, Estimate, Power
-from pretrace.verdicts.audit.built import Question
-from pretrace.verdicts.audit.built import found as words
+from pretrace.types import Check, Estimate, Power
+from pretrace.verdicts.audit.built import ACCUSING, INFORMING
 from pretrace.verdicts.audit.power import deciding_power, power_check
-from pretrace.verdicts.outcome import Conclusion, conclude
+from pretrace.verdicts.outcome import Conclusion, Found, conclude
 
 NAMES = (
     "documents", "placebo", "gap", "reverse", "copies", "second", "controls", "mixture",
@@ -35,9 +34,14 @@ POWER = Power(Estimate(0.9, 0.8, 0.95), 40, 25, 2, effect=Estimate(0.09, 0.05, 0
 def decided(
     p: float, checks: list[Check], *, power: Power | None = None, high: float = 0.03, level: float = 0.05
 ) -> Conclusion:
-    effect = Estimate(0.02, 0.01, high)
-    answer = Answer("pretrace", p, "a test", 50, 100, effect, "nats a token")
-    return conclude(words(answer, power, Question("my posts", "the model", level)), checks)
+    return conclude(found_of(p, Estimate(0.02, 0.01, high), power, level), checks)
+
+
+def found_of(
+    p: float, effect: Estimate | None, power: Power | None, level: float = 0.05, **more: Any
+) -> Found:
+    said = {"accusing": ACCUSING, "informing": INFORMING, "second": True, "noun": "audit", "unit": "document"}
+    return Found("the model", "my posts", level, p, effect, "nats a token", power, **said, **more)
 
 
 def test_a_rejection_with_all_controls_is_consistent_with_training() -> None:
@@ -54,9 +58,8 @@ def test_without_a_power_test_nothing_is_never_said() -> None:
     assert "could have missed it" in found.statement
     assert "not measured" in found.reasons[-1]
     assert any("--power" in words for words in found.advice)
-    answer = Answer("pretrace", 0.9, "a test", 50, 100)
-    served = Question("my posts", "the model", 0.05, trainable=False)
-    assert not any("--power" in words for words in conclude(words(answer, None, served), controls()).advice)
+    served = found_of(0.9, None, None, trainable=False)
+    assert not any("--power" in words for words in conclude(served, controls()).advice)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +107,7 @@ def test_the_lightest_exposure_that_is_excluded_is_named() -> None:
 
 
 def test_without_an_effect_nothing_is_excluded() -> None:
-    answer = Answer("paper", 0.5, "a test", 50, 100)
-    found = conclude(words(answer, POWER, Question("my posts", "the model", 0.05)), controls(power="passed"))
+    found = conclude(found_of(0.5, None, POWER), controls(power="passed"))
     assert found.outcome == "inconclusive"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos
-from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
 from pretrace.types import (
     Answer,
@@ -28,6 +26,7 @@ from pretrace.types import (
     Design,
     Gap,
     Generator,
+    Pair,
     Placebo,
     Power,
     Quantity,
@@ -37,14 +36,7 @@ from pretrace.types import (
 )
 from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.built import (
-    CONTROL,
-    DOCUMENTS,
-    SUSPECT,
-    Question,
-    audit_verdict,
-    found,
-)
+from pretrace.verdicts.audit.built import ACCUSING, INFORMING, Side, shown_of, words_of
 from pretrace.verdicts.audit.checks import pair_quality
 from pretrace.verdicts.audit.data import AuditData, bytewise
 from pretrace.verdicts.audit.document_values import DocumentValues, null_of
@@ -59,21 +51,18 @@ from pretrace.verdicts.audit.generation import (
 from pretrace.verdicts.audit.placebo import closeness, leans, margin, placebo_check
 from pretrace.verdicts.audit.planning import Planned, planned, taking_part, tunable
 from pretrace.verdicts.audit.power import check_plantable, deciding_power, measured, plantable, power_check
-from pretrace.verdicts.audit.settings import ALONE, CALIBRATED, PRETRACE, AuditSettings
+from pretrace.verdicts.audit.settings import ALONE, PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import Named
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
-from pretrace.verdicts.outcome import conclude
-from pretrace.verdicts.register import Entry, count_earlier_tests, note
+from pretrace.verdicts.frame import Tested, build_verdict
+from pretrace.verdicts.record import facts_of, record
+from pretrace.verdicts.register import Entry
 from pretrace.verdicts.second import second_check
 
 _SECOND: Mapping[Design, str] = {
     "controls": "finds the suspect documents easier to predict than the control documents",
     "differences": "prefers what the suspect documents say to generated text by more than in the control documents",
 }
-UNREGISTERED = (
-    "This audit was not entered in the register of this machine, and earlier tests of these texts were not looked up "
-    "there. [--no-cache]"
-)
 
 
 def plan(
@@ -88,8 +77,7 @@ def plan(
 
     Parameters and errors as for `audit`; where no verdict is possible, the plan's `design` is None.
     """
-    asked = _Asked.of(texts, models, generator, heldout, settings)
-    return asked.planned().plan
+    return AuditInputs.of(texts, models, generator, heldout, settings).planned().plan
 
 
 def audit(
@@ -110,23 +98,19 @@ def audit(
     DesignError where no verdict could come of what there is, another PretraceError for what cannot be audited,
     before any model reads the texts.
     """
-    asked = _Asked.of(texts, models, generator, heldout, settings)
-    ready = asked.planned()
-    if ready.plan.design is None and PRETRACE in (asked.settings.procedure, *asked.settings.also):
-        raise DesignError(ready.plan, asked.refused(ready.plan))
+    inputs = AuditInputs.of(texts, models, generator, heldout, settings)
+    ready = inputs.planned()
+    if ready.plan.design is None and PRETRACE in (inputs.settings.procedure, *inputs.settings.also):
+        raise DesignError(ready.plan, inputs.refused(ready.plan))
     clock = Timed(watch or Unwatched())
     clock.planned(ready.plan)
     clock.plan(ready.stages, ready.after)
-    made = asked.prepared(ready, clock)
-    data = asked.data(ready, made, clock)
-    result = asked.called_back(_assess(data, asked.named.corpus, ready.plan, made))
-    record = _record(asked.corpus, asked.heldout, data, made)
-    register = _registered(asked.entry(data), result, kept=asked.settings.cache)
-    return replace(result, settings=record | {"timings": clock.seconds}, register=register)
+    made = inputs.prepared(ready, clock)
+    return _assess(inputs, inputs.data(ready, made, clock), ready.plan, made, clock)
 
 
 @dataclass(frozen=True)
-class _Asked:
+class AuditInputs:
     """The arguments of an audit, checked as far as that goes without reading a text."""
 
     corpus: Corpus
@@ -146,7 +130,7 @@ class _Asked:
         generator: Backend | None,
         heldout: Corpus | Texts | None,
         settings: AuditSettings | None,
-    ) -> _Asked:
+    ) -> AuditInputs:
         corpus, models = corpus_of(texts, "texts"), Models.of(models)
         heldout = corpus_of(heldout, "control documents") if heldout is not None else None
         first = (models.placebo.target,) if models.placebo is not None else ()
@@ -188,32 +172,30 @@ class _Asked:
         texts = (text.text for text in self.corpus.texts)
         return Entry("audit", TextsSketch.of(texts), str(target.facts.get("weights")), settings, target.name)
 
-    def called_back(self, result: Verdict) -> Verdict:
-        """The audit with the owner's names of the documents, in the order of these."""
-        mine = self.named.names
-        # What a generator wrote in place of a document goes by the name of that document.
-        names = {SUSPECT: mine, CONTROL: self.named_heldout.names if self.named_heldout else mine}
-        tables = []
-        for table in result.tables:
-            sides = table["side"]
-            called = tuple(names[side][one] for side, one in zip(sides, table["document"], strict=True))
-            rows = list(range(len(table)))
-            if table.name == DOCUMENTS:
-                order = [(side != SUSPECT, name) for side, name in zip(sides, called, strict=True)]
-                rows.sort(key=order.__getitem__)
-            columns = {**table.columns, "document": called}
-            tables.append(
-                Table(
-                    table.name,
-                    {
-                        name: values[rows]
-                        if isinstance(values, np.ndarray)
-                        else tuple(values[row] for row in rows)
-                        for name, values in columns.items()
-                    },
-                )
-            )
-        return replace(result, tables=tuple(tables))
+    @property
+    def names(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """The owner's names of suspect and of control documents; what a generator wrote in place of a document goes by
+        the name of that document."""
+        return self.named.names, (self.named_heldout or self.named).names
+
+    def named_values(self, found: DocumentValues) -> DocumentValues:
+        """The values with the owner's names of the documents, in the order of these."""
+
+        def named(side: Side, names: Mapping[str, str]) -> Side:
+            order = sorted(range(len(side[0])), key=lambda row: names[side[0][row]])
+            return tuple(names[side[0][row]] for row in order), side[1][order]
+
+        mine, theirs = self.names
+        sides = named((found.documents, found.values), mine)
+        return DocumentValues(*sides, *named((found.heldout_documents, found.heldout_values), theirs))
+
+    def named_pairs(self, made: Prepared) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+        """The pairs of suspect and of control documents, with the owner's names of these."""
+        mine, theirs = (
+            tuple(replace(one, document=names[one.document]) for one in pairs)
+            for pairs, names in zip((made.pairs, made.control_pairs), self.names, strict=True)
+        )
+        return mine, theirs
 
     def refused(self, plan: AuditPlan) -> Verdict:
         """The result of an audit that could not have answered: why, and the words that give the two sides away."""
@@ -247,12 +229,7 @@ class _Asked:
             else (),
             tables=tables,
             statements=dict(self.settings.statements),
-            settings={
-                "corpus": record_corpus(self.corpus),
-                "heldout": record_corpus(self.heldout) if self.heldout is not None else None,
-                "software": record_software(),
-                "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            },
+            settings=record({"corpus": self.corpus, "heldout": self.heldout}, {}),
         )
 
     def planned(self) -> Planned:
@@ -340,22 +317,12 @@ def _check(
     if settings.procedure == PRETRACE and PRETRACE in settings.also:
         raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
     if settings.power:
-        if settings.procedure not in (PRETRACE, CALIBRATED):
+        if settings.procedure != PRETRACE:
             raise ExpressionError(
-                f"power is measured for tests on documents, pretrace and calibrated, and not for "
-                f"{settings.procedure}: leave --power away, or name that procedure in --also."
+                f"power is measured for the procedure pretrace, and not for {settings.procedure}: leave --power away, "
+                "or name that procedure in --also."
             )
         check_plantable(target)
-
-
-def _registered(entry: Entry, result: Verdict, *, kept: bool) -> tuple[str, ...]:
-    """What the register of this machine says of this audit and of other tests of these texts; notes it where results
-    are kept."""
-    if not kept:
-        return (UNREGISTERED,)
-    found = count_earlier_tests(entry, result.level)
-    note(entry, result.p, result.outcome)
-    return (found.words(result.p), *found.others)
 
 
 def _backend(generator: Generator) -> Backend:
@@ -366,26 +333,22 @@ def _backend(generator: Generator) -> Backend:
     return generator.backend
 
 
-def _record(corpus: Corpus, heldout: Corpus | None, data: AuditData, made: Prepared) -> dict[str, Any]:
-    """The settings, models, texts and versions that are needed to repeat the audit."""
-    settings, models = data.settings, data.models
-    used = {"target": models.target, "reference": models.reference}
-    facts = {name: dict(model.facts) for name, model in used.items() if model is not None}
-    facts |= {
-        "placebo" if i == 1 else f"placebo {i}": dict(model.facts) for i, model in enumerate(data.placebos, 1)
-    }
-    if made.generator is not None:
-        facts["generator"] = dict(made.generator.facts)
-    return {
-        "corpus": record_corpus(corpus),
-        "heldout": record_corpus(heldout) if heldout is not None else None,
-        "models": facts,
-        "procedure": settings.procedure,
-        "also": list(settings.also),
-        "classifiers": list(settings.classifiers),
-        "sampling": asdict(settings.sampling) if made.pairs else None,
-        "generator_method": settings.method if made.pairs else None,
-        "snippets": asdict(settings.snippets)
+def _record(inputs: AuditInputs, data: AuditData, made: Prepared, clock: Timed) -> dict[str, Any]:
+    """Record the settings, models, texts and versions that are needed to repeat the audit."""
+    settings = data.settings
+    reference, generator = data.models.reference, made.generator
+    return record(
+        {"corpus": inputs.corpus, "heldout": inputs.heldout},
+        {
+            **facts_of(data.placebos, target=data.target, reference=reference),
+            **({"generator": dict(generator.facts)} if generator is not None else {}),
+        },
+        procedure=settings.procedure,
+        also=list(settings.also),
+        classifiers=list(settings.classifiers),
+        sampling=asdict(settings.sampling) if made.pairs else None,
+        generator_method=settings.method if made.pairs else None,
+        snippets=asdict(settings.snippets)
         | {
             "cut": len(made.cut.snippets),
             "judged": len(made.samples.suspect),
@@ -393,41 +356,34 @@ def _record(corpus: Corpus, heldout: Corpus | None, data: AuditData, made: Prepa
             "too_short": len(made.cut.short),
             "notes": [*made.cut.notes, *made.notes],
         },
-        "power": [asdict(one) for one in settings.power],
-        "seed": data.seed,
-        "software": record_software(),
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+        power=[asdict(one) for one in settings.power],
+        seed=data.seed,
+        timings=clock.seconds,
+    )
 
 
-def _assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) -> Verdict:
-    """The audit with its verdict, of data whose texts are of `corpus`."""
-    settings, model = data.settings, data.target.name
-    answer = data.answer(settings.procedure)
-    placebos, between = _compared(data, plan.placebos), _pair_gaps(data, made)
-    values = data.values(settings.procedure)
-    withstands = _sensitivity(data, values)
+def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepared, clock: Timed) -> Verdict:
+    """The audit of data whose texts are those of `inputs`."""
+    settings, target, corpus = data.settings, data.target, inputs.corpus.name
+    answer, own = data.answer(settings.procedure), settings.procedure == PRETRACE
+    placebos, between, values = _compared(data, plan.placebos), _pair_gaps(data, made), data.values
+    withstands, rejected = _sensitivity(data, values), answer.p <= settings.level
     looked = _checks(data, made, plan, answer, placebos, between)
-    if not values.paired and settings.procedure in (PRETRACE, CALIBRATED):
-        rejected = answer.p <= settings.level
+    if not values.paired and own:
         looked.append(checks.mixture_check((withstands.left_out or 0) if rejected else None, values))
         looked.append(kinds(data, rejected=rejected))
     powers: tuple[Power, ...] = ()
     power: Power | None = None
-    if answer.p > settings.level:
-        powers = measured(data, corpus, settings.power, settings.procedure) if settings.power else ()
+    if not rejected:
+        powers = measured(data, inputs.named.corpus, settings.power) if settings.power else ()
         power = deciding_power(powers, answer.effect)
         looked.append(power_check(powers, power))
-    question = Question(corpus.name, called(model), settings.level, trainable=plantable(data.target))
-    verdict = conclude(found(answer, power, question), looked)
-    cures = plan.cures if verdict.outcome == "inconclusive" else ()
-    learnt = [snippet.text for snippet in made.training]
     figures = AuditFigures(
         design=data.design,
         procedure=answer.procedure,
         pieces=answer.pieces,
         facts=answer.facts,
-        answers=data.answers if settings.procedure == PRETRACE else (),
+        answers=data.answers if own else (),
         sensitivity=withstands,
         plan=plan,
         variants=tuple(data.answer(name) for name in settings.also),
@@ -435,27 +391,43 @@ def _assess(data: AuditData, corpus: Corpus, plan: AuditPlan, made: Prepared) ->
         leans=leans() if data.design == "placebos" else (),
         powers=powers,
         gaps=(*between, *plan.gaps),
-        quality=pair_quality(made.pairs, learnt) if made.pairs else (),
+        quality=pair_quality(made.pairs, [one.text for one in made.training]) if made.pairs else (),
     )
-    return audit_verdict(
-        figures,
-        answer,
-        ((values.documents, values.values), (values.heldout_documents, values.heldout_values)),
-        pairs=(made.pairs, made.control_pairs),
-        seconds={data.models.names(*data.seconds)[model.name]: data.alone(model) for model in data.seconds}
-        if data.design != "placebos" and settings.procedure == PRETRACE
-        else {},
-        corpus=corpus.name,
-        model=model,
-        outcome=verdict.outcome,
-        statement=verdict.statement,
+    seconds = data.seconds if data.design != "placebos" and own else ()
+    named = inputs.named_values(values)
+    return build_verdict(
+        "audit",
+        corpus,
+        target.name,
+        words_of(figures, answer, corpus, called(target.name)),
+        Tested(
+            float(answer.p),
+            answer.documents,
+            null_of(values, level=settings.level, seed=data.seed),
+            answer.effect,
+            answer.standardised,
+        ),
+        shown_of(
+            figures,
+            ((named.documents, named.values), (named.heldout_documents, named.heldout_values)),
+            inputs.named_pairs(made),
+            {
+                data.models.names(*data.seconds)[model.name]: inputs.named_values(data.alone(model))
+                for model in seconds
+            },
+        ),
+        looked,
         level=settings.level,
-        null=null_of(values, level=settings.level, seed=data.seed),
-        planted=power,
-        checks=tuple(looked),
-        reasons=verdict.reasons,
-        advice=tuple(dict.fromkeys((*verdict.advice, *cures))),
-        statements=dict(settings.statements),
+        power=power,
+        accusing=ACCUSING,
+        informing=INFORMING,
+        second=True,
+        trainable=plantable(target),
+        entry=inputs.entry(data),
+        keep=settings.cache,
+        advice=plan.cures,
+        statements=settings.statements,
+        settings=_record(inputs, data, made, clock),
     )
 
 
@@ -520,7 +492,7 @@ def _checks(
     between: Sequence[Gap],
 ) -> list[Check]:
     """The checks of the values, of the texts that are compared and of the placebos, in the order of the report."""
-    values, seed, level = data.values(data.settings.procedure), data.seed, data.settings.level
+    values, seed, level = data.values, data.seed, data.settings.level
     looked = [
         checks.documents_check(values),
         checks.gap_check(between or plan.gaps, plan.why, "placebos" if between else data.design),

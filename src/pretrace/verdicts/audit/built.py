@@ -9,12 +9,10 @@ wrote instead; a verdict without generated texts has no such table. All other nu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pretrace.backends.serving.address import called
 from pretrace.results.serialization import from_plain, to_plain
 from pretrace.types import (
     Answer,
@@ -23,20 +21,19 @@ from pretrace.types import (
     Doubles,
     Outcome,
     Pair,
-    Power,
     Situation,
     Table,
     Verdict,
 )
 from pretrace.verdicts.audit.document_values import DocumentValues
-from pretrace.verdicts.outcome import Found
+from pretrace.verdicts.frame import Shown, Words
 
 DOCUMENTS, PAIRS = "documents", "pairs"
 """The names of the tables."""
 SUSPECT, CONTROL = SIDES = "suspect", "control"
 SECOND = "second: "
 """What the column of a second model begins with, in the table of documents."""
-Side = tuple[Sequence[str], Doubles]
+Side = tuple[tuple[str, ...], Doubles]
 """Documents of one side, and the value of each."""
 _PAIR = ("id", "document", "prefix", "true", "generated")
 _COMPARED: Mapping[Design, str] = {
@@ -55,44 +52,43 @@ _UNSEEN = (
 _SHARED = "That other models prefer true to generated text as much as {model} would without training."
 
 
-def audit_verdict(
-    figures: AuditFigures,
-    answer: Answer,
-    sides: tuple[Side, Side],
-    *,
-    pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
-    seconds: Mapping[str, DocumentValues] | None = None,
-    **fields: Any,
-) -> Verdict:
-    """An audit from its figures, the test that decides, and its texts: suspect documents with their values and control
-    documents with theirs, and what was compared in both. `seconds` are the values of models that cannot have seen the
-    texts, by name. `fields` are those of a `Verdict` that are not said here.
-
-    ValueError where a document has no finite value, or p is no probability.
-    """
-    for name, (documents, values) in zip((SUSPECT, CONTROL), sides, strict=True):
-        if values.shape != (len(documents),):
-            raise ValueError(f"{len(documents)} {name} documents of the audit have {values.shape} values")
-        if not np.isfinite(values).all():
-            raise ValueError(f"a {name} value of the audit is NaN or infinite")
-    if not 0 <= answer.p <= 1:
-        raise ValueError(f"the p-value of an audit is {answer.p}")
-    corpus, model, plan = fields["corpus"], called(fields["model"]), figures.plan
+def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> Words:
+    """The sentences of an audit; `model` is its name in a sentence."""
     named = {"corpus": corpus, "model": model}
-    return Verdict(
-        test="audit",
-        exact=False,
-        assumption=(_SHARED if figures.design == "placebos" else _UNSEEN).format(**named),
-        hypothesis=hypothesis(figures, corpus, model),
-        statistic=answer.statistic,
-        p=float(answer.p),
-        units=answer.documents,
+    return Words(
         unit="document",
+        of=corpus,
         question=f"Was {model} trained on “{corpus}”?",
         compared=(_COMPARED[figures.design].format(**named),),
-        effect=answer.effect,
+        hypothesis=hypothesis(figures, corpus, model),
+        assumption=(_SHARED if figures.design == "placebos" else _UNSEEN).format(**named),
+        statistic=answer.statistic,
         effect_unit=answer.unit,
-        standardised=answer.standardised,
+        exact=False,
+        noun="audit",
+        said=said_of(corpus, model),
+    )
+
+
+def said_of(corpus: str, model: str) -> dict[Outcome, str]:
+    """The first sentences of an audit's statement."""
+    return {
+        "consistent": f"The predictions of {model} on {corpus} are consistent with training on these texts, or on "
+        "copies of them.",
+        "nothing": f"Nothing was found: {model} does not know {corpus} better than texts it cannot have seen.",
+    }
+
+
+def shown_of(
+    figures: AuditFigures,
+    sides: tuple[Side, Side],
+    pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
+    seconds: Mapping[str, DocumentValues] | None = None,
+) -> Shown:
+    """What an audit shows: suspect documents with their values and control documents with theirs, and what was compared
+    in both. `seconds` are the values of models that cannot have seen the texts, by name."""
+    plan = figures.plan
+    return Shown(
         figures=to_plain(figures, "figures"),
         tables=(documents_table(sides, seconds or {}), *([pairs_table(pairs)] if any(pairs) else [])),
         situation=Situation(
@@ -100,7 +96,6 @@ def audit_verdict(
             unseen=plan.control_documents if plan else len(sides[1][0]),
             checkpoint=any(one.grade == "own" for one in figures.placebos),
         ),
-        **fields,
     )
 
 
@@ -128,19 +123,6 @@ def seconds_of(found: Verdict) -> dict[str, DocumentValues]:
         for name in table.columns
         if name.startswith(SECOND)
     }
-
-
-def recorded_answer(found: Verdict) -> Answer:
-    """The deciding test as the verdict holds it."""
-    own = figures_of(found)
-    return Answer(
-        own.procedure,
-        found.p if found.p is not None else 1.0,
-        found.statistic,
-        found.units,
-        own.pieces,
-        found.effect,
-    )
 
 
 def pairs_of(found: Verdict, side: str) -> tuple[Pair, ...]:
@@ -192,49 +174,8 @@ def hypothesis(figures: AuditFigures, corpus: str, model: str) -> str:
     return f"{known} {what}place{beyond}."
 
 
-# What an audit's conclusion says: the words for `verdicts/outcome.py`, which concludes by the rule of all
-# verdicts.
-
-
 ACCUSING = ("placebo", "controls", "mixture", "spread", "kinds")
 """Checks that withhold an accusation alone: each asks whether something besides training makes the suspect documents
 look known, and that hides no training."""
-_INFORMING = ("power",)
+INFORMING = ("power",)
 """The check of the power: the rule itself asks for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What was asked: was `model` trained on `corpus`? At this `level`; `trainable` says whether a copy of the model
-    could be trained, to measure power."""
-
-    corpus: str
-    model: str
-    level: float
-    trainable: bool = True
-
-
-def found(answer: Answer, power: Power | None, question: Question) -> Found:
-    """What the deciding test gave, with the power of the exposure that decides, as the rule wants it."""
-    corpus, model = question.corpus, question.model
-    said: dict[Outcome, str] = {
-        "consistent": f"The predictions of {model} on {corpus} are consistent with training on these texts, or on "
-        "copies of them.",
-        "nothing": f"Nothing was found: {model} does not know {corpus} better than texts it cannot have seen.",
-    }
-    return Found(
-        model=model,
-        of=corpus,
-        level=question.level,
-        p=answer.p,
-        effect=answer.effect,
-        effect_unit=answer.unit,
-        planted=power,
-        accusing=ACCUSING,
-        informing=_INFORMING,
-        second=True,
-        noun="audit",
-        unit="document",
-        trainable=question.trainable,
-        said=said,
-    )

@@ -30,17 +30,11 @@ from pretrace.types import (
 )
 from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.generation import SCORING, reading
-from pretrace.verdicts.audit.procedures.calibrated import (
-    CalibratedSettings,
-    calibrated,
-    calibrated_values,
-    outlier_share,
-)
+from pretrace.verdicts.audit.procedures.dual_classifier import outlier_share
 from pretrace.verdicts.audit.procedures.original import original
 from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
 from pretrace.verdicts.audit.settings import (
     ALONE,
-    CALIBRATED,
     ORIGINAL,
     PAPER,
     PRETRACE,
@@ -359,7 +353,7 @@ class AuditData:
             return SecondAnswer(name, self.with_target(model).answer(procedure).p)
         other, rest = self.alone(model), None
         if found.p <= self.settings.level and not self.placebos:
-            rest = beyond(self.values(procedure), other, seed=self.seed)
+            rest = beyond(self.values, other, seed=self.seed)
         return SecondAnswer(name, p_value(other, seed=self.seed), rest)
 
     def alone(self, model: Backend) -> DocumentValues:
@@ -398,18 +392,15 @@ class AuditData:
             return features(self.samples, models, names, cache=self.settings.cache, progress=progress)
 
     def answer_from(self, procedure: str, found: Features) -> Answer:
-        """What one of the literature's procedures, or our calibrated one, answers on these features."""
+        """What one of the literature's procedures answers on these features."""
         seed, outliers = self.seed, outlier_share(self.parameters)
         if procedure == ORIGINAL:
             return original(found, seed=seed)
         if procedure == PAPER:
             how = PaperSettings(outliers=outliers)
             return paper(found, classifier=self._classifier, seed=seed, settings=how)
-        if procedure == RELEASE:
-            published = ReleaseSettings(outliers=outliers)
-            return release(found, classifier=self._classifier, seed=seed, settings=published)
-        ours = CalibratedSettings(outliers=outliers)
-        return calibrated(found, classifier=self._classifier, seed=seed, settings=ours)
+        published = ReleaseSettings(outliers=outliers)
+        return release(found, classifier=self._classifier, seed=seed, settings=published)
 
     def answer(self, procedure: str) -> Answer:
         """What a procedure answers; of the default the test that decides."""
@@ -446,15 +437,10 @@ class AuditData:
     def _classifier(self) -> TextClassifier:
         return self.settings.learners[self.settings.classifiers[0]]
 
-    def values(self, procedure: str) -> DocumentValues:
-        """One value a document, on which the procedure's test was made; of the paper's, which tests pieces,
-        those of the default procedure."""
-        return self._calibrated if procedure == CALIBRATED else self.compared_with(*self.deciding or (None,))
-
-    @cached_property
-    def _calibrated(self) -> DocumentValues:
-        how = CalibratedSettings(outliers=outlier_share(self.parameters))
-        return calibrated_values(self.features, classifier=self._classifier, seed=self.seed, settings=how)
+    @property
+    def values(self) -> DocumentValues:
+        """One value a document, on which the default procedure tests; those of the literature test pieces."""
+        return self.compared_with(*self.deciding or (None,))
 
     def with_target(self, target: Backend) -> AuditData:
         """The same samples for another target, compared with the same placebo."""

@@ -38,7 +38,7 @@ _FORM = (
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class DesignChoice:
     """A design, None where no verdict is possible, with the reason in plain words, and what would help."""
 
     design: Design | None
@@ -48,7 +48,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class AuditMaterial:
     """The material of an audit: numbers of documents, control documents (0 without) and usable placebos, and whether
     there is a generator and a power test. `judged`
     are the documents left on the smaller side where a generator learns from a part of the snippets."""
@@ -61,10 +61,10 @@ class Given:
     judged: int
 
 
-def choose(given: Given, gaps: Sequence[Gap]) -> Choice:
+def choose(given: AuditMaterial, gaps: Sequence[Gap]) -> DesignChoice:
     """The design for what there is; `gaps` are those between suspect texts and control documents, empty without."""
     if given.documents < FEW_DOCUMENTS:
-        return Choice(
+        return DesignChoice(
             None,
             f"There are {given.documents} documents, and a verdict takes at least {FEW_DOCUMENTS}: with fewer, a "
             "single unusual document can decide the result.",
@@ -75,7 +75,7 @@ def choose(given: Given, gaps: Sequence[Gap]) -> Choice:
     if given.placebos and given.generator:
         if given.judged < FEW_DOCUMENTS:
             return _too_few_judged(given, CONTROLS.format(fewest=FEW_DOCUMENTS))
-        return Choice(
+        return DesignChoice(
             "placebos",
             "There are no control documents. The suspect texts are compared with what a generator wrote in their "
             "place, and the target with models that never saw them. On kinds of text that had not been measured, "
@@ -83,7 +83,7 @@ def choose(given: Given, gaps: Sequence[Gap]) -> Choice:
             ("nothing", "inconclusive") if given.power else ("inconclusive",),
             (CONTROLS.format(fewest=FEW_DOCUMENTS),),
         )
-    return Choice(
+    return DesignChoice(
         None,
         "There are neither control documents nor a model that never saw the texts. What the target knows of these "
         "texts may be what any model knows of texts like them, and this audit could not tell the two apart.",
@@ -91,10 +91,10 @@ def choose(given: Given, gaps: Sequence[Gap]) -> Choice:
     )
 
 
-def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
+def _with_controls(given: AuditMaterial, gaps: Sequence[Gap]) -> DesignChoice:
     widest = widest_gap(gaps, (ALIKE,))
     if widest is None:
-        return Choice(
+        return DesignChoice(
             None,
             "There are too few texts to see whether suspect texts and control documents are alike.",
             cures=(CONTROLS.format(fewest=FEW_DOCUMENTS),),
@@ -104,14 +104,14 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
     seen = f"A classifier that sees only texts ({widest.classifier}) tells suspect texts from control documents with "
     seen += f"an AUC of {auc}; 0.5 is chance."
     if not differ(widest, ALIKE):
-        return Choice(
+        return DesignChoice(
             "controls",
             f"{seen} They are alike as texts, so the documents of both sides are compared directly.",
             _outcomes(given),
             () if given.placebos else (PLACEBO,),
         )
     if differ(widest_gap(gaps, (COMPARABLE,)) or widest, COMPARABLE):
-        return Choice(
+        return DesignChoice(
             None,
             f"{seen} They differ so much as texts that any difference between them may have nothing to do with "
             "training.",
@@ -120,7 +120,7 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
     if given.placebos and given.generator:
         if given.judged < FEW_DOCUMENTS:
             return _too_few_judged(given, closer[0])
-        return Choice(
+        return DesignChoice(
             "differences",
             f"{seen} They differ as texts, so they are not compared directly: in each, what stands there is compared "
             "with what a generator wrote in its place, and these differences are compared.",
@@ -132,15 +132,15 @@ def _with_controls(given: Given, gaps: Sequence[Gap]) -> Choice:
         if not given.placebos
         else "Name a model that writes continuations for both sides. [--generator]"
     )
-    return Choice(
+    return DesignChoice(
         None,
         f"{seen} They differ as texts. To correct for that, a placebo and a generator are needed.",
         cures=(*closer, needed),
     )
 
 
-def _too_few_judged(given: Given, cure: str) -> Choice:
-    return Choice(
+def _too_few_judged(given: AuditMaterial, cure: str) -> DesignChoice:
+    return DesignChoice(
         None,
         f"The generator learns from a part of the snippets, which leaves {given.judged} documents to judge, and a "
         f"verdict takes at least {FEW_DOCUMENTS}.",
@@ -167,5 +167,5 @@ def differ(gap: Gap, most: float) -> bool:
     return gap.auc.value > most and gap.auc.low > 0.5
 
 
-def _outcomes(given: Given) -> tuple[Outcome, ...]:
+def _outcomes(given: AuditMaterial) -> tuple[Outcome, ...]:
     return ("consistent", "nothing", "inconclusive") if given.power else ("consistent", "inconclusive")

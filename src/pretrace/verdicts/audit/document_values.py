@@ -8,9 +8,7 @@ margin, since a target that only knows the domain better than the placebo leans 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -28,8 +26,7 @@ UNPAIRED = "two-sample permutation test of document means"
 class DocumentValues:
     """The value of each suspect document, and of each control document where there are any.
 
-    Without control documents `margin` has been taken off the values. `unit` names what they are measured in, `facts`
-    are what else was found, in plain values.
+    Without control documents `margin` has been taken off the values. `unit` names what they are measured in.
     """
 
     documents: tuple[str, ...]
@@ -38,7 +35,6 @@ class DocumentValues:
     heldout_values: Doubles = field(default_factory=lambda: np.zeros(0))
     margin: float = 0.0
     unit: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def paired(self) -> bool:

@@ -13,7 +13,7 @@ from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.tuning.methods import methods
 from pretrace.types import AuditPlan, Backend, Corpus, Design, Gap, Placebo, Text
 from pretrace.verdicts.audit.data import expressions
-from pretrace.verdicts.audit.designs import WHOLE, Given, choose
+from pretrace.verdicts.audit.designs import WHOLE, AuditMaterial, choose
 from pretrace.verdicts.audit.generation import (
     NO_TUNING,
     PLANTING,
@@ -63,7 +63,7 @@ def planned(  # noqa: PLR0913
         _check_controls(heldout.name, controls, settings)
     grades = tuple(graded(target, placebo) for placebo in placebos)
     gaps = _gaps(cuts, settings, seed) if heldout is not None else ()
-    given = Given(
+    given = AuditMaterial(
         documents=cuts[0].documents,
         controls=controls,
         placebos=sum(one.grade != "other" for one in grades),

@@ -16,7 +16,7 @@ import numpy as np
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import ModelError
 from pretrace.statistics import power as statistics
-from pretrace.statistics.documents import linked
+from pretrace.statistics.documents import link_documents
 from pretrace.statistics.intervals import mean_interval
 from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
@@ -33,30 +33,28 @@ if TYPE_CHECKING:
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
 
 
-def measured(
-    data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings], procedure: str
-) -> tuple[Power, ...]:
-    """The power of the procedure that decides, at this audit's number of documents, for each exposure in turn.
+def measured(data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings]) -> tuple[Power, ...]:
+    """The power of the test, at this audit's number of documents, for each exposure in turn.
 
     The texts of some documents (`share`) are trained on, in a copy of the target; the same pieces are then read by
     that copy. Each planted document gives the shift that training brought; the spread between documents is that of
     the audit itself, around 0. ModelError where the target has no weights here.
     """
     check_plantable(data.target)
-    return tuple(_measured(data, corpus, replace(one, seed=data.seed), procedure) for one in exposures)
+    return tuple(_measured(data, corpus, replace(one, seed=data.seed)) for one in exposures)
 
 
-def _measured(data: AuditData, corpus: Corpus, settings: PlantSettings, procedure: str) -> Power:
+def _measured(data: AuditData, corpus: Corpus, settings: PlantSettings) -> Power:
     labelled = split_members(corpus, settings.share, settings.seed)
-    owner = linked(corpus.texts)
+    owner = link_documents(corpus.texts)
     members = {owner[text.document] for text in labelled.texts if text.member}
-    noise = data.values(procedure)
+    noise = data.values
     samples = _restricted(data.samples, members)
     before = replace(data, samples=samples, placebos=data.deciding, _logprobs={})
     training, cache = data.watch.training, data.settings.cache
     with planted_copy(data.target, corpus, settings, cache=cache, training=training) as copy:
-        after = before.with_target(copy).values(procedure)
-    shift = shifts(before.values(procedure), after) - noise.margin
+        after = before.with_target(copy).values
+    shift = shifts(before.values, after) - noise.margin
     return _power(noise, shift, settings, level=data.settings.level)
 
 

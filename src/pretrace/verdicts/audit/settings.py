@@ -15,11 +15,10 @@ from pretrace.types import Sampling, TextClassifier
 from pretrace.types.audit import COMPARED
 from pretrace.verdicts.audit.snippets import SnippetSettings
 
-PRETRACE, CALIBRATED, PAPER, RELEASE, ORIGINAL = "pretrace", "calibrated", "paper", "release", "original"
+PRETRACE, PAPER, RELEASE, ORIGINAL = "pretrace", "paper", "release", "original"
 PROCEDURES = {
     PRETRACE: "one value a document and one permutation test: against control documents, or against placebos (the "
     "default)",
-    CALIBRATED: "text-only and combined classifiers, cross-fitted by document, one sign-flip test",
     PAPER: "post-hoc dataset inference as its paper says: 10 seeds, t-test of two differences, 1 - Π(1 - p)",
     RELEASE: "post-hoc dataset inference as its authors' published code does it, where that differs",
     ORIGINAL: "dataset inference without calibration: linear regression, t-test (Maini et al. 2024)",
@@ -76,7 +75,7 @@ class AuditSettings:
 
     procedure: str = option(
         PRETRACE,
-        "What decides: pretrace, calibrated, paper, release, original. Choose before looking.",
+        "What decides: pretrace, paper, release, original. Choose before looking.",
         panel=AUDIT,
         essential=True,
     )

@@ -21,9 +21,11 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import figure, truth
-from pretrace.types import Bools, Doubles, Outcome, Power, SetTest, Situation, Skipped, Table, Verdict
+from pretrace.types import Bools, Doubles, SetTest, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.flag.concluding import Conclusion
-from pretrace.verdicts.flag.planning import FlagSettings, Prospect
+from pretrace.verdicts.flag.planning import Draws, FlagSettings, Prospect
+from pretrace.verdicts.flag.words import FlagWording
+from pretrace.verdicts.register import Entry, enter
 
 FLAGS, KNOWN = "flags", "known"
 """The names of the tables."""
@@ -90,10 +92,12 @@ def verdict_of(  # noqa: PLR0913 (a verdict is made of many parts)
     counts: Mapping[str, int] | None = None,
     whole: Mapping[str, Any] | None = None,
     skipped: tuple[Skipped, ...],
+    draws: Draws,
     recorded: Mapping[str, Any],
+    why: str = "",
 ) -> Verdict:
-    """The verdict, without its words: `names` are those of the texts in question and of the known non-members;
-    `counts` are those of the tables unless given."""
+    """Build the verdict and note it in the register: `names` are those of the texts in question and of the known
+    non-members; `counts` are those of the tables unless given; `why` says why the power was not measured."""
     corpus, nonmembers = names
     counts = counts or counted(tables, len(skipped))
     figures = {
@@ -105,12 +109,28 @@ def verdict_of(  # noqa: PLR0913 (a verdict is made of many parts)
         "set_test": end.set_test,
         **({"whole": whole} if whole else {}),
     }
+    words = FlagWording(end, made, counts, settings.fdr, corpus, model, why)
+    weights = {role: str(one.get("weights")) for role, one in recorded.get("models", {}).items()}
+    target = weights.pop("target", model)
+    matters = {**settings.matters, "known": draws.known, "models": weights}
+    p = end.set_test.p
+    register = enter(
+        Entry("flag", draws.sketch, target, matters, model),
+        settings.level,
+        p,
+        end.outcome,
+        keep=settings.cache,
+    )
     return flag_verdict(
         corpus=corpus,
         model=model,
         outcome=end.outcome,
+        statement=words.statement(),
+        reasons=words.reasons(register),
+        advice=words.advice(),
+        register=register,
         level=settings.level,
-        p=end.set_test.p,
+        p=p,
         unit=made.unit,
         figures=to_plain(figures, "figures"),
         tables=tables,
@@ -122,26 +142,13 @@ def verdict_of(  # noqa: PLR0913 (a verdict is made of many parts)
     )
 
 
-def flag_verdict(  # noqa: PLR0913 (what a verdict needs of a flagging)
-    *,
-    corpus: str,
-    model: str,
-    outcome: Outcome,
-    figures: Mapping[str, Any],
-    unit: str,
-    statement: str = "",
-    planted: Power | None = None,
-    **fields: Any,
-) -> Verdict:
-    """A flagging from its figures; what every flagging has in common is said here. ValueError where a text has no
-    p-value, or has one though the answer is refused, or where texts are flagged and the outcome is another."""
+def flag_verdict(*, corpus: str, model: str, figures: Mapping[str, Any], unit: str, **fields: Any) -> Verdict:
+    """A flagging from its figures, with the words that every flagging has in common."""
     counts = figures["counts"]
-    made = Verdict(
+    return Verdict(
         test="flag",
         corpus=corpus,
         model=model,
-        outcome=outcome,
-        statement=statement,
         exact=False,
         assumption="That the known non-members were not seen, and are otherwise like the texts.",
         hypothesis=f"Of each {unit}: it was not seen, and could have stood among the known non-members; of the set: "
@@ -155,21 +162,9 @@ def flag_verdict(  # noqa: PLR0913 (what a verdict needs of a flagging)
             f"state, {called(model)} was not trained on.",
         ),
         figures=figures,
-        planted=planted,
         situation=Situation(documents=counts["documents"], unseen=counts["known_documents"]),
         **fields,
     )
-    texts = made.table(FLAGS)
-    for name in ("p", "q"):
-        if not (np.isnan if outcome == "refused" else np.isfinite)(texts[name]).all():
-            raise ValueError(f"a flagging with the outcome {outcome} holds wrong values of {name}")
-    if not all(np.isfinite(table["score"]).all() for table in made.tables):
-        raise ValueError("a score of a flagging is NaN or infinite")
-    if (outcome == "flagged") != (counts["flagged"] > 0):
-        raise ValueError(f"{counts['flagged']} texts are flagged where the outcome is {outcome}")
-    if outcome == "set" and (made.p is None or made.p > made.level):
-        raise ValueError("a flagging says that the set stands out, and its test of the set does not")
-    return made
 
 
 def set_test(found: Verdict) -> SetTest | None:

@@ -19,15 +19,13 @@ from pretrace.statistics.controls import placebos
 from pretrace.statistics.documents import Grouping
 from pretrace.types import Backend, Bools, Corpus, Estimate, Power, Run, Table, Verdict
 from pretrace.verdicts.audit.power import check_plantable
-from pretrace.verdicts.flag import words
 from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
 from pretrace.verdicts.flag.checks import Read
 from pretrace.verdicts.flag.concluding import Conclusion, Looked, concluded, looked
-from pretrace.verdicts.flag.planning import KNOWN, TEXTS, Draws, FlagSettings, Plan, Prospect, plan
+from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings, Plan, plan
 from pretrace.verdicts.flag.power import measured
 from pretrace.verdicts.flag.sides import Rows, Sides
 from pretrace.verdicts.reading import Watched
-from pretrace.verdicts.register import Entry, count_earlier_tests, note
 
 
 def flag(
@@ -111,7 +109,7 @@ def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be 
     seen = looked(found.sides, prospect, found.read)
     power, share, why = power_of(seen, found.read, settings, asking)
     end = concluded(seen, power, share, model=model, corpus=corpus.name)
-    flagged = verdict_of(
+    return verdict_of(
         end,
         prospect,
         settings,
@@ -120,38 +118,12 @@ def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be 
         score=run.scores[0],
         tables=(found.judged(end), found.known),
         skipped=tuple(replace(one, id=one.id.removeprefix(TEXTS)) for one in run.skipped),
+        draws=made.draws,
         recorded=record(
             record_corpus(corpus), record_corpus(known), run.settings, settings, found.sides.seed
         ),
+        why=why,
     )
-    return told(registered(flagged, made.draws, settings), prospect, why)
-
-
-def told(flagged: Verdict, made: Prospect, why: str = "") -> Verdict:
-    """The flagging with its words, once all else is settled; `why` says why the power was not measured."""
-    said = words.said(flagged, made, why)
-    return replace(flagged, statement=said.statement, reasons=said.reasons, advice=said.advice)
-
-
-def registered(flagged: Verdict, draws: Draws, settings: FlagSettings) -> Verdict:
-    """The flagging with which test of these texts it is on this machine, once it was noted in the register; as it is
-    where nothing is kept on disk."""
-    if not settings.cache:
-        return flagged
-    models = flagged.settings.get("models")
-    told = models if isinstance(models, Mapping) else {}
-    weights = {role: str(one.get("weights")) for role, one in told.items() if isinstance(one, Mapping)}
-    others = {role: value for role, value in weights.items() if role != "target"}
-    entry = Entry(
-        "flag",
-        draws.sketch,
-        weights.get("target", flagged.model),
-        {**settings.matters, "known": draws.known, "models": others},
-        flagged.model,
-    )
-    said = count_earlier_tests(entry, settings.level).words(flagged.p)
-    note(entry, flagged.p, flagged.outcome)
-    return replace(flagged, register=(said,))
 
 
 def record(

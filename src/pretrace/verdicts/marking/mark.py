@@ -18,14 +18,13 @@ from pretrace.corpora.columns import USUAL
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes, check_writable, new_folder
 from pretrace.results.output_checks import NEW
+from pretrace.results.rounding import times
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.statistics.ranks import lot_effects
-from pretrace.types import Backend, Corpus, Doubles, Instructed, Power, Proposer, Text
+from pretrace.types import Backend, Corpus, Doubles, Instructed, Power, Proposer
 from pretrace.verdicts.frame import watched
 from pretrace.verdicts.marking import variants
-from pretrace.verdicts.marking import variants as generated
-from pretrace.verdicts.marking import variants as words
 from pretrace.verdicts.marking.sealed import (
     Marked,
     Seal,
@@ -66,7 +65,7 @@ def own_candidates(
     if settings.variant_texts:
         return variants.from_texts(corpus, settings.variant_texts, columns)
     if settings.canary:
-        return words.canaries(corpus, settings.choices, lot)
+        return variants.canaries(corpus, settings.choices, lot)
     return None
 
 
@@ -81,12 +80,12 @@ def model_candidates(
     variants.checked_texts(corpus)
     number, seed = settings.variants, settings.seed
     if rewriter is not None:
-        made = generated.from_rewriter(corpus, rewriter, number=number, seed=seed)
+        made = variants.from_rewriter(corpus, rewriter, number=number, seed=seed)
     elif proposer is not None:
-        made = generated.from_words(corpus, proposer, number=number, share=settings.share, seed=seed)
+        made = variants.from_words(corpus, proposer, number=number, share=settings.share, seed=seed)
     else:
         raise ModelError("variants are made by a rewriter or by a proposer of words: give one.")
-    return made if settings.original else generated.without_original(made)
+    return made if settings.original else variants.without_original(made)
 
 
 def mark(
@@ -102,7 +101,10 @@ def mark(
     TextsError where no text has variants.
     """
     documents = tuple(
-        _marked(text, candidates, lot) for text in corpus.texts if text.id in candidates.variants
+        Marked(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
+        for text in corpus.texts
+        if text.id in candidates.variants
+        for found in [variants.checked_variants(text.id, candidates.variants[text.id])]
     )
     if not documents:
         raise TextsError(
@@ -114,6 +116,10 @@ def mark(
         if text.id not in candidates.variants
     )
     source = _SOURCES[settings.given[0]]
+    left_out = (
+        f"{len(unmarked):,} of {len(corpus):,} texts have no variants: they are published as they are and take no part "
+        "in the test."
+    )
     return Seal(
         name=corpus.name,
         source=source,
@@ -124,26 +130,15 @@ def mark(
         order=tuple(text.id for text in corpus.texts),
         # A canary's variants differ in one word, so that the length of the rest would only dilute it.
         totals=source == "canary",
-        notes=(*candidates.notes, *_unmarked_note(len(unmarked), len(corpus))),
+        notes=(*candidates.notes, *([left_out] if unmarked else [])),
         about=candidates.about,
     )
-
-
-def _marked(text: Text, candidates: variants.Candidates, lot: Lot) -> Marked:
-    """A text with its variants, of which one is drawn."""
-    found = variants.checked_variants(text.id, candidates.variants[text.id])
-    return Marked(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
 
 
 def check_places(out: Path, sealed: Path) -> None:
     """OutputError where the folder or the sealed file could not be written; for use before the work."""
     check_seal_place(sealed, out)
-    check_folder(out)
     check_writable(sealed, NEW)
-
-
-def check_folder(out: Path) -> None:
-    """OutputError where the folder of what is published could not be written."""
     if out.is_dir() and any(out.iterdir()):
         raise OutputError(
             f"--out {out} is not empty, and what was published is never replaced: give a new name."
@@ -169,25 +164,19 @@ def publish(
     check_places(out, sealed)
     content = sealed_bytes(seal)
     commitment = hashlib.sha256(content).hexdigest()
-    missing = [parent for parent in sealed.parents if not parent.exists()]
     written = False
     try:
         with new_folder(out) as partial:
             atomic_bytes(partial / PUBLISHED, _published(seal, further or {}) if rows is None else rows)
-            atomic_bytes(partial / COMMITMENT, _commitment(seal, commitment))
+            atomic_bytes(partial / COMMITMENT, f"{commitment}\n\n{_SAID.format(name=seal.name)}\n".encode())
             # Before the folder has its name: a kill in between leaves a sealed file and never texts without one.
             write_seal(content, sealed)
             written = True
     except BaseException:
         if written:
-            sealed.unlink(missing_ok=True)
-        _remove_empty(missing)
+            sealed.unlink()
         raise
     return commitment
-
-
-def _commitment(seal: Seal, sha256: str) -> bytes:
-    return f"{sha256}\n\n{_SAID.format(name=seal.name)}\n".encode()
 
 
 def with_advice(seal: Seal, advice: tuple[str, ...]) -> Seal:
@@ -208,22 +197,6 @@ def _published(seal: Seal, further: Mapping[str, Mapping[str, object]]) -> bytes
         rows.append({"id": one.id, "text": one.text, **({"group": one.group} if one.group else {}), **more})
     lines = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
     return lines.encode("utf-8", "backslashreplace")
-
-
-def _unmarked_note(number: int, texts: int) -> tuple[str, ...]:
-    if not number:
-        return ()
-    return (
-        f"{number:,} of {texts:,} texts have no variants: they are published as they are and take no part in the test.",
-    )
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    for folder in folders:
-        try:
-            folder.rmdir()
-        except OSError:
-            return
 
 
 # How many texts a test of marks needs: said before publication, from a copy of a model that reads the texts.
@@ -314,11 +287,10 @@ def words_of(found: SampleSize | None, level: float) -> tuple[str, ...]:
         else "That is not enough: mark more texts, or use variants that differ more."
     )
     by_formula = "" if found.formula is None else f" ({found.formula:,} by the formula)"
-    read = "once" if power.epochs == 1 else f"{power.epochs} times"
     return (
         formula,
-        f"A copy of the model that read the texts {read} gave d = {found.d:.3f}: for power 0.8 at {level:.0%}, {needed}"
-        f"{by_formula}.",
+        f"A copy of the model that read the texts {times(power.epochs)} gave d = {found.d:.3f}: for power 0.8 at "
+        f"{level:.0%}, {needed}{by_formula}.",
         f"With the {found.documents:,} texts at hand the power is {chance:.2f} "
         f"[{power.probability.low:.2f}, {power.probability.high:.2f}]. {said}",
         "This is the favourable case: texts that are read among billions of others leave a fainter trace.",

@@ -21,11 +21,11 @@ import numpy as np
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.rounding import listed
 from pretrace.settings import TEXTS, option
 from pretrace.types import Corpus
 from pretrace.verdicts.marking.sealed import Marked, Seal
 from pretrace.verdicts.marking.variants import checked_texts, collapsed
-from pretrace.verdicts.record import listed
 
 MOST_ROWS, SHARD_BYTES = 8, 3_000
 """Rows of a shard, and bytes, at most: about 1,000 tokens, which models read whole."""

@@ -1,4 +1,4 @@
-"""Hypothesis tests on membership scores: the literature's, and one of ours for audits without a placebo.
+"""The literature's hypothesis tests on membership scores.
 
 Each is a function of (features, *, classifier, seed, settings) that returns an `Answer`; its settings are a
 frozen dataclass beside it.

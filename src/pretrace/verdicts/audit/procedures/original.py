@@ -12,7 +12,7 @@ from pretrace.statistics.documents import Numbers
 from pretrace.statistics.intervals import any_of, averaged, t_test
 from pretrace.statistics.roc import auc
 from pretrace.types import Answer, Doubles, Estimate, Features, TextClassifier
-from pretrace.verdicts.audit.procedures.calibrated import (
+from pretrace.verdicts.audit.procedures.dual_classifier import (
     LinearLayer,
     Normaliser,
     check,

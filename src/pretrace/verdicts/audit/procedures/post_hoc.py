@@ -19,7 +19,7 @@ from pretrace.statistics.documents import Numbers
 from pretrace.statistics.intervals import any_of, averaged, t_test
 from pretrace.statistics.roc import auc
 from pretrace.types import Answer, Bools, Doubles, Estimate, Features, TextClassifier
-from pretrace.verdicts.audit.procedures.calibrated import (
+from pretrace.verdicts.audit.procedures.dual_classifier import (
     DualClassifier,
     LinearLayer,
     Normaliser,
@@ -46,7 +46,7 @@ class PaperSettings:
     `seeds` random halves, joined by 1 − Π(1 − p). `constraint` keeps the weights in (0, 1). Without
     `calibrate` the membership scores alone are compared (setting 6 of table 5). `paired` tests the pairs'
     differences, where the release tests the two columns as independent. `outliers` is the share of each
-    score to replace: see `calibration.outlier_share`; the default is the paper's for its smallest model.
+    score to replace: see `dual_classifier.outlier_share`; the default is the paper's for its smallest model.
     """
 
     seeds: int = 10
