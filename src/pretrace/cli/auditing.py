@@ -31,7 +31,7 @@ _PACKAGED = "smollm2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditInputs:
+class AuditOptions:
     """What the texts are compared with, and what is done with the answer."""
 
     heldout: str | None = option(
@@ -116,7 +116,7 @@ class AuditInputs:
 def audit(
     source: Source,
     target: Target,
-    inputs: AuditInputs,
+    inputs: AuditOptions,
     settings: AuditSettings,
     engine: EngineSettings,
     given: RawOptions,
@@ -167,7 +167,7 @@ class _PlanShown(Stages):
             shown(plan, printer(stderr=True))
 
 
-def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
+def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:
     """The settings with what --quick, --power and the notes for the report add to them."""
     snippets = settings.snippets
     if inputs.quick:
@@ -176,14 +176,14 @@ def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
     return replace(settings, statements=statements_of(inputs), snippets=snippets, power=power)
 
 
-def _wanted(target: Target, inputs: AuditInputs) -> ModelsSettings:
+def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
     """Target, placebos and reference, before they are opened."""
     return ModelsSettings.beside(
         target, inputs.placebo, inputs.placebo_revision, inputs.companions, several=True
     )
 
 
-def _generator(opening: ModelSettings, inputs: AuditInputs, *, needed: bool) -> Backend | None:
+def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) -> Backend | None:
     """The model that writes continuations; none where control documents are given and none is wanted."""
     from pretrace.backends import open_model
 
