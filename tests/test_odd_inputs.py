@@ -190,7 +190,7 @@ CASES: list[tuple[str, int, str]] = [
     ("score good.jsonl > --config deep.toml", 2, "an option has one value"),
     ("score good.jsonl > --config tables.toml", 2, "an option has one value"),
     ("score good.jsonl > --config no.toml", 2, "Invalid value (at line 1, column 5)"),
-    ("score good.jsonl > --config latin.toml", 2, "it is no UTF-8"),
+    ("score good.jsonl > --config latin.toml", 2, "it is not valid UTF-8"),
     (
         "score good.jsonl > --config unknown.toml",
         2,

@@ -32,7 +32,7 @@ class _ResultKind:
     folder: FolderKind
     made: type[Result]
     load: Callable[[Path], Result]
-    save: Callable[..., None]
+    save: Callable[..., dict[str, Any]]
     report: str
 
 
@@ -54,14 +54,15 @@ _REPORTS = {"flag": "flags", "audit": "audit"}
 """Tests whose report is a module of its own."""
 
 
-def save(result: Result, folder: str | Path, **more: Any) -> None:
-    """Write tables, figures and report to `folder`, whole or not at all, in place of an earlier result there.
+def save(result: Result, folder: str | Path, **more: Any) -> dict[str, Any]:
+    """Write tables, figures and report to `folder`, whole or not at all, in place of an earlier result there, and
+    return the JSON part.
 
     `more` goes to what saves such a result: files beside its own. Raises OutputError where nothing can be written, or
     where `folder` holds something else.
     """
     write = next(kind.save for kind in KINDS if isinstance(result, kind.made))
-    write(result, Path(folder), rendered=_rendered(result), **more)
+    return write(result, Path(folder), rendered=_rendered(result), **more)
 
 
 def load(folder: str | Path) -> Result:

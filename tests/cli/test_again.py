@@ -11,7 +11,7 @@ import pytest
 from processes import Call
 
 from pretrace.cli.folders import command_line, recorded
-from pretrace.cli.options import leaves_of
+from pretrace.cli.options import options_of
 from pretrace.errors import OutputError
 from pretrace.registry import backends
 
@@ -117,7 +117,7 @@ def test_every_test_has_a_command_that_takes_its_options(test: str, tmp_path: Pa
     from pretrace.cli.folders import _TESTS
 
     command = _TESTS.get(test, test)
-    leaves = leaves_of(command)
+    leaves = options_of(command)
     positional = next(name for name, leaf in leaves.items() if leaf.option.metavar)
     words = command_line(tmp_path, command, {positional: "x", "model": "m", "out": "o"}, leaves)
     assert words == [*command.split(), "--model=m", "--out=o", "x"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from pretrace.cli.auditing import AuditInputs, completed
+from pretrace.cli.auditing import AuditOptions, completed
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
 
 
 def settings(**given: Any) -> AuditSettings:
-    return completed(AuditSettings(), AuditInputs(**given))
+    return completed(AuditSettings(), AuditOptions(**given))
 
 
 def test_power_is_measured_at_a_light_and_a_heavy_exposure_in_more_than_a_handful_of_steps() -> None:
@@ -38,5 +38,5 @@ def test_what_the_one_who_asks_says_is_passed_on_where_it_was_said() -> None:
 def test_a_quick_audit_judges_and_learns_from_fewer_snippets() -> None:
     made = settings(quick=True).snippets
     assert (made.pairs, made.learnt) == (200, 100)
-    few = completed(AuditSettings(snippets=SnippetSettings(pairs=50)), AuditInputs(quick=True)).snippets
+    few = completed(AuditSettings(snippets=SnippetSettings(pairs=50)), AuditOptions(quick=True)).snippets
     assert few.pairs == 50

@@ -73,10 +73,10 @@ def test_a_file_that_cannot_be_read_is_one_line(config: Path) -> None:
     with pytest.raises(TextsError, match="cannot be read"):
         taken("posts.jsonl", "--config", config)
     config.write_text("seed = = 3", encoding="utf-8")
-    with pytest.raises(TextsError, match="is no TOML"):
+    with pytest.raises(TextsError, match="is not valid TOML"):
         taken("posts.jsonl", "--config", config)
     config.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(TextsError, match="no UTF-8"):
+    with pytest.raises(TextsError, match="not valid UTF-8"):
         taken("posts.jsonl", "--config", config)
 
 

@@ -93,7 +93,7 @@ def outputs() -> dict[str, Any]:
         path, command = waiting.pop()
         inner: Mapping[str, Any] = getattr(command, "commands", {})
         waiting += [(f"{path} {name}".strip(), one) for name, one in inner.items()]
-        for name, leaf in getattr(getattr(command, "callback", None), "leaves", {}).items():
+        for name, leaf in getattr(getattr(command, "callback", None), "declared", {}).items():
             if leaf.option.path == "out":
                 shown = "" if leaf.option.metavar else f"--{name.replace('_', '-')}"
                 found[f"{path} {shown}".strip()] = leaf

@@ -14,7 +14,7 @@ import pytest
 from pretrace.cli import progress
 from pretrace.cli.progress import CountedBytes, Passes, Stages, TrainingSteps, command, doing, job, shown
 from pretrace.cli.streams import VARIABLE, said_at, silenced
-from pretrace.scoring.outlook import Outlook, Stage
+from pretrace.scoring.outlook import Stage, TimeEstimate
 from pretrace.tuning.plan import TrainingStep
 
 STEP = TrainingStep(step=20, steps=80, epoch=1, epochs=2, loss=3.214, tokens_per_second=512.4)
@@ -42,9 +42,9 @@ def told(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[st
     return lambda: json.loads((tmp_path / "progress.json").read_text())
 
 
-def begun(stage: str, now: list[float]) -> Outlook:
+def begun(stage: str, now: list[float]) -> TimeEstimate:
     """An outlook of one stage, which has begun."""
-    outlook = Outlook(lambda: now[0])
+    outlook = TimeEstimate(lambda: now[0])
     outlook.plan([Stage(stage, 0.0)], 0.0)
     outlook.begin(stage)
     return outlook
@@ -77,7 +77,7 @@ def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed(now: list[f
 
 
 def test_training_and_counting_have_their_lines(now: list[float]) -> None:
-    training = TrainingSteps("training", Outlook(lambda: now[0]))
+    training = TrainingSteps("training", TimeEstimate(lambda: now[0]))
     assert training.line() == ""
     now[0] = 120.0
     training(STEP)
@@ -92,7 +92,7 @@ def test_training_and_counting_have_their_lines(now: list[float]) -> None:
 def test_a_stage_names_the_step_and_the_time_left_of_the_whole(
     now: list[float], look: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stages = Stages(Outlook(lambda: now[0]))
+    stages = Stages(TimeEstimate(lambda: now[0]))
     stages.plan([Stage("training the generator", 100), Stage("writing", 200)], 0.0)
     with stages.training("training the generator") as on_step:
         now[0] = 130.0

@@ -100,27 +100,6 @@ def test_documents_are_spoken_of_where_they_have_several_texts():
     assert "p, q and the flag are of the whole document" in said
 
 
-def test_the_same_flagging_gives_the_same_bytes_and_a_whole_page(tmp_path):
-    assert flags.render(made()) == flags.render(made())
-    flags.write(made(), tmp_path / "report.html")
-    html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert html.startswith("<!DOCTYPE html>")
-    assert "<script" not in html
-    assert "http" not in re.sub(r"http-equiv", "", html)
-
-
-@pytest.mark.parametrize("outcome", ["flagged", "none", "refused"])
-def test_hostile_names_are_shown_and_not_run(outcome):
-    bad = "<script>alert(1)</script>\u202e$x^2${{ 7*7000 }}"
-    ids = (bad, *(f"text {i}" for i in range(1, 60)))
-    said = {"corpus": bad, "nonmembers": bad, "model": bad, "score": bad, "notes": (bad,), "reasons": (bad,)}
-    one = made(outcome, columns={"ids": ids}, **said)
-    html = flags.render(one)
-    assert "<script" not in html
-    assert "\u202e" not in html
-    assert "49000" not in html
-
-
 @pytest.mark.parametrize("scores", [[0.0], [1e300], [-3.0, -3.0]])
 def test_few_and_odd_scores_are_drawn(scores):
     one = made("none", texts=len(scores), columns={"scores": np.array(scores)})

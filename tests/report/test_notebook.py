@@ -55,16 +55,6 @@ def test_of_a_large_run_it_says_how_many_there_are(unlabelled: Callable[..., Run
     assert "all 40 of the sample" in shown
 
 
-def test_hostile_names_are_text_in_a_notebook(hostile: Run) -> None:
-    shown = hostile._repr_html_()
-    assert "<script>" not in shown
-    assert "<svg" not in shown
-    assert "<img" not in shown
-    page = audits.hostile()._repr_html_()
-    assert "<script" not in page
-    assert "<script>" not in framed(page)
-
-
 def test_an_audit_and_a_flagging_are_their_first_pages() -> None:
     shown = audits.placebos()._repr_html_()
     page = framed(shown)

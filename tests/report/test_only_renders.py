@@ -75,30 +75,6 @@ def test_the_report_takes_no_statistic_except_to_place_an_axis() -> None:
     assert wrong == set()
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "from pretrace.statistics.paired import compare",
-        "from pretrace.statistics import paired",
-        "from pretrace import statistics",
-        "import pretrace.verdicts.audit.checks as q",
-        "def f():\n    import scipy.stats",
-        "from sklearn.metrics import roc_auc_score",
-    ],
-)
-def test_every_way_to_import_is_seen(line: str) -> None:
-    assert computing(ast.parse(line))
-    assert not computing(
-        ast.parse("from pretrace.types import Run\nimport numpy as np\nimport statistics_of_x")
-    )
-
-
-def test_statistics_of_arrays_are_seen() -> None:
-    assert called(ast.parse("def f(values):\n    return np.quantile(values, 0.5)")) == {("f", "quantile")}
-    assert called(ast.parse("def f(values):\n    return values.mean()")) == {("f", "mean")}
-    assert not called(ast.parse("def f(run):\n    return run.median('loss', True)"))
-
-
 def test_a_result_without_a_spread_is_known_by_the_most_that_a_test_gives() -> None:
     """The report imports nothing that computes, so that the number stands in it a second time."""
     from pretrace.report import chance_plots

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pretrace.backends import open_model
-from pretrace.scoring.outlook import Outlook, Stage, guessed_seconds
+from pretrace.scoring.outlook import Stage, TimeEstimate, guessed_seconds
 from pretrace.testing import FakeBackend
 from pretrace.verdicts.audit.planning import slowness
 
@@ -27,8 +27,8 @@ def clock() -> Hands:
     return Hands()
 
 
-def planned(clock: Hands, after: float = 0.0) -> Outlook:
-    outlook = Outlook(clock)
+def planned(clock: Hands, after: float = 0.0) -> TimeEstimate:
+    outlook = TimeEstimate(clock)
     outlook.plan([Stage("training", 10), Stage("writing", 20), Stage("reading", 30)], after)
     return outlook
 
@@ -139,7 +139,7 @@ def test_tests_and_the_report_come_after_the_stages_and_between_them(clock: Hand
 
 
 def test_a_stage_ahead_that_nobody_knows_makes_the_whole_unknown(clock: Hands) -> None:
-    outlook = Outlook(clock)
+    outlook = TimeEstimate(clock)
     assert outlook.left() is None
     assert outlook.done == 0
     outlook.plan([Stage("training", 0), Stage("reading", 0)], 0)

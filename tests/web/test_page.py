@@ -191,7 +191,7 @@ def test_a_level_has_a_range(visitor):
     refused = visitor.post(
         f"{address}/test/flag", {"model": "m", "nonmembers": address.rpartition("/")[2], "level": "1.5"}
     )
-    assert visitor.said(refused) == "Level is a number, 0.001 or more, 0.5 at most."
+    assert visitor.said(refused) == "Level is a number, 0.001 to 0.5."
 
 
 def test_all_files_of_a_result_come_in_one_archive_and_it_can_be_deleted(visitor, still):

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from pretrace.cli.streams import note, note_end, prepare, say, silenced
+from pretrace.cli.streams import note, note_end, prepare, say
 from pretrace.errors import PretraceError
-
-if TYPE_CHECKING:
-    from pretrace.cli.answer import Answered
 
 __all__ = ["main"]
 
@@ -91,47 +86,6 @@ def _unheard() -> tuple[int, str]:
     """The exit code where the reader of our output has had enough of it, as `head` has."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python fails as it ends
     return 0, ""
-
-
-def calling(
-    function: Callable[..., Answered], called: str, leaves: Mapping[str, Any], hints: Mapping[str, Any]
-) -> Callable[..., None]:
-    """What typer calls for a command with its options, `leaves`, as they were written: the command is given its
-    settings, what it answers is printed, and the program leaves with the code of that."""
-
-    @functools.wraps(function)
-    def run(**given: Any) -> None:
-        import typer
-
-        from pretrace.cli import options, progress
-        from pretrace.cli.answer import alone, deliver
-        from pretrace.registry import load_plugin
-
-        for path in given.get(options.PLUGIN, ()):
-            load_plugin(path)
-        options.check_outputs(
-            {name: (leaf.option, given[name]) for name, leaf in leaves.items() if name in given}
-        )
-        passed = options.Passed in hints.values()
-        with silenced(given[options.QUIET]), progress.command(called):
-            with alone(given[options.JSON] and not passed):
-                made = {one: options.made(one, hints[one], given, leaves) for one in hints if one != "return"}
-                answer = function(**_with_chat(made))
-            code = answer if passed else deliver(answer, called, json=given[options.JSON])
-        if code:
-            raise typer.Exit(cast(int, code))
-
-    return run
-
-
-def _with_chat(made: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a command, where --chat means the chat template of its model."""
-    source: Any = made.get("source")
-    target = made.get("target")
-    if not getattr(getattr(source, "columns", None), "chat", False):
-        return made
-    columns = replace(source.columns, chat_of=getattr(target, "model", None) or "")
-    return {**made, "source": replace(source, columns=columns)}
 
 
 def _in_full(app: Any, arguments: list[str]) -> list[str]:

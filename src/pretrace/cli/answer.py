@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from pretrace.errors import shown
+
+if TYPE_CHECKING:
+    from pretrace.types import Run, Verdict
 
 # The one printer of the command line: nothing that a file, model, column or server is called steers a terminal.
 #
@@ -51,6 +55,16 @@ class _Console(Console):
 def printer(*, stderr: bool = False) -> Console:
     """A console to print to: standard output, or standard error."""
     return _Console(highlight=False, stderr=stderr)
+
+
+def plain_table(*words: str, numbers: Sequence[str] = (), **how: Any) -> Table:
+    """Make a table without rules: columns of `words`, which fold, then columns of `numbers`, which do not."""
+    table = Table(box=None, padding=(0, 2, 0, 0), **how)
+    for name in words:
+        table.add_column(PlainText(name), overflow="fold")
+    for name in numbers:
+        table.add_column(PlainText(name), justify="right", no_wrap=True)
+    return table
 
 
 def _write_json(document: Mapping[str, Any]) -> None:
@@ -137,44 +151,47 @@ def deliver(answered: Answered, command: str, *, json: bool) -> int:
     return answered.code
 
 
-def of_folder(folder: Path, say: Say) -> Reply:
-    """The answer that a result folder holds: a run, an audit, a flagging or another verdict, as its JSON part has it
-    (`result`), with the figures that matter most (`figures`)."""
-    from pretrace.results.serialization import from_json
-    from pretrace.runs import REPORT, kind_of
+def save_result(result: Run | Verdict, folder: Path, say: Say, **more: Any) -> Reply:
+    """Write a result to its folder (`runs.save`, with `more`); the answer has its JSON part (`result`), and the figures
+    that matter most (`figures`)."""
+    from pretrace.results.verdicts import kind_of_test
+    from pretrace.runs import REPORT, save
+    from pretrace.types import Run  # takes arrays, and so imports numpy
 
-    kind = kind_of(folder)
-    content = from_json((folder / kind.marker).read_bytes())
-    figures = _figures(content, folder)
-    findings = figures.get("findings") or [
-        f"{content.get('counts', {}).get('texts', 0):,} texts were scored."
-    ]
+    content = save(result, folder, **more)
+    if isinstance(result, Run):
+        figures = _measured(result)
+        statement = figures.get("findings", (f"{content['counts']['texts']:,} texts were scored.",))[0]
+        return Reply(
+            say=say,
+            statement=statement,
+            folder=folder,
+            report=folder / REPORT,
+            own={"kind": "run", "figures": {"counts": content["counts"], **figures}, "result": content},
+        )
+    found = {name: content[name] for name in _SHOWN if content.get(name) is not None}
     return Reply(
         say=say,
-        outcome=content.get("outcome", "done"),
-        code=content.get("exit_code", 0),
-        statement=content.get("statement") or findings[0],
+        outcome=result.outcome,
+        code=content["exit_code"],
+        statement=result.statement,
         folder=folder,
         report=folder / REPORT,
-        own={"kind": kind.name, "figures": figures, "result": content},
+        own={
+            "kind": kind_of_test(result.test).name,
+            "figures": {**found, **content["figures"]},
+            "result": content,
+        },
     )
 
 
-_SHOWN = ("level", "fdr", "design", "p", "effect", "units", "unit", "counts", "figures")
+_SHOWN = ("level", "p", "effect", "units", "unit")
 _MEASURED = ("name", "kind", "auc", "tpr", "accuracy", "texts")
 
 
-def _figures(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The numbers that a result is about."""
-    from pretrace.results.serialization import from_json
-
-    found = {name: content[name] for name in _SHOWN if content.get(name) is not None}
-    if isinstance(answer := content.get("answer"), Mapping):  # of an audit
-        found |= {name: answer[name] for name in ("p", "effect") if name in answer}
-    own = found.pop("figures", {})
-    metrics = folder / "metrics.json"
-    if "metrics.json" in content.get("files", {}):
-        evaluation = from_json(metrics.read_bytes())
-        rows = [{name: row.get(name) for name in _MEASURED} for row in evaluation["rows"]]
-        found |= {"rows": rows, "findings": evaluation["findings"]}
-    return {**found, **own}
+def _measured(run: Run) -> dict[str, Any]:
+    """The figures and findings of an evaluation; nothing where there was none."""
+    if run.evaluation is None:
+        return {}
+    rows = [{name: getattr(row, name) for name in _MEASURED} for row in run.evaluation.rows]
+    return {"rows": rows, "findings": run.evaluation.findings}

@@ -362,9 +362,9 @@ def _recitable(source: Source, inputs: _AskInputs) -> bool:
 def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditPlan, tuple[str, ...]]:
     """What the audit could answer, as `audit --plan` finds it, and the option that shortens its snippets where too few
     texts are as long as those it takes by itself."""
-    from pretrace.cli.auditing import AuditInputs, audit
+    from pretrace.cli.auditing import AuditOptions, audit
 
-    asked = AuditInputs(
+    asked = AuditOptions(
         heldout=inputs.unseen, placebo=(inputs.before,) if inputs.before else (), power=power, plan=True
     )
     settings, shorter = AuditSettings(), iter(_SHORTER)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply, of_folder, printer
+from pretrace.cli.answer import Reply, printer, save_result
 from pretrace.cli.options import Only, RawOptions
 from pretrace.cli.printing import conclusion, foreseen, shown
 from pretrace.cli.progress import Stages, announce_training
@@ -31,7 +31,7 @@ _PACKAGED = "smollm2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditInputs:
+class AuditOptions:
     """What the texts are compared with, and what is done with the answer."""
 
     heldout: str | None = option(
@@ -116,7 +116,7 @@ class AuditInputs:
 def audit(
     source: Source,
     target: Target,
-    inputs: AuditInputs,
+    inputs: AuditOptions,
     settings: AuditSettings,
     engine: EngineSettings,
     given: RawOptions,
@@ -155,8 +155,7 @@ def audit(
         return foreseen(error.plan, out)
     made = with_found(made, beside)
     made = replace(made, settings={**made.settings, "command": dict(given)})
-    save_verdict(made, out)
-    return of_folder(out, partial(conclusion, made, out, "control"))
+    return save_result(made, out, partial(conclusion, made, out, "control"))
 
 
 class _PlanShown(Stages):
@@ -168,7 +167,7 @@ class _PlanShown(Stages):
             shown(plan, printer(stderr=True))
 
 
-def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
+def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:
     """The settings with what --quick, --power and the notes for the report add to them."""
     snippets = settings.snippets
     if inputs.quick:
@@ -177,14 +176,14 @@ def completed(settings: AuditSettings, inputs: AuditInputs) -> AuditSettings:
     return replace(settings, statements=statements_of(inputs), snippets=snippets, power=power)
 
 
-def _wanted(target: Target, inputs: AuditInputs) -> ModelsSettings:
+def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
     """Target, placebos and reference, before they are opened."""
     return ModelsSettings.beside(
         target, inputs.placebo, inputs.placebo_revision, inputs.companions, several=True
     )
 
 
-def _generator(opening: ModelSettings, inputs: AuditInputs, *, needed: bool) -> Backend | None:
+def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) -> Backend | None:
     """The model that writes continuations; none where control documents are given and none is wanted."""
     from pretrace.backends import open_model
 

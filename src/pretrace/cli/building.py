@@ -16,17 +16,18 @@ from pretrace.building.ccnews import CcnewsSettings
 from pretrace.building.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
 from pretrace.building.dated import DatedSettings, DatedTexts
 from pretrace.building.patents import PatentPages, PatentSettings
-from pretrace.cli.answer import PlainText, Reply, lines
+from pretrace.cli.answer import PlainText, Reply, lines, plain_table
 from pretrace.cli.options import Only
 from pretrace.cli.progress import Activity, announce_training, shown, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
+from pretrace.report.wording import bracketed, first_of
 from pretrace.results.atomic import atomic_bytes, check_writable
 from pretrace.results.output_checks import OutputFile, json_with
 from pretrace.settings import Option, check_ranges, like, option, seed_option
 from pretrace.statistics.set_similarity import Comparing
-from pretrace.types import Corpus, Estimate, Gap
+from pretrace.types import Corpus, Gap
 from pretrace.verdicts.audit.settings import AuditSettings
 
 if TYPE_CHECKING:
@@ -123,9 +124,8 @@ def said(built: Built) -> Iterator[str]:
     counts = built.card["counts"]
     yield f"Members: {counts['members']:,}; non-members: {counts['nonmembers']:,}; rows: {len(built.rows):,}."
     for why, found in built.card["left_out"].items():
-        shown = ", ".join(repr(name) for name in found["ids"][:_NAMED])
-        more = f" and {found['count'] - _NAMED:,} more" if found["count"] > _NAMED else ""
-        yield f"Left out: {found['count']:,}, {why}: {shown}{more}; all in the card."
+        shown = first_of(list(map(repr, found["ids"][:_NAMED])), found["count"])
+        yield f"Left out: {found['count']:,}, {why}: {shown}; all in the card."
     for note in built.card["notes"]:
         yield f"Note: {note}"
     blind = built.card["blind"]
@@ -218,13 +218,9 @@ def gap(pair: TextSets, settings: _GapSettings) -> Reply:
 
 
 def _said(found: Sequence[Gap], console: Console) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("classifier", overflow="fold")
-    table.add_column("AUC", justify="right", no_wrap=True)
-    table.add_column("texts", justify="right")
+    table = plain_table("classifier", numbers=("AUC", "texts"))
     for one in found:
-        auc = f"{one.auc.value:.3f} [{one.auc.low:.3f}, {one.auc.high:.3f}]"
-        table.add_row(PlainText(one.classifier), auc, f"{one.texts:,}")
+        table.add_row(PlainText(one.classifier), PlainText(bracketed(one.auc, ends=3)), f"{one.texts:,}")
     table.caption = PlainText(
         "0.5: no classifier of texts can tell A from B. Where one can, a membership score may, too."
     )
@@ -293,17 +289,10 @@ def _embedder(model: str) -> tuple[Embed | None, str]:
 
 
 def _table(found: SetComparison) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("measure", no_wrap=True)
-    for title in ("A with A", "A with B"):
-        table.add_column(title, justify="right", no_wrap=True)
+    table = plain_table("measure", numbers=("A with A", "A with B"))
     for row in found.rows:
-        table.add_row(row.name, _shown(row.inside), _shown(row.across))
+        table.add_row(row.name, *(PlainText(bracketed(one, 4, 4)) for one in (row.inside, row.across)))
     size, other = found.texts
     table.caption = PlainText(f"{size:,} texts of A, {other:,} of B; 95% intervals")
     table.caption_justify = "left"
     return table
-
-
-def _shown(estimate: Estimate) -> str:
-    return f"{estimate.value:.4f} \\[{estimate.low:.4f}, {estimate.high:.4f}]"

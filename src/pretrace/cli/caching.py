@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cache.location import KINDS, Kept, cache_folder, kept, remove
-from pretrace.cli.answer import PlainText, Reply, lines
+from pretrace.cli.answer import PlainText, Reply, lines, plain_table
 from pretrace.cli.streams import asks
 from pretrace.errors import ExpressionError
 from pretrace.settings import option
@@ -93,11 +93,7 @@ def _size_of(some: Sequence[Kept]) -> str:
 
 def _table(found: Sequence[Kept]) -> Table:
     """A row a kind and model, the largest first within a kind."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("what", overflow="fold")
-    table.add_column("model", overflow="fold")
-    for name in ("entries", "MB", "changed"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = plain_table("what", "model", numbers=("entries", "MB", "changed"))
     for kind, words in KINDS.items():
         models = dict.fromkeys(one.model for one in found if one.kind == kind)
         rows = [(model, [o for o in found if (o.kind, o.model) == (kind, model)]) for model in models]

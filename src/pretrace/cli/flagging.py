@@ -9,16 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Group, RenderableType
 from rich.table import Table
 
-from pretrace.cli.answer import PlainText, Reply, lines, of_folder
+from pretrace.cli.answer import PlainText, Reply, plain_table, save_result
 from pretrace.cli.options import RawOptions
-from pretrace.cli.printing import closing, foretold
-from pretrace.cli.progress import Stages, doing
+from pretrace.cli.printing import conclusion, foretold
+from pretrace.cli.progress import Stages, watched
 from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
 from pretrace.cli.streams import note as say_note
-from pretrace.cli.verdicts import FoundInputs, found_of, with_found
+from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_found
 from pretrace.corpora import Columns, TextStream, open_stream
 from pretrace.corpora.opening import Source
 from pretrace.corpora.reading import Unreadable
@@ -28,17 +28,17 @@ from pretrace.jobs.flagging import Both, Gathered, Planned, flagged_of, unscored
 from pretrace.jobs.job import Job, Opened
 from pretrace.jobs.merging import UNREADABLE, remove
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
+from pretrace.report.wording import first_of
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines
 from pretrace.results.run import SKIPPED_COLUMNS
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
-from pretrace.runs import save_verdict
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import Parts
 from pretrace.scoring.outlook import REPORT, SET_TEST
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
-from pretrace.scoring.workload import Workload
+from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import CONTROLS, dry_run_option, like, option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
@@ -70,11 +70,11 @@ def _flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, di
         task = Scoring(command.wanted, settings.score, none, None, options)
         job = scored_on_ray(sharded, task, engine, make)
         return _finish(job, sharded.folder, planned, command.out)
-    models = command.opened()
+    models = opened(command.wanted)
     if command.dry_run:
         work = sharded.foreseen(models, settings.plan, cache=settings.cache)
         return command.foretold(work, planned.prospect, models)
-    models = command.with_texts(models)
+    models = with_texts(models, command.wanted)
     if settings.power:
         check_power(models)
     job, made = scored_here(sharded, models, settings.plan, options, make)
@@ -147,9 +147,9 @@ def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking 
     unreadable = folder / UNREADABLE
     if job.survey.unreadable and unreadable.exists():
         beside[UNREADABLE] = lambda path: path.write_bytes(unreadable.read_bytes())
-    save_verdict(flagged, out, beside=beside)
+    answer = save_flagging(flagged, out, beside=beside)
     remove(parts)
-    return printed(flagged, out)
+    return answer
 
 
 def _asked_for(flagged: Verdict) -> Verdict:
@@ -244,28 +244,23 @@ def flag(
 
 def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Reply:
     """The flagging of texts that are in memory."""
-    from pretrace.cli.progress import Stages, watched
-    from pretrace.jobs.merging import UNREADABLE
-    from pretrace.runs import save_verdict
-    from pretrace.scoring.workload import workload
     from pretrace.verdicts.flag import flag as flag_texts
     from pretrace.verdicts.flag import plan
 
     settings = command.settings
     planned = plan(corpus, known, settings)
     command.announce(planned.notes)
-    models = command.opened()
+    models = opened(command.wanted)
     if command.dry_run:
         work = workload(planned.corpus, models, settings.plan, cache=settings.cache)
         return command.foretold(work, planned.prospect, models)
-    models = command.with_texts(models)
+    models = with_texts(models, command.wanted)
     with watched("reading", REPORT + SET_TEST) as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
     made = replace(made, settings={**made.settings, "command": dict(command.given)})
     made = _asked_for(with_found(made, command.found))
     beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
-    save_verdict(made, command.out, beside=beside)
-    return printed(made, command.out)
+    return save_flagging(made, command.out, beside=beside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,13 +282,6 @@ class _FlagCommand:
             say_note(note)
         self.settings.plan.check_servers(self.wanted.roles)
 
-    def opened(self) -> Models:
-        """The models."""
-        from pretrace.scoring.plan import open_models
-
-        with doing("opening the models"):
-            return open_models(self.wanted)
-
     def foretold(self, work: Sequence[Workload], found: Prospect, models: Models) -> Reply:
         """What would be asked of each model, and how likely the test of the set finds what was read."""
 
@@ -304,12 +292,6 @@ class _FlagCommand:
         )
         likely = expected_for("flag", has)
         return foretold(work, *(() if likely is None else (chance("flag", has), *picture(likely))))
-
-    def with_texts(self, models: Models) -> Models:
-        """The models with what is made of texts that were named."""
-        from pretrace.scoring.plan import with_texts
-
-        return with_texts(models, self.wanted)
 
 
 def check_use(settings: FlagSettings, beside: Companions) -> None:
@@ -326,30 +308,15 @@ def check_use(settings: FlagSettings, beside: Companions) -> None:
             raise ExpressionError(f"{given[name][0]} has no use: --score {settings.score} does not ask it.")
 
 
-def printed(flagged: Verdict, out: Path) -> Reply:
-    """What was found, with the exit code that tells a script the outcome."""
-    return of_folder(out, partial(_printed, flagged, out))
-
-
-def _printed(flagged: Verdict, out: Path, console: Console) -> None:
-    from pretrace.report.facts import sentences
-    from pretrace.runs import REPORT
-
-    console.print(PlainText(flagged.statement, style="bold"))
-    for reason in flagged.reasons:
-        console.print(PlainText(f"- {reason}"))
-    counts, whole = flagged.figures["counts"], flagged.figures.get("whole")
-    if counts["flagged"]:
-        console.print(_table(flagged))
-    if unscored := counts["skipped"]:
-        names = ", ".join(f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3])
-        more = f" and {unscored - 3:,} more" if unscored > 3 else ""
-        place = "skipped.csv" if whole else "result.json"
-        console.print(PlainText(f"Not scored: {unscored:,}: {names}{more}; all in {place}."))
-    for sentence in sentences(flagged.settings):
-        console.print(PlainText(sentence), soft_wrap=True)
-    console.print(PlainText(f"Report: {out / REPORT}"), soft_wrap=True)
-    lines(*closing(flagged))(console)
+def save_flagging(flagged: Verdict, out: Path, *, beside: Mapping[str, Write] | None = None) -> Reply:
+    """Write a flagging, with files `beside`; what was found, with the exit code that tells a script the outcome."""
+    shown: list[RenderableType] = [_table(flagged)] if flagged.figures["counts"]["flagged"] else []
+    if unscored := flagged.figures["counts"]["skipped"]:
+        names = first_of([f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3]], unscored)
+        place = "skipped.csv" if flagged.figures.get("whole") else "result.json"
+        shown.append(PlainText(f"Not scored: {unscored:,}: {names}; all in {place}."))
+    say = partial(conclusion, flagged, out, "", shown=Group(*shown) if shown else None)
+    return save_result(flagged, out, say, beside=beside)
 
 
 def _table(flagged: Verdict) -> Table:
@@ -359,11 +326,9 @@ def _table(flagged: Verdict) -> Table:
 
     texts, figures = flagged.table("flags"), flagged.figures
     counts, rows = figures["counts"], flagged_rows(flagged)
-    table = Table(box=None, padding=(0, 2, 0, 0))
     several = counts["documents"] < counts["texts"]  # then documents are flagged, with all of their texts
-    table.add_column("text of a flagged document" if several else "flagged text", overflow="fold")
-    for name in (figures["score"], "p", "q"):
-        table.add_column(PlainText(name), justify="right", no_wrap=True)
+    named = "text of a flagged document" if several else "flagged text"
+    table = plain_table(named, numbers=(figures["score"], "p", "q"))
     for i in rows[:_SHOWN]:
         table.add_row(
             PlainText(texts["id"][i]),

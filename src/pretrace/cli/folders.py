@@ -12,13 +12,14 @@ from typing import Annotated, Any
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import PlainText, Reply
-from pretrace.cli.options import Leaf, Passed, leaves_of
+from pretrace.cli.answer import PlainText, Reply, plain_table
+from pretrace.cli.options import CliOption, ForwardedFlags, options_of
 from pretrace.cli.streams import note
 from pretrace.corpora import Columns
 from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
 from pretrace.registry import require
+from pretrace.report.wording import bracketed, percent
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Opened
 from pretrace.results.output_checks import FolderKind
@@ -70,10 +71,9 @@ def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Reply:
     statement = _statement(found)
 
     def say(console: Console) -> None:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-        for column in ("check", "state"):
-            table.add_column(column, no_wrap=True)
-        table.add_column("words", overflow="fold")
+        table = plain_table("check", "state", "words", show_header=False)
+        for column in table.columns[:2]:
+            column.no_wrap = True
         for one in found.checks:
             table.add_row(one.name, one.state, PlainText(one.words))
         console.print(table)
@@ -127,7 +127,7 @@ _CODE = ("plugin", "trust_remote_code", "allow_pickle")
 
 def again(
     folder: Annotated[Path, _RESULT],
-    passed: Passed,
+    passed: ForwardedFlags,
     out: Annotated[Path | None, _OUT] = None,
     trust: Annotated[bool, _TRUST] = False,
 ) -> int:
@@ -140,7 +140,7 @@ def again(
     command, given = recorded(folder)
     if not trust:
         _refuse_code(folder, given)
-    words = command_line(folder, command, given, leaves_of(command))
+    words = command_line(folder, command, given, options_of(command))
     said = [*words, f"--out={place}"]
     note(f"again: pretrace {shlex.join(said)}")
     code = call([*said, *passed])
@@ -181,16 +181,16 @@ def _command(kind: FolderKind, content: Mapping[str, Any], settings: Mapping[str
 
 
 def command_line(
-    folder: Path, command: str, given: Mapping[str, Any], leaves: Mapping[str, Leaf]
+    folder: Path, command: str, given: Mapping[str, Any], declared: Mapping[str, CliOption]
 ) -> list[str]:
     """The words of the command. OutputError for an option that there is no more, and for texts that came from
     standard input, which are gone."""
-    if not leaves:
+    if not declared:
         raise OutputError(f"{folder} was made by {command!r}, which is no command of pretrace.")
     positional: list[str] = []
     words: list[str] = []
     for name, value in given.items():
-        if name not in leaves:
+        if name not in declared:
             flag = f"--{name.replace('_', '-')}"
             raise OutputError(
                 f"{folder} was made with {flag}, which `pretrace {command}` does not have: give the command itself."
@@ -199,7 +199,7 @@ def command_line(
             raise OutputError(
                 f"{folder} was made from standard input, which is gone: give the command itself."
             )
-        if leaves[name].option.metavar:
+        if declared[name].option.metavar:
             positional += [operand(str(one)) for one in (value if isinstance(value, list) else [value])]
         else:
             words += _words(f"--{name.replace('_', '-')}", value)
@@ -312,15 +312,11 @@ def _cell(one: RunScore, blind: Estimate | None) -> str:
         median = "–" if one.median is None else f"{one.median:.4g}"
         return f"median {median}\n{one.texts:,} texts"
     lines = [
-        _interval(one.auc),
-        f"TPR {one.tpr.value:.1%}",
+        bracketed(one.auc),
+        f"TPR {percent(one.tpr.value)}",
         f"blind {blind.value:.3f}" if blind else "no blind control",
     ]
     return "\n".join([*lines, f"placebo {one.placebo.value:.3f}"] if one.placebo else lines)
-
-
-def _interval(estimate: Estimate) -> str:
-    return f"{estimate.value:.3f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def _said(one: Difference) -> str:

@@ -9,7 +9,6 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply
 from pretrace.cli.flagging import FlagInputs
 from pretrace.cli.options import RawOptions
-from pretrace.cli.progress import doing
 from pretrace.harnesses.comparing import KnownItems, SamplesSettings
 from pretrace.harnesses.sample_logs import SampleLog
 from pretrace.results.atomic import check_writable
@@ -100,14 +99,14 @@ def samples(
 
 def _opened(target: Target, inputs: _SamplesInputs, flagging: FlagSettings) -> Models:
     """The evaluated model and those beside it."""
-    from pretrace.scoring.plan import open_models, with_texts
+    from pretrace.cli.verdicts import opened
+    from pretrace.scoring.plan import with_texts
 
     wanted = ModelsSettings.beside(
         target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=flagging.cache
     )
     flagging.plan.check_servers(wanted.roles)
-    with doing("opening the models"):
-        return with_texts(open_models(wanted), wanted)
+    return with_texts(opened(wanted), wanted)
 
 
 def _evaluated(log: SampleLog, logs: Logs) -> Target:

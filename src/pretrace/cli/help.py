@@ -23,7 +23,7 @@ OptionRow = tuple[str, PlainText]
 
 
 class _Leaf(Protocol):
-    """An option of a command, as far as the help shows it (`pretrace.cli.options.Leaf`)."""
+    """An option of a command, as far as the help shows it (`pretrace.cli.options.CliOption`)."""
 
     @property
     def option(self) -> Option: ...
@@ -64,11 +64,11 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
     ]
     if isinstance(command, Commands):
         parts += _commands(command)
-    leaves: Mapping[str, _Leaf] = getattr(command.callback, "leaves", {})
-    short = not everything and any(leaf.option.essential for leaf in leaves.values())
-    parts += _panels(grouped(command.get_params(context), leaves, short=short))
+    declared: Mapping[str, _Leaf] = getattr(command.callback, "declared", {})
+    short = not everything and any(leaf.option.essential for leaf in declared.values())
+    parts += _panels(grouped(command.get_params(context), declared, short=short))
     if short:
-        more = sum(not leaf.option.essential for leaf in leaves.values())
+        more = sum(not leaf.option.essential for leaf in declared.values())
         parts.append(PlainText(f"{context.command_path} --help-all shows {more} more options."))
     with console.capture() as captured:
         console.print(Group(*parts))
@@ -87,12 +87,12 @@ def _commands(group: Commands) -> Iterator[Panel]:
 
 
 def grouped(
-    parameters: Iterable[Any], leaves: Mapping[str, _Leaf], *, short: bool
+    parameters: Iterable[Any], declared: Mapping[str, _Leaf], *, short: bool
 ) -> dict[str, list[OptionRow]]:
     """The rows of each panel; the short help has one."""
     panels: dict[str, list[OptionRow]] = {}
     for one in parameters:
-        leaf = leaves.get(one.name)
+        leaf = declared.get(one.name)
         if short and (leaf is None or not leaf.option.essential):
             continue
         panel = _ESSENTIALS if short else "" if leaf is None or leaf.option.metavar else leaf.option.panel

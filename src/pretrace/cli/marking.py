@@ -97,15 +97,9 @@ def mark(
     return _marked(seal, advice, commitment, outputs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OrderOutputs:
-    """Where the rows and the sealed file go."""
-
-    out: Path = like(_MarkOutputs, "out")
-    sealed: Path = like(_MarkOutputs, "sealed")
-
-
-def order(source: Source, settings: OrderSettings, outputs: _OrderOutputs) -> Reply:
+def order(
+    source: Source, settings: OrderSettings, outputs: Annotated[_MarkOutputs, Only(("out", "sealed"))]
+) -> Reply:
     """Put the rows of a set, or the answer options of its items, in an order drawn by lot before you publish it. The
     order and the others that the lot could have given are sealed in a file, whose hash is your commitment. Later,
     `pretrace mark check` tests whether a model was trained on the rows in that order."""
@@ -156,9 +150,7 @@ def _measured(seal: Seal, model: Backend | None, settings: TestSettings) -> Samp
     return None if model is None else sample_size(seal, Models(model), settings, watch=Stages())
 
 
-def _marked(
-    seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs | _OrderOutputs
-) -> Reply:
+def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Reply:
     """What was done, what to do next, and whether the texts are enough."""
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     if seal.parts:

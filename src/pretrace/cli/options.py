@@ -8,6 +8,7 @@ itself. So help, range, name and default of an option stand in one place, and a 
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import os
 import re
@@ -15,15 +16,16 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
 
-from pretrace.cli import calling
-from pretrace.cli.answer import Answered
+from pretrace.cli import progress
+from pretrace.cli.answer import Answered, alone, deliver
 from pretrace.cli.help import show_all
+from pretrace.cli.streams import silenced
 from pretrace.errors import ExpressionError, OutputError, TextsError, regular
-from pretrace.registry import require
+from pretrace.registry import load_plugin, require
 from pretrace.settings import LARGEST, Option, option_of
 
 # What commands read and write; none overwrites what it reads.
@@ -116,21 +118,23 @@ OPTION = Option(
 )
 
 
-def loader(command: str, leaves: Mapping[str, Leaf]) -> Callable[[typer.Context, Path | None], Path | None]:
+def loader(
+    command: str, declared: Mapping[str, CliOption]
+) -> Callable[[typer.Context, Path | None], Path | None]:
     """What --config of a command does before its other options are looked at: the file's options become defaults."""
 
     def load(context: typer.Context, value: Path | None) -> Path | None:
         if value is not None:
-            found = options_in(Path(value), command, leaves)
+            found = options_in(Path(value), command, declared)
             context.default_map = {**(context.default_map or {}), **found}
         return value
 
     return load
 
 
-def options_in(path: Path, command: str, leaves: Mapping[str, Leaf]) -> dict[str, Any]:
-    """What the file gives for the options of a command, by their names as `leaves` has them. TextsError where it cannot
-    be read, ExpressionError for a name that nothing has and for a value of the wrong kind."""
+def options_in(path: Path, command: str, declared: Mapping[str, CliOption]) -> dict[str, Any]:
+    """Read what the file gives for the options of a command, by their names. TextsError where it cannot be read,
+    ExpressionError for a name that nothing has and for a value of the wrong kind."""
     from pretrace.cli.commands import every_command
 
     written = _read(path)
@@ -144,35 +148,37 @@ def options_in(path: Path, command: str, leaves: Mapping[str, Leaf]) -> dict[str
         own = own.get(word, {})
         if not isinstance(own, dict):
             raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
-    return dict(_values(path, flat | own, leaves))
+    return dict(_values(path, flat | own, declared))
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(regular(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "it is not valid UTF-8"
         raise TextsError(f"--config {path} cannot be read: {reason}.") from None
     except ValueError as error:
-        raise TextsError(f"--config {path} is no TOML: {error}.") from None
+        raise TextsError(f"--config {path} is not valid TOML: {error}.") from None
     except RecursionError:
         raise TextsError(
             f"--config {path} is nested too deeply: an option has one value, or a list."
         ) from None
 
 
-def _values(path: Path, given: Mapping[str, Any], leaves: Mapping[str, Leaf]) -> Iterator[tuple[str, Any]]:
+def _values(
+    path: Path, given: Mapping[str, Any], declared: Mapping[str, CliOption]
+) -> Iterator[tuple[str, Any]]:
     for written, value in given.items():
         name = written.replace("-", "_")
-        if name not in leaves or name == CONFIG:
-            shown = [one.replace("_", "-") for one in leaves if one != CONFIG]
+        if name not in declared or name == CONFIG:
+            shown = [one.replace("_", "-") for one in declared if one != CONFIG]
             raise ExpressionError(
                 f"{path}: there is no option {written!r}{_nearest(written.replace('_', '-'), shown)}."
             )
-        yield name, _value(f"{path}: {written}", value, leaves[name])
+        yield name, _value(f"{path}: {written}", value, declared[name])
 
 
-def _value(where: str, value: Any, leaf: Leaf) -> Any:
+def _value(where: str, value: Any, leaf: CliOption) -> Any:
     """A value as it would be written on the command line."""
     several = get_origin(leaf.hint) is tuple and leaf.option.read is None
     if leaf.hint is bool:
@@ -227,11 +233,11 @@ class RawOptions(dict[str, Any]):
     """A command that has a parameter of this type is given its options as they were written, None left out."""
 
 
-class Passed(tuple[str, ...]):
+class ForwardedFlags(tuple[str, ...]):
     """A command that has a parameter of this type hands on to another what every command takes, and lets it print."""
 
 
-class Leaf(NamedTuple):
+class CliOption(NamedTuple):
     """One option: its name as a Python name, its declaration, type and default."""
 
     name: str
@@ -289,23 +295,49 @@ class Leaf(NamedTuple):
 def command_of(
     function: Callable[..., Answered], *, plugins: bool = True, name: str = ""
 ) -> Callable[..., None]:
-    """The function as typer calls it, with a parameter for every option; what it answers is printed, and it leaves with
-    the code of that.
+    """Make what typer calls for a command, with a parameter for every option: the command is given its settings, what
+    it answers is printed, and the program leaves with the code of that.
 
-    `leaves` of what comes back are the options by name. With `plugins`, files named by --plugin are imported
+    `declared` of what comes back are the options by name. With `plugins`, files named by --plugin are imported
     before any settings are made. `name` is what the command is called where that is not the function's name.
     """
     hints = get_type_hints(function, include_extras=True)
     called = name or function.__name__.rstrip("_")
-    leaves = _all_leaves(function, hints, plugins=plugins)
+    declared = _all_options(function, hints, plugins=plugins)
 
-    run = calling(function, called, leaves, hints)
-    parameters = [leaf.parameter() for leaf in leaves.values() if leaf.name != CONFIG]
-    parameters += _eager(called, leaves)
-    run.leaves = leaves  # type: ignore[attr-defined]
+    forwards = ForwardedFlags in hints.values()
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        for path in given.get(PLUGIN, ()):
+            load_plugin(path)
+        check_outputs({name: (leaf.option, given[name]) for name, leaf in declared.items() if name in given})
+        with silenced(given[QUIET]), progress.command(called):
+            with alone(given[JSON] and not forwards):
+                built = {
+                    one: build_argument(one, hints[one], given, declared) for one in hints if one != "return"
+                }
+                answer = function(**_with_chat(built))
+            code = answer if forwards else deliver(answer, called, json=given[JSON])
+        if code:
+            raise typer.Exit(cast(int, code))
+
+    parameters = [leaf.parameter() for leaf in declared.values() if leaf.name != CONFIG]
+    parameters += _eager(called, declared)
+    run.declared = declared  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _with_chat(built: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a command, where --chat means the chat template of its model."""
+    source: Any = built.get("source")
+    target = built.get("target")
+    if not getattr(getattr(source, "columns", None), "chat", False):
+        return built
+    columns = replace(source.columns, chat_of=getattr(target, "model", None) or "")
+    return {**built, "source": replace(source, columns=columns)}
 
 
 def _by_typer(name: str, hint: Any, default: Any, **how: Any) -> inspect.Parameter:
@@ -316,71 +348,71 @@ def _by_typer(name: str, hint: Any, default: Any, **how: Any) -> inspect.Paramet
     )
 
 
-def _all_leaves(
+def _all_options(
     function: Callable[..., Answered], hints: Mapping[str, Any], *, plugins: bool
-) -> dict[str, Leaf]:
+) -> dict[str, CliOption]:
     """The options of a command by name: its own, then those of every command."""
-    leaves = {
+    declared = {
         leaf.name: leaf
         for name, parameter in inspect.signature(function).parameters.items()
-        for leaf in _leaves(name, hints[name], parameter.default)
+        for leaf in _options_in(name, hints[name], parameter.default)
     }
     if plugins:
-        leaves[PLUGIN] = Leaf(PLUGIN, _PLUGIN, tuple[Path, ...], ())
-    for name, declared in _EVERYWHERE.items():
-        leaves.setdefault(name, Leaf(name, declared, bool, False))
-    if any(leaf.option.essential for leaf in leaves.values()):
-        leaves[CONFIG] = Leaf(CONFIG, OPTION, Path | None, None)
-    return leaves
+        declared[PLUGIN] = CliOption(PLUGIN, _PLUGIN, tuple[Path, ...], ())
+    for name, one in _EVERYWHERE.items():
+        declared.setdefault(name, CliOption(name, one, bool, False))
+    if any(leaf.option.essential for leaf in declared.values()):
+        declared[CONFIG] = CliOption(CONFIG, OPTION, Path | None, None)
+    return declared
 
 
-def _eager(called: str, leaves: Mapping[str, Leaf]) -> Iterator[inspect.Parameter]:
+def _eager(called: str, declared: Mapping[str, CliOption]) -> Iterator[inspect.Parameter]:
     """The options that are looked at before all others: those of commands with more than essential options."""
-    if CONFIG not in leaves:
+    if CONFIG not in declared:
         return
-    read = typer.Option("--config", is_eager=True, callback=loader(called, leaves), help=OPTION.help)
+    read = typer.Option("--config", is_eager=True, callback=loader(called, declared), help=OPTION.help)
     shown = typer.Option("--help-all", is_eager=True, callback=show_all, help="Show all options and exit.")
     kind = inspect.Parameter.KEYWORD_ONLY
     yield inspect.Parameter(CONFIG, kind, default=None, annotation=Annotated[Path | None, read])
     yield inspect.Parameter("help_all", kind, default=False, annotation=Annotated[bool, shown])
 
 
-def _leaves(name: str, hint: Any, default: Any) -> Iterator[Leaf]:
+def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
     """The options of a parameter or field: those of the settings it is, or itself."""
-    kind, extras = _apart(hint)
+    kind, extras = split_annotated(hint)
     own = _first(extras, Option)
     if own is not None:
-        yield Leaf(name, own, kind, MISSING if default is inspect.Parameter.empty else default)
+        yield CliOption(name, own, kind, MISSING if default is inspect.Parameter.empty else default)
     elif is_dataclass(kind):
         only = _first(extras, Only)
         for one, described, inner in _fields(kind, only):
             if described is None:
-                yield from _leaves(one.name, inner, MISSING)
+                yield from _options_in(one.name, inner, MISSING)
             else:
                 shown = described if only is None or only.essential else replace(described, essential=False)
-                yield Leaf(_name(one, described), shown, inner, one.default)
+                yield CliOption(_name(one, described), shown, inner, one.default)
 
 
-def made(name: str, hint: Any, given: Mapping[str, Any], leaves: Mapping[str, Leaf]) -> Any:
+def build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Mapping[str, CliOption]) -> Any:
     """The argument for a parameter or field: settings, or the value of one option."""
-    kind, extras = _apart(hint)
-    if kind is Passed:
-        return Passed(f"--{one}" for one in _EVERYWHERE if given[one])
+    kind, extras = split_annotated(hint)
+    if kind is ForwardedFlags:
+        return ForwardedFlags(f"--{one}" for one in _EVERYWHERE if given[one])
     if kind is RawOptions:
         return RawOptions(
             {
                 one: _recorded(given[one])
-                for one in leaves
+                for one in declared
                 if given[one] is not None and one not in _UNRECORDED and (given[one] or one != PLUGIN)
             }
         )
     if not is_dataclass(kind) or not isinstance(kind, type):
-        return leaves[name].value(given[name])
+        return declared[name].value(given[name])
     return kind(
         **{
-            one.name: made(one.name, inner, given, leaves)
+            one.name: build_argument(one.name, inner, given, declared)
             if described is None
-            else leaves[_name(one, described)].value(given[_name(one, described)])
+            else declared[_name(one, described)].value(given[_name(one, described)])
             for one, described, inner in _fields(kind, _first(extras, Only))
         }
     )
@@ -393,7 +425,7 @@ def _fields(kind: Any, only: Only | None) -> Iterator[tuple[Field[Any], Option |
         if not one.init:
             continue
         described, hint = option_of(one), hints[one.name]
-        if (only is None or one.name in only.names) and (described or is_dataclass(_apart(hint)[0])):
+        if (only is None or one.name in only.names) and (described or is_dataclass(split_annotated(hint)[0])):
             yield one, described, hint
 
 
@@ -405,7 +437,7 @@ def _first(extras: tuple[Any, ...], kind: type[T]) -> T | None:
     return next((one for one in extras if isinstance(one, kind)), None)
 
 
-def _apart(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+def split_annotated(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     """A type and what `Annotated` says beside it."""
     if get_origin(hint) is Annotated:
         own, *extras = get_args(hint)
@@ -419,10 +451,10 @@ def _recorded(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def leaves_of(command: str) -> Mapping[str, Leaf]:
+def options_of(command: str) -> Mapping[str, CliOption]:
     """The options of a command by name; none where there is no such command."""
     from pretrace.cli.commands import every_command
 
     found = next((one.made() for one in every_command() if one.words == command), None)
-    leaves: Mapping[str, Leaf] = getattr(getattr(found, "callback", None), "leaves", {})
-    return leaves
+    declared: Mapping[str, CliOption] = getattr(getattr(found, "callback", None), "declared", {})
+    return declared

@@ -7,19 +7,19 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from rich.box import SIMPLE
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 
-from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines, of_folder
-from pretrace.report.wording import duration
+from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines, plain_table, save_result
+from pretrace.report.wording import bracketed, duration, first_of, percent, plural
 from pretrace.results.verdicts import EXIT_CODES
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
-from pretrace.types import AuditPlan, Estimate, Outcome, Run, Situation, Verdict
+from pretrace.types import AuditPlan, Outcome, Run, Situation, Verdict
 
 if TYPE_CHECKING:
     from pretrace.scoring.workload import Workload
@@ -30,38 +30,38 @@ _WIDEST, _INDENT = 100, " " * 6
 _COLUMNS = 4
 
 
-def finished(run: Run, out: Path) -> Reply:
-    """What a run found and where it lies."""
+def finished(run: Run, out: Path, **more: Any) -> Reply:
+    """Write a run, with `more` files; what it found and where it lies."""
 
     def say(console: Console) -> None:
         results(run, console)
         losses(run, console)
         console.print(PlainText(f"Report: {out / 'report.html'}"), soft_wrap=True)
 
-    return of_folder(out, say)
+    return save_result(run, out, say, **more)
 
 
-def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> None:
-    """Print what an audit or a test found: the statement, its reasons, the checks below the heading `checked`, what
-    would help, and where the report lies."""
+def conclusion(
+    found: Verdict, out: Path, checked: str, console: Console, *, shown: RenderableType | None = None
+) -> None:
+    """Print what a test found: the statement, its reasons, what else is `shown`, the checks below the heading `checked`
+    ("" for none), what would help, and where the report lies."""
     from pretrace.report.facts import sentences
 
     console.print(PlainText(found.statement, style="bold"))
-    for reason in (*found.reasons, *_effects(found)):
-        console.print(PlainText(f"- {reason}"))
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(checked)
-    table.add_column("", no_wrap=True)
-    for check in found.checks:
-        table.add_row(PlainText(check.title), check.status)
-    if found.checks:
+    for reason in (*found.reasons, *(_effects(found) if checked else ())):
+        console.print(PlainText(f"- {reason}"), soft_wrap=found.test == "scan")  # it may name a file
+    if shown is not None:
+        console.print(shown)
+    if found.checks and checked:
+        table = plain_table(checked, numbers=("",))
+        table.columns[1].justify = "left"
+        for check in found.checks:
+            table.add_row(PlainText(check.title), check.status)
         console.print(table)
-    for told in found.register[:1]:
+    for told in found.register[:1] if checked else ():
         console.print(PlainText(told))
-    for sentence in sentences(found.settings):
-        console.print(PlainText(sentence), soft_wrap=True)
-    console.print(PlainText(f"Report: {out / 'report.html'}"), soft_wrap=True)
-    lines(*closing(found))(console)
+    lines(*sentences(found.settings), f"Report: {out / 'report.html'}", *closing(found))(console)
 
 
 def closing(found: Verdict) -> Iterator[str]:
@@ -108,15 +108,13 @@ def measured(run: Run) -> Table:
     assert run.evaluation is not None
     texts = _texts_of(run)
     title = f"{run.corpus}: {texts} texts, {run.evaluation.groups} documents; 95% intervals"
-    table = Table(title=PlainText(title), box=None, padding=(0, 2, 0, 0))  # narrow: it must fit in 80 columns
-    table.add_column("score", overflow="fold")
-    for name in ("AUC", "TPR at 5% FPR", "accuracy"):
-        table.add_column(name, justify="right", no_wrap=True)
+    # narrow: it must fit in 80 columns
+    table = plain_table("score", numbers=("AUC", "TPR at 5% FPR", "accuracy"), title=PlainText(title))
     for row in run.evaluation.rows:
         rests = f" ({row.texts:,} texts)" if row.texts is not None and row.texts < texts else ""
         table.add_row(
             PlainText(_NAMES.get(row.kind, "{}").format(row.name) + rests),
-            *map(_interval, (row.auc, row.tpr, row.accuracy)),
+            *(PlainText(bracketed(one)) for one in (row.auc, row.tpr, row.accuracy)),
         )
     kinds = {row.kind for row in run.evaluation.rows}
     table.caption = PlainText("\n".join(line for kind, line in _CAPTIONS.items() if kind in kinds))
@@ -135,10 +133,6 @@ _CAPTIONS = {
     "placebo": "† the same score on a model that never saw the members",
     "shuffled": "‡ fitted on shuffled labels: median of the repeats, lowest to highest",
 }
-
-
-def _interval(estimate: Estimate) -> str:
-    return f"{estimate.value:.3f} \\[{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def preview(run: Run) -> Table:
@@ -172,7 +166,7 @@ def losses(run: Run, console: Console) -> None:
         texts = run.whole.lacking if run.whole else len({one.id for one in run.missing})
         console.print(
             PlainText(
-                f"Without a value of some score: {_many(texts, 'text')}, such as {one.id!r} of {one.score} "
+                f"Without a value of some score: {plural(texts, 'text')}, such as {one.id!r} of {one.score} "
                 f"({one.reason}); all in missing.csv."
             )
         )
@@ -184,8 +178,8 @@ def losses(run: Run, console: Console) -> None:
         first = run.settings["cut"]["ids"][0] if whole else run.ids[int((run.cut > 0).argmax())]
         console.print(
             PlainText(
-                f"Cut: {_many(cut, 'text')} (the first is {first!r}) lost {dropped:,} tokens at "
-                f"the end, {dropped / (dropped + tokens):.1%} of all; --windows reads them whole."
+                f"Cut: {plural(cut, 'text')} (the first is {first!r}) lost {dropped:,} tokens at "
+                f"the end, {percent(dropped / (dropped + tokens))} of all; --windows reads them whole."
             )
         )
     for note in run.settings.get("texts", {}).get("notes", ()):
@@ -195,18 +189,13 @@ def losses(run: Run, console: Console) -> None:
 def _skipped(run: Run, console: Console) -> None:
     number = run.whole.skipped if run.whole else len(run.skipped)
     if number:
-        names = ", ".join(f"{s.id!r} ({s.reason})" for s in run.skipped[:3])
-        more = f" and {number - 3} more" if number > 3 else ""
-        console.print(PlainText(f"Not scored: {_many(number, 'text')}: {names}{more}; all in skipped.csv."))
+        names = first_of([f"{s.id!r} ({s.reason})" for s in run.skipped[:3]], number)
+        console.print(PlainText(f"Not scored: {plural(number, 'text')}: {names}; all in skipped.csv."))
 
 
 def _texts_of(run: Run) -> int:
     """How many texts were scored, of a large run all of them."""
     return run.whole.texts if run.whole else len(run.ids)
-
-
-def _many(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def show(

@@ -19,7 +19,7 @@ from pretrace.cli.answer import PlainText, printer
 from pretrace.cli.streams import EVERY, note, note_share, progress_file, quiet, said_at, say
 from pretrace.report.wording import duration
 from pretrace.scoring.evidence import Progress, Work
-from pretrace.scoring.outlook import REPORT, Clock, Outlook, Stage
+from pretrace.scoring.outlook import REPORT, Clock, Stage, TimeEstimate
 from pretrace.tuning.plan import OnStep, TrainingStep
 from pretrace.types import AuditPlan
 
@@ -48,7 +48,7 @@ class Passes(Activity):
     """Passes over texts, a stage of the job; what came from the cache counts neither for the speed nor for the time
     left."""
 
-    def __init__(self, what: str, outlook: Outlook) -> None:
+    def __init__(self, what: str, outlook: TimeEstimate) -> None:
         super().__init__(what)
         self.outlook, self.work = outlook, Work()
         self.tokens, self.seconds = 0, 0.0
@@ -102,7 +102,7 @@ class Passes(Activity):
 class TrainingSteps(Activity):
     """Steps of a training, a stage of a job whose other stages are not known yet."""
 
-    def __init__(self, what: str, outlook: Outlook) -> None:
+    def __init__(self, what: str, outlook: TimeEstimate) -> None:
         super().__init__(what, clock=outlook.clock)
         self.outlook = outlook
         self.step: TrainingStep | None = None
@@ -150,7 +150,7 @@ class CountedBytes(Activity):
 class Stages:
     """The stages of an audit: which step of how many, and the time left of the whole."""
 
-    def __init__(self, outlook: Outlook | None = None) -> None:
+    def __init__(self, outlook: TimeEstimate | None = None) -> None:
         self.outlook = outlook or job()
 
     def planned(self, plan: AuditPlan, /) -> None:
@@ -218,16 +218,16 @@ def announce_training(classifiers: Sequence[str]) -> None:
 
 _doing: list[Activity] = []
 """What is being done, the innermost last."""
-_jobs: list[Outlook] = []
+_jobs: list[TimeEstimate] = []
 """How long the commands that run still take: `ask` runs another."""
 _bars: list[Live] = []
 """What stands on the terminal."""
 Shown = TypeVar("Shown", bound=Activity)
 
 
-def job() -> Outlook:
+def job() -> TimeEstimate:
     """The outlook of the command that runs; one of its own outside of any."""
-    return _jobs[-1] if _jobs else Outlook()
+    return _jobs[-1] if _jobs else TimeEstimate()
 
 
 @contextmanager
@@ -286,7 +286,7 @@ def command(name: str, clock: Clock = time.monotonic) -> Iterator[None]:
     """Follow a whole command: how far it is goes to the progress file, where one is asked for, and without a terminal a
     line is said wherever nothing was said for 30 seconds."""
     followed = bool(_jobs)  # `ask` is, and so is what it runs
-    _jobs.append(Outlook())
+    _jobs.append(TimeEstimate())
     try:
         with doing(f"pretrace {name}", clock=clock), nullcontext() if followed else _repeated(_look):
             yield

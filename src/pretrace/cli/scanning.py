@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rich.console import Console
 from rich.text import Text as Plain
 
-from pretrace.cli.answer import Reply, lines, of_folder
+from pretrace.cli.answer import Reply, lines, save_result
 from pretrace.cli.options import RawOptions
+from pretrace.cli.printing import conclusion
 from pretrace.cli.progress import Activity, shown
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
@@ -25,11 +25,10 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scan.scan import ScanSettings
 from pretrace.settings import TEXTS, like, option
-from pretrace.types import Verdict
 from pretrace.types.audit import COMPARED
 
 if TYPE_CHECKING:
-    from pretrace.scan.cleaning import Cleaned
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +108,6 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
     from pretrace.jobs.engine.work import search_on_cluster
-    from pretrace.runs import save_verdict
     from pretrace.scan import scan as room
     from pretrace.scan.cleaning import check_clean, clean
     from pretrace.scan.files import files_of
@@ -146,22 +144,12 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
         assert whole is not None
         cleaned = clean(asked, whole, searched.clean)
         found = replace(found, notes=(*found.notes, cleaned.words))
-    save_verdict(replace(found, settings={**found.settings, "command": dict(given)}), searched.out)
+    found = replace(found, settings={**found.settings, "command": dict(given)})
+    shown_first = None if cleaned is None else Plain(cleaned.words)
+    answer = save_result(found, searched.out, partial(conclusion, found, searched.out, "", shown=shown_first))
     if not unread:
         room.delete_parts(parts)
-    return of_folder(searched.out, partial(_said, found, cleaned, searched.out))
-
-
-def _said(found: Verdict, cleaned: Cleaned | None, out: Path, console: Console) -> None:
-    """What was found, for people."""
-    if cleaned is not None:
-        console.print(Plain(cleaned.words), soft_wrap=True)
-    console.print(Plain(found.statement, style="bold"))
-    for reason in found.reasons:
-        console.print(Plain(f"- {reason}"), soft_wrap=True)  # it may name a file
-    for advice in found.advice:
-        console.print(Plain(f"What would help: {advice}"))
-    console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+    return answer
 
 
 @contextmanager

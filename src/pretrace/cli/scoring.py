@@ -14,6 +14,7 @@ from pretrace.cli.answer import Answered, Reply, lines
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
+from pretrace.cli.verdicts import opened
 from pretrace.corpora import Columns, TextStream, open_corpus, windows
 from pretrace.corpora.opening import Source
 from pretrace.corpora.reading import Unreadable
@@ -32,7 +33,6 @@ from pretrace.results.output_checks import OWN, RESULT
 from pretrace.results.run import RUN
 from pretrace.results.run import RUN as RUN_FOLDER
 from pretrace.results.verdicts import FLAGGING
-from pretrace.runs import save_run
 from pretrace.scoring.detect import Leak, Options, check_labels, detect, leaks
 from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
@@ -267,9 +267,9 @@ def _finish(job: Job, folder: Path, stream: TextStream, out: Path) -> Reply:
     found = merged(job, parts, seed=seed)
     if job.evaluation is not None:
         found = evaluated(found, stream, seed=seed, **job.evaluation)
-    save_run(found.run, out, beside=found.write)
+    answer = finished(found.run, out, extra=found.write)
     remove(parts)
-    return finished(found.run, out)
+    return answer
 
 
 def merge(
@@ -384,8 +384,8 @@ class _Command:
         run = self._at_once(corpus, plan, method)
         if isinstance(run, Reply):
             return run
-        save_run(run, self.out, beside=(lambda folder: _write_unreadable(unread, folder)) if unread else None)
-        return finished(run, self.out)
+        beside = (lambda folder: _write_unreadable(unread, folder)) if unread else None
+        return finished(run, self.out, extra=beside)
 
     def _stream(self) -> TextStream:
         """The texts, with the labels of a scan where one is named."""
@@ -409,13 +409,13 @@ class _Command:
         given = self._reference()
         divide = partial(_divided, settings=self.settings, evaluation=self.evaluation)
         parts = None if self.settings.windows else divide(corpus)
-        opened = self._open()
-        parts = parts or divide(windows(corpus, opened.target))
+        models = opened(self._wanted)
+        parts = parts or divide(windows(corpus, models.target))
         parts = replace(parts, reference=parts.reference or given)
         if self.settings.dry_run:
             cache = self.settings.cache
-            return foretold(workload(parts.test, opened, plan, labelled=parts.reference, cache=cache))
-        models = self._with_texts(opened, parts, method)
+            return foretold(workload(parts.test, models, plan, labelled=parts.reference, cache=cache))
+        models = self._with_texts(models, parts, method)
         after = REPORT + (EVALUATION if self.evaluation else 0.0)
         with watched("reading", after) as progress:
             run = detect(parts.test, models, plan, self._options(progress, parts, corpus))
@@ -444,18 +444,12 @@ class _Command:
             fitted = replace(parts, test=Corpus(stream.name, ()))
             task = Scoring(self._wanted, self.settings.scores, fitted, method, options)
             return _score_on_ray(sharded, task, plan, engine, self.evaluation)
-        opened = self._open()
+        models = opened(self._wanted)
         if self.settings.dry_run:
-            work = sharded.foreseen(opened, plan, labelled=parts.reference, cache=self.settings.cache)
+            work = sharded.foreseen(models, plan, labelled=parts.reference, cache=self.settings.cache)
             return foretold(work)
-        models = self._with_texts(opened, parts, method)
+        models = self._with_texts(models, parts, method)
         return _score_shards(sharded, models, plan, options, self.evaluation)
-
-    def _open(self) -> Models:
-        from pretrace.scoring.plan import open_models
-
-        with doing("opening the models"):
-            return open_models(self._wanted)
 
     @property
     def _wanted(self) -> ModelsSettings:

@@ -17,7 +17,7 @@ from pretrace.web.settings import ServeSettings
 
 if TYPE_CHECKING:
     from pretrace.cli.answer import Answered
-    from pretrace.cli.options import Leaf
+    from pretrace.cli.options import CliOption
     from pretrace.web.forms import CommandForm, Field
 
 TEXTS = ("heldout", "nonmembers", "controls", "reference")
@@ -86,15 +86,15 @@ def _form(command: Callable[..., Answered]) -> CommandForm:
 
     place = f"{command.__module__.rpartition('.')[2]}:{command.__name__}"
     words = next(one.words for one in every_command() if one.place == place).split()
-    leaves: Mapping[str, Leaf] = command_of(command).leaves  # type: ignore[attr-defined]
-    fields = [_field(leaf) for leaf in leaves.values() if _shown(leaf)]
+    declared: Mapping[str, CliOption] = command_of(command).declared  # type: ignore[attr-defined]
+    fields = [_field(leaf) for leaf in declared.values() if _shown(leaf)]
     summary = " ".join((command.__doc__ or "").split())
     return CommandForm(
         command.__name__, tuple(words), summary, tuple(sorted(fields, key=lambda one: not one.required))
     )
 
 
-def _shown(leaf: Leaf) -> bool:
+def _shown(leaf: CliOption) -> bool:
     own = leaf.option
     return (
         (own.essential or leaf.name in ALWAYS)
@@ -104,7 +104,7 @@ def _shown(leaf: Leaf) -> bool:
     )
 
 
-def _field(leaf: Leaf) -> Field:
+def _field(leaf: CliOption) -> Field:
     from pretrace.web.forms import Field
 
     own, default = leaf.option, leaf.default
@@ -122,7 +122,7 @@ def _field(leaf: Leaf) -> Field:
     )
 
 
-def _kind(leaf: Leaf) -> Any:
+def _kind(leaf: CliOption) -> Any:
     """What a value of the option is, as `Field.kind` says it."""
     several = get_origin(leaf.hint) is tuple
     if leaf.name in TEXTS:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cache.written import Draw
-from pretrace.cli.answer import Reply, of_folder
+from pretrace.cli.answer import Reply, save_result
 from pretrace.cli.printing import conclusion
 from pretrace.cli.progress import doing
 from pretrace.cli.streams import note
@@ -55,10 +55,8 @@ def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
 def finished(verdict: Verdict, out: Path, given: Mapping[str, Any], *, checked: str = "check") -> Reply:
     """Write the verdict with the options that were `given`; what it says, with the exit code of its outcome. Its checks
     are printed below the heading `checked`."""
-    from pretrace.runs import save_verdict
-
-    save_verdict(replace(verdict, settings={**verdict.settings, "command": dict(given)}), out)
-    return of_folder(out, partial(conclusion, verdict, out, checked))
+    made = replace(verdict, settings={**verdict.settings, "command": dict(given)})
+    return save_result(made, out, partial(conclusion, verdict, out, checked))
 
 
 # What the commands with `--access text` share: how models are asked for text alone, at which cost, and opened.

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from pretrace.report.chance_plots import HELD, SIGN, WIDTH, frame
 from pretrace.report.svg import canvas
-from pretrace.report.wording import brief, named
+from pretrace.report.wording import brief, first_of, named
 from pretrace.results.run import axis_range
 from pretrace.types import Doubles, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of
@@ -59,7 +59,7 @@ def titles(audit: Verdict) -> dict[str, list[str]]:
     for side, (names, values) in sides.items():
         if not len(values):
             continue
-        dots = _stacked(values, ends, 66.0 if held else 100.0, per_dot(audit))
+        dots = stack_dots(values, ends, 66.0 if held else 100.0, per_dot(audit))
         for x, documents in zip(dots.x, dots.documents, strict=True):
             kind = "filled" if (side == SUSPECT if held else x > 0) else "hollow"
             made.setdefault(f"{side}-{kind}", []).append(_title(names, values, documents))
@@ -68,8 +68,7 @@ def titles(audit: Verdict) -> dict[str, list[str]]:
 
 def _title(names: Sequence[str], values: Doubles, documents: Sequence[int]) -> str:
     first = documents[0]
-    others = f" and {len(documents) - 1:,} more" if len(documents) > 1 else ""
-    return f"{named(names[first], 60)}{others}: {brief(float(values[first]), 3)}"
+    return f"{first_of([named(names[first], 60)], len(documents))}: {brief(float(values[first]), 3)}"
 
 
 def per_dot(audit: Verdict) -> int:
@@ -95,10 +94,10 @@ def _one_side(axes: Axes, audit: Verdict) -> None:
     values, margin = documents_of(audit, SUSPECT)[1], figures_of(audit).margin
     low, high = _range(np.concatenate([values, [0.0]]))
     frame(axes, low, high)
-    dots = _stacked(values, (low, high), 100.0, per_dot(audit))
+    dots = stack_dots(values, (low, high), 100.0, per_dot(audit))
     axes.set_ylim(-0.4, dots.rows * 1.13)
     axes.axvline(0.0, color=HELD, linewidth=0.9, ymax=0.92)
-    _draw(axes, dots, SUSPECT, filled=dots.x > 0)
+    draw_dots(axes, dots, SUSPECT, filled=dots.x > 0)
     axes.text(
         0.0, 0.94, "no sign of training", ha="center", va="bottom", fontsize=9,
         transform=axes.get_xaxis_transform(),
@@ -113,7 +112,7 @@ def _two_sides(axes: Axes, audit: Verdict) -> None:
     sides = tuple(documents_of(audit, side)[1] for side in (SUSPECT, CONTROL))
     low, high = _range(np.concatenate(sides))
     frame(axes, low, high)
-    above, under = (_stacked(values, (low, high), 66.0, per_dot(audit)) for values in sides)
+    above, under = (stack_dots(values, (low, high), 66.0, per_dot(audit)) for values in sides)
     rows, size = max(above.rows, under.rows), min(above.size, under.size)
     axes.set_ylim(-0.4, 2.12 * rows)
     axes.axhline(1.08 * rows - 0.4, color="#8a8a8a", linewidth=0.6)
@@ -122,7 +121,7 @@ def _two_sides(axes: Axes, audit: Verdict) -> None:
         (under, 0.0, CONTROL, "control documents"),
     ):
         raised = replace(dots, y=dots.y + floor, size=size)
-        _draw(axes, raised, side, filled=np.full(len(dots.x), side == SUSPECT))
+        draw_dots(axes, raised, side, filled=np.full(len(dots.x), side == SUSPECT))
         axes.text(low, floor + 0.36 * rows, words, fontsize=9, fontweight="bold", ha="left", va="center")
     left, right = (
         ("← less well", "better →") if figures_of(audit).design == "controls" else ("← less", "more →")
@@ -142,7 +141,7 @@ def _range(values: Doubles) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def _stacked(values: Doubles, ends: tuple[float, float], height: float, number: int) -> _Dots:
+def stack_dots(values: Doubles, ends: tuple[float, float], height: float, number: int) -> _Dots:
     """Dots in columns, one for `number` documents, in a strip `height` points high. Zero is an edge between columns;
     what lies beyond the axis stands at its ends."""
     low, high = ends
@@ -167,7 +166,7 @@ def _stacked(values: Doubles, ends: tuple[float, float], height: float, number: 
     )
 
 
-def _draw(axes: Axes, dots: _Dots, side: str, *, filled: np.ndarray) -> None:
+def draw_dots(axes: Axes, dots: _Dots, side: str, *, filled: np.ndarray) -> None:
     for which, colour, face in ((filled, SIGN, SIGN), (~filled, "#5a5a5a", "white")):
         if not which.any():
             continue

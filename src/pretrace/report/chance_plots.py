@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from pretrace.report.plots import CHANCE, KINDS
-from pretrace.report.svg import canvas
+from pretrace.report.svg import canvas, hide_height
 from pretrace.report.wording import fixed, plural
 from pretrace.types import Null, Power
 
@@ -153,8 +153,7 @@ def _found(axes: Axes, null: Null, words: str) -> None:
 
 def frame(axes: Axes, low: float, high: float) -> None:
     axes.set_xlim(low, high)
-    axes.yaxis.set_major_locator(NullLocator())
-    axes.spines["left"].set_visible(False)
+    hide_height(axes)
     ticks = MaxNLocator(nbins=8, steps=[1, 2, 5, 10]).tick_values(low, high)
     inner = 0.025 * (high - low)  # a label at the very edge would be cut
     axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if low + inner < t < high - inner]))

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
+from pretrace.report.audit_plots import draw_dots, stack_dots
 from pretrace.report.chance_plots import HELD, HILL, SIGN, TAIL, WIDTH
-from pretrace.report.svg import canvas
+from pretrace.report.svg import canvas, hide_height
 from pretrace.report.wording import plural
 from pretrace.results.run import axis_range
 from pretrace.types import Doubles, Verdict
@@ -40,8 +41,8 @@ def figures_of(verdict: Verdict) -> Sequence[DrawnFigure]:
 
 # The figures of tests by lot: the difference of every text or string, and the hits of trigger sentences.
 
-_STRIP_COLUMNS, _STRIP_HEIGHT, _MOST_DOTS = 80, 95.0, 1200
-"""Columns of dots, the height of the strip in points, and the dots beyond which one stands for several units."""
+_STRIP_HEIGHT, _MOST_DOTS = 95.0, 1200
+"""The height of the strip in points, and the dots beyond which one stands for several units."""
 
 
 def _differences(verdict: Verdict) -> Sequence[DrawnFigure]:
@@ -94,7 +95,7 @@ def _hits(verdict: Verdict) -> Sequence[DrawnFigure]:
             found, 1.03, f"found: {found}", ha=side, va="bottom", fontsize=9, fontweight="bold", color=SIGN,
             transform=axes.get_xaxis_transform(),
         )  # fmt: skip
-        _plain(axes)
+        hide_height(axes)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
         axes.set_xlabel("sentences that end with the published word")
     expected = verdict.figures["expected by chance"]
@@ -116,28 +117,15 @@ def _compared(verdict: Verdict) -> str:
 def _strip(axes: Axes, values: Doubles, each: int) -> None:
     """The dots in columns, those above 0 filled; 0 is an edge between columns."""
     end = max(map(abs, axis_range(values))) or 1.0
-    width = 2 * end / _STRIP_COLUMNS
-    column = np.ceil(np.clip(values, -end + width / 2, end - width / 2) / width).astype(int) - 1
-    places, counts = np.unique(column, return_counts=True)
-    dots = -(-counts // each)
-    x = np.repeat((places + 0.5) * width, dots)
-    y = np.concatenate([np.arange(number) + 0.5 for number in dots])
-    rows = max(float(dots.max()), _STRIP_HEIGHT / (WIDTH * 72 / _STRIP_COLUMNS))
-    size = 0.84 * min(WIDTH * 72 / _STRIP_COLUMNS, _STRIP_HEIGHT / rows)
-    for which, colour, face in ((x > 0, SIGN, SIGN), (x <= 0, "#5a5a5a", "white")):
-        axes.plot(x[which], y[which], linestyle="none", marker="o", ms=size, mfc=face, mec=colour, mew=0.8)
+    dots = stack_dots(values, (-end, end), _STRIP_HEIGHT, each)
+    draw_dots(axes, dots, "dots", filled=dots.x > 0)
     axes.axvline(0.0, color=HELD, linewidth=0.9)
-    axes.set_xlim(-end - 2 * width, end + 2 * width)
-    axes.set_ylim(-0.4, 1.05 * rows)
+    axes.set_xlim(-1.03 * end, 1.03 * end)
+    axes.set_ylim(-0.4, 1.05 * dots.rows)
     axes.text(
         0.0, 1.02, "no preference", ha="center", va="bottom", fontsize=9, transform=axes.get_xaxis_transform()
     )
-    _plain(axes)
-
-
-def _plain(axes: Axes) -> None:
-    axes.yaxis.set_major_locator(NullLocator())
-    axes.spines["left"].set_visible(False)
+    hide_height(axes)
 
 
 # The figure of an evaluation's log: the accuracy of each side with its interval.

@@ -12,7 +12,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
@@ -20,7 +20,7 @@ from pretrace.report.facts import searched, shares
 from pretrace.report.first_page import IdentityRow, checks, first_values, hash_of, repeating, who_asked
 from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.plots import CHANCE, KINDS
-from pretrace.report.svg import canvas, to_svg
+from pretrace.report.svg import canvas, hide_height, to_svg
 from pretrace.report.wording import count, named, p_value, plural
 from pretrace.results.run import p_bars, score_bars
 from pretrace.results.serialization import from_plain
@@ -170,7 +170,8 @@ def sides(flagged: Verdict) -> Figure:
             _threshold(axes, least, (low, high), top)
         axes.text(low, top, "the texts", va="top", fontsize=9)
         axes.text(low, -top, "known non-members", va="bottom", fontsize=9)
-        _plain(axes)
+        hide_height(axes)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
         axes.set_xlabel("score (higher: more like a text the model was trained on)")
     return figure
 
@@ -258,9 +259,3 @@ def _shares(bars: Bars) -> tuple[Doubles, Doubles, Doubles]:
     counts = ((bars.every, every), (bars.flagged, every), (bars.known, known))
     all_, dark, below = (np.array(some) / max(1, of) for some, of in counts)
     return all_, dark, below
-
-
-def _plain(axes: Axes) -> None:
-    axes.yaxis.set_major_locator(NullLocator())
-    axes.spines["left"].set_visible(False)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))

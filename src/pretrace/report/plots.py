@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
-from pretrace.report.svg import canvas, styled
+from pretrace.report.svg import canvas, hide_height, styled
 from pretrace.report.wording import named
 from pretrace.results.atomic import write_atomically
 from pretrace.results.run import LARGEST, axis_range
@@ -161,8 +161,7 @@ def distribution(groups: Mapping[str, Doubles]) -> Figure:
                 linewidth=0.0 if filled else 1.1,
                 linestyle="-" if kind != "unlabelled" else ":",
             )
-        axes.yaxis.set_major_locator(NullLocator())
-        axes.spines["left"].set_visible(False)
+        hide_height(axes)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
         plain = ScalarFormatter(useOffset=False, useMathText=False)
         axes.xaxis.set_major_formatter(plain)

@@ -21,6 +21,7 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from pretrace.errors import shown
 
@@ -53,6 +54,12 @@ def canvas(width: float, height: float, *, constrained: bool = True) -> Iterator
     with styled():
         figure = Figure(figsize=(width, height), layout="constrained" if constrained else None)
         yield figure, figure.add_subplot()
+
+
+def hide_height(axes: Axes) -> None:
+    """Leave the vertical axis out, where heights are counts that nobody reads off."""
+    axes.yaxis.set_major_locator(NullLocator())
+    axes.spines["left"].set_visible(False)
 
 
 @contextmanager

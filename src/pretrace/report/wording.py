@@ -49,6 +49,16 @@ def count(value: int) -> str:
     return f"{int(value):,}"
 
 
+def first_of(names: Sequence[str], total: int) -> str:
+    """The first of some names, and how many more there are.
+
+    >>> first_of(["a", "b"], 5), first_of(["a"], 1)
+    ('a, b and 3 more', 'a')
+    """
+    more = total - len(names)
+    return ", ".join(names) + (f" and {count(more)} more" if more > 0 else "")
+
+
 def interval(estimate: Estimate, *, share: bool = False) -> str:
     """The 95% interval of an estimate in brackets, nothing where it has none.
 
@@ -60,6 +70,15 @@ def interval(estimate: Estimate, *, share: bool = False) -> str:
     if share:
         return f"[{fixed(100 * estimate.low, 1)}, {fixed(100 * estimate.high, 1)}]"
     return f"[{fixed(estimate.low)}, {fixed(estimate.high)}]"
+
+
+def bracketed(estimate: Estimate, digits: int = 3, ends: int = 2) -> str:
+    """An estimate with its 95% interval, for a terminal or a paper.
+
+    >>> bracketed(Estimate(0.7, 0.65, 0.75))
+    '0.700 [0.65, 0.75]'
+    """
+    return f"{estimate.value:.{digits}f} [{estimate.low:.{ends}f}, {estimate.high:.{ends}f}]"
 
 
 def one_in(probability: float) -> str:

@@ -43,9 +43,10 @@ def write_folder(
     parts: Mapping[str, Write],
     extra: Write | None = None,
     rendered: Rendered | None = None,
-) -> None:
+) -> dict[str, Any]:
     """Write a result folder, whole or not at all, in place of an earlier one of its kind: each of the `parts` (by file
-    name), what `extra` adds, what is `rendered` from all that (by file name), and the JSON part with `content`.
+    name), what `extra` adds, what is `rendered` from all that (by file name), and the JSON part with `content`, which
+    is returned.
 
     Raises what the writers raise, and OutputError where `folder` cannot be written; then nothing has changed.
     """
@@ -63,6 +64,7 @@ def write_folder(
         for name, render in (rendered or {}).items():
             render(partial / name, seal)
         (partial / kind.marker).write_bytes(to_json(full))
+    return full
 
 
 @dataclass(frozen=True, slots=True)

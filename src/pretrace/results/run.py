@@ -98,8 +98,11 @@ CUT_COLUMNS = ("id", "n_cut")
 _CUT = b"pretrace_cut"  # zlib of little-endian int32, in base64
 
 
-def save_run(run: Run, folder: Path, *, extra: Write | None = None, rendered: Rendered | None = None) -> None:
-    """Write a run to `folder`, in place of an earlier run there; on failure nothing has changed.
+def save_run(
+    run: Run, folder: Path, *, extra: Write | None = None, rendered: Rendered | None = None
+) -> dict[str, Any]:
+    """Write a run to `folder`, in place of an earlier run there, and return its JSON part; on failure nothing has
+    changed.
 
     `extra` may add files, `rendered` is what is made from the run (a report). Raises TypeError or
     ValueError where the run holds what cannot be written, OutputError where `folder` cannot be.
@@ -134,7 +137,7 @@ def save_run(run: Run, folder: Path, *, extra: Write | None = None, rendered: Re
         **({"missing": [dict(zip(MISSING_COLUMNS, row, strict=True)) for row in missing]} if missing else {}),
         **({"whole": to_plain(run.whole, "whole")} if run.whole else {}),
     }
-    write_folder(RUN, folder, content, parts=parts, extra=extra, rendered=rendered)
+    return write_folder(RUN, folder, content, parts=parts, extra=extra, rendered=rendered)
 
 
 def load_run(folder: Path) -> Run:
@@ -392,7 +395,7 @@ _SIDE_COLUMNS = (
 _FIELDS = ("runs", "scores", "differences")
 
 
-def save_side_by_side(found: SideBySide, folder: Path, *, rendered: Rendered | None = None) -> None:
+def save_side_by_side(found: SideBySide, folder: Path, *, rendered: Rendered | None = None) -> dict[str, Any]:
     """Write runs side by side to `folder`, in place of an earlier comparison there; on failure nothing has changed.
 
     `rendered` is what is made from it (a report). OutputError where `folder` cannot be written.
@@ -401,7 +404,7 @@ def save_side_by_side(found: SideBySide, folder: Path, *, rendered: Rendered | N
     parts: dict[str, Write] = {
         TABLE: lambda path: write_csv(path, _SIDE_COLUMNS, _rows_side_by_side(found), quoted=True),
     }
-    write_folder(COMPARISONS, folder, content, parts=parts, rendered=rendered)
+    return write_folder(COMPARISONS, folder, content, parts=parts, rendered=rendered)
 
 
 def load_side_by_side(folder: Path) -> SideBySide:

@@ -49,8 +49,9 @@ def save_verdict(
     beside: Mapping[str, Write] | None = None,
     extra: Write | None = None,
     rendered: Rendered | None = None,
-) -> None:
-    """Write a verdict to `folder`, in place of an earlier one there; on failure nothing has changed.
+) -> dict[str, Any]:
+    """Write a verdict to `folder`, in place of an earlier one there, and return its JSON part; on failure nothing has
+    changed.
 
     `beside` writes further tables, by their names in the folder; `extra` may add files, `rendered` is what is made from
     it (a report). Raises TypeError or ValueError where it holds what cannot be written, OutputError where `folder`
@@ -74,7 +75,8 @@ def save_verdict(
         "settings": to_plain(verdict.settings, "settings"),
     }
     parts |= beside or {}
-    write_folder(kind_of_test(verdict.test), folder, content, parts=parts, extra=extra, rendered=rendered)
+    kind = kind_of_test(verdict.test)
+    return write_folder(kind, folder, content, parts=parts, extra=extra, rendered=rendered)
 
 
 def kind_of_test(test: str) -> FolderKind:

@@ -1,6 +1,6 @@
 """How long a job still takes: its stages are known beforehand, and what it does corrects what was guessed of them.
 
-A job has one `Outlook`, whatever shows it: a terminal, a line, the page. The plan of a test adds up the same stages.
+A job has one `TimeEstimate`, whatever shows it: a terminal, a line, the page. The plan of a test adds up the same.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Stage:
     seconds: float
 
 
-class Outlook:
+class TimeEstimate:
     """How far a job has come and how many seconds are left of it.
 
     What finished stages really took, and the one under way so far, corrects the guesses of those ahead: they are

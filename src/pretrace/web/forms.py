@@ -221,9 +221,8 @@ def _check(field: Field, written: str) -> None:
     low = -math.inf if field.least is None else field.least
     high = math.inf if field.most is None else field.most
     if not low <= number <= high:
-        bounds = [f"{low:g} or more"] * (low > -math.inf) + [f"{high:g} at most"] * (high < math.inf)
         raise RequestError(
-            f"{field.label} is a number{', ' + ', '.join(bounds) if bounds else ''}.", 422, field=field.name
+            f"{field.label} is a number{f', {field.bounds}' if field.bounds else ''}.", 422, field=field.name
         )
 
 

@@ -23,7 +23,7 @@ _PACKAGE = "pretrace.web"
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class PageContext:
     """What a page works with."""
 
     workspace: Workspace
@@ -67,9 +67,9 @@ def refusal(sentence: str) -> str:
     return rendered("refused.html", {"sentence": sentence})
 
 
-def desk_of(request: Request) -> Desk:
-    """The desk of the application."""
-    found: Desk = request.app.state.desk
+def desk_of(request: Request) -> PageContext:
+    """The context of the application."""
+    found: PageContext = request.app.state.desk
     return found
 
 
@@ -81,7 +81,7 @@ async def posted(request: Request) -> FormData:
     )
 
 
-Here = Annotated[Desk, Depends(desk_of)]
+CurrentPage = Annotated[PageContext, Depends(desk_of)]
 Posted = Annotated[FormData, Depends(posted)]
 
 

@@ -12,7 +12,7 @@ from pretrace.report.run import tokens
 from pretrace.types import Heat
 from pretrace.web import single_texts
 from pretrace.web.jobs import State
-from pretrace.web.pages import Desk, Here, Posted, file_in, go, line
+from pretrace.web.pages import CurrentPage, PageContext, Posted, file_in, go, line
 from pretrace.web.uploads import text_in, uploads
 from pretrace.web.workspace import RequestError
 
@@ -21,7 +21,7 @@ _SHOWN = 12
 
 
 @router.get("/text", response_class=HTMLResponse)
-def form(desk: Here, known: str = "") -> HTMLResponse:
+def form(desk: CurrentPage, known: str = "") -> HTMLResponse:
     """The form, and texts that were looked at before."""
     earlier = single_texts.looks(desk.workspace)[:_SHOWN]
     return desk.page(
@@ -35,7 +35,7 @@ def form(desk: Here, known: str = "") -> HTMLResponse:
 
 
 @router.post("/text")
-def begin(desk: Here, form: Posted) -> RedirectResponse:
+def begin(desk: CurrentPage, form: Posted) -> RedirectResponse:
     """Start to look at a text."""
     text = str(form.get("text") or "").replace("\r\n", "\n")  # browsers send every line end so
     file = file_in(form, "file")
@@ -50,18 +50,18 @@ def begin(desk: Here, form: Posted) -> RedirectResponse:
 
 
 @router.get("/text/{name}", response_class=HTMLResponse)
-def one(desk: Here, name: str) -> HTMLResponse:
+def one(desk: CurrentPage, name: str) -> HTMLResponse:
     """What was found in a text, as far as it is known now."""
     return desk.page("look.html", here="text", **_found(desk, name))
 
 
 @router.get("/text/{name}/part", response_class=HTMLResponse)
-def part(desk: Here, name: str) -> HTMLResponse:
+def part(desk: CurrentPage, name: str) -> HTMLResponse:
     """The same without its frame, to be put in its place."""
     return desk.page("look_part.html", **_found(desk, name))
 
 
-def _found(desk: Desk, name: str) -> dict[str, Any]:
+def _found(desk: PageContext, name: str) -> dict[str, Any]:
     look = single_texts.look_of(desk.workspace, name)
     job, state = _job(desk, look.job)
     run, problem = single_texts.run_in(desk.workspace, f"looks/{look.id}/run", state)
@@ -92,7 +92,7 @@ def _alone(heat: Heat) -> Heat:
     return replace(heat, note=heat.note.partition("; ")[2])
 
 
-def _job(desk: Desk, name: str) -> tuple[object, State]:
+def _job(desk: PageContext, name: str) -> tuple[object, State]:
     if not name:
         return None, State("done")
     try:

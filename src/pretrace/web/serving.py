@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import uvicorn
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -29,7 +30,7 @@ from pretrace.web import reading_texts, showing, testing_collections
 from pretrace.web.forms import CommandForm
 from pretrace.web.guard import Guard
 from pretrace.web.jobs import Jobs
-from pretrace.web.pages import Desk, desk_of, refusal
+from pretrace.web.pages import PageContext, desk_of, refusal
 from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.uploads import sweep
 from pretrace.web.workspace import RequestError, Workspace, read
@@ -58,7 +59,7 @@ def application(
     """
     workspace, limits = Workspace.at(settings.workspace), limits or Limits()
     sweep(workspace)
-    desk = Desk(workspace, Jobs(workspace, settings, limits), forms, settings, limits)
+    desk = PageContext(workspace, Jobs(workspace, settings, limits), forms, settings, limits)
     # A session ends with the browser, with another token, and with the secret of the workspace.
     key = hmac.new(workspace.secret, settings.token.encode(), hashlib.sha256).hexdigest()
     cookie = f"pretrace_{settings.port if port is None else port}"
@@ -76,6 +77,7 @@ def application(
         app.include_router(pages.router)
     app.add_exception_handler(PretraceError, _refused)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _missing)
     return app
 
 
@@ -108,6 +110,10 @@ async def _http(request: Request, error: Exception) -> HTMLResponse:
     status = 413 if "maximum size" in detail else error.status_code
     sentence = _SAID.get(status, f"{detail.rstrip('.')}: go back and try again.")
     return desk_of(request).page("problem.html", status, sentence=sentence)
+
+
+async def _missing(request: Request, error: Exception) -> HTMLResponse:
+    return desk_of(request).page("problem.html", 404, sentence=_SAID[404])
 
 
 def serve(

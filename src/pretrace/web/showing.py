@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files as resources
-from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -18,23 +18,23 @@ from fastapi.responses import (
 
 from pretrace import runs
 from pretrace.errors import OutputError
-from pretrace.runs import APPENDIX, REPORT
+from pretrace.runs import APPENDIX
 from pretrace.web import charts, example, results
 from pretrace.web.archives import TAKEN
 from pretrace.web.guard import ENTERED, LOGIN, REPORT_POLICY
 from pretrace.web.jobs import AHEAD, FilledForm
-from pretrace.web.pages import Here, Posted, go, line, rendered
+from pretrace.web.pages import CurrentPage, PageContext, Posted, go, line, rendered
 from pretrace.web.single_texts import looks
 from pretrace.web.uploads import remove
 from pretrace.web.workspace import RequestError, inside
 
 router = APIRouter()
-_SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+_TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 _LATEST = 5
 
 
 @router.get("/", response_class=HTMLResponse)
-def home(desk: Here) -> HTMLResponse:
+def home(desk: CurrentPage) -> HTMLResponse:
     """What can be done here, what is going on, and what was found last."""
     jobs = [(job, desk.jobs.state(job)) for job in desk.jobs.all()]
     return desk.page(
@@ -48,60 +48,36 @@ def home(desk: Here) -> HTMLResponse:
 
 
 @router.get("/jobs", response_class=HTMLResponse)
-def jobs(desk: Here) -> HTMLResponse:
+def jobs(desk: CurrentPage) -> HTMLResponse:
     """All jobs."""
     found = [(job, desk.jobs.state(job)) for job in desk.jobs.all()]
     return desk.page("jobs.html", here="jobs", jobs=found)
 
 
 @router.get("/jobs/{name}", response_class=HTMLResponse)
-def job(desk: Here, name: str) -> HTMLResponse:
-    """One job with its progress."""
+@router.get("/jobs/{name}/{part}", response_class=HTMLResponse)
+def job(desk: CurrentPage, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
+    """One job with its progress; its `part` is put in the place of the progress of an open page."""
     found = desk.jobs.get(name)
-    looked = next((one for one in looks(desk.workspace) if one.job == name), None)
     return desk.page(
-        "job.html",
+        "job_part.html" if part else "job.html",
         here="jobs",
         job=found,
         state=desk.jobs.state(found),
         log=desk.jobs.log(found),
-        looked=looked,
-    )
-
-
-@router.get("/jobs/{name}/part", response_class=HTMLResponse)
-def job_part(desk: Here, name: str) -> HTMLResponse:
-    """The progress of a job, to be put in its place."""
-    found = desk.jobs.get(name)
-    looked = next((one for one in looks(desk.workspace) if one.job == name), None)
-    return desk.page(
-        "job_part.html", job=found, state=desk.jobs.state(found), log=desk.jobs.log(found), looked=looked
+        looked=next((one for one in looks(desk.workspace) if one.job == name), None),
     )
 
 
 @router.post("/jobs/stop")
-def stop_all(desk: Here, form: Posted) -> RedirectResponse:
+def stop_all(desk: CurrentPage, form: Posted) -> RedirectResponse:
     """Ask all jobs to stop."""
     desk.jobs.stop_all()
     return go("/jobs")
 
 
-@router.post("/jobs/{name}/stop")
-def stop(desk: Here, name: str, form: Posted) -> RedirectResponse:
-    """Ask a job to stop."""
-    desk.jobs.stop(desk.jobs.get(name))
-    return go(f"/jobs/{quote(name)}")
-
-
-@router.post("/jobs/{name}/resume")
-def resume(desk: Here, name: str, form: Posted) -> RedirectResponse:
-    """Let a job go on."""
-    desk.jobs.resume(desk.jobs.get(name))
-    return go(f"/jobs/{quote(name)}")
-
-
 @router.post("/jobs/{name}/begin")
-def begin(desk: Here, name: str, form: Posted) -> RedirectResponse:
+def begin(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Start what a job only planned."""
     planned = desk.jobs.get(name)
     if not planned.plans:
@@ -113,8 +89,18 @@ def begin(desk: Here, name: str, form: Posted) -> RedirectResponse:
     return go(f"/jobs/{made.id}")
 
 
+@router.post("/jobs/{name}/{what}")
+def stop_or_resume(
+    desk: CurrentPage, name: str, what: Literal["stop", "resume"], form: Posted
+) -> RedirectResponse:
+    """Ask a job to stop, or let it go on."""
+    found = desk.jobs.get(name)
+    desk.jobs.stop(found) if what == "stop" else desk.jobs.resume(found)
+    return go(f"/jobs/{quote(name)}")
+
+
 @router.get("/results", response_class=HTMLResponse)
-def listed(desk: Here, kind: str = "", name: str = "", outcome: str = "") -> HTMLResponse:
+def listed(desk: CurrentPage, kind: str = "", name: str = "", outcome: str = "") -> HTMLResponse:
     """All results, or those that the filters let through."""
     everything = results.entries(desk.workspace)
     return desk.page(
@@ -129,13 +115,10 @@ def listed(desk: Here, kind: str = "", name: str = "", outcome: str = "") -> HTM
 
 
 @router.get("/results/{name}", response_class=HTMLResponse)
-def result(desk: Here, name: str) -> HTMLResponse:
+def result(desk: CurrentPage, name: str) -> HTMLResponse:
     """One result with its report and its tables."""
     folder = results.result_folder(desk.workspace, name)
-    entry = next((one for one in results.entries(desk.workspace) if one.name == name), None)
-    if entry is None:
-        raise RequestError("This folder holds no result of pretrace.", 404)
-    found = _readable(folder)
+    entry, found, _ = _loaded(desk, name)
     told = results.figures(found)
     return desk.page(
         "result.html",
@@ -149,50 +132,27 @@ def result(desk: Here, name: str) -> HTMLResponse:
     )
 
 
-def _readable(folder: Path) -> object:
-    """A result; None where it cannot be read, which its mark says."""
+def _loaded(desk: PageContext, name: str) -> tuple[results.ResultEntry, object, str]:
+    """A result with its entry in the list; None, and why, where it cannot be read."""
+    folder = results.result_folder(desk.workspace, name)
+    entry = next((one for one in results.entries(desk.workspace) if one.name == name), None)
+    if entry is None:
+        raise RequestError("This folder holds no result of pretrace.", 404)
     try:
-        return runs.load(folder)
-    except OutputError:
-        return None
+        return entry, runs.load(folder), ""
+    except OutputError as error:
+        return entry, None, str(error)
 
 
 @router.get("/results/{name}/verified", response_class=HTMLResponse)
-def verified(desk: Here, name: str) -> HTMLResponse:
+def verified(desk: CurrentPage, name: str) -> HTMLResponse:
     """Whether a result is as it was written, to be put into its page."""
     found = results.verified(results.result_folder(desk.workspace, name))
     return desk.page("verified.html", checked=found)
 
 
-@router.get("/results/{name}/report")
-def report(desk: Here, name: str) -> Response:
-    """The report, which may load nothing and run nothing."""
-    return _page(desk, name, REPORT)
-
-
-@router.get("/results/{name}/appendix")
-def appendix(desk: Here, name: str) -> Response:
-    """The appendix of the report, for paper."""
-    return _page(desk, name, APPENDIX)
-
-
-def _page(desk: Here, name: str, file: str) -> Response:
-    place = inside(results.result_folder(desk.workspace, name), file)
-    headers = {"Content-Security-Policy": REPORT_POLICY}
-    return FileResponse(place, media_type="text/html; charset=utf-8", headers=headers)
-
-
-@router.get("/results/{name}/files/{path:path}")
-def download(desk: Here, name: str, path: str) -> Response:
-    """A file of a result, to be kept and not shown."""
-    place = inside(results.result_folder(desk.workspace, name), path)
-    if not place.is_file():
-        raise RequestError("There is no such file in this result.", 404)
-    return FileResponse(place, media_type="application/octet-stream", filename=f"{name}-{place.name}")
-
-
 @router.get("/results/{name}/all.zip")
-def everything(desk: Here, name: str) -> Response:
+def everything(desk: CurrentPage, name: str) -> Response:
     """All files of a result in one archive."""
     folder = results.result_folder(desk.workspace, name)
     named = f"attachment; filename*=UTF-8''{quote(name, safe='')}.zip"
@@ -201,8 +161,25 @@ def everything(desk: Here, name: str) -> Response:
     )
 
 
+@router.get("/results/{name}/{page}")
+def report(desk: CurrentPage, name: str, page: Literal["report", "appendix"]) -> Response:
+    """The report, or its appendix for paper, which may load nothing and run nothing."""
+    place = inside(results.result_folder(desk.workspace, name), f"{page}.html")
+    headers = {"Content-Security-Policy": REPORT_POLICY}
+    return FileResponse(place, media_type="text/html; charset=utf-8", headers=headers)
+
+
+@router.get("/results/{name}/files/{path:path}")
+def download(desk: CurrentPage, name: str, path: str) -> Response:
+    """A file of a result, to be kept and not shown."""
+    place = inside(results.result_folder(desk.workspace, name), path)
+    if not place.is_file():
+        raise RequestError("There is no such file in this result.", 404)
+    return FileResponse(place, media_type="application/octet-stream", filename=f"{name}-{place.name}")
+
+
 @router.post("/results/{name}/delete")
-def delete(desk: Here, name: str, form: Posted) -> RedirectResponse:
+def delete(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Delete a result that no job is writing."""
     folder = results.result_folder(desk.workspace, name)
     for one in desk.jobs.all():
@@ -213,28 +190,16 @@ def delete(desk: Here, name: str, form: Posted) -> RedirectResponse:
 
 
 @router.get("/compare", response_class=HTMLResponse)
-def compare(desk: Here, one: str = "", other: str = "") -> HTMLResponse:
+def compare(desk: CurrentPage, one: str = "", other: str = "") -> HTMLResponse:
     """The figures and the reports of two results side by side."""
-    everything = results.entries(desk.workspace)
-    sides: list[tuple[results.ResultEntry, dict[str, str], str]] = []
-    loaded = []
-    for name in filter(None, (one, other)):
-        folder = results.result_folder(desk.workspace, name)
-        entry = next((found for found in everything if found.name == name), None)
-        if entry is None:
-            raise RequestError("This folder holds no result of pretrace.", 404)
-        try:
-            found = runs.load(folder)
-        except OutputError as error:
-            sides.append((entry, {}, str(error)))
-        else:
-            sides.append((entry, results.figures(found), ""))
-            loaded.append((entry.corpus or entry.name, found))
+    found = [_loaded(desk, name) for name in (one, other) if name]
+    sides = [(entry, results.figures(result), why) for entry, result, why in found]
+    loaded = [(entry.corpus or entry.name, result) for entry, result, why in found if not why]
     rows = list(dict.fromkeys(label for _, figures, _ in sides for label in figures))
     return desk.page(
         "compare.html",
         here="results",
-        entries=everything,
+        entries=results.entries(desk.workspace),
         sides=sides if len(sides) == 2 else [],
         rows=rows,
         charts=charts.side_by_side(loaded) if len(loaded) == 2 else (),
@@ -243,13 +208,13 @@ def compare(desk: Here, one: str = "", other: str = "") -> HTMLResponse:
 
 
 @router.get(LOGIN, response_class=HTMLResponse)
-def login(desk: Here) -> HTMLResponse:
+def login(desk: CurrentPage) -> HTMLResponse:
     """The form for the token."""
     return desk.page("login.html")
 
 
 @router.post(LOGIN)
-def enter(desk: Here, request: Request, form: Posted) -> Response:
+def enter(desk: CurrentPage, request: Request, form: Posted) -> Response:
     """Let a visitor in who gives the token."""
     if not desk.settings.is_token(line(form, "token")):
         said = "That is not the token: it was set where pretrace serve was started."
@@ -267,16 +232,11 @@ def icon() -> Response:
 @router.get("/static/report.css")
 def report_style() -> Response:
     """The style of the reports."""
-    return PlainTextResponse(rendered("style.css", {}), media_type=_STYLE)
+    return PlainTextResponse(rendered("style.css", {}), media_type=_TYPES["css"])
 
 
-@router.get("/static/page.css")
-def page_style() -> Response:
-    """What the pages add to it."""
-    return Response(resources("pretrace.web").joinpath("static/page.css").read_bytes(), media_type=_STYLE)
-
-
-@router.get("/static/page.js")
-def script() -> Response:
-    """The script of the pages."""
-    return Response(resources("pretrace.web").joinpath("static/page.js").read_bytes(), media_type=_SCRIPT)
+@router.get("/static/{name}")
+def static(name: Literal["page.css", "page.js"]) -> Response:
+    """What the pages add to it, and their script."""
+    content = resources("pretrace.web").joinpath("static", name).read_bytes()
+    return Response(content, media_type=_TYPES[name.rpartition(".")[2]])

@@ -18,7 +18,7 @@ from pretrace.web.archives import TAKEN
 from pretrace.web.facts import UNSPOKEN, UploadFacts
 from pretrace.web.forms import COMMANDS, CommandForm, prefilled
 from pretrace.web.jobs import FilledForm
-from pretrace.web.pages import Desk, Here, Posted, files_in, go, line
+from pretrace.web.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.web.uploads import (
     Upload,
     facts_of,
@@ -51,14 +51,14 @@ _OTHERS = {
 
 
 @router.get("/collections", response_class=HTMLResponse)
-def form(desk: Here) -> HTMLResponse:
+def form(desk: CurrentPage) -> HTMLResponse:
     """The form, and what was uploaded before."""
     found = [(one, facts_of(desk.workspace, one)) for one in uploads(desk.workspace)]
     return desk.page("collections.html", here="collections", uploads=found, taken=TAKEN)
 
 
 @router.post("/collections")
-def upload(desk: Here, form: Posted) -> RedirectResponse:
+def upload(desk: CurrentPage, form: Posted) -> RedirectResponse:
     """Take an upload in and look into it; of several files each becomes a collection, or none does."""
     files = files_in(form, "file")
     if not files:
@@ -93,14 +93,14 @@ def upload(desk: Here, form: Posted) -> RedirectResponse:
 
 
 @router.post("/collections/{name}/name")
-def named_anew(desk: Here, name: str, form: Posted) -> RedirectResponse:
+def named_anew(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Call a collection something else."""
     rename(desk.workspace, upload_of(desk.workspace, name), line(form, "name"))
     return go(f"/collections/{name}")
 
 
 @router.post("/collections/{name}/delete")
-def deleted(desk: Here, name: str, form: Posted) -> RedirectResponse:
+def deleted(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Delete a collection that no job is about to read."""
     found = upload_of(desk.workspace, name)
     folder = str(desk.workspace.room("texts") / found.id)
@@ -112,7 +112,7 @@ def deleted(desk: Here, name: str, form: Posted) -> RedirectResponse:
 
 
 @router.get("/collections/{name}", response_class=HTMLResponse)
-def one(desk: Here, request: Request, name: str) -> HTMLResponse:
+def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
     """What was seen in an upload, and which tests can be made with it and with what else there is."""
     found = upload_of(desk.workspace, name)
     facts = facts_of(desk.workspace, found)
@@ -141,7 +141,7 @@ def one(desk: Here, request: Request, name: str) -> HTMLResponse:
 
 
 @router.post("/collections/{name}/column")
-def column(desk: Here, name: str, form: Posted) -> RedirectResponse:
+def column(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Look again, at another column of text."""
     found = upload_of(desk.workspace, name)
     seen(desk.workspace, found, line(form, "text_column"), desk.limits)
@@ -149,7 +149,7 @@ def column(desk: Here, name: str, form: Posted) -> RedirectResponse:
 
 
 @router.get("/collections/{name}/test/{test}", response_class=HTMLResponse)
-def setup(desk: Here, request: Request, name: str, test: str, again: str = "") -> HTMLResponse:
+def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str = "") -> HTMLResponse:
     """The essential options of a test, with what is known filled in."""
     found = upload_of(desk.workspace, name)
     facts = facts_of(desk.workspace, found)
@@ -185,7 +185,7 @@ def setup(desk: Here, request: Request, name: str, test: str, again: str = "") -
 
 
 @router.post("/collections/{name}/test/{test}")
-def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
+def start(desk: CurrentPage, name: str, test: str, form: Posted) -> RedirectResponse:
     """Start a test."""
     found, wanted = upload_of(desk.workspace, name), _form(desk, test)
     values = {field.name: [str(one) for one in form.getlist(field.name)] for field in wanted.fields}
@@ -195,7 +195,7 @@ def start(desk: Here, name: str, test: str, form: Posted) -> RedirectResponse:
 
 @router.post("/collections/{name}/{how}/{test}")
 def start_at_once(
-    desk: Here, name: str, how: Literal["start", "plan"], test: str, form: Posted
+    desk: CurrentPage, name: str, how: Literal["start", "plan"], test: str, form: Posted
 ) -> RedirectResponse:
     """Start a test that applies, or its plan, with what was said of the case and the usual options."""
     found = upload_of(desk.workspace, name)
@@ -213,7 +213,7 @@ def start_at_once(
 
 
 def _begun(
-    desk: Desk,
+    desk: PageContext,
     found: Upload,
     test: str,
     values: Mapping[str, Sequence[str]],
@@ -247,7 +247,7 @@ def _begun(
     return go(f"/jobs/{job.id}")
 
 
-def _ready(desk: Desk) -> frozenset[str]:
+def _ready(desk: PageContext) -> frozenset[str]:
     """The tests whose form asks for nothing beyond what is said of the case."""
     said = {"model", "heldout", "nonmembers", "placebo", "date-column", "text-column"}
     return frozenset(
@@ -259,7 +259,7 @@ def _ready(desk: Desk) -> frozenset[str]:
 
 
 @router.post("/example")
-def example_run(desk: Here, form: Posted) -> RedirectResponse:
+def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
     """Test the example texts, without a question."""
     if not example.offered(desk.models):
         raise RequestError("The example takes the packaged model smollm2, which cannot be chosen here.", 403)
@@ -276,7 +276,7 @@ def example_run(desk: Here, form: Posted) -> RedirectResponse:
     return go(f"/jobs/{job.id}")
 
 
-def _form(desk: Desk, test: str) -> CommandForm:
+def _form(desk: PageContext, test: str) -> CommandForm:
     command = COMMANDS.get(test, test if test in _OTHERS else "")
     if command not in desk.forms:
         raise RequestError("There is no such test here.", 404)
@@ -299,7 +299,7 @@ def _query(given: Mapping[str, str]) -> str:
     return urlencode({name: value for name, value in given.items() if value})
 
 
-def _advice(desk: Desk, upload: Upload, facts: UploadFacts, given: Mapping[str, str]) -> Advice:
+def _advice(desk: PageContext, upload: Upload, facts: UploadFacts, given: Mapping[str, str]) -> Advice:
     has: Situation = facts.situation
     unseen = 0
     if given.get("controls"):
