@@ -20,12 +20,12 @@ from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
-from pretrace.results.folder import Opened
+from pretrace.results.folder import OpenFolder
 from pretrace.results.output_checks import FolderKind
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import kind_of
 from pretrace.settings import TEXTS, Option, option
-from pretrace.types import Difference, Estimate, Run, RunScore, SideBySide
+from pretrace.types import Estimate, Run, RunScore, SettingDifference, SideBySide
 from pretrace.verification import Verification
 from pretrace.verification import verify as check
 
@@ -162,7 +162,7 @@ def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
     """The command that made a result, and its options as they were given, without --out. OutputError where the folder
     holds no result, or one that does not say it."""
     kind = kind_of(folder)
-    content = Opened(kind, folder).content
+    content = OpenFolder(kind, folder).content
     settings = content.get("settings")
     settings = settings if isinstance(settings, Mapping) else {}
     given = settings.get("given" if kind.marker == "run.json" else "command")
@@ -323,7 +323,7 @@ def _interval(estimate: Estimate) -> str:
     return f"{estimate.value:.3f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
-def _said(one: Difference) -> str:
+def _said(one: SettingDifference) -> str:
     values = "; ".join(f"{value} ({', '.join(map(str, runs))})" for value, runs in one.values)
     return f"- {'Compare with care' if one.compares else 'Does not compare'}: {one.setting}: {values}. {one.words}"
 

@@ -15,7 +15,7 @@ from rich import progress as rich
 from pretrace.cli.answer import printer
 from pretrace.cli.streams import EVERY, note, note_share, progress_file, quiet, said_at, say
 from pretrace.scoring.evidence import Progress, Work
-from pretrace.scoring.outlook import REPORT, Clock, Outlook, Stage
+from pretrace.scoring.outlook import REPORT, Clock, Outlook, Stage, Watch
 
 if TYPE_CHECKING:
     from pretrace.tuning.plan import OnStep, TrainingStep
@@ -280,7 +280,7 @@ def said(line: Callable[[], str], clock: Callable[[], float] = time.monotonic) -
         yield
 
 
-class Stages:
+class Stages(Watch):
     """The stages of an audit on standard error: which step of how many, and the time left of the whole.
 
     A bar on a terminal; without one a plain line every 30 seconds, also while a step reports nothing.
