@@ -13,7 +13,7 @@ from benchmarks.texts import DATA
 from pretrace import Frequencies, count, known_corpora, open_corpus
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import TextsError
-from pretrace.scoring.holdout import Parts, set_aside
+from pretrace.scoring.holdout import CorpusParts, set_aside
 from pretrace.types import Corpus
 
 AT_HAND = {"arxivtection": DATA / "arxivtection.csv.gz", "arxiv_mia": DATA / "arxiv_mia.jsonl.gz"}
@@ -91,7 +91,7 @@ def located(expression: str, data: Mapping[str, Path]) -> str:
     return ast.unparse(ast.fix_missing_locations(call))
 
 
-def divided(corpus: Corpus, given: Given, *, tuning: float = 0.0, reference: float = 0.0) -> Parts:
+def divided(corpus: Corpus, given: Given, *, tuning: float = 0.0, reference: float = 0.0) -> CorpusParts:
     """The corpus divided into texts to tune on, reference texts and the others, by the split that was chosen."""
     if given.split == "documents":
         return set_aside(corpus, tuning=tuning, reference=reference, seed=given.seed)
@@ -103,7 +103,7 @@ def divided(corpus: Corpus, given: Given, *, tuning: float = 0.0, reference: flo
         return replace(part, texts=tuple(whole[text.id] for text in part.texts))
 
     some = (again(part) if part is not None else None for part in (parts.tuning, parts.reference))
-    return Parts(*some, again(parts.test))
+    return CorpusParts(*some, again(parts.test))
 
 
 def counted(name: str, share: float, model: HuggingFace, given: Given) -> Frequencies:

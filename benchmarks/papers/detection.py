@@ -17,9 +17,9 @@ from pretrace import Models, Options, detect, evaluate, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import ModelError, PretraceError, TextsError
 from pretrace.scoring.detect import check_labels
-from pretrace.scoring.holdout import Parts
+from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.plan import ScorePlan
-from pretrace.tuning.methods import Method, expression, methods
+from pretrace.tuning.methods import TuningMethod, expression, methods
 from pretrace.types import Corpus, Text, Tuned
 
 METRICS = ("auc", "tpr", "accuracy")
@@ -127,7 +127,7 @@ class Bench:
             return f"{score} wants a reference corpus: give one with --counts NAME=PATH."
         return ""
 
-    def _parts(self, corpus: Corpus, aside: frozenset[str], setting: Mapping[str, Any]) -> Parts:
+    def _parts(self, corpus: Corpus, aside: frozenset[str], setting: Mapping[str, Any]) -> CorpusParts:
         """What is tuned on, fitted on and judged."""
         each = int(setting.get("reference", REFERENCE))
         parts = divided(
@@ -148,7 +148,7 @@ class Bench:
         return replace(parts, tuning=replace(parts.tuning, texts=tuple(drawn)))
 
     def _models(
-        self, parts: Parts, used: frozenset[str], scores: Iterable[str], setting: Mapping[str, Any]
+        self, parts: CorpusParts, used: frozenset[str], scores: Iterable[str], setting: Mapping[str, Any]
     ) -> tuple[Models, Row]:
         given, facts = self.given, {}
         target = self.model(given.model, setting.get("length"))
@@ -169,7 +169,7 @@ class Bench:
             models, facts["counts"] = replace(models, counts=counts), counts.source
         return models, facts
 
-    def _tuned(self, target: HuggingFace, parts: Parts, setting: Mapping[str, Any]) -> Tuned:
+    def _tuned(self, target: HuggingFace, parts: CorpusParts, setting: Mapping[str, Any]) -> Tuned:
         from pretrace.tuning.adapters import tuned_model
 
         assert parts.tuning is not None
@@ -178,7 +178,7 @@ class Bench:
         return tuned_model(target, parts.tuning, method, seed=self.given.seed, on_step=spoken().on_step)
 
 
-def tuning_of(setting: Mapping[str, Any]) -> Method:
+def tuning_of(setting: Mapping[str, Any]) -> TuningMethod:
     """The tuning that settings ask for: LoRA with the paper's numbers where they say nothing.
 
     >>> tuning_of({"tuned": "lora(rank=8)", "on": "members", "texts": 50}).limit

@@ -49,7 +49,7 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import atomic_text
 from pretrace.scoring.findings import BLIND
-from pretrace.scoring.holdout import Parts, set_aside
+from pretrace.scoring.holdout import CorpusParts, set_aside
 from pretrace.types import Backend, Corpus
 
 if TYPE_CHECKING:
@@ -115,7 +115,9 @@ def counted(domain: str, data: Path, base: HuggingFace) -> Frequencies:
     return count(texts, base.tokens.rust, tokenizer_hash=base.tokenizer_hash, source=source)
 
 
-def models(target: Backend, base: HuggingFace, parts: Parts, *, counts: Frequencies, seed: int) -> Models:
+def models(
+    target: Backend, base: HuggingFace, parts: CorpusParts, *, counts: Frequencies, seed: int
+) -> Models:
     """Target and placebo, each with all that the scores ask."""
     from pretrace.backends.proposals import open_proposer
     from pretrace.tuning.adapters import tuned_model

@@ -11,7 +11,7 @@ from pretrace import runs
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
-from pretrace.results.folder import Integrity, Opened
+from pretrace.results.folder import Integrity, OpenFolder
 from pretrace.results.output_checks import FolderKind
 from pretrace.results.serialization import expect
 from pretrace.scoring.provenance import texts_hash
@@ -186,12 +186,14 @@ def verify_folder(folder: str | Path) -> Verification:
     return Verification(str(place), kind.name, _own(kind, place, *_opened(kind, place)))
 
 
-def _opened(kind: FolderKind, place: Path) -> tuple[Opened, Mapping[str, Any]]:
-    opened = Opened(kind, place, believe=True)
+def _opened(kind: FolderKind, place: Path) -> tuple[OpenFolder, Mapping[str, Any]]:
+    opened = OpenFolder(kind, place, believe=True)
     return opened, opened.explained(kind.marker, lambda: expect(opened.content.get("settings", {}), dict))
 
 
-def _own(kind: FolderKind, place: Path, opened: Opened, settings: Mapping[str, Any]) -> tuple[Checked, ...]:
+def _own(
+    kind: FolderKind, place: Path, opened: OpenFolder, settings: Mapping[str, Any]
+) -> tuple[Checked, ...]:
     state = opened.integrity(apart=runs.REPORT)
     return _files(state), _seal(state, kind, opened.seal), _report(place, settings), _numbers(place)
 

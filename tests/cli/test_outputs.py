@@ -15,7 +15,7 @@ from processes import Call
 
 from pretrace.cli.commands import app
 from pretrace.frequencies import Frequencies
-from pretrace.jobs.job import Job
+from pretrace.jobs.job import ShardJob
 from pretrace.jobs.worker import Survey, remove_parts
 from pretrace.results.output_checks import _FOLDERS
 
@@ -207,7 +207,7 @@ KIND_OF: dict[str, dict[str, str]] = {
 def whole_job(out: Path) -> None:
     """The parts of a run that is whole, beside its --out."""
     survey = Survey(0, 0, 0, 0, "", "", (), ())
-    job = Job(
+    job = ShardJob(
         {},
         survey,
         "texts",

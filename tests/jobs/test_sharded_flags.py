@@ -17,8 +17,8 @@ from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
 from pretrace.jobs import flagging
 from pretrace.jobs import worker as shards
-from pretrace.jobs.flagging import Both, Gathered, Planned, flagged_of, unscored
-from pretrace.jobs.job import Job, fingerprint, work
+from pretrace.jobs.flagging import Both, Gathered, PlannedFlagging, flagged_of, unscored
+from pretrace.jobs.job import ShardJob, fingerprint, work
 from pretrace.jobs.worker import Worker
 from pretrace.report import flags as report
 from pretrace.runs import load_verdict, render, save_verdict, scan
@@ -73,11 +73,11 @@ def written(path: Path, content: list[dict[str, Any]]) -> Path:
     return path
 
 
-def planned(mine: Path, known: Path, settings: FlagSettings) -> tuple[Planned, shards.Survey]:
+def planned(mine: Path, known: Path, settings: FlagSettings) -> tuple[PlannedFlagging, shards.Survey]:
     found = Gathered()
     asked, others = open_stream(mine), open_stream(known)
     survey = shards.survey(Both(asked, others, found), SIZE)
-    return Planned.of(Both(asked, others), found, settings), survey
+    return PlannedFlagging.of(Both(asked, others), found, settings), survey
 
 
 def in_shards(
@@ -88,7 +88,7 @@ def in_shards(
     options, folder = Options(cache=False), out.with_name("parts")
     folder.mkdir(exist_ok=True)
     with Worker(models, settings.plan, options) as worker:
-        job = Job(
+        job = ShardJob(
             fingerprint=fingerprint(models, settings.plan, options, ""),
             survey=survey,
             corpus=made.both.name,

@@ -27,7 +27,7 @@ NAMES = {
     "pretrace.frequencies": "Counting Frequencies counting frequencies_count=count seams",
     "pretrace.jobs": "merging worker",
     "pretrace.jobs.evaluating": "evaluated",
-    "pretrace.jobs.job": "Job Turn fingerprint missing_shards work",
+    "pretrace.jobs.job": "Job=ShardJob Turn fingerprint missing_shards work",
     "pretrace.jobs.merging": "Merged merged",
     "pretrace.jobs.worker": "Worker",
     "pretrace.results": "output_checks",

@@ -9,7 +9,7 @@ import pytest
 
 from pretrace.errors import PretraceError
 from pretrace.scores import parse
-from pretrace.scoring.detect import Extremes, Scored
+from pretrace.scoring.detect import Extremes, ModelScores
 from pretrace.scoring.plan import FittedScores, ScorePlan
 from pretrace.testing import make_evidence, make_trace
 from pretrace.types import Doubles, Evidence, Score, Stack, Stackable, Text, Trace
@@ -27,9 +27,9 @@ def some(lengths: list[int], *, moments: bool = True) -> list[Evidence]:
     return found
 
 
-def scored(scores: dict[str, Score], evidence: list[Evidence]) -> Scored:
+def scored(scores: dict[str, Score], evidence: list[Evidence]) -> ModelScores:
     """The rows of these texts."""
-    return Scored(FittedScores(scores, {}, {}), ScorePlan.parse("loss")).read(evidence)
+    return ModelScores(FittedScores(scores, {}, {}), ScorePlan.parse("loss")).read(evidence)
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

@@ -42,7 +42,7 @@ _GPU_SLICE_BYTES = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class VocabularyReading:
     """Float32 tensors on the CPU, one entry a position; `mean`, `std` and `drawn` only where they were wanted.
     `peak` is the largest log-probability over the vocabulary."""
 
@@ -54,7 +54,7 @@ class Reading:
 
 
 @torch.inference_mode()
-def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) -> Reading:
+def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) -> VocabularyReading:
     """Log-probability of each target, and mean and std of log p under the model itself where wanted.
 
     `hidden` is [positions, width], `targets` int64 [positions]: the token that stands after each position.
@@ -70,10 +70,10 @@ def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) 
     logp, peak = (y - log_s0).cpu(), (-log_s0).cpu()
     drawn = {one: sums[first + i].cpu() for i, one in enumerate(sweep.draws)}
     if not moments:
-        return Reading(logp, peak, None, None, drawn)
+        return VocabularyReading(logp, peak, None, None, drawn)
     centre = sums[2] / s0
     variance = (sums[3] / s0 - centre * centre).clamp_min_(0)
-    return Reading(logp, peak, (centre - log_s0).cpu(), variance.sqrt().cpu(), drawn)
+    return VocabularyReading(logp, peak, (centre - log_s0).cpu(), variance.sqrt().cpu(), drawn)
 
 
 class Sweep:

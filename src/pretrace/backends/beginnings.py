@@ -76,7 +76,7 @@ def _common(one: Ints, other: Ints) -> int:
 
 
 @dataclass(slots=True)
-class _Set:
+class _AlikeSet:
     """Neighbours in sorted order, from `first` up to `last`, that begin with the same `depth` tokens, and how the
     texts in it would be divided among smaller sets at least cost."""
 
@@ -84,19 +84,19 @@ class _Set:
     first: int
     last: int
     cost: float
-    parts: list[_Set]
+    parts: list[_AlikeSet]
 
 
-def _divided(lengths: Sequence[int], common: Sequence[int]) -> list[_Set]:
+def _divided(lengths: Sequence[int], common: Sequence[int]) -> list[_AlikeSet]:
     """The sets that cost least; `common[i]` tokens are shared by the texts i - 1 and i, 0 at both ends.
 
     The sets of texts with a common beginning form a tree, which is walked once from the leaves to the root: a set is
     taken whole where that costs less than the best of its parts together.
     """
     before = np.concatenate([[0], np.cumsum(lengths)])
-    open_sets: list[_Set] = [_Set(0, 0, 0, 0.0, [])]
+    open_sets: list[_AlikeSet] = [_AlikeSet(0, 0, 0, 0.0, [])]
     for end in range(1, len(lengths) + 1):
-        first, cost, parts = end - 1, float(lengths[end - 1]), list[_Set]()
+        first, cost, parts = end - 1, float(lengths[end - 1]), list[_AlikeSet]()
         while open_sets[-1].depth > common[end]:
             own = open_sets.pop()
             own.cost += cost
@@ -104,12 +104,12 @@ def _divided(lengths: Sequence[int], common: Sequence[int]) -> list[_Set]:
             first, cost, parts = own.first, own.cost, own.parts
             whole = own.depth + float(before[end] - before[first]) - own.depth * (end - first)
             if whole <= GAIN * cost:
-                cost, parts = whole, [_Set(own.depth, first, end, whole, [])]
+                cost, parts = whole, [_AlikeSet(own.depth, first, end, whole, [])]
         if open_sets[-1].depth == common[end]:
             open_sets[-1].cost += cost
             open_sets[-1].parts += parts
         else:
-            open_sets.append(_Set(common[end], first, end, cost, parts))
+            open_sets.append(_AlikeSet(common[end], first, end, cost, parts))
     return open_sets[0].parts
 
 
@@ -128,7 +128,7 @@ def pack_alike(encoded: Sequence[Encoded], budget: int) -> list[tuple[int, ...]]
         else:
             rest[i] = e.length if e.predicted else 0
     batches: list[tuple[int, ...]] = []
-    batch = _Batch(encoded)
+    batch = _AlikeBatch(encoded)
     for (shared, _), found in sorted(sets.items(), key=lambda one: (-one[0][0], one[1][0])):
         if not batch.takes(shared, found, budget):
             batches += batch.taken()
@@ -145,7 +145,7 @@ def pack_alike(encoded: Sequence[Encoded], budget: int) -> list[tuple[int, ...]]
     return batches + pack(rest, budget)
 
 
-class _Batch:
+class _AlikeBatch:
     """Sets of texts that are read together."""
 
     def __init__(self, encoded: Sequence[Encoded]) -> None:

@@ -19,7 +19,7 @@ from pretrace.backends.loading import (
     locate,
     open_weights,
 )
-from pretrace.backends.replacing import Candidates, Draft, Longs, Ranking, Vocabulary
+from pretrace.backends.replacing import Draft, Longs, Ranking, Vocabulary, WordCandidates
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.backends.weights import weights_hash
@@ -57,7 +57,7 @@ class CausalGuesser:
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
-    ) -> list[list[Candidates]]:
+    ) -> list[list[WordCandidates]]:
         """One pass over the texts, padded on the right under the causal mask."""
         prefix = self.tokens.prefix
         rows = [np.concatenate([prefix, draft.tokens]) for draft in drafts]
@@ -125,7 +125,7 @@ class MaskedGuesser:
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
-    ) -> list[list[Candidates]]:
+    ) -> list[list[WordCandidates]]:
         """A row for each set of masks, packed by the token budget."""
         asked = [(i, j) for i, sets in enumerate(positions) for j in range(len(sets))]
         lengths = [len(drafts[i].tokens) for i, _ in asked]
@@ -137,7 +137,7 @@ class MaskedGuesser:
                 found[i][j] = part
         return found
 
-    def _pass(self, drafts: Sequence[Draft], masks: Sequence[Longs]) -> list[Candidates]:
+    def _pass(self, drafts: Sequence[Draft], masks: Sequence[Longs]) -> list[WordCandidates]:
         prefix = self.tokens.prefix
         ids, attended = _padded([np.concatenate([prefix, d.tokens, self.suffix]) for d in drafts], self.pad)
         row = torch.from_numpy(np.repeat(np.arange(len(masks)), [len(mask) for mask in masks]))

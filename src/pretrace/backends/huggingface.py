@@ -15,11 +15,11 @@ import numpy.typing as npt
 import torch
 
 from pretrace.backends._hidden import LastToken, Read, find_blocks
-from pretrace.backends._logits import Reading, Sweep, read
+from pretrace.backends._logits import Sweep, VocabularyReading, read
 from pretrace.backends._neurons import Firings, find_feed_forward
 from pretrace.backends.beginnings import pack_alike
 from pretrace.backends.loading import (
-    Opened,
+    WeightFacts,
     configuration_hash,
     context_in,
     load,
@@ -52,7 +52,7 @@ _FEWEST_TIMED, _MOST_TIMED = 16, 256  # tokens of that
 _Watches = list[LastToken | Firings]
 
 
-_READY_MADE = Opened()
+_READY_MADE = WeightFacts()
 
 
 class HuggingFace:
@@ -70,7 +70,7 @@ class HuggingFace:
         name: str,
         weights: str,
         settings: ModelSettings,
-        opened: Opened = _READY_MADE,
+        opened: WeightFacts = _READY_MADE,
     ) -> None:
         self.name = name
         self.model = model.eval()
@@ -107,7 +107,7 @@ class HuggingFace:
         keyed = ("weights", "configuration", "dtype", "tokenizer", "prefix", "max_tokens")
         self.fingerprint = json.dumps({"format": _TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
 
-    def _facts(self, settings: ModelSettings, opened: Opened) -> Mapping[str, Any]:
+    def _facts(self, settings: ModelSettings, opened: WeightFacts) -> Mapping[str, Any]:
         """What a run records of the model."""
         known = self.identity
         return {
@@ -306,7 +306,7 @@ class HuggingFace:
         shared: int,
         sweep: Sweep,
         begun: Prefixes,
-    ) -> tuple[Reading, list[npt.NDArray[np.int64]]]:
+    ) -> tuple[VocabularyReading, list[npt.NDArray[np.int64]]]:
         """Statistics of the positions from `starts` on of rows that take their first `shared` tokens from a few
         beginnings, and where those of each row are: those in a beginning stand there once."""
         numbers: dict[tuple[bytes, int], int] = {}
@@ -342,7 +342,7 @@ class HuggingFace:
 
     def _read(
         self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], sweep: Sweep, watches: _Watches
-    ) -> tuple[Reading, list[Read]]:
+    ) -> tuple[VocabularyReading, list[Read]]:
         """Statistics of the positions [start, stop) of each row, int64 [rows, 2], concatenated row after row, and each
         row's states."""
         if self.split:
@@ -355,7 +355,7 @@ class HuggingFace:
             return read(before, ids.to(self.device).reshape(-1).index_select(0, at), self.head, sweep), inside
         # An architecture that does more to its logits than the output layer: take them from the model
         # itself, a text at a time, and sweep those.
-        parts: list[Reading] = []
+        parts: list[VocabularyReading] = []
         rows: list[Read] = []
         for i, (start, stop) in enumerate(predicted.tolist()):
             with _watched(watches, [stop]) as inside:
@@ -366,7 +366,7 @@ class HuggingFace:
         mean, std = (None if c[0] is None else torch.cat(c) for c in columns)
         logp, peak = torch.cat([part.logp for part in parts]), torch.cat([part.peak for part in parts])
         drawn = {one: torch.cat([part.drawn[one] for part in parts]) for one in sweep.draws}
-        return Reading(logp, peak, mean, std, drawn), rows
+        return VocabularyReading(logp, peak, mean, std, drawn), rows
 
     @contextlib.contextmanager
     def _watching(self, states: States) -> Iterator[_Watches]:

@@ -352,7 +352,7 @@ _READERS = ("AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelFor
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class WeightFacts:
     """What else is known of opened weights: names in the files that the model does not use, and the hash of the Python
     files that came with them, where they were run."""
 
@@ -361,17 +361,17 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedModel:
     """A transformers model and its tokenizer. `weights` is the hash that names the weights for the cache."""
 
     model: Any
     tokenizer: Any
     name: str
     weights: str
-    opened: Opened
+    opened: WeightFacts
 
 
-def load(model: str, settings: ModelSettings) -> Loaded:
+def load(model: str, settings: ModelSettings) -> LoadedModel:
     """The weights and tokenizer of a hub id, a folder, a `.gguf` file, or `smollm2` from its package.
 
     Raises ModelError where there is no model, or none that may be opened safely.
@@ -393,12 +393,12 @@ def load(model: str, settings: ModelSettings) -> Loaded:
             stacklevel=2,
         )
     code = sorted(located.folder.glob("*.py")) if settings.trust_remote_code else []
-    return Loaded(
+    return LoadedModel(
         tensors.model,
         load_tokenizer(located, settings),
         located.label,
         digest,
-        Opened(tensors.unread, weights_hash(code) if code else None),
+        WeightFacts(tensors.unread, weights_hash(code) if code else None),
     )
 
 

@@ -36,7 +36,7 @@ from typing import Any, Protocol
 from pretrace.backends.guessing import CausalGuesser, open_masked
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.loading import Located, locate
-from pretrace.backends.replacing import Candidates, Draft, Longs, Vocabulary
+from pretrace.backends.replacing import Draft, Longs, Vocabulary, WordCandidates
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
 from pretrace.cache.written import Neighbors, open_neighbors
@@ -63,13 +63,13 @@ class _Guesser(Protocol):
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
-    ) -> list[list[Candidates]]:
+    ) -> list[list[WordCandidates]]:
         """For each draft, and each of its sets of positions, the candidates there."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _NeighborRequest:
     number: int
     share: float
     seed: int
@@ -100,7 +100,7 @@ class Proposals:
         Every batch is stored when it is done. Raises OutputError where that fails, ModelError where the
         model gives no numbers.
         """
-        keys, asked = [text_key(text) for text in texts], _Asked(number, share, seed)
+        keys, asked = [text_key(text) for text in texts], _NeighborRequest(number, share, seed)
         if self._last[0] != (
             keys,
             asked,
@@ -108,7 +108,7 @@ class Proposals:
             self._last = (keys, asked), self._made(dict(zip(keys, texts, strict=True)), asked)
         return [self._last[1][key][:number] for key in keys]
 
-    def _made(self, texts: Mapping[bytes, str], asked: _Asked) -> dict[bytes, Neighbors]:
+    def _made(self, texts: Mapping[bytes, str], asked: _NeighborRequest) -> dict[bytes, Neighbors]:
         with open_neighbors(self.kept_as) as store:
             stored = [some or () for some in store.get(list(texts), asked.label)]
             known = dict(zip(texts, stored, strict=True))
@@ -128,7 +128,7 @@ class Proposals:
                     store.put(keys, [known[key] for key in keys], asked.label)
         return known
 
-    def _more(self, drafts: Sequence[Draft], have: Sequence[int], asked: _Asked) -> list[Neighbors]:
+    def _more(self, drafts: Sequence[Draft], have: Sequence[int], asked: _NeighborRequest) -> list[Neighbors]:
         """The neighbours of each text from the first it does not have to the last that is asked for."""
         sharing, vocabulary = self.guesser.sharing, self.guesser.vocabulary
         sets = [range(first // sharing, (asked.number - 1) // sharing + 1) for first in have]

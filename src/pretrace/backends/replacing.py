@@ -52,16 +52,16 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class WordCandidates:
     """The likeliest tokens at some positions: `ids` and their `weights` [positions, candidates], each row
     by rising id, so that two of nearly equal weight do not change places with the last bit of a logit."""
 
     ids: Longs
     weights: Doubles
 
-    def at(self, rows: Longs) -> Candidates:
+    def at(self, rows: Longs) -> WordCandidates:
         """Those of some of the positions."""
-        return Candidates(self.ids[rows], self.weights[rows])
+        return WordCandidates(self.ids[rows], self.weights[rows])
 
 
 class Vocabulary:
@@ -112,7 +112,7 @@ class Vocabulary:
         return stretch[:start] + word + stretch[start + len(own) :]
 
     def neighbor(
-        self, draft: Draft, positions: Longs, candidates: Candidates, random: np.random.Generator
+        self, draft: Draft, positions: Longs, candidates: WordCandidates, random: np.random.Generator
     ) -> str:
         """The text with a draw from its candidates at each position; one that has none stays as it is."""
         sums = np.cumsum(candidates.weights, axis=1)
@@ -143,7 +143,7 @@ class Ranking:
         self.kinds = torch.stack([sound & ~begins, sound & begins]).to(device)  # row 1: what begins a word
         self.begins = begins.to(device)
 
-    def __call__(self, slices: Iterable[torch.Tensor], own: torch.Tensor) -> Candidates:
+    def __call__(self, slices: Iterable[torch.Tensor], own: torch.Tensor) -> WordCandidates:
         """The candidates, weighted by their probability, at positions whose logits come in slices
         [some, vocabulary]; `own` int64 [positions] are the tokens that stand there."""
         ids, logits, at = [], [], 0
@@ -170,11 +170,11 @@ class Ranking:
         return best
 
 
-def _weighted(ids: Longs, logits: Doubles) -> Candidates:
+def _weighted(ids: Longs, logits: Doubles) -> WordCandidates:
     order = np.argsort(ids, axis=1)
     ids, logits = np.take_along_axis(ids, order, 1), np.take_along_axis(logits, order, 1)
     highest = logits.max(axis=1, keepdims=True)
-    return Candidates(ids, np.exp(logits - np.where(np.isfinite(highest), highest, 0.0)))
+    return WordCandidates(ids, np.exp(logits - np.where(np.isfinite(highest), highest, 0.0)))
 
 
 def _is_sound(piece: str) -> bool:

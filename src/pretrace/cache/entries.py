@@ -38,7 +38,7 @@ _PUT = _ADD.replace("NOTHING", "UPDATE SET checksum = excluded.checksum, body = 
 
 
 @dataclass(frozen=True, slots=True)
-class Codec(Generic[T]):
+class EntryCodec(Generic[T]):
     """How contents become bytes, many at once, and are read back; `better(new, old)` says whether a new content takes
     the place of one that is there. ValueError from `encode` for what cannot be stored."""
 
@@ -47,18 +47,18 @@ class Codec(Generic[T]):
     better: Callable[[T, T], bool] = lambda new, old: False
 
     @classmethod
-    def each(cls, encode: Callable[[T], bytes], decode: Callable[[bytes], T], **more: Any) -> Codec[T]:
+    def each(cls, encode: Callable[[T], bytes], decode: Callable[[bytes], T], **more: Any) -> EntryCodec[T]:
         """A codec of contents that become bytes one by one."""
         return cls(lambda contents: list(map(encode, contents)), decode, **more)
 
 
-class Entry(NamedTuple, Generic[T]):
+class CacheEntry(NamedTuple, Generic[T]):
     """A content under its key and label; all entries of a label have one codec."""
 
     key: bytes
     label: str
     content: T
-    codec: Codec[T]
+    codec: EntryCodec[T]
 
 
 class Entries:
@@ -76,14 +76,14 @@ class Entries:
             self._database = Database(self.path, fingerprint, kind)
             self._database.run(lambda connection: None)
 
-    def find(self, keys: Iterable[bytes], label: str, codec: Codec[T]) -> dict[bytes, T]:
+    def find(self, keys: Iterable[bytes], label: str, codec: EntryCodec[T]) -> dict[bytes, T]:
         """What is stored under the keys and the label, without those that are missing or damaged."""
         if self._database is None:
             return {}
         wanted = dict.fromkeys(keys)
         return self._database.run(lambda connection: _find(connection, wanted, label, codec))
 
-    def write(self, entries: Sequence[Entry[Any]]) -> None:
+    def write(self, entries: Sequence[CacheEntry[Any]]) -> None:
         """Store the entries in one transaction: all of them or none.
 
         One that is there already stays, unless it is damaged or the new one is better. Raises OutputError when the
@@ -112,7 +112,7 @@ class Entries:
 
 
 def _find(
-    connection: sqlite3.Connection, wanted: dict[bytes, None], label: str, codec: Codec[T]
+    connection: sqlite3.Connection, wanted: dict[bytes, None], label: str, codec: EntryCodec[T]
 ) -> dict[bytes, T]:
     keys, found = list(wanted), dict[bytes, T]()
     for some in (keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK)):
@@ -127,7 +127,9 @@ def _find(
     return found
 
 
-def _write(connection: sqlite3.Connection, entries: Sequence[Entry[Any]], bodies: Sequence[bytes]) -> None:
+def _write(
+    connection: sqlite3.Connection, entries: Sequence[CacheEntry[Any]], bodies: Sequence[bytes]
+) -> None:
     rows = [
         (key, label, _checksum(key, label, body), body)
         for (key, label, _, _), body in zip(entries, bodies, strict=True)
@@ -140,7 +142,7 @@ def _write(connection: sqlite3.Connection, entries: Sequence[Entry[Any]], bodies
 
 
 def _better(
-    connection: sqlite3.Connection, entries: Sequence[Entry[Any]], rows: Sequence[tuple[Any, ...]]
+    connection: sqlite3.Connection, entries: Sequence[CacheEntry[Any]], rows: Sequence[tuple[Any, ...]]
 ) -> list[tuple[Any, ...]]:
     """The rows that are to take the place of what is stored, which is damaged or has less in it. What is stored is
     looked at inside the transaction: another process may have stored something by now."""
@@ -239,18 +241,18 @@ def _decode_text(body: bytes) -> str:
     return body.decode("utf-8", "surrogatepass")
 
 
-TRACE = Codec(
+TRACE = EntryCodec(
     _encode_traces, _decode_trace, better=lambda new, old: new.holds != old.holds and old.holds in new.holds
 )
 """A trace without its states; one with more quantities takes the place of one with fewer."""
-STATE = Codec.each(_encode_array, _decode_array)
+STATE = EntryCodec.each(_encode_array, _decode_array)
 """An array of numbers, to the last bit; it is read-only when it comes back."""
-TEXT = Codec.each(_encode_text, _decode_text)
-WRITTEN: Codec[Written] = Codec.each(
+TEXT = EntryCodec.each(_encode_text, _decode_text)
+WRITTEN: EntryCodec[Written] = EntryCodec.each(
     lambda written: bytes([written.ended]) + _encode_text(written.text),
     lambda body: Written(_decode_text(body[1:]), body[0] == 1),
 )
-NEIGHBORS: Codec[tuple[str, ...]] = Codec.each(
+NEIGHBORS: EntryCodec[tuple[str, ...]] = EntryCodec.each(
     lambda texts: zlib.compress(_encode_text(json.dumps(texts, ensure_ascii=False))),
     lambda body: tuple(json.loads(_decode_text(zlib.decompress(body)))),
     better=lambda new, old: len(new) > len(old),

@@ -60,7 +60,7 @@ _BESIDE = ("-wal", "-shm")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedFile:
     """One file or folder of the cache. `entries` is None where it has none to count, or they cannot be counted; `model`
     is what it says of the model it belongs to: the beginning of the weights' SHA-256, or a server's name for it."""
 
@@ -73,12 +73,12 @@ class Kept:
     fingerprint: str
 
 
-def kept(folder: Path | None = None) -> tuple[Kept, ...]:
+def kept(folder: Path | None = None) -> tuple[CachedFile, ...]:
     """Everything in the cache that can be made again, by kind."""
     return tuple(one for kind in KINDS for one in _of_kind(folder or cache_folder(), kind))
 
 
-def remove(some: Collection[Kept]) -> int:
+def remove(some: Collection[CachedFile]) -> int:
     """Take these away; the bytes that were freed. OutputError where one cannot be removed."""
     for one in some:
         with explained(one.path):
@@ -90,7 +90,7 @@ def remove(some: Collection[Kept]) -> int:
     return sum(one.size for one in some)
 
 
-def _of_kind(folder: Path, kind: str) -> Iterator[Kept]:
+def _of_kind(folder: Path, kind: str) -> Iterator[CachedFile]:
     place = folder / kind
     for path in sorted(place.iterdir()) if place.is_dir() else ():
         if not _OURS.fullmatch(path.name) or path.is_symlink():
@@ -98,7 +98,7 @@ def _of_kind(folder: Path, kind: str) -> Iterator[Kept]:
         parts = [path, *_logs(path)] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
         states = [part.stat() for part in parts]
         entries, fingerprint = _looked_into(path) if path.suffix == ".sqlite" else (None, "")
-        yield Kept(
+        yield CachedFile(
             kind,
             path,
             sum(state.st_size for state in states),

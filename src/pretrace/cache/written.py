@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from pretrace.cache.database import Kind
-from pretrace.cache.entries import NEIGHBORS, TEXT, WRITTEN, Codec, Entries, Entry
+from pretrace.cache.entries import NEIGHBORS, TEXT, WRITTEN, CacheEntry, Entries, EntryCodec
 from pretrace.cache.location import text_key
 from pretrace.registry import require
 from pretrace.types import Sampling, Written
@@ -50,10 +50,12 @@ class Draw:
         return f"tokens={int(self.tokens)} temperature={t} top_p={p} repetition_penalty={r} seed={int(self.seed)}"
 
 
-class Generated(Entries, Generic[T]):
+class WrittenStore(Entries, Generic[T]):
     """What one model wrote, a content for each key and label (how it was written)."""
 
-    def __init__(self, kind: Kind, codec: Codec[T], fingerprint: str | None, folder: Path | None) -> None:
+    def __init__(
+        self, kind: Kind, codec: EntryCodec[T], fingerprint: str | None, folder: Path | None
+    ) -> None:
         super().__init__(kind, fingerprint, folder)
         self._codec = codec
 
@@ -65,27 +67,27 @@ class Generated(Entries, Generic[T]):
     def put(self, keys: Sequence[bytes], contents: Sequence[T], label: str) -> None:
         """Store one content a key in one transaction: all of them or none."""
         pairs = zip(keys, contents, strict=True)
-        self.write([Entry(key, label, content, self._codec) for key, content in pairs])
+        self.write([CacheEntry(key, label, content, self._codec) for key, content in pairs])
 
 
-def open_continuations(fingerprint: str | None, folder: Path | None = None) -> Generated[str]:
+def open_continuations(fingerprint: str | None, folder: Path | None = None) -> WrittenStore[str]:
     """The continuations stored for a generator's fingerprint, labelled by `Draw.label`; for None a store that keeps
     nothing. Raises OutputError where the folder cannot be written."""
-    return Generated(
+    return WrittenStore(
         Kind("continuations", "cache of generated texts", "continuations"), TEXT, fingerprint, folder
     )
 
 
-def open_neighbors(fingerprint: str | None, folder: Path | None = None) -> Generated[Neighbors]:
+def open_neighbors(fingerprint: str | None, folder: Path | None = None) -> WrittenStore[Neighbors]:
     """The neighbours stored for a proposer's fingerprint, the first ones of each text; for None a store that keeps
     nothing. Raises OutputError where the folder cannot be written."""
-    return Generated(Kind("neighbors", "neighbour cache", "neighbours"), NEIGHBORS, fingerprint, folder)
+    return WrittenStore(Kind("neighbors", "neighbour cache", "neighbours"), NEIGHBORS, fingerprint, folder)
 
 
-def open_written(fingerprint: str | None, folder: Path | None = None) -> Generated[Written]:
+def open_written(fingerprint: str | None, folder: Path | None = None) -> WrittenStore[Written]:
     """What the model of that fingerprint wrote until it said itself that it was done, or was cut off: whether it was
     is kept too. For None a store that keeps nothing. Raises OutputError where the folder cannot be written."""
-    return Generated(Kind("written", "cache of written texts", "texts"), WRITTEN, fingerprint, folder)
+    return WrittenStore(Kind("written", "cache of written texts", "texts"), WRITTEN, fingerprint, folder)
 
 
 def written_once(fingerprint: str | None, texts: Sequence[str], label: str, write: Write) -> list[Written]:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cache.location import KINDS, Kept, cache_folder, kept, remove
+from pretrace.cache.location import KINDS, CachedFile, cache_folder, kept, remove
 from pretrace.cli.answer import PlainText, Reply, lines, plain_table
 from pretrace.cli.streams import asks
 from pretrace.errors import ExpressionError
@@ -32,7 +32,7 @@ class Chosen:
     )
     yes: bool = option(False, "Do not ask.", panel="")
 
-    def of(self, found: Sequence[Kept], now: float) -> list[Kept]:
+    def of(self, found: Sequence[CachedFile], now: float) -> list[CachedFile]:
         """Those that are chosen."""
         oldest = now - (self.older_than or 0.0) * _DAY
         return [
@@ -86,12 +86,12 @@ def clear(chosen: Chosen) -> Reply:
     return Reply(say=lines(said), outcome="cleared", statement=said, own=own)
 
 
-def _size_of(some: Sequence[Kept]) -> str:
+def _size_of(some: Sequence[CachedFile]) -> str:
     """The size of these in words."""
     return f"{sum(one.size for one in some) / 1e6:,.1f} MB"
 
 
-def _table(found: Sequence[Kept]) -> Table:
+def _table(found: Sequence[CachedFile]) -> Table:
     """A row a kind and model, the largest first within a kind."""
     table = plain_table("what", "model", numbers=("entries", "MB", "changed"))
     for kind, words in KINDS.items():

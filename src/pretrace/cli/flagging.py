@@ -24,17 +24,17 @@ from pretrace.corpora.opening import Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs.engine.work import Scoring, counted, shard_size
-from pretrace.jobs.flagging import Both, Gathered, Planned, flagged_of, unscored
-from pretrace.jobs.job import Job, Opened
+from pretrace.jobs.flagging import Both, Gathered, PlannedFlagging, flagged_of, unscored
+from pretrace.jobs.job import OpenedScoring, ShardJob
 from pretrace.jobs.merging import UNREADABLE, remove
-from pretrace.jobs.settings import Division, EngineSettings, JobSettings
+from pretrace.jobs.settings import EngineSettings, JobDivision, JobSettings
 from pretrace.report.wording import first_of
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines
 from pretrace.results.run import SKIPPED_COLUMNS
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.scoring.detect import Options
-from pretrace.scoring.holdout import Parts
+from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.outlook import REPORT, SET_TEST
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
@@ -52,7 +52,7 @@ KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""
 
 
-def _flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, division: Division) -> Reply:
+def _flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, division: JobDivision) -> Reply:
     """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
     settings, how, engine, found = command.settings, division.job, division.engine, Gathered()
     both = Both(asked, known)
@@ -60,13 +60,13 @@ def _flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, di
     watched = Both(asked, known, found)
     sharded = surveyed(watched, command.source, how, command.out, labelled=False, size=size)
     sharded = replace(sharded, stream=both)
-    planned = Planned.of(both, found, settings)
+    planned = PlannedFlagging.of(both, found, settings)
     settings.plan.check_texts(sharded.first)
     command.announce(planned.prospect.notes)
     options = Options(cache=settings.cache)
     make = partial(_job, command, sharded)
     if engine.on_ray and not command.dry_run:
-        none = Parts(None, None, Corpus(both.name, ()))
+        none = CorpusParts(None, None, Corpus(both.name, ()))
         task = Scoring(command.wanted, settings.score, none, None, options)
         job = scored_on_ray(sharded, task, engine, make)
         return _finish(job, sharded.folder, planned, command.out)
@@ -84,7 +84,7 @@ def _flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, di
     return _finish(job, sharded.folder, planned, command.out, asking)
 
 
-def finish(job: Job, folder: Path, out: Path) -> Reply:
+def finish(job: ShardJob, folder: Path, out: Path) -> Reply:
     """Conclude from parts that are all there, as `pretrace runs merge` does."""
     own = _own(job)
     columns, skip = Columns(**job.source["columns"]), bool(job.source["skip_unreadable"])
@@ -93,24 +93,24 @@ def finish(job: Job, folder: Path, out: Path) -> Reply:
         for name, read in (("texts", columns), ("nonmembers", columns.of_another))
     )
     both = Both(asked, known)
-    planned = Planned.of(both, both.gathered(), FlagSettings(**own["settings"]))
+    planned = PlannedFlagging.of(both, both.gathered(), FlagSettings(**own["settings"]))
     return _finish(job, folder, planned, out)
 
 
-def is_flagging(job: Job) -> bool:
+def is_flagging(job: ShardJob) -> bool:
     """Whether a job is one of `flag`."""
     return job.evaluation is not None and KEY in job.evaluation
 
 
-def _own(job: Job) -> Mapping[str, Any]:
+def _own(job: ShardJob) -> Mapping[str, Any]:
     assert job.evaluation is not None
     return job.evaluation[KEY]  # type: ignore[no-any-return]
 
 
-def _job(command: _FlagCommand, sharded: Sharded, opened: Opened) -> Job:
+def _job(command: _FlagCommand, sharded: Sharded, opened: OpenedScoring) -> ShardJob:
     settings = command.settings
     asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
-    return Job(
+    return ShardJob(
         fingerprint=opened.fingerprint,
         survey=sharded.found,
         corpus=sharded.stream.name,
@@ -132,7 +132,9 @@ def _job(command: _FlagCommand, sharded: Sharded, opened: Opened) -> Job:
     )
 
 
-def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking | None = None) -> Reply:
+def _finish(
+    job: ShardJob, folder: Path, planned: PlannedFlagging, out: Path, asking: Asking | None = None
+) -> Reply:
     """Conclude, write the folder, take the parts away, and say what was found."""
     parts, own = job.parts(folder), _own(job)
     flagged, tables = flagged_of(
@@ -215,7 +217,7 @@ def flag(
     been missed."""
     from pretrace.jobs import worker
 
-    division = Division(job, engine)
+    division = JobDivision(job, engine)
     check_use(settings, inputs.companions)
     wanted = ModelsSettings.beside(
         target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=settings.cache

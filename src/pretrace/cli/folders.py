@@ -21,12 +21,12 @@ from pretrace.errors import OutputError
 from pretrace.registry import require
 from pretrace.report.wording import bracketed, percent
 from pretrace.results.atomic import check_writable
-from pretrace.results.folder import Opened
+from pretrace.results.folder import OpenFolder
 from pretrace.results.output_checks import FolderKind
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import kind_of
 from pretrace.settings import TEXTS, Option, option
-from pretrace.types import Difference, Estimate, Run, RunScore, SideBySide
+from pretrace.types import Estimate, Run, RunScore, SettingDifference, SideBySide
 from pretrace.verification import Verification
 from pretrace.verification import verify as check
 
@@ -162,7 +162,7 @@ def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
     """The command that made a result, and its options as they were given, without --out. OutputError where the folder
     holds no result, or one that does not say it."""
     kind = kind_of(folder)
-    content = Opened(kind, folder).content
+    content = OpenFolder(kind, folder).content
     settings = content.get("settings")
     settings = settings if isinstance(settings, Mapping) else {}
     given = settings.get("given" if kind.marker == "run.json" else "command")
@@ -319,7 +319,7 @@ def _cell(one: RunScore, blind: Estimate | None) -> str:
     return "\n".join([*lines, f"placebo {one.placebo.value:.3f}"] if one.placebo else lines)
 
 
-def _said(one: Difference) -> str:
+def _said(one: SettingDifference) -> str:
     values = "; ".join(f"{value} ({', '.join(map(str, runs))})" for value, runs in one.values)
     return f"- {'Compare with care' if one.compares else 'Does not compare'}: {one.setting}: {values}. {one.words}"
 

@@ -19,7 +19,7 @@ from pretrace.cli.answer import PlainText, printer
 from pretrace.cli.streams import EVERY, note, note_share, progress_file, quiet, said_at, say
 from pretrace.report.wording import duration
 from pretrace.scoring.evidence import Progress, Work
-from pretrace.scoring.outlook import REPORT, Clock, Stage, TimeEstimate
+from pretrace.scoring.outlook import REPORT, Clock, Stage, TimeEstimate, Watch
 from pretrace.tuning.plan import OnStep, TrainingStep
 from pretrace.types import AuditPlan
 
@@ -44,7 +44,7 @@ class Activity:
         return self.what
 
 
-class Passes(Activity):
+class Passes(Activity, Progress):
     """Passes over texts, a stage of the job; what came from the cache counts neither for the speed nor for the time
     left."""
 
@@ -147,7 +147,7 @@ class CountedBytes(Activity):
         return f"counting · {self._texts:,} texts, {self._size / 1e6:,.0f} MB, {rate:,.0f} MB/s"
 
 
-class Stages:
+class Stages(Watch):
     """The stages of an audit: which step of how many, and the time left of the whole."""
 
     def __init__(self, outlook: TimeEstimate | None = None) -> None:

@@ -23,9 +23,9 @@ from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Pool, connected
 from pretrace.jobs.engine.work import Ready, Scoring, counted, shard_size, work_on
 from pretrace.jobs.evaluating import evaluated
-from pretrace.jobs.job import Job, Opened, WholeJobProgress, missing_shards, parts_folder, work
+from pretrace.jobs.job import OpenedScoring, ShardJob, WholeJobProgress, missing_shards, parts_folder, work
 from pretrace.jobs.merging import UNREADABLE, merged, remove, said_missing
-from pretrace.jobs.settings import Division, EngineSettings, JobSettings
+from pretrace.jobs.settings import EngineSettings, JobDivision, JobSettings
 from pretrace.jobs.worker import Survey, Worker, check_labelled, check_parts, survey
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
@@ -36,14 +36,14 @@ from pretrace.results.verdicts import FLAGGING
 from pretrace.scoring.detect import Leak, Options, check_labels, detect, leaks
 from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
-from pretrace.scoring.holdout import Parts, set_aside
+from pretrace.scoring.holdout import CorpusParts, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT
 from pretrace.scoring.plan import Models, ScorePlan, check_use
 from pretrace.scoring.provenance import record_corpus, record_texts
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import Option
-from pretrace.tuning.methods import Method, methods
+from pretrace.tuning.methods import TuningMethod, methods
 from pretrace.types import Corpus, Run
 
 # `score` and `evaluate` over more texts than a shard holds, and `pretrace runs merge`.
@@ -154,8 +154,8 @@ def scored_here(
     models: Models,
     plan: ScorePlan,
     options: Options,
-    make: Callable[[Opened], Job],
-) -> tuple[Job, int]:
+    make: Callable[[OpenedScoring], ShardJob],
+) -> tuple[ShardJob, int]:
     """The job that `make` gives for the opened models, with this worker's shards scored, and how many were."""
     some = [one for one in (models, models.placebo) if one is not None]
     for one in some:
@@ -165,14 +165,14 @@ def scored_here(
         ahead = WholeJobProgress(progress, sharded.found.texts * plan.passes * len(some))
         options = replace(options, progress=ahead)
         with Worker(models, plan, options) as worker:
-            job = make(Opened.of(worker, options))
+            job = make(OpenedScoring.of(worker, options))
             _begin(sharded, job)
             parts, turn = job.parts(sharded.folder), sharded.how.turn
             made = work(job, sharded.stream, worker, parts, turn=turn, size=sharded.size)
     return job, made
 
 
-def part_done(sharded: Sharded, job: Job, made: int) -> Reply:
+def part_done(sharded: Sharded, job: ShardJob, made: int) -> Reply:
     """What one worker of several did, and what is left to do."""
     turn, lacking = sharded.how.turn, len(missing_shards(job, job.parts(sharded.folder)))
     rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
@@ -194,8 +194,8 @@ def _score_on_ray(
 
 
 def scored_on_ray(
-    sharded: Sharded, task: Scoring, engine: EngineSettings, make: Callable[[Opened], Job]
-) -> Job:
+    sharded: Sharded, task: Scoring, engine: EngineSettings, make: Callable[[OpenedScoring], ShardJob]
+) -> ShardJob:
     """The job that `make` gives for what the workers opened, with all shards scored by them. No model is opened
     here."""
     with connected(engine.address) as ray, Pool(ray, task, engine) as pool:
@@ -218,7 +218,7 @@ def _refuse_leaks(sharded: Sharded, found: Sequence[Leak]) -> None:
                 leak.check(Corpus(sharded.stream.name, shard.texts))
 
 
-def _begin(sharded: Sharded, job: Job) -> None:
+def _begin(sharded: Sharded, job: ShardJob) -> None:
     """Make the folder of parts, with what the survey found."""
     folder = sharded.folder
     with explained(folder):
@@ -234,11 +234,13 @@ def lasting(texts: str) -> str:
     return str(path.resolve()) if path.exists() else texts
 
 
-def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: EvaluationSettings | None) -> Job:
+def _job(
+    sharded: Sharded, opened: OpenedScoring, plan: ScorePlan, evaluation: EvaluationSettings | None
+) -> ShardJob:
     stream, found = sharded.stream, sharded.found
     texts = record_texts(stream, found.texts, found.documents, found.sha256)
     source = sharded.source
-    return Job(
+    return ShardJob(
         fingerprint=opened.fingerprint,
         survey=found,
         corpus=stream.name,
@@ -261,7 +263,7 @@ def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: Evaluati
     )
 
 
-def _finish(job: Job, folder: Path, stream: TextStream, out: Path) -> Reply:
+def _finish(job: ShardJob, folder: Path, stream: TextStream, out: Path) -> Reply:
     """Merge, evaluate where that was asked for, write the run, and take the parts away."""
     parts, seed = job.parts(folder), int(job.settings["seed"])
     found = merged(job, parts, seed=seed)
@@ -283,7 +285,7 @@ def merge(
     from pretrace.cli import flagging
 
     folder = parts or parts_folder(out)
-    jobs = [Job.load(path) for path in sorted(folder.glob("job-*.json"))]
+    jobs = [ShardJob.load(path) for path in sorted(folder.glob("job-*.json"))]
     if not jobs:
         raise OutputError(f"{folder} holds no parts of a run: give the --out that its workers were given.")
     whole = [job for job in jobs if not missing_shards(job, job.parts(folder))]
@@ -333,7 +335,7 @@ def score(
     given: RawOptions,
 ) -> Answered:
     """Score texts: one row a text, one column a score, higher = more member-like."""
-    return _Command(source, target, settings, None, Division(job, engine), out, given).run()
+    return _Command(source, target, settings, None, JobDivision(job, engine), out, given).run()
 
 
 def evaluate(
@@ -347,7 +349,7 @@ def evaluate(
     given: RawOptions,
 ) -> Answered:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
-    return _Command(source, target, settings, evaluation, Division(job, engine), out, given).run()
+    return _Command(source, target, settings, evaluation, JobDivision(job, engine), out, given).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +360,7 @@ class _Command:
     target: Target
     settings: ScoreSettings
     evaluation: EvaluationSettings | None
-    division: Division
+    division: JobDivision
     out: Path
     given: RawOptions
 
@@ -401,7 +403,7 @@ class _Command:
         """How an evaluation is made, or would be."""
         return self.evaluation or EvaluationSettings()
 
-    def _at_once(self, corpus: Corpus, plan: ScorePlan, method: Method) -> Run | Reply:
+    def _at_once(self, corpus: Corpus, plan: ScorePlan, method: TuningMethod) -> Run | Reply:
         """The run over texts that are in memory; after a dry run what it would take."""
         if self.evaluation:
             check_labels(corpus)
@@ -431,14 +433,14 @@ class _Command:
             unlearned=how.unlearned,
         )
 
-    def _in_shards(self, stream: TextStream, plan: ScorePlan, method: Method) -> Answered:
+    def _in_shards(self, stream: TextStream, plan: ScorePlan, method: TuningMethod) -> Answered:
         """The run over more texts than that, or the shards of one worker."""
         job, engine = self.division.job, self.division.engine
         size = shard_size(counted(stream)) if engine.on_ray else None
         labelled = self.evaluation is not None
         sharded = surveyed(stream, self.source, job, self.out, labelled=labelled, size=size)
         plan.check_texts(sharded.first)
-        parts = Parts(None, self._reference(), sharded.first)
+        parts = CorpusParts(None, self._reference(), sharded.first)
         options = self._options(Silent(), parts)
         if engine.on_ray and not self.settings.dry_run:
             fitted = replace(parts, test=Corpus(stream.name, ()))
@@ -466,13 +468,13 @@ class _Command:
         check_labels(given)
         return given
 
-    def _with_texts(self, models: Models, parts: Parts, method: Method) -> Models:
+    def _with_texts(self, models: Models, parts: CorpusParts, method: TuningMethod) -> Models:
         from pretrace.scoring.plan import with_texts
 
         with trained() as on_step:
             return with_texts(models, self._wanted, parts, method, seed=self.settings.seed, on_step=on_step)
 
-    def _options(self, progress: Progress, parts: Parts, corpus: Corpus | None = None) -> Options:
+    def _options(self, progress: Progress, parts: CorpusParts, corpus: Corpus | None = None) -> Options:
         record = _record(self.source, self.target, self.settings, self.evaluation, parts)
         record["given"] = {name: value for name, value in self.given.items() if name not in _NOT_RECORDED}
         if corpus is not None and (self.settings.windows or "set_aside" in record):  # a part of it is scored
@@ -480,10 +482,10 @@ class _Command:
         return Options(cache=self.settings.cache, seed=self.settings.seed, progress=progress, settings=record)
 
 
-def _divided(corpus: Corpus, settings: ScoreSettings, evaluation: EvaluationSettings | None) -> Parts:
+def _divided(corpus: Corpus, settings: ScoreSettings, evaluation: EvaluationSettings | None) -> CorpusParts:
     """The corpus divided into what is tuned, fitted and scored on."""
     if evaluation is None:
-        return Parts(None, None, corpus)
+        return CorpusParts(None, None, corpus)
     shares = {"tuning": evaluation.tune_share, "reference": evaluation.reference_share}
     parts = set_aside(corpus, **shares, seed=settings.seed)
     if parts.tuning or parts.reference:
@@ -498,7 +500,7 @@ def _record(
     target: Target,
     settings: ScoreSettings,
     evaluation: EvaluationSettings | None,
-    parts: Parts,
+    parts: CorpusParts,
 ) -> dict[str, Any]:
     """What run.json says of the command."""
     record: dict[str, Any] = {

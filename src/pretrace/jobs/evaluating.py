@@ -10,9 +10,9 @@ import numpy as np
 
 from pretrace.baselines import blind as baseline
 from pretrace.corpora import TextStream
-from pretrace.jobs.job import Job
+from pretrace.jobs.job import ShardJob
 from pretrace.jobs.merging import Merged, in_order, manifests, texts_at
-from pretrace.jobs.worker import Parts
+from pretrace.jobs.worker import PartsFolder
 from pretrace.results.folder import texts_of
 from pretrace.results.run import control_columns
 from pretrace.scoring.evaluation import OfTexts, evaluate_rows, placebo_name
@@ -56,18 +56,18 @@ def evaluated(
     return replace(merged, run=run)
 
 
-def _copies(counted: Mapping[str, int], job: Job, parts: Parts) -> Ints:
+def _copies(counted: Mapping[str, int], job: ShardJob, parts: PartsFolder) -> Ints:
     """The copies of all rows."""
     return np.array([counted[name] for name in _ids(job, parts)], dtype=np.int32)
 
 
-def _ids(job: Job, parts: Parts) -> list[str]:
+def _ids(job: ShardJob, parts: PartsFolder) -> list[str]:
     """The ids of all rows."""
     tables = (parts.table(manifest, ["id"]) for manifest in manifests(job, parts))
     return [name for table in tables for name in texts_of(table, "id")]
 
 
-def all_rows(job: Job, parts: Parts) -> tuple[Run, OfTexts]:
+def all_rows(job: ShardJob, parts: PartsFolder) -> tuple[Run, OfTexts]:
     """A run with all rows of the parts, and the characters and the document of each. The run has no groups, and the ids
     of those texts alone that lack a value."""
     import pyarrow as pa
@@ -101,7 +101,7 @@ class _Rows:
     ids: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, job: Job, number: int) -> _Rows:
+    def of(cls, job: ShardJob, number: int) -> _Rows:
         """Room for so many rows."""
         names = [control_columns(**one) for one in job.outlines]
         controls = tuple(
@@ -125,7 +125,7 @@ class _Rows:
         names = texts_of(table, "id") if lacking else ()
         self.ids += [name if name in lacking else "" for name in names] or [""] * table.num_rows
 
-    def run(self, job: Job, missing: Sequence[Missing]) -> Run:
+    def run(self, job: ShardJob, missing: Sequence[Missing]) -> Run:
         """The run, once all parts are there."""
         ids = tuple(self.ids)
         return Run(
@@ -145,7 +145,7 @@ class _Rows:
 
 
 def _judged(
-    job: Job, parts: Parts, beside: OfTexts, members: Bools, stream: TextStream, seed: int
+    job: ShardJob, parts: PartsFolder, beside: OfTexts, members: Bools, stream: TextStream, seed: int
 ) -> baseline.BlindScores:
     """What a bag of words makes of texts drawn by whole documents; NaN for the others."""
     documents = beside.groups

@@ -20,9 +20,9 @@ from pretrace.corpora import TextStream
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.near_copies import Sketches
 from pretrace.corpora.opening import OnUnreadable
-from pretrace.jobs.job import Job
+from pretrace.jobs.job import ShardJob
 from pretrace.jobs.merging import LISTED, SAMPLE, Hashes, in_order, keyed_hashes, manifests, texts_at
-from pretrace.jobs.worker import Manifest, Parts
+from pretrace.jobs.worker import Manifest, PartsFolder
 from pretrace.results.folder import Write, arrow_column, texts_of
 from pretrace.results.run import p_bars, score_bars
 from pretrace.scoring.detect import CutTokens
@@ -57,7 +57,7 @@ _BLOCK = 20_480
 
 
 @dataclass(slots=True)
-class Side:
+class SetSide:
     """What was seen of one of the two sets."""
 
     texts: int = 0
@@ -90,8 +90,8 @@ class Gathered:
     """What one reading of both sets found: each of them, the ids of known texts that are labelled as `members`, and of
     each text, in order, a hash of what it says and whether it has a group."""
 
-    asked: Side = field(default_factory=Side)
-    known: Side = field(default_factory=Side)
+    asked: SetSide = field(default_factory=SetSide)
+    known: SetSide = field(default_factory=SetSide)
     members: list[str] = field(default_factory=list)
     contents: array[int] = field(default_factory=lambda: array("q"))
     grouped: bytearray = field(default_factory=bytearray)
@@ -99,7 +99,7 @@ class Gathered:
     _names: list[bytes] = field(default_factory=list)
     _blocks: list[Any] = field(default_factory=list)
 
-    def add(self, side: Side, text: Text, both: Text) -> None:
+    def add(self, side: SetSide, text: Text, both: Text) -> None:
         """A text, as its file has it and as it stands among both sets."""
         side.add(text)
         if text.member and side is self.known:
@@ -120,14 +120,14 @@ class Gathered:
             self._names = []
 
     @property
-    def documents(self) -> Documents:
+    def documents(self) -> LinkedDocuments:
         """The documents, those that share a text as one."""
         self._pack()
         names, codes = in_order(self._blocks)
         contents = np.frombuffer(self.contents, np.int64)
         first = linked_numbers(contents, codes, len(names))
         copies = near_copies(self.sketches, codes, first, self.asked.texts)
-        return Documents(names, codes, copies.first.astype(np.int32), copies.notes)
+        return LinkedDocuments(names, codes, copies.first.astype(np.int32), copies.notes)
 
     @property
     def draws(self) -> Draws:
@@ -136,7 +136,7 @@ class Gathered:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Documents:
+class LinkedDocuments:
     """The `names` of all documents, a sorted pyarrow array of bytes; the number of each text's in that order, [texts];
     for each document the first of those that it shares a text or a near copy with, directly or through others,
     [documents]; and what is said of near copies."""
@@ -203,7 +203,7 @@ class Both(TextStream):
         return found
 
 
-def checked(both: Both, found: Gathered, documents: Documents, settings: FlagSettings) -> Prospect:
+def checked(both: Both, found: Gathered, documents: LinkedDocuments, settings: FlagSettings) -> Prospect:
     """What can be flagged; TextsError for what `flagging.plan` refuses, in its words."""
     first = found.asked.texts
     apart = AskedAndKnown(both.asked.name, both.known.name, first, found.known.texts)
@@ -222,7 +222,9 @@ def checked(both: Both, found: Gathered, documents: Documents, settings: FlagSet
     )
 
 
-def recorded(both: Both, found: Gathered, documents: Documents) -> tuple[dict[str, Any], dict[str, Any]]:
+def recorded(
+    both: Both, found: Gathered, documents: LinkedDocuments
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a flagging records of both sets, each as `record_corpus` says it."""
     first = found.asked.texts
     sides = (
@@ -249,7 +251,7 @@ def _same(both: Both, found: Gathered) -> list[str]:
     return [text.id for text in both.asked.texts() if text.text.strip() in contents]
 
 
-def _shared(found: Gathered, documents: Documents) -> list[str]:
+def _shared(found: Gathered, documents: LinkedDocuments) -> list[str]:
     """The groups that have texts on both sides."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -281,9 +283,9 @@ class FlagTables:
     """The rows of all parts with what was concluded of them: `complete` [rows of a part], a part each, are those that
     have every value, and all others are left out."""
 
-    job: Job
-    parts: Parts
-    documents: Documents
+    job: ShardJob
+    parts: PartsFolder
+    documents: LinkedDocuments
     complete: tuple[Bools, ...]
     sides: Sides
     end: Conclusion
@@ -459,24 +461,24 @@ WITHOUT = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Planned:
+class PlannedFlagging:
     """What is settled before a model is asked: both sets, their documents, and what can be flagged among them."""
 
     both: Both
     found: Gathered
-    documents: Documents
+    documents: LinkedDocuments
     prospect: Prospect
     settings: FlagSettings
 
     @classmethod
-    def of(cls, both: Both, found: Gathered, settings: FlagSettings) -> Planned:
+    def of(cls, both: Both, found: Gathered, settings: FlagSettings) -> PlannedFlagging:
         """From what a reading of both found; TextsError for what `flagging.plan` refuses."""
         documents = found.documents
         return cls(both, found, documents, checked(both, found, documents, settings), settings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class ScoredRows:
     """The rows of all parts that have every value: `complete` [rows of the part] says which those are, a part each;
     `cut` is what the length limit dropped, of all rows."""
 
@@ -486,9 +488,9 @@ class Scored:
 
 
 def flagged_of(
-    job: Job,
-    parts: Parts,
-    planned: Planned,
+    job: ShardJob,
+    parts: PartsFolder,
+    planned: PlannedFlagging,
     model: str,
     *,
     command: Mapping[str, Any],
@@ -540,7 +542,7 @@ def flagged_of(
     return found, tables
 
 
-def _read_scored(job: Job, parts: Parts, documents: Documents) -> Scored:
+def _read_scored(job: ShardJob, parts: PartsFolder, documents: LinkedDocuments) -> ScoredRows:
     """The columns of all parts; OutputError where one is missing or damaged."""
     score = job.scores[0]
     placebo = [f"placebo: {one['score']}" for one in job.outlines if one["kind"] == "placebo"]
@@ -573,10 +575,10 @@ def _read_scored(job: Job, parts: Parts, documents: Documents) -> Scored:
         joined[placebo[0]] if placebo else None,
         joined["n_chars"].astype(np.float64),
     )
-    return Scored(rows, tuple(complete), asdict(cut))
+    return ScoredRows(rows, tuple(complete), asdict(cut))
 
 
-def unscored(job: Job, parts: Parts) -> Iterator[Skipped]:
+def unscored(job: ShardJob, parts: PartsFolder) -> Iterator[Skipped]:
     """The texts without a value, in the order of a flagging in one piece: those that no model can score, then those
     that the placebo cannot."""
     for manifest in manifests(job, parts):

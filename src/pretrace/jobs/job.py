@@ -11,7 +11,7 @@ from typing import Any
 
 from pretrace.corpora import TextStream
 from pretrace.errors import ExpressionError, OutputError, TextsError
-from pretrace.jobs.worker import Parts, Shard, Survey, Worker, shards
+from pretrace.jobs.worker import PartsFolder, Shard, Survey, Worker, shards
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.scoring.detect import Options, recorded
@@ -48,7 +48,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ShardJob:
     """What all workers of a job share, and what the merged run records.
 
     `settings` go to run.json, `outlines` are the controls in the parts, `evaluation` the settings of an evaluation
@@ -75,9 +75,9 @@ class Job:
         content = f"{self.key} {self.survey.sha256} {self.evaluation}"
         return f"job-{hashlib.sha256(content.encode()).hexdigest()[:16]}.json"
 
-    def parts(self, folder: Path) -> Parts:
+    def parts(self, folder: Path) -> PartsFolder:
         """The job's parts in a folder."""
-        return Parts(folder, self.key)
+        return PartsFolder(folder, self.key)
 
     def save(self, folder: Path) -> None:
         """Write the job's file; OutputError where that fails."""
@@ -85,7 +85,7 @@ class Job:
         atomic_bytes(folder / self.file, to_json(content))
 
     @classmethod
-    def load(cls, path: Path) -> Job:
+    def load(cls, path: Path) -> ShardJob:
         """The job in a file; OutputError where it is none."""
         try:
             content = from_json(path.read_bytes())
@@ -122,7 +122,7 @@ def _print_of(backend: Backend) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedScoring:
     """What a job records of the models and scores of a worker: the name of the target, what the numbers depend on,
     the controls, and the settings without what is said of the texts."""
 
@@ -132,7 +132,7 @@ class Opened:
     settings: dict[str, Any]
 
     @classmethod
-    def of(cls, worker: Worker, options: Options) -> Opened:
+    def of(cls, worker: Worker, options: Options) -> OpenedScoring:
         """That of a worker whose scores are fitted."""
         models = worker.models
         reference = record_corpus(models.labelled)["sha256"] if models.labelled else ""
@@ -145,7 +145,13 @@ class Opened:
 
 
 def work(
-    job: Job, stream: TextStream, worker: Worker, parts: Parts, *, turn: Turn | None = None, size: int
+    job: ShardJob,
+    stream: TextStream,
+    worker: Worker,
+    parts: PartsFolder,
+    *,
+    turn: Turn | None = None,
+    size: int,
 ) -> int:
     """Score the shards of a turn that have no part yet; the number of them.
 
@@ -159,7 +165,7 @@ def work(
 
 
 def shards_to_do(
-    job: Job, stream: TextStream, parts: Parts, *, turn: Turn | None = None, size: int
+    job: ShardJob, stream: TextStream, parts: PartsFolder, *, turn: Turn | None = None, size: int
 ) -> Iterator[Shard]:
     """The shards of a turn that have no part yet, in order; TextsError where the source is not what it was when it was
     surveyed."""
@@ -175,7 +181,7 @@ def shards_to_do(
             yield shard
 
 
-def missing_shards(job: Job, parts: Parts) -> list[int]:
+def missing_shards(job: ShardJob, parts: PartsFolder) -> list[int]:
     """The indices of the shards that have no part."""
     return [i for i, (key, _) in enumerate(job.survey.shards) if parts.manifest(key) is None]
 

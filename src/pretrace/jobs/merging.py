@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from pretrace.corpora import TextStream
 from pretrace.errors import OutputError, TextsError
-from pretrace.jobs.job import Job, missing_shards
-from pretrace.jobs.worker import Manifest, Parts, Ranked, remove_parts
+from pretrace.jobs.job import ShardJob, missing_shards
+from pretrace.jobs.worker import Manifest, PartsFolder, Ranked, remove_parts
 from pretrace.results.folder import texts_of, write_csv
 from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns
 from pretrace.scoring.detect import NO_TOKENS, NO_VALUE, NOTHING, SHOWN, CutTokens, rank_note, ranked_ends
@@ -43,10 +43,10 @@ Hashes = npt.NDArray[np.uint64]
 
 
 @dataclass(slots=True)
-class Summary:
+class PartsSummary:
     """What was found in the parts so far. `add` takes them in order."""
 
-    job: Job
+    job: ShardJob
     size: int = SAMPLE
     members: int = 0
     nonmembers: int = 0
@@ -65,7 +65,7 @@ class Summary:
     _places: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     _ends: dict[tuple[str, int], tuple[Doubles, npt.NDArray[np.int64]]] = field(default_factory=dict)
 
-    def add(self, number: int, manifest: Manifest, parts: Parts, seed: int) -> None:
+    def add(self, number: int, manifest: Manifest, parts: PartsFolder, seed: int) -> None:
         """One part, the `number`-th from 0."""
         table = parts.table(manifest)
         self.files.append(TablePart(f"scores/part-{number:05}.parquet", manifest.rows, manifest.sha256))
@@ -194,8 +194,8 @@ UNREADABLE = "unreadable.jsonl"
 class Merged:
     """The parts of a whole job: `run` holds the sample and counts all texts."""
 
-    job: Job
-    parts: Parts
+    job: ShardJob
+    parts: PartsFolder
     run: Run
 
     def write(self, folder: Path) -> None:
@@ -232,7 +232,7 @@ class Merged:
             yield from ((ids[i], int(dropped[i])) for i in np.flatnonzero(dropped).tolist())
 
 
-def manifests(job: Job, parts: Parts) -> Iterator[Manifest]:
+def manifests(job: ShardJob, parts: PartsFolder) -> Iterator[Manifest]:
     """The manifests of all shards in order; OutputError, naming the shards, where parts are missing."""
     for key, _ in job.survey.shards:
         found = parts.manifest(key)
@@ -241,7 +241,7 @@ def manifests(job: Job, parts: Parts) -> Iterator[Manifest]:
         yield found
 
 
-def said_missing(job: Job, parts: Parts) -> str:
+def said_missing(job: ShardJob, parts: PartsFolder) -> str:
     """Which shards have no part, in a sentence."""
     lacking = [index + 1 for index in missing_shards(job, parts)]
     return (
@@ -250,10 +250,10 @@ def said_missing(job: Job, parts: Parts) -> str:
     )
 
 
-def merged(job: Job, parts: Parts, *, seed: int) -> Merged:
+def merged(job: ShardJob, parts: PartsFolder, *, seed: int) -> Merged:
     """The run of a job whose shards all have parts. TextsError where no text, or for one score no text, has a value;
     OutputError where parts are missing or damaged."""
-    summary = Summary(job)
+    summary = PartsSummary(job)
     for number, manifest in enumerate(manifests(job, parts)):
         summary.add(number, manifest, parts, seed)
     summary.check()
@@ -262,7 +262,7 @@ def merged(job: Job, parts: Parts, *, seed: int) -> Merged:
     return Merged(job, parts, run)
 
 
-def _sample(job: Job, parts: Parts, rows: list[Place], summary: Summary) -> Run:
+def _sample(job: ShardJob, parts: PartsFolder, rows: list[Place], summary: PartsSummary) -> Run:
     """The run with these rows, in the order given."""
     wanted: dict[int, list[int]] = {part: [] for part, _ in sorted(rows)}
     for part, row in rows:
@@ -292,7 +292,12 @@ def _in_order(taken: dict[int, Any], rows: list[Place], wanted: dict[int, list[i
 
 
 def run_of(
-    job: Job, table: Any, *, settings: dict[str, Any], skipped: Iterable[Skipped], missing: Iterable[Missing]
+    job: ShardJob,
+    table: Any,
+    *,
+    settings: dict[str, Any],
+    skipped: Iterable[Skipped],
+    missing: Iterable[Missing],
 ) -> Run:
     """The run with the rows of a table of parts."""
     labels = table.column("label").to_pylist()
@@ -330,7 +335,7 @@ def _linked(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def remove(parts: Parts) -> None:
+def remove(parts: PartsFolder) -> None:
     """Delete the folder of parts, once the run is written; what cannot be deleted stays."""
     remove_parts(parts.folder)
 
@@ -347,7 +352,7 @@ def _ranges(numbers: list[int]) -> str:
 # What all rows of a job's parts share: the texts of some of them, and names as numbers in their order.
 
 
-def texts_at(job: Job, parts: Parts, stream: TextStream, chosen: Bools) -> list[str]:
+def texts_at(job: ShardJob, parts: PartsFolder, stream: TextStream, chosen: Bools) -> list[str]:
     """The texts of some rows, `chosen` [rows of all parts]: the parts have their ids, and the source, read once
     more, what it says under these."""
     ids: list[str] = []

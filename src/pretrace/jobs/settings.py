@@ -91,7 +91,7 @@ class EngineSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Division:
+class JobDivision:
     """How the work is divided; ExpressionError for --shard and --engine ray at once."""
 
     job: JobSettings

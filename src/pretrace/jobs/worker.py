@@ -23,7 +23,7 @@ from pretrace.results.atomic import atomic_bytes
 from pretrace.results.folder import arrow_column
 from pretrace.results.run import control_columns
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
-from pretrace.scoring.detect import Scored, Scorer, check_label_counts, heat_of, label_words
+from pretrace.scoring.detect import ModelScores, Scorer, check_label_counts, heat_of, label_words
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.provenance import content_of, texts_hash
 from pretrace.types import Control, Doubles, Heat, Missing, Skipped, Text
@@ -214,7 +214,7 @@ def remove_parts(folder: Path) -> None:
         folder.rmdir()
 
 
-class Parts:
+class PartsFolder:
     """The parts of one job in a folder, which other jobs may share. `job` is the hash of what the numbers depend on
     besides the texts."""
 
@@ -310,7 +310,7 @@ class Worker(Scorer):
         return table_of(found, controls), facts
 
 
-def table_of(found: Scored, controls: tuple[Control, ...]) -> Any:
+def table_of(found: ModelScores, controls: tuple[Control, ...]) -> Any:
     """The rows as a pyarrow table: `COLUMNS`, a column a score, a column a repeat of each control; null for what is
     not known."""
     import pyarrow as pa

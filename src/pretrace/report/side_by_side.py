@@ -9,7 +9,7 @@ from pretrace.report import plots, wording
 from pretrace.report.frame import ReportPage, Section, Sections, fill
 from pretrace.report.svg import to_svg
 from pretrace.report.wording import named
-from pretrace.types import ComparedRun, Difference, Estimate, RunScore, SideBySide
+from pretrace.types import ComparedRun, Estimate, RunScore, SettingDifference, SideBySide
 
 _NAME = 32
 """Characters of a model's and of a corpus's name in a figure."""
@@ -72,7 +72,7 @@ PAGE = ReportPage(heading, SECTIONS, lambda found: {"found": found}, template="s
 render, write = PAGE.render, PAGE.write
 
 
-def _said(one: Difference) -> dict[str, object]:
+def _said(one: SettingDifference) -> dict[str, object]:
     values = [(value, _runs(numbers)) for value, numbers in one.values]
     return {"setting": one.setting, "values": values, "words": one.words}
 

@@ -81,10 +81,10 @@ class Integrity:
 def seal_of(kind: FolderKind, folder: Path) -> str:
     """The hash that the JSON part of a folder has of itself, which stands for the whole result; "" where an earlier
     pretrace wrote none. OutputError where it cannot be read."""
-    return Opened(kind, folder).seal
+    return OpenFolder(kind, folder).seal
 
 
-class Opened:
+class OpenFolder:
     """A result folder that is being read. `content` is its JSON part, whose format and seal are sound.
 
     OutputError where there is no such folder, or a newer pretrace wrote it. With `believe` a seal that does not hold
@@ -156,13 +156,13 @@ class Opened:
         return OutputError(f"{place} is damaged, was changed or belongs to another {kind.name}; {kind.cure}.")
 
 
-def read_folder(kind: FolderKind, folder: Path, make: Callable[[Opened], T]) -> T:
+def read_folder(kind: FolderKind, folder: Path, make: Callable[[OpenFolder], T]) -> T:
     """What `make` builds of the parts of a folder of this kind.
 
     OutputError, naming the file, where `folder` holds no such result, where a file is damaged or was changed, or
     where a newer pretrace wrote it.
     """
-    opened = Opened(kind, folder)
+    opened = OpenFolder(kind, folder)
     return opened.explained(kind.marker, lambda: make(opened))
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from pretrace.results.folder import (
     Column,
-    Opened,
+    OpenFolder,
     Rendered,
     Write,
     read_folder,
@@ -246,7 +246,7 @@ def _packed(cut: Ints) -> bytes:
     return base64.b64encode(zlib.compress(np.asarray(cut, "<i4").tobytes()))
 
 
-def _load(opened: Opened) -> Run:
+def _load(opened: OpenFolder) -> Run:
     facts = opened.content
     scores = from_plain(tuple[str, ...], facts["scores"], "scores")
     outlines = expect(facts.get("controls", []), list)  # absent where a run has none
@@ -415,7 +415,7 @@ def load_side_by_side(folder: Path) -> SideBySide:
     return read_folder(COMPARISONS, folder, _load_side_by_side)
 
 
-def _load_side_by_side(opened: Opened) -> SideBySide:
+def _load_side_by_side(opened: OpenFolder) -> SideBySide:
     opened.part(TABLE, len)
     plain = {name: opened.content[name] for name in _FIELDS}
     return from_plain(SideBySide, plain, "comparison")

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pretrace.results.folder import (
-    Opened,
+    OpenFolder,
     Rendered,
     Write,
     read_csv,
@@ -99,7 +99,7 @@ def load_verdict(folder: Path) -> Verdict:
     return read_folder(VERDICTS, folder, _load)
 
 
-def _load(opened: Opened) -> Verdict:
+def _load(opened: OpenFolder) -> Verdict:
     content = opened.content
     plain = {name: content[name] for name in (*_FIELDS, "settings") if name in content}
     listed = expect(content["tables"], dict)

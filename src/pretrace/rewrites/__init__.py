@@ -7,7 +7,7 @@ are disturbed at random, a plain function under `@disturbance(name)`.
 from __future__ import annotations
 
 from pretrace.registry import rewrites
-from pretrace.rewrites.forms import After, Disturbance, Lower, Neighbors, Plain, disturbances, readable
+from pretrace.rewrites.forms import After, Disturbance, Lower, Neighbors, PlainForm, disturbances, readable
 from pretrace.types import Rewrite
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "Disturbance",
     "Lower",
     "Neighbors",
-    "Plain",
+    "PlainForm",
     "Rewrite",
     "disturbances",
     "readable",

@@ -238,7 +238,7 @@ def underscore(text: str, share: float, rng: np.random.Generator) -> str:
 
 @rewrites.add("plain")
 @dataclass(frozen=True)
-class Plain:
+class PlainForm:
     """The text as it stands."""
 
     count = 1

@@ -138,7 +138,7 @@ _PLAIN = View()
 NOTHING = "no text has something to predict for both the target and the placebo model."
 
 
-class Row(NamedTuple):
+class ScoredText(NamedTuple):
     """A text that has a score: its scores in the plan's order, those fitted on shuffled labels, its tokens, and how
     many of them the limit dropped."""
 
@@ -149,7 +149,7 @@ class Row(NamedTuple):
     cut: int
 
 
-class Named(NamedTuple):
+class NamedScore(NamedTuple):
     """A score with its expression, the views that it compares, and the fewest tokens that it takes."""
 
     name: str
@@ -158,7 +158,7 @@ class Named(NamedTuple):
     fewest: int = 0
 
     @classmethod
-    def of(cls, name: str, score: Score) -> Named:
+    def of(cls, name: str, score: Score) -> NamedScore:
         """The score with its views."""
         return cls(name, score, frozenset(score.needs.views), getattr(score, "fewest", 0))
 
@@ -223,22 +223,23 @@ def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], S
 
 
 @dataclass(slots=True)
-class Scored:
+class ModelScores:
     """What one set of models said of texts, in their order: rows, and what has none."""
 
     scores: FittedScores
     plan: ScorePlan
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ScoredText] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     extremes: Extremes = field(default_factory=Extremes)
-    _ready: list[Named] = field(init=False)
-    _shuffled: list[list[Named]] = field(init=False)
+    _ready: list[NamedScore] = field(init=False)
+    _shuffled: list[list[NamedScore]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._ready = [Named.of(name, score) for name, score in self.scores.ready.items()]
+        self._ready = [NamedScore.of(name, score) for name, score in self.scores.ready.items()]
         self._shuffled = [
-            [Named.of(name, score) for score in repeats] for name, repeats in self.scores.shuffled.items()
+            [NamedScore.of(name, score) for score in repeats]
+            for name, repeats in self.scores.shuffled.items()
         ]
 
     @property
@@ -246,7 +247,7 @@ class Scored:
         """The scores of the rows, float64 [texts, scores]; NaN where a text has no value of one."""
         return np.array([row.values for row in self.rows], dtype=np.float64)
 
-    def read(self, evidence: Iterable[Evidence]) -> Scored:
+    def read(self, evidence: Iterable[Evidence]) -> ModelScores:
         """This, with the rows of all the evidence."""
         left = iter(evidence)
         while some := list(islice(left, CHUNK)):
@@ -274,7 +275,7 @@ class Scored:
     def _add_all(self, texts: Sequence[Text], values: Doubles, traces: Sequence[Trace]) -> None:
         """The rows of texts that lack nothing."""
         self.rows += [
-            Row(text, found, [], len(trace.tokens), trace.cut)
+            ScoredText(text, found, [], len(trace.tokens), trace.cut)
             for text, found, trace in zip(texts, values.tolist(), traces, strict=True)
         ]
         self.extremes.offer_all(values[:, 0], texts, traces)
@@ -292,7 +293,7 @@ class Scored:
             for repeats in self._shuffled
         ]
         plain = evidence.views[_PLAIN][0]
-        self.rows.append(Row(text, values, shuffled, len(plain), plain.cut))
+        self.rows.append(ScoredText(text, values, shuffled, len(plain), plain.cut))
         if values[0] == values[0]:
             self.extremes.offer(values[0], text, plain)
 
@@ -308,13 +309,13 @@ class Scored:
         self.missing.extend(Missing(evidence.text.id, name, reason) for name, reason in reasons.items())
         return True
 
-    def _why(self, one: Named, evidence: Evidence, empty: frozenset[View]) -> str:
+    def _why(self, one: NamedScore, evidence: Evidence, empty: frozenset[View]) -> str:
         """Why the text has no value of this score."""
         if empty:
             return _reason(evidence, empty, self.plan)
         return f"the text has {len(evidence.plain):,} tokens, and {one.name} takes {one.fewest:,} or more"
 
-    def held_against(self, placebo: Scored, *, required: bool = True) -> tuple[Control, ...]:
+    def held_against(self, placebo: ModelScores, *, required: bool = True) -> tuple[Control, ...]:
         """The scores of the same rows under the placebo; a cell that the placebo lacks is NaN and is added to
         `missing`. TextsError where the placebo has no value for any text and one is `required`."""
         other = {row.text.id: row.values for row in placebo.rows}
@@ -418,7 +419,7 @@ class Scorer:
 
     def __init__(self, models: Models, plan: ScorePlan, options: Options) -> None:
         self.models, self.plan = models, plan
-        self._how = {"cache": options.cache, "progress": options.progress}
+        self._how: dict[str, Any] = {"cache": options.cache, "progress": options.progress}
         self.scores = plan.fit(models, seed=options.seed, shuffles=options.shuffles, **self._how)
         self._reader = models.reader(self.scores.needs, plan=plan, **self._how)
         self.placebo = plan.fit(models.placebo, seed=options.seed, **self._how) if models.placebo else None
@@ -429,22 +430,24 @@ class Scorer:
     def __exit__(self, *_: object) -> None:
         self._reader.__exit__()
 
-    def read(self, texts: Sequence[Text]) -> Scored:
+    def read(self, texts: Sequence[Text]) -> ModelScores:
         """The scores of texts under the target."""
-        return Scored(self.scores, self.plan).read(self._reader.read(texts))
+        return ModelScores(self.scores, self.plan).read(self._reader.read(texts))
 
-    def controls(self, found: Scored, texts: Sequence[Text], *, required: bool = True) -> tuple[Control, ...]:
+    def controls(
+        self, found: ModelScores, texts: Sequence[Text], *, required: bool = True
+    ) -> tuple[Control, ...]:
         """The controls of the rows that were found of these texts; errors are those of `Scored.held_against`."""
         placebo: tuple[Control, ...] = ()
         if self.placebo and self.models.placebo:
             with self.models.placebo.reader(self.placebo.needs, plan=self.plan, **self._how) as reader:
-                other = Scored(self.placebo, self.plan).read(reader.read(texts))
+                other = ModelScores(self.placebo, self.plan).read(reader.read(texts))
             placebo = found.held_against(other, required=required)
         return (*placebo, *found.shuffled)
 
 
 def _run(
-    corpus: Corpus, models: Models, options: Options, found: Scored, controls: tuple[Control, ...]
+    corpus: Corpus, models: Models, options: Options, found: ModelScores, controls: tuple[Control, ...]
 ) -> Run:
     texts = [row.text for row in found.rows]
     ids = tuple(text.id for text in texts)

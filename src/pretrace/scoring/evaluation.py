@@ -69,7 +69,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class MeasuredPart:
     """Columns measured together on `texts`: `matrix` [texts, columns], in the order of `keys`."""
 
     keys: Sequence[_Key]
@@ -109,11 +109,11 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class MeasuredParts:
     """The columns by the texts that they have. A column whose texts are all of one class has no part."""
 
     columns: Mapping[_Key, Doubles]
-    _found: dict[bytes, Part] = field(default_factory=dict)
+    _found: dict[bytes, MeasuredPart] = field(default_factory=dict)
 
     @property
     def resamples(self) -> int:
@@ -128,7 +128,7 @@ class Parts:
         """The figures of a column on the texts that it has."""
         return self._found[self._texts(key).tobytes()].row(key)
 
-    def beside(self, first: _Key, second: _Key) -> tuple[Part | None, tuple[int, int]]:
+    def beside(self, first: _Key, second: _Key) -> tuple[MeasuredPart | None, tuple[int, int]]:
         """The part with the texts that both columns have, and where the two stand in it; None where it could
         not be measured."""
         part = self._found.get((self._texts(first) & self._texts(second)).tobytes())
@@ -140,7 +140,7 @@ class Parts:
         return texts & np.isfinite(self.columns[name, "score"]) if kind == PLACEBO else texts
 
     @classmethod
-    def of(cls, columns: Mapping[_Key, Doubles], scores: Sequence[str], by: Labelled) -> Parts:
+    def of(cls, columns: Mapping[_Key, Doubles], scores: Sequence[str], by: Labelled) -> MeasuredParts:
         """Every column measured on its texts, together with what it is compared with: the score of a placebo,
         the usual baseline and the blind baselines beside a score. TextsError where no score can be measured."""
         made = cls(columns)
@@ -162,7 +162,9 @@ class Parts:
         return made
 
 
-def _measured(keys: Sequence[_Key], columns: Mapping[_Key, Doubles], texts: Bools, by: Labelled) -> Part:
+def _measured(
+    keys: Sequence[_Key], columns: Mapping[_Key, Doubles], texts: Bools, by: Labelled
+) -> MeasuredPart:
     matrix = np.empty((np.count_nonzero(texts), len(keys)))
     for place, key in enumerate(keys):  # one copy at a time
         matrix[:, place] = columns[key][texts]
@@ -180,7 +182,7 @@ def _measured(keys: Sequence[_Key], columns: Mapping[_Key, Doubles], texts: Bool
         bag in keys
     ):  # a cross-fitted classifier varies more than its fixed predictions do: see classifiers.WIDENING
         bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
-    return Part(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
+    return MeasuredPart(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
 
 
 def _named(groups: npt.NDArray[Any]) -> Groups:
@@ -236,7 +238,9 @@ def evaluate_rows(run: Run, beside: OfTexts, *, seed: int, resamples: int, valid
     members, groups, judged, lengths = _checked(run), beside.groups, beside.judged, beside.lengths
     grouping = Grouping.of(groups, members)
     columns, division = _columns(run, lengths, judged), _divided(members, groups, share=validation, seed=seed)
-    parts = Parts.of(columns, run.scores, Labelled(members, np.asarray(groups), division, seed, resamples))
+    parts = MeasuredParts.of(
+        columns, run.scores, Labelled(members, np.asarray(groups), division, seed, resamples)
+    )
     rows = tuple(parts.row(key) for key in columns if parts.has(key))
     evaluation = Evaluation(
         rows=(*rows, *shuffled_rows(run, members, division)),
@@ -278,7 +282,7 @@ def _columns(
     return columns | {(name, PLACEBO): values for name, values in placebos(run).items()}
 
 
-def _comparisons(scores: Sequence[str], parts: Parts) -> tuple[Comparison, ...]:
+def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Comparison, ...]:
     """Every other score against the usual baseline, by AUC, on the texts that both have."""
     if len(scores) < 2:
         return ()
@@ -326,7 +330,7 @@ def _alike(known: Bools) -> Iterator[tuple[Bools, list[int]]]:
         yield known[:, some[0]], some
 
 
-def _partial(run: Run, parts: Parts) -> tuple[str, ...]:
+def _partial(run: Run, parts: MeasuredParts) -> tuple[str, ...]:
     """Which scores lack values for some texts, why, and what their figures rest on; one sentence a score."""
     said = []
     for name in run.scores:
@@ -351,7 +355,7 @@ def placebo_name(settings: Mapping[str, Any]) -> str:
     return path.name if path.is_absolute() else str(name or "")
 
 
-def _lead(rows: Sequence[Measured], parts: Parts) -> PairedDifference | None:
+def _lead(rows: Sequence[Measured], parts: MeasuredParts) -> PairedDifference | None:
     """How far the best score is ahead of the blind baseline."""
     best, blind = best_of(rows), blind_of(rows)
     if best is None or blind is None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pretrace.backends.beginnings import alike, behind
 from pretrace.cache.database import Kind
-from pretrace.cache.entries import STATE, TRACE, Entries, Entry
+from pretrace.cache.entries import STATE, TRACE, CacheEntry, Entries
 from pretrace.cache.location import text_key
 from pretrace.errors import ModelError
 from pretrace.rewrites import After, rewrites
@@ -89,9 +89,9 @@ class Traces(Entries):
         those that are there. Raises OutputError when the disk is full; what was stored before stays readable.
         """
         pairs = list(zip(keys, traces, strict=True))
-        entries: list[Entry[Any]] = [Entry(key, _TRACE, trace, TRACE) for key, trace in pairs]
+        entries: list[CacheEntry[Any]] = [CacheEntry(key, _TRACE, trace, TRACE) for key, trace in pairs]
         entries += [
-            Entry(key, state_name(state), array, STATE)
+            CacheEntry(key, state_name(state), array, STATE)
             for key, trace in pairs
             if trace.states
             for state, array in trace.states.items()

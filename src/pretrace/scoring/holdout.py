@@ -15,7 +15,7 @@ from pretrace.types import Bools, Corpus, Text
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class CorpusParts:
     """A corpus divided by documents; `tuning` and `reference` are None where no share was asked for."""
 
     tuning: Corpus | None
@@ -23,7 +23,7 @@ class Parts:
     test: Corpus
 
 
-def set_aside(corpus: Corpus, *, tuning: float = 0.0, reference: float = 0.0, seed: int = 0) -> Parts:
+def set_aside(corpus: Corpus, *, tuning: float = 0.0, reference: float = 0.0, seed: int = 0) -> CorpusParts:
     """The corpus divided at random into texts to tune on, reference texts, and the texts left to score.
 
     The shares are of all texts, drawn by whole documents and evenly over members and non-members;
@@ -41,7 +41,7 @@ def set_aside(corpus: Corpus, *, tuning: float = 0.0, reference: float = 0.0, se
             drawn, rest = _draw(rest, share / left, seed=[seed, stream], corpus=corpus.name)
             left -= share
         parts.append(replace(corpus, name=f"{corpus.name} ({name})", texts=tuple(drawn)) if share else None)
-    return Parts(parts[0], parts[1], replace(corpus, texts=tuple(rest)))
+    return CorpusParts(parts[0], parts[1], replace(corpus, texts=tuple(rest)))
 
 
 def drawn_documents(documents: Groups, members: Labels, *, most: int, seed: int) -> Bools:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.tuning.plan import OnStep
@@ -181,7 +181,7 @@ def device_of(backend: Backend) -> str:
 # Who watches the stages of a test, and what notes the seconds they take.
 
 
-class Watch(Protocol):
+class Watch:
     """An observer of an audit's stages, and of the training steps and passes over texts within them. A subclass shows
     what it overrides.
 
@@ -210,7 +210,7 @@ class Unwatched(Watch):
 
 
 @dataclass
-class Timed:
+class Timed(Watch):
     """A watch that passes everything on and notes the seconds each stage took, under its name."""
 
     watch: Watch

@@ -21,9 +21,9 @@ from pretrace.registry import scores
 from pretrace.rewrites import Lower, Neighbors, Rewrite, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
-from pretrace.scoring.holdout import Parts
+from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings, Target
-from pretrace.tuning.methods import Method, methods
+from pretrace.tuning.methods import TuningMethod, methods
 from pretrace.tuning.plan import OnStep
 from pretrace.types import (
     Backend,
@@ -437,8 +437,8 @@ def open_models(settings: ModelsSettings) -> Models:
 def with_texts(
     models: Models,
     settings: ModelsSettings,
-    parts: Parts | None = None,
-    method: Method | None = None,
+    parts: CorpusParts | None = None,
+    method: TuningMethod | None = None,
     *,
     seed: int = 0,
     on_step: OnStep | None = None,

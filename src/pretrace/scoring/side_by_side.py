@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pretrace.errors import ExpressionError
-from pretrace.types import ComparedRun, Difference, Measured, Run, RunScore, SideBySide
+from pretrace.types import ComparedRun, Measured, Run, RunScore, SettingDifference, SideBySide
 
 # The settings in which runs differ, and whether their numbers can still be compared.
 
@@ -37,21 +37,21 @@ def facts_of(run: Run, *path: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def differences(runs: Sequence[Run]) -> tuple[Difference, ...]:
+def differences(runs: Sequence[Run]) -> tuple[SettingDifference, ...]:
     """The settings in which runs, numbered from 1, differ: those that forbid a comparison first."""
     found = [one for setting in _SETTINGS for one in _differing(setting, runs)]
     found += _parameters(runs)
     return tuple(sorted(found, key=lambda one: one.compares))
 
 
-def _differing(setting: _Setting, runs: Sequence[Run]) -> list[Difference]:
+def _differing(setting: _Setting, runs: Sequence[Run]) -> list[SettingDifference]:
     scopes: dict[tuple[str, ...], dict[str, list[int]]] = {}
     for number, run in enumerate(runs, 1):
         value = setting.read(run)
         if value:
             scopes.setdefault(_scope(setting, run), {}).setdefault(value, []).append(number)
     return [
-        Difference(
+        SettingDifference(
             f"{setting.name} of {scope[0]}" if scope else setting.name,
             _numbered(values),
             setting.compares,
@@ -70,7 +70,7 @@ def _scope(setting: _Setting, run: Run) -> tuple[str, ...]:
     return (run.corpus,) if setting.within == "corpus" else (run.corpus, _texts(run))
 
 
-def _parameters(runs: Sequence[Run]) -> list[Difference]:
+def _parameters(runs: Sequence[Run]) -> list[SettingDifference]:
     """Scores of one name with different parameters: they are different scores."""
     families: dict[str, dict[tuple[str, ...], list[int]]] = {}
     for number, run in enumerate(runs, 1):
@@ -81,7 +81,7 @@ def _parameters(runs: Sequence[Run]) -> list[Difference]:
             families.setdefault(family, {}).setdefault(tuple(sorted(own)), []).append(number)
     words = "Other parameters make another score: only what is written alike stands in one table."
     return [
-        Difference(
+        SettingDifference(
             f"parameters of {family}",
             _numbered({", ".join(own): numbers for own, numbers in values.items()}),
             bool(set.intersection(*map(set, values))),

@@ -31,7 +31,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER
 from pretrace.tuning.artifacts import Adapter, read_adapter, write_adapter
 from pretrace.tuning.batches import Selection, select
-from pretrace.tuning.methods import AdaLora, Ia3, Lora, Method, expression, name_of
+from pretrace.tuning.methods import AdaLora, Ia3, Lora, TuningMethod, expression, name_of
 from pretrace.tuning.plan import History, OnStep, TrainingPlan
 from pretrace.tuning.training import computing, settled, train
 from pretrace.types import Backend, Corpus, Tuned
@@ -45,7 +45,7 @@ _KEYS_AND_VALUES = ("k_proj", "v_proj", "key", "value", "query_key_value", "qkv_
 _OUT_OF_FEEDFORWARD = ("down_proj", "dense_4h_to_h", "fc2", "fc_out", "w2", "mlp.c_proj", "output_linear")
 
 
-def new_adapter(method: Method, *, steps: int, seed: int) -> Callable[[Any], PeftModel]:
+def new_adapter(method: TuningMethod, *, steps: int, seed: int) -> Callable[[Any], PeftModel]:
     """What puts a new adapter into a transformers model, for `backends.adapters.inserted`.
 
     The seed decides its weights; torch's global random state is as before. They are float32 whatever the
@@ -67,7 +67,7 @@ def new_adapter(method: Method, *, steps: int, seed: int) -> Callable[[Any], Pef
     return wrap
 
 
-def peft_settings(method: Method, model: Any, *, steps: int) -> PeftConfig:
+def peft_settings(method: TuningMethod, model: Any, *, steps: int) -> PeftConfig:
     """The configuration of the method for a transformers model and a training of so many steps.
 
     Layers are those peft knows for the type of the model; else LoRA and AdaLoRA take all linear layers,
@@ -170,7 +170,7 @@ SAVE_MINUTES = 10.0
 def tune(
     model: HuggingFace,
     corpus: Corpus,
-    method: Method,
+    method: TuningMethod,
     *,
     folder: Path,
     seed: int = 0,
@@ -213,14 +213,14 @@ def tune(
     return adapter
 
 
-def _companion(method: Method, adapted: PeftModel, steps: int) -> Allocation | None:
+def _companion(method: TuningMethod, adapted: PeftModel, steps: int) -> Allocation | None:
     tuner = adapted.base_model
     if isinstance(method, AdaLora) and isinstance(tuner, AdaLoraModel):
         return Allocation(tuner, weight=method.penalty, steps=steps)
     return None
 
 
-def _made(model: HuggingFace, adapted: PeftModel, method: Method, plan: TrainingPlan) -> dict[str, Any]:
+def _made(model: HuggingFace, adapted: PeftModel, method: TuningMethod, plan: TrainingPlan) -> dict[str, Any]:
     """How the adapter is made, for its card."""
     facts = ("name", "revision", "weights", "family", "dtype", "tokenizer", "start", "max_tokens")
     return {
@@ -255,7 +255,7 @@ def _counts(corpus: Corpus, chosen: Selection) -> dict[str, Any]:
 def tuned_model(
     model: Backend,
     texts: Corpus,
-    method: Method,
+    method: TuningMethod,
     *,
     seed: int = 0,
     cache: bool = True,
@@ -281,7 +281,9 @@ def tuned_model(
 
 
 @contextlib.contextmanager
-def _place(model: HuggingFace, texts: Corpus, method: Method, *, seed: int, cache: bool) -> Iterator[Path]:
+def _place(
+    model: HuggingFace, texts: Corpus, method: TuningMethod, *, seed: int, cache: bool
+) -> Iterator[Path]:
     """Where the adapter is kept: in the cache, or in a folder that lasts until it is read."""
     if not cache:
         with tempfile.TemporaryDirectory(prefix="pretrace-") as folder:

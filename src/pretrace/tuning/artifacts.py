@@ -27,7 +27,7 @@ from pretrace.results.output_checks import (
     FILES_KEY,
     PLANTED,
 )
-from pretrace.tuning.methods import Method, methods
+from pretrace.tuning.methods import TuningMethod, methods
 from pretrace.types import Corpus, Text
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ class Adapter:
     folder: Path
     card: Mapping[str, Any]
     texts: Corpus
-    method: Method
+    method: TuningMethod
     seed: int
 
 
 def write_adapter(
-    folder: Path, adapted: PeftModel, *, texts: Corpus, method: Method, card: Mapping[str, Any]
+    folder: Path, adapted: PeftModel, *, texts: Corpus, method: TuningMethod, card: Mapping[str, Any]
 ) -> Adapter:
     """Write weights, peft's configuration, texts and card as one folder, whole or not at all.
 
@@ -93,7 +93,7 @@ def read_adapter(folder: Path) -> Adapter:
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedModel:
     """A planted model: its folder, the corpus with exact labels, and the card that lies beside the weights."""
 
     folder: Path
@@ -108,7 +108,7 @@ def write_planted(
     *,
     corpus: Corpus,
     card: Mapping[str, Any],
-) -> Planted:
+) -> PlantedModel:
     """Write model, tokenizer, texts with labels and card as one folder, whole or not at all.
 
     The card gains the counts of the corpus, the versions and the SHA-256 of every file beside it.
@@ -119,7 +119,7 @@ def write_planted(
         tokenizer.save_pretrained(partial)
         facts = {CARD_KEY: _PLANTED_FORMAT, **_counts(corpus), **card, "versions": _versions()}
         full = _write_card(partial, CARD, corpus, facts)
-    return Planted(folder, corpus, full)
+    return PlantedModel(folder, corpus, full)
 
 
 def texts_hash(texts: Sequence[Text]) -> str:
@@ -178,6 +178,6 @@ def _counts(corpus: Corpus) -> dict[str, Any]:
     return counts
 
 
-def _again(method: Method) -> Method:
+def _again(method: TuningMethod) -> TuningMethod:
     """The method on the texts that were drawn by it: all of them now, or still none."""
     return replace(method, limit=0 if method.limit == 0 else None)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.statistics.documents import link_documents
-from pretrace.tuning.methods import Method, On
+from pretrace.tuning.methods import On, TuningMethod
 from pretrace.tuning.plan import TrainingPlan
 from pretrace.types import Backend, Corpus, Text
 
@@ -43,7 +43,7 @@ class Selection:
     left_out: tuple[str, ...]
 
 
-def select(corpus: Corpus, backend: Backend, method: Method, *, seed: int) -> Selection:
+def select(corpus: Corpus, backend: Backend, method: TuningMethod, *, seed: int) -> Selection:
     """The texts of the side the method wants, as the back end reads them, `limit` of them at random.
 
     Nothing depends on the order of the corpus, and a larger limit with the same seed adds texts to those
@@ -95,7 +95,7 @@ def _counted(labels: Sequence[bool | None]) -> str:
     return ", ".join(f"{labels.count(label)} {name}" for label, name in names.items() if label in labels)
 
 
-def _drawn(found: int, method: Method, *, seed: int, corpus: str) -> list[int]:
+def _drawn(found: int, method: TuningMethod, *, seed: int, corpus: str) -> list[int]:
     if method.limit == 0:
         return []
     if not found:

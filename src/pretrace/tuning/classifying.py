@@ -37,7 +37,7 @@ Place = Callable[[], AbstractContextManager[Any]]
 class _TextJudge:
     """A trained classifier: texts to the probability of the label it was trained to call True."""
 
-    def __init__(self, network: _Network, reader: Reader, place: Place) -> None:
+    def __init__(self, network: _Network, reader: IdReader, place: Place) -> None:
         self._network, self._reader, self._place = network, reader, place
 
     @torch.inference_mode()
@@ -71,7 +71,7 @@ def fit_new(texts: Sequence[str], labels: Bools, settings: NewClassifier, *, see
         )
         plan = settings.plan(seed)
         tokens = Tokens(tokenizer, start="never", max_tokens=settings.max_tokens)
-        reader = Reader(tokens, [int(tokenizer.eos_token_id)], plan.at_once)
+        reader = IdReader(tokens, [int(tokenizer.eos_token_id)], plan.at_once)
         body = _gpt2(settings, len(tokenizer)).to(device_of("auto"))
         network = _Network(body)
         _learn(network, reader.read(texts), labels, plan)
@@ -95,7 +95,7 @@ def fit_pretrained(
     with _seeded(seed):
         body, tokens = _opened(model, settings)
         plan = settings.plan(seed)
-        reader = Reader(tokens, [], plan.at_once)
+        reader = IdReader(tokens, [], plan.at_once)
         network = _Network(body)
         sequences = reader.read(texts)
         if settings.method == "full":
@@ -109,7 +109,7 @@ def fit_pretrained(
     return _TextJudge(network, reader, made.layers.in_place)
 
 
-class Reader(NamedTuple):
+class IdReader(NamedTuple):
     """Texts as the token ids a classifier reads: start tokens, the text cut to the limit, `end`."""
 
     tokens: Tokens

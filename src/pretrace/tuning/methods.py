@@ -20,7 +20,7 @@ _HIGHEST_RANK = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method:
+class TuningMethod:
     """What every method has in common: the training, and which texts of a corpus it is given.
 
     `epochs`, `batch`, `learning_rate`, `schedule`, `warmup`, `weight_decay` and `recompute` are those of
@@ -77,12 +77,12 @@ class Method:
         )
 
 
-methods: Registry[Method] = Registry("tuning method")
+methods: Registry[TuningMethod] = Registry("tuning method")
 
 
 @methods.add("lora")
 @dataclass(frozen=True)
-class Lora(Method):
+class Lora(TuningMethod):
     """Two thin matrices of `rank` added to each attention projection (Hu et al. 2022).
 
     W x becomes W x + alpha/rank · B A x, where B begins as zeros; `dropout` is that of x on the way to A.
@@ -99,7 +99,7 @@ class Lora(Method):
 
 @methods.add("adalora")
 @dataclass(frozen=True)
-class AdaLora(Method):
+class AdaLora(TuningMethod):
     """LoRA that begins wider and gives its rank to the layers that use it (Zhang et al. 2023).
 
     Each layer begins with `initial_rank` (None: half as much again as `rank`). After a tenth of the steps
@@ -130,16 +130,16 @@ class AdaLora(Method):
 
 @methods.add("ia3")
 @dataclass(frozen=True)
-class Ia3(Method):
+class Ia3(TuningMethod):
     """A learned factor on each key, value and feed-forward activation (IA3, Liu et al. 2022)."""
 
 
-def name_of(method: Method) -> str:
+def name_of(method: TuningMethod) -> str:
     """The name a method is registered under: "lora", "adalora", "ia3"."""
     return next(name for name in methods if methods.factory(name) is type(method))
 
 
-def expression(method: Method) -> str:
+def expression(method: TuningMethod) -> str:
     """The call expression that makes the method, with every parameter: `methods.make` gives it back.
 
     >>> expression(Lora(rank=8))[:20]

@@ -20,7 +20,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import PLANTED
 from pretrace.settings import TRAINING, check_ranges, option, seed_option
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
-from pretrace.tuning.artifacts import Planted, write_planted
+from pretrace.tuning.artifacts import PlantedModel, write_planted
 from pretrace.tuning.batches import split_members, windows
 from pretrace.tuning.methods import Lora, expression
 from pretrace.tuning.plan import AT_ONCE, History, OnStep, Precision, TrainingPlan
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Start = Path | str | tuple[PreTrainedModel, PreTrainedTokenizerBase] | None
 
-__all__ = ["DEMO", "PlantMethod", "PlantSettings", "Planted", "plant", "split_members"]
+__all__ = ["DEMO", "PlantMethod", "PlantSettings", "PlantedModel", "plant", "split_members"]
 
 PlantMethod = Literal["full", "lora"]
 
@@ -159,7 +159,7 @@ def plant(
     folder: Path,
     start: Start = None,
     on_step: OnStep | None = None,
-) -> Planted:
+) -> PlantedModel:
     """A model trained on a random half of the corpus, written to `folder` with the labels.
 
     The model is new, or `start` trained further: a model's folder (or hub id), or a loaded model with its

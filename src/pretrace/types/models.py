@@ -78,7 +78,7 @@ class Streaming(Protocol):
         ...
 
 
-class Progress(Protocol):
+class Progress:
     """Told of work that lies ahead, piece by piece, and of every finished batch. A subclass shows what it overrides."""
 
     def begin(self, texts: int) -> None:

@@ -29,7 +29,7 @@ class Tabular:
         return import_module("pretrace.results.export").to_pandas(self)
 
 
-class Shown:
+class ShownAsHtml:
     """A result that a notebook shows as HTML."""
 
     __slots__ = ()
@@ -284,7 +284,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Shown, Tabular):
+class Run(ShownAsHtml, Tabular):
     """What `detect` returns and `report` reads: row i of every array is text i.
 
     `matrix` is float64 [texts, scores]. Texts that could not be scored are in `skipped` and have no row; where
@@ -436,7 +436,7 @@ class ComparedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SettingDifference:
     """A setting in which runs differ: each value with the numbers of its runs, and what follows from that.
 
     `compares` says whether numbers of these runs can still be held against each other.
@@ -455,7 +455,7 @@ class SideBySide:
 
     runs: tuple[ComparedRun, ...]
     scores: tuple[str, ...]
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[SettingDifference, ...] = ()
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pretrace.types.audit import Check, Null, Outcome, Power
-from pretrace.types.results import Estimate, Shown, Skipped, Tabular
+from pretrace.types.results import Estimate, ShownAsHtml, Skipped, Tabular
 from pretrace.types.traces import Bools, Doubles
 
 VerdictTest = Literal[
@@ -65,7 +65,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict(Shown, Tabular):
+class Verdict(ShownAsHtml, Tabular):
     """The whole of an audit, a flagging or another test, as the report reads it and `result.json` holds it.
 
     `exact` says whether the null distribution is known by construction; `assumption` is what must hold in any case

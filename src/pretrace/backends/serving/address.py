@@ -46,7 +46,7 @@ _SAYS_LITTLE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServerAddress:
     """One server. `url` is what routes are appended to, `model` the name behind a `#`, "" where none was written.
     `here`: no server, but vLLM in this process, and `url` is the folder or hub id."""
 
@@ -58,7 +58,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class TextAddress:
-    """A server that is asked for text alone; as `Address`."""
+    """A server that is asked for text alone; as `ServerAddress`."""
 
     kind: _TextKind
     url: str
@@ -101,7 +101,7 @@ def _in_process(model: str) -> str:
     return name if local else ""
 
 
-def parse_address(model: str) -> Address:
+def parse_address(model: str) -> ServerAddress:
     """The address in `vllm:http://host:8000` or `vllm:http://host:8000#model-name`.
 
     ModelError where it is written otherwise, may hold a secret, or names an API that gives no log-probabilities of
@@ -109,7 +109,7 @@ def parse_address(model: str) -> Address:
     """
     kind = served_kind(model)
     if opened_here := _in_process(model):
-        return Address("vllm", opened_here, here=True)
+        return ServerAddress("vllm", opened_here, here=True)
     url, _, name = model.partition(":")[2].partition("#")
     parts = split_url(url)
     if kind is None or parts is None:
@@ -121,7 +121,7 @@ def parse_address(model: str) -> Address:
     _refuse_secret(parts)
     if _generates_only(parts):
         raise ModelError(_hosted(parts))
-    return Address(kind, _root(url, parts), name)
+    return ServerAddress(kind, _root(url, parts), name)
 
 
 def _refuse_secret(parts: SplitResult) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends.serving.address import Address
-from pretrace.backends.serving.client import Asked, Client
+from pretrace.backends.serving.address import ServerAddress
+from pretrace.backends.serving.client import Client, OpenRequests
 from pretrace.backends.serving.engine import Engine, Waiting
-from pretrace.backends.serving.routes import BESIDE, Answer, Prompt, Route, Said
-from pretrace.backends.serving.self_check import Check, Probed
+from pretrace.backends.serving.routes import BESIDE, Prompt, PromptAnswer, RequestAnswers, Route
+from pretrace.backends.serving.self_check import Probed, ServerCheck
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
 from pretrace.types import Encoded, Quantity, States, Trace
@@ -46,7 +46,7 @@ _MORE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Passage(Encoded):
+class EncodedPassage(Encoded):
     """A text as token ids that knows its characters, for servers that take no ids."""
 
     text: str = ""
@@ -57,16 +57,16 @@ class Connection:
     how many tokens more than ours it may read, where a user said that its start token is none of theirs."""
 
     def __init__(
-        self, address: Address, client: Client | Engine, route: Route, model: str, *, spare: int = 0
+        self, address: ServerAddress, client: Client | Engine, route: Route, model: str, *, spare: int = 0
     ) -> None:
         self.address, self.client, self.route, self.model = address, client, route, model
         self.spare = 0 if route.asks_ids else spare
         self.name = f"{address.kind}:{address.url}" + (f"#{model}" if model else "")
 
-    def ask(self, prompts: Sequence[Prompt]) -> list[Answer]:
+    def ask(self, prompts: Sequence[Prompt]) -> list[PromptAnswer]:
         """An answer to each prompt; ModelError where the server refuses or answers in another form."""
         groups = [prompts] if self.route.several else [[one] for one in prompts]
-        found: dict[int, list[Answer]] = {}
+        found: dict[int, list[PromptAnswer]] = {}
         with self.client.asking() as asked:
             for i, group in enumerate(groups):
                 self.send(asked, i, group)
@@ -74,11 +74,11 @@ class Connection:
                 found[i] = self.read(body, groups[i])
         return [answer for i in range(len(groups)) for answer in found[i]]
 
-    def send(self, asked: Asked | Waiting, name: Any, prompts: Sequence[Prompt]) -> None:
+    def send(self, asked: OpenRequests | Waiting, name: Any, prompts: Sequence[Prompt]) -> None:
         """Send one request; its answer comes under this name."""
         asked.send(name, self.route.path, self.route.request(prompts, self.model, BESIDE))
 
-    def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[Answer]:
+    def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[PromptAnswer]:
         """The answers in what a server sent. `whole`: it was sent exactly these tokens, and may count no more."""
         try:
             found = self.route.answers(body, prompts)
@@ -92,7 +92,7 @@ class Connection:
             self._read_no_more(found, prompts)
         return found.answers
 
-    def _read_no_more(self, found: Said, prompts: Sequence[Prompt]) -> None:
+    def _read_no_more(self, found: RequestAnswers, prompts: Sequence[Prompt]) -> None:
         """ModelError where the server says that it read more tokens than it was sent."""
         sent = sum(len(one.ids) for one in prompts)
         if found.read is not None and found.read > sent + self.spare:
@@ -103,7 +103,7 @@ class Connection:
             )
 
 
-class Served:
+class ServedModel:
     """A `Backend` behind a server, which was checked; `open_served` makes one. It offers log-probabilities only.
 
     `probed` holds its answers to the check, and those it gave when it was first met, which name the model.
@@ -115,7 +115,7 @@ class Served:
         self,
         connection: Connection,
         tokens: Tokens,
-        check: Check,
+        check: ServerCheck,
         probed: Probed,
         *,
         facts: Mapping[str, Any],
@@ -158,7 +158,7 @@ class Served:
         if self.connection.route.asks_ids:
             return made
         return [
-            Passage(one.prefix, one.tokens, one.cut, text=self._characters(text, one))
+            EncodedPassage(one.prefix, one.tokens, one.cut, text=self._characters(text, one))
             for text, one in zip(texts, made, strict=True)
         ]
 
@@ -214,7 +214,7 @@ class Served:
                     window.clear()
 
     def _send_more(
-        self, asked: Asked | Waiting, ahead: Iterator[int], groups: Sequence[Sequence[Prompt]]
+        self, asked: OpenRequests | Waiting, ahead: Iterator[int], groups: Sequence[Sequence[Prompt]]
     ) -> None:
         """Send as many requests that the server is never idle, and no more: a question between them shall not wait."""
         client = self.connection.client
@@ -224,7 +224,7 @@ class Served:
                 return
             self.connection.send(asked, i, groups[i])
 
-    def _ask_again(self, asked: Asked | Waiting, window: _Window) -> None:
+    def _ask_again(self, asked: OpenRequests | Waiting, window: _Window) -> None:
         """Ask for the check's sentences, all of them where a request takes several, else the next one, and for a text
         of the window with other ends."""
         several, known = self.connection.route.several, self.check.prompts
@@ -263,7 +263,7 @@ class Served:
         ids = tuple(int(one) for one in (*encoded.prefix, *encoded.tokens))
         if self.connection.route.asks_ids:
             return Prompt(ids)
-        if isinstance(encoded, Passage):
+        if isinstance(encoded, EncodedPassage):
             return Prompt(ids, encoded.text)
         text = self.tokens.rust.decode(list(ids[len(self.tokens.prefix) :]), skip_special_tokens=False)
         return Prompt(ids, text)
@@ -281,7 +281,7 @@ class Served:
                 return part
         return text
 
-    def _trace(self, encoded: Encoded, prompt: Prompt, answer: Answer, window: _Window) -> Trace:
+    def _trace(self, encoded: Encoded, prompt: Prompt, answer: PromptAnswer, window: _Window) -> Trace:
         if encoded.cut and not self.connection.route.asks_ids:
             answer = _shortened(answer, len(prompt.ids))
         self.check.offered(answer)
@@ -309,10 +309,10 @@ class _Window:
         """Let go of all answers."""
         self.traces: dict[int, list[Trace]] = {}
         self.numbers: dict[int, float] = {}
-        self.drawn: tuple[Prompt, Answer] | None = None
-        self.said: dict[tuple[int, ...], tuple[Prompt, Answer]] = {}
+        self.drawn: tuple[Prompt, PromptAnswer] | None = None
+        self.said: dict[tuple[int, ...], tuple[Prompt, PromptAnswer]] = {}
 
-    def add(self, prompt: Prompt, answer: Answer) -> None:
+    def add(self, prompt: Prompt, answer: PromptAnswer) -> None:
         """Take an answer; of all texts that are long enough the hash of their tokens draws one."""
         before = 0
         for id_, number in zip(prompt.ids, answer.logp, strict=True):
@@ -332,7 +332,7 @@ class _Again:
     prompts: tuple[Prompt, ...]
 
 
-def _shortened(answer: Answer, number: int) -> Answer:
+def _shortened(answer: PromptAnswer, number: int) -> PromptAnswer:
     """What was said of the first tokens."""
     return replace(
         answer,

@@ -114,9 +114,9 @@ class Client:
         return self.found(self.start(path, body))
 
     @contextmanager
-    def asking(self) -> Iterator[Asked]:
+    def asking(self) -> Iterator[OpenRequests]:
         """Requests that are sent one after the other while answers come in; what is under way at the end is left."""
-        asked = Asked(self)
+        asked = OpenRequests(self)
         try:
             yield asked
         finally:
@@ -239,7 +239,7 @@ def _is_for_good(said: str) -> bool:
     return any(words in said for words in _FOR_GOOD)
 
 
-class Asked:
+class OpenRequests:
     """Requests under way, and their answers as they come."""
 
     def __init__(self, client: Client) -> None:

@@ -119,7 +119,7 @@ class Engine:
 
 
 class Waiting:
-    """Requests that wait for `answers`, which has them computed together; as `client.Asked`."""
+    """Requests that wait for `answers`, which has them computed together; as `client.OpenRequests`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

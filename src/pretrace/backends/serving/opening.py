@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.backends.loading import tokenizer_of
-from pretrace.backends.serving.address import Address, parse_address
-from pretrace.backends.serving.backend import Connection, Served
+from pretrace.backends.serving.address import ServerAddress, parse_address
+from pretrace.backends.serving.backend import Connection, ServedModel
 from pretrace.backends.serving.client import Client, NotTakenError
 from pretrace.backends.serving.engine import Engine
 from pretrace.backends.serving.recognition import recognised
-from pretrace.backends.serving.routes import ROUTES, TEXT_REQUESTS, Answer, Prompt, Route
-from pretrace.backends.serving.self_check import SENTENCES, Check, Probed
+from pretrace.backends.serving.routes import ROUTES, TEXT_REQUESTS, Prompt, PromptAnswer, Route
+from pretrace.backends.serving.self_check import SENTENCES, Probed, ServerCheck
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError, shown
@@ -33,7 +33,7 @@ _OTHER_SERVERS = {
 """What servers call the owner of their models, and why they cannot be used."""
 
 
-def open_served(model: str, settings: ModelSettings) -> Served:
+def open_served(model: str, settings: ModelSettings) -> ServedModel:
     """The model on a server, checked before any text is sent; ModelError where it cannot be used."""
     address = parse_address(model)
     client: Client | Engine
@@ -60,7 +60,7 @@ def _check_settings(model: str, settings: ModelSettings) -> None:
         )
 
 
-def _opened(address: Address, client: Client | Engine, settings: ModelSettings) -> Served:
+def _opened(address: ServerAddress, client: Client | Engine, settings: ModelSettings) -> ServedModel:
     held = _held(address, client)
     name = _chosen(address.model or settings.served_model or "", held, address)
     facts = held.get(name, {})
@@ -71,7 +71,7 @@ def _opened(address: Address, client: Client | Engine, settings: ModelSettings) 
     tokens = Tokens(found, start=settings.start, max_tokens=min(limits, default=None))
     connection, check, probed = _checked(address, client, name, whole)
     named = {"kind": address.kind, "model": name, "tokenizer": tokens.hash, "prefix": tokens.prefix.tolist()}
-    return Served(
+    return ServedModel(
         connection,
         tokens,
         check,
@@ -110,7 +110,7 @@ def _listed(url: str, found: Any) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _held(address: Address, client: Client | Engine) -> dict[str, Mapping[str, Any]]:
+def _held(address: ServerAddress, client: Client | Engine) -> dict[str, Mapping[str, Any]]:
     """The models that a server says it holds, with what it says of each; empty where it does not say."""
     held = _listed(address.url, client.find("/models"))
     for one in held.values():
@@ -120,7 +120,7 @@ def _held(address: Address, client: Client | Engine) -> dict[str, Mapping[str, A
     return held
 
 
-def _chosen(wanted: str, held: Mapping[str, Any], address: Address) -> str:
+def _chosen(wanted: str, held: Mapping[str, Any], address: ServerAddress) -> str:
     """The name of the model; ModelError where it is not served, or none was named and there are several."""
     names = ", ".join(shown(one)[:200] for one in sorted(held)[:10]) + (", …" if len(held) > 10 else "")
     if wanted and held and wanted not in held:
@@ -157,14 +157,14 @@ def _limit(facts: Mapping[str, Any]) -> int | None:
 
 
 def _checked(
-    address: Address, client: Client | Engine, model: str, tokens: Tokens
-) -> tuple[Connection, Check, Probed]:
+    address: ServerAddress, client: Client | Engine, model: str, tokens: Tokens
+) -> tuple[Connection, ServerCheck, Probed]:
     """The first route that the server takes, with what it answered; ModelError where none can be used."""
     prompts = tuple(_prompt(text, tokens) for text in SENTENCES)
     routes = ROUTES[address.kind]
     for route in routes:
         connection = Connection(address, client, route, model, spare=tokens.start == "never")
-        check = Check(
+        check = ServerCheck(
             name=connection.name,
             route=route,
             prompts=prompts,
@@ -181,7 +181,7 @@ def _checked(
     raise AssertionError("every kind of server has a route")
 
 
-def unseen(probed: Probed, address: Address) -> str:
+def unseen(probed: Probed, address: ServerAddress) -> str:
     """What the server could have done without being noticed, for the record and the first page of a report."""
     made = (
         f"The model answered from behind a server ({address.kind}), where this would not have been seen: other "
@@ -211,7 +211,7 @@ def _pieces(tokens: Tokens) -> Callable[[int], tuple[str, ...]]:
     return pieces
 
 
-def _check_tokenizer(connection: Connection, check: Check, tokens: Tokens) -> None:
+def _check_tokenizer(connection: Connection, check: ServerCheck, tokens: Tokens) -> None:
     """ModelError where the server cuts a text of the check into other tokens than the tokenizer here; nothing where
     it takes no text."""
     make = TEXT_REQUESTS.get(connection.address.kind)
@@ -246,10 +246,10 @@ def _prompt(text: str, tokens: Tokens) -> Prompt:
     return Prompt(tuple(int(one) for one in (*ids.prefix, *ids.tokens)), text, words)
 
 
-def _extending(tokens: Tokens, route: Route) -> Callable[[Prompt, Answer], Prompt | None]:
+def _extending(tokens: Tokens, route: Route) -> Callable[[Prompt, PromptAnswer], Prompt | None]:
     """What makes of a prompt the one with the token more that the server wrote; None where it cannot be told."""
 
-    def extend(prompt: Prompt, answer: Answer) -> Prompt | None:
+    def extend(prompt: Prompt, answer: PromptAnswer) -> Prompt | None:
         written, number = answer.generated, len(prompt.ids)
         if route.asks_ids and written.id is not None:
             return Prompt((*prompt.ids, int(written.id)))

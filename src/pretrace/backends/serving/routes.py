@@ -29,7 +29,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class NextToken:
     """The token that a server wrote after a prompt; None where it does not say. `top` are the numbers of the likeliest
     tokens there, itself among them."""
 
@@ -40,7 +40,7 @@ class Generated:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TokenPlace:
     """What a server says of one place besides the number of the token that stands there.
 
     `top` are the numbers of the likeliest tokens and of the token itself, each token once; `own` is the token's own
@@ -53,7 +53,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PromptAnswer:
     """What a server said of one prompt.
 
     `logp` has one entry a token, None where nothing was predicted; it is empty where the server offers none. `ids`
@@ -65,24 +65,24 @@ class Answer:
     logp: tuple[float | None, ...]
     ids: tuple[int, ...] | None = None
     words: tuple[str, ...] | None = None
-    places: tuple[Place, ...] = ()
+    places: tuple[TokenPlace, ...] = ()
     best: tuple[str | None, ...] = ()
-    generated: Generated = Generated()
+    generated: NextToken = NextToken()
 
     def likeliest(self, place: int) -> bool | None:
         """Whether the token at a place is the likeliest there; None where the server does not say."""
-        said, own = self.places[place] if place < len(self.places) else Place(), self.logp[place]
+        said, own = self.places[place] if place < len(self.places) else TokenPlace(), self.logp[place]
         if said.rank is not None:
             return said.rank == 1
         return None if own is None or not said.top else own >= max(said.top) - 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RequestAnswers:
     """All answers of one request, in the order of the prompts. `read` is the number of tokens that the server says it
     read for them, None where it does not say."""
 
-    answers: list[Answer]
+    answers: list[PromptAnswer]
     read: int | None = None
 
 
@@ -101,7 +101,7 @@ class Route:
     asks_ids: bool
     several: bool
     request: Callable[[Sequence[Prompt], str, int], _Json]
-    answers: Callable[[Any, Sequence[Prompt]], Said]
+    answers: Callable[[Any, Sequence[Prompt]], RequestAnswers]
     cure: str
 
 
@@ -152,21 +152,21 @@ def _vllm_text(prompts: Sequence[Prompt], model: str) -> _Json:
     return {**_vllm_request(prompts, model, 0), "prompt": [one.text for one in prompts]}
 
 
-def _vllm_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
+def _vllm_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
     choices = _choices(body, prompts)
-    return Said(
+    return RequestAnswers(
         [_vllm_answer(choice, prompt) for choice, prompt in zip(choices, prompts, strict=True)], _used(body)
     )
 
 
-def _vllm_answer(choice: _Json, prompt: Prompt) -> Answer:
+def _vllm_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
     told = choice.get("prompt_token_ids")
     ids = tuple(_whole(one) for one in told) if told else None
     written = choice.get("token_ids") or [None]
-    generated = Generated(written[0], choice.get("text"), _first(choice.get("logprobs")))
+    generated = NextToken(written[0], choice.get("text"), _first(choice.get("logprobs")))
     said = choice.get("prompt_logprobs")
     if not said:
-        return Answer((), ids, generated=generated)
+        return PromptAnswer((), ids, generated=generated)
     keys = _keys(said, ids or prompt.ids)
     places, logp = [], []
     for key, entry in zip(keys, said, strict=True):
@@ -175,7 +175,7 @@ def _vllm_answer(choice: _Json, prompt: Prompt) -> Answer:
         places.append(_entry(entry, own))
     # Where the list of ids and the keys of the entries differ, what is not the prompt's is shown to the check.
     ids = ids if ids and (ids != prompt.ids or ids[: len(keys)] == keys) else keys
-    return Answer(logp=tuple(logp), ids=ids, places=tuple(places), generated=generated)
+    return PromptAnswer(logp=tuple(logp), ids=ids, places=tuple(places), generated=generated)
 
 
 def _keys(said: Sequence[_Json | None], ids: Sequence[int]) -> tuple[int, ...]:
@@ -193,11 +193,11 @@ def _keys(said: Sequence[_Json | None], ids: Sequence[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _entry(entry: Mapping[str, _Json] | None, own: _Json | None) -> Place:
+def _entry(entry: Mapping[str, _Json] | None, own: _Json | None) -> TokenPlace:
     if entry is None or own is None:
-        return Place()
+        return TokenPlace()
     rank = own.get("rank")
-    return Place(
+    return TokenPlace(
         top=tuple(_number(one["logprob"]) for one in entry.values()),
         own=_number(own["logprob"]),
         rank=_whole(rank) if rank else None,
@@ -235,14 +235,16 @@ _ECHO: _Json = {
 }
 
 
-def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
+def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
     choices = _choices(body, prompts)
     if isinstance(body.get("prompt"), list):  # Together answers beside the choices, not within them
         parts = [one["logprobs"] for one in body["prompt"]]
         if len(parts) != len(prompts):
             raise ValueError(f"{len(parts)} answers for {len(prompts)} prompts")
         rest = [_written(choice.get("logprobs") or {}, 0, choice, "") for choice in choices]
-        return Said([_echo_answer(part, None, after) for part, after in zip(parts, rest, strict=True)])
+        return RequestAnswers(
+            [_echo_answer(part, None, after) for part, after in zip(parts, rest, strict=True)]
+        )
     answers = []
     for prompt, choice in zip(prompts, choices, strict=True):
         said, own = choice.get("logprobs") or {}, choice.get("prompt_token_ids")
@@ -250,7 +252,7 @@ def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> Said:
         if "tokens" not in said:
             said = {**said, "tokens": _pieces(choice.get("text"), said.get("text_offset"))}
         answers.append(_echo_answer(said, number, _written(said, number, choice, prompt.text)))
-    return Said(answers, _used(body))
+    return RequestAnswers(answers, _used(body))
 
 
 def _pieces(text: Any, offsets: Any) -> list[str] | None:
@@ -261,7 +263,7 @@ def _pieces(text: Any, offsets: Any) -> list[str] | None:
     return [text[_whole(start) : _whole(end)] for start, end in zip(offsets, ends, strict=True)]
 
 
-def _echo_answer(said: _Json, number: int | None, after: Generated) -> Answer:
+def _echo_answer(said: _Json, number: int | None, after: NextToken) -> PromptAnswer:
     """The first entries are the prompt's, all of them for None."""
     logp = [_or_none(one) for one in said.get("token_logprobs") or ()][:number]
     words = [str(word) for word in said.get("tokens") or ()]
@@ -273,7 +275,7 @@ def _echo_answer(said: _Json, number: int | None, after: Generated) -> Answer:
         _listed(own, words[i] if i < len(words) else None, tops[i] if i < len(tops) else None)
         for i, own in enumerate(logp)
     ]
-    return Answer(
+    return PromptAnswer(
         logp=tuple(logp),
         ids=tuple(_whole(one) for one in said.get("token_ids") or ())[:number] or None,
         words=tuple(words) or None,
@@ -283,18 +285,18 @@ def _echo_answer(said: _Json, number: int | None, after: Generated) -> Answer:
     )
 
 
-def _listed(own: float | None, word: str | None, top: Mapping[str, Any] | None) -> Place:
+def _listed(own: float | None, word: str | None, top: Mapping[str, Any] | None) -> TokenPlace:
     """What is listed beside a token: by words, of which two tokens may share one, as pieces of characters do."""
     if own is None or not top:
-        return Place()
+        return TokenPlace()
     values = [_number(one) for one in top.values()]
     nearest = min(values, key=lambda one: abs(one - own))
     named = word is not None and word in top and "\ufffd" not in word
     listed = nearest if abs(nearest - own) < 1e-6 else _number(top[word]) if named else None  # type: ignore[index]
-    return Place(tuple(values) if listed is not None else (*values, own), listed)
+    return TokenPlace(tuple(values) if listed is not None else (*values, own), listed)
 
 
-def _written(said: _Json, place: int, choice: _Json, text: str) -> Generated:
+def _written(said: _Json, place: int, choice: _Json, text: str) -> NextToken:
     """The token at a place behind the prompt; its text is also what the answer has behind the prompt's."""
 
     def at(name: str) -> Any:
@@ -305,7 +307,7 @@ def _written(said: _Json, place: int, choice: _Json, text: str) -> Generated:
     word = at("tokens")
     if word is None:
         word = str(choice.get("text") or "").removeprefix(text)
-    return Generated(ids[-1] if ids else at("token_ids"), word, _or_none(at("token_logprobs")))
+    return NextToken(ids[-1] if ids else at("token_ids"), word, _or_none(at("token_logprobs")))
 
 
 def _choices(body: Any, prompts: Sequence[Prompt]) -> list[_Json]:

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pretrace.backends.serving.routes import Answer, Prompt, Route
+from pretrace.backends.serving.routes import Prompt, PromptAnswer, Route
 from pretrace.errors import ModelError
 
 SENTENCES = (
@@ -65,7 +65,7 @@ _TAIL = 8  # tokens of another end
 _LEAST = 2  # tokens before two texts part
 _EQUAL = 5  # equal numbers say something of a server when there are so many
 
-Ask = Callable[[Sequence[Prompt]], list[Answer]]
+Ask = Callable[[Sequence[Prompt]], list[PromptAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Probed:
     numbers: tuple[float, ...]
     wobble: float
     identical: bool
-    answers: tuple[Answer, ...] = field(repr=False, default=())
+    answers: tuple[PromptAnswer, ...] = field(repr=False, default=())
     met: tuple[float, ...] = field(repr=False, default=())
 
     @property
@@ -94,7 +94,7 @@ class Probed:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ServerCheck:
     """The check of one server. `name` is what messages call it; `extend` is the prompt with one token more, None
     where the token cannot be told from its text; `make` is the prompt of a text. `pieces` gives the ways in which a
     token may be written."""
@@ -102,7 +102,7 @@ class Check:
     name: str
     route: Route
     prompts: tuple[Prompt, ...]
-    extend: Callable[[Prompt, Answer], Prompt | None]
+    extend: Callable[[Prompt, PromptAnswer], Prompt | None]
     make: Callable[[str], Prompt]
     pieces: Callable[[int], tuple[str, ...]]
 
@@ -145,7 +145,9 @@ class Check:
             answers=tuple(first),
         )
 
-    def _asked_again(self, first: Sequence[Answer], ask: Ask) -> list[tuple[Answer, Answer]]:
+    def _asked_again(
+        self, first: Sequence[PromptAnswer], ask: Ask
+    ) -> list[tuple[PromptAnswer, PromptAnswer]]:
         """The first answers beside those to the same texts, asked again in another order, then in other company: pairs,
         of which the second may go on."""
         backwards = self.prompts[::-1]
@@ -170,12 +172,12 @@ class Check:
                 pairs.append((first[i], alone))
         return pairs
 
-    def offered(self, answer: Answer) -> None:
+    def offered(self, answer: PromptAnswer) -> None:
         """ModelError where there are no log-probabilities."""
         if not any(one is not None for one in answer.logp):
             raise ModelError(f"{self.name} gives no log-probabilities of prompts: {self.route.cure}.")
 
-    def same_tokens(self, prompt: Prompt, answer: Answer) -> None:
+    def same_tokens(self, prompt: Prompt, answer: PromptAnswer) -> None:
         """ModelError unless the answer has our tokens, one number each, and none for the first."""
         self.same_cut(prompt, answer)
         if _without_start(prompt, answer):
@@ -200,7 +202,7 @@ class Check:
                     "computes is not passed on. They cannot be used."
                 )
 
-    def same_cut(self, prompt: Prompt, answer: Answer) -> None:
+    def same_cut(self, prompt: Prompt, answer: PromptAnswer) -> None:
         """ModelError unless the answer is about the prompt's tokens, by all that it says of them: ids or the keys of
         its entries, and where it has neither, words."""
         if answer.ids is not None and answer.ids != prompt.ids:
@@ -224,7 +226,7 @@ class Check:
                 "it was asked: name the server's own with --tokenizer (or another start rule with --start)."
             )
 
-    def consistent(self, answer: Answer) -> None:
+    def consistent(self, answer: PromptAnswer) -> None:
         """ModelError where what is said of one place does not go together: two numbers for one token, one above those
         of the likeliest, probabilities that come to more than 1."""
         for own, place in zip(answer.logp, answer.places, strict=False):
@@ -269,7 +271,10 @@ class Check:
         return [Prompt((*prompt.ids[:place], *end)) for place, end in zip(places, ends, strict=True)]
 
     def compare_beginnings(
-        self, asked: tuple[Prompt, Answer], others: Sequence[tuple[Prompt, Answer]], probed: Probed
+        self,
+        asked: tuple[Prompt, PromptAnswer],
+        others: Sequence[tuple[Prompt, PromptAnswer]],
+        probed: Probed,
     ) -> None:
         """ModelError where texts that begin as one that was asked have other numbers up to where they part, or all the
         same one there."""
@@ -291,7 +296,9 @@ class Check:
         if len(gaps) > 1 and max(gaps) < _EXACT:
             self._shifted("each stands one token too late")
 
-    def known_again(self, numbers: Sequence[Answer], asked: Sequence[Answer], probed: Probed) -> None:
+    def known_again(
+        self, numbers: Sequence[PromptAnswer], asked: Sequence[PromptAnswer], probed: Probed
+    ) -> None:
         """ModelError where known sentences have other numbers during the run than when connecting."""
         moved = max(_difference(one, other) for one, other in zip(numbers, asked, strict=True))
         if moved > probed.allowed:
@@ -321,7 +328,7 @@ class Check:
         readable = sum(any(_bare(one) for one in self.pieces(id_)) for id_ in own)
         return 2 * told >= readable - 2
 
-    def _in_order(self, prompts: Sequence[Prompt], answers: Sequence[Answer]) -> None:
+    def _in_order(self, prompts: Sequence[Prompt], answers: Sequence[PromptAnswer]) -> None:
         """Whether each answer is that to its own prompt, as far as the tokens show it."""
         wanted = [(len(one.ids), one.ids) for one in prompts]
         found = [(len(one.logp), one.ids or ()) for one in answers]
@@ -336,7 +343,7 @@ class Check:
                 "told apart. Update the server, or take what stands in front of it away."
             )
 
-    def _not_constant(self, answers: Sequence[Answer]) -> None:
+    def _not_constant(self, answers: Sequence[PromptAnswer]) -> None:
         numbers = np.array([one for answer in answers for one in answer.logp if one is not None])
         if np.ptp(numbers) < 1e-6:
             raise ModelError(
@@ -344,7 +351,7 @@ class Check:
                 f"{self.route.cure}."
             )
 
-    def _not_after(self, answers: Sequence[Answer]) -> None:
+    def _not_after(self, answers: Sequence[PromptAnswer]) -> None:
         """Whether the likeliest token beside the last of a text is the one that was written after it."""
         last = [
             (answer.best[place], answer.generated.text)
@@ -358,7 +365,7 @@ class Check:
                 f"beside {same} of {len(known)} last tokens stands what it wrote after them; {_AFTER}"
             )
 
-    def _not_moved(self, answers: Sequence[Answer]) -> None:
+    def _not_moved(self, answers: Sequence[PromptAnswer]) -> None:
         """Where the first two sentences part: equal before, different there."""
         one, other = (prompt.ids for prompt in self.prompts[:2])
         parting = next(i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
@@ -371,7 +378,7 @@ class Check:
         if gaps[-1] < _EXACT:
             self._shifted("each stands one token too late")
 
-    def _written_and_read(self, first: Sequence[Answer], followed: Mapping[int, Answer]) -> None:
+    def _written_and_read(self, first: Sequence[PromptAnswer], followed: Mapping[int, PromptAnswer]) -> None:
         """The token that the server wrote, when it is read as part of the text."""
         known, others = 0, 0
         for i, answer in followed.items():
@@ -417,7 +424,7 @@ _STEADY = (
 )
 
 
-def _difference(one: Answer, other: Answer) -> float:
+def _difference(one: PromptAnswer, other: PromptAnswer) -> float:
     """The most by which an answer's numbers differ from the first ones of another, which may go on."""
     return max(
         (abs(a - b) for a, b in zip(one.logp, other.logp, strict=False) if a is not None and b is not None),
@@ -425,9 +432,9 @@ def _difference(one: Answer, other: Answer) -> float:
     )
 
 
-def _begun(answer: Answer, number: int) -> Answer:
+def _begun(answer: PromptAnswer, number: int) -> PromptAnswer:
     """What was said of the first tokens."""
-    return Answer(answer.logp[:number])
+    return PromptAnswer(answer.logp[:number])
 
 
 def _bare(word: str) -> str:
@@ -445,7 +452,7 @@ def _broken(word: str) -> bool:
     return "\ufffd" in word or word.startswith(("bytes:", "<0x")) or not word
 
 
-def _without_start(prompt: Prompt, answer: Answer) -> bool:
+def _without_start(prompt: Prompt, answer: PromptAnswer) -> bool:
     """Whether the server's list begins with the text, and not with the start token before it."""
     number = len(prompt.words)
     if not number or not answer.words or len(prompt.ids) == number or answer.ids is not None:

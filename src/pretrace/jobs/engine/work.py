@@ -13,19 +13,19 @@ from pretrace.errors import EngineError, ExpressionError
 from pretrace.frequencies.counting import Batch, CountElsewhere, Portion, batches
 from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Piece, Pool, connected
-from pretrace.jobs.job import Job, Opened, shards_to_do
+from pretrace.jobs.job import OpenedScoring, ShardJob, shards_to_do
 from pretrace.jobs.settings import EngineSettings
-from pretrace.jobs.worker import Parts, Worker
+from pretrace.jobs.worker import PartsFolder, Worker
 from pretrace.scan.files import CorpusFile
 from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import SearchElsewhere, Searching, search_file
 from pretrace.scan.sightings import ScanPart
 from pretrace.scoring.detect import Leak, Options, leaks
 from pretrace.scoring.evidence import CHUNK, Progress
-from pretrace.scoring.holdout import Parts as Texts
+from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.settings import ModelsSettings
-from pretrace.tuning.methods import Method
+from pretrace.tuning.methods import TuningMethod
 from pretrace.types import Backend, Encoded, Quantity, States, Streaming, Trace
 
 SMALL = 32
@@ -40,7 +40,7 @@ hold nobody up."""
 class Ready:
     """What a worker says when its models are open."""
 
-    opened: Opened
+    opened: OpenedScoring
     leaks: tuple[Leak, ...]
 
     def __eq__(self, other: object) -> bool:
@@ -57,8 +57,8 @@ class Scoring:
 
     wanted: ModelsSettings
     expressions: str
-    texts: Texts
-    method: Method | None
+    texts: CorpusParts
+    method: TuningMethod | None
     options: Options
 
     def open(self) -> tuple[Ready, Callable[[Any], Any]]:
@@ -73,7 +73,7 @@ class Scoring:
             plan.check(models.placebo)
             found += leaks(models.placebo)
         worker = Worker(models, plan, options)  # open as long as the process
-        return Ready(Opened.of(worker, options), found), worker.part
+        return Ready(OpenedScoring.of(worker, options), found), worker.part
 
 
 def shard_size(texts: int) -> int:
@@ -94,7 +94,9 @@ def counted(stream: TextStream) -> int:
     return sum(1 for _, _ in zip(range(most), stream.texts(), strict=False))
 
 
-def work_on(pool: Pool, job: Job, stream: TextStream, parts: Parts, *, size: int, progress: Progress) -> int:
+def work_on(
+    pool: Pool, job: ShardJob, stream: TextStream, parts: PartsFolder, *, size: int, progress: Progress
+) -> int:
     """Score the shards that have no part yet; the number of them. Parts are written here, by one process.
 
     `progress` is told of the texts of every shard, each with as many passes as the job has. TextsError where the
@@ -110,7 +112,7 @@ def work_on(pool: Pool, job: Job, stream: TextStream, parts: Parts, *, size: int
     return made
 
 
-def _pieces(job: Job, stream: TextStream, parts: Parts, size: int) -> Iterator[Piece]:
+def _pieces(job: ShardJob, stream: TextStream, parts: PartsFolder, size: int) -> Iterator[Piece]:
     total = len(job.survey.shards)
     for shard in shards_to_do(job, stream, parts, size=size):
         yield Piece(shard.key, f"shard {shard.index + 1} of {total} of {stream.source}", shard)
@@ -128,7 +130,7 @@ CHARACTERS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenCounting:
     """The work of one counting worker; workers must have the same version of the tokenizers."""
 
     portion: Portion
@@ -156,7 +158,7 @@ def count_on_cluster(settings: EngineSettings) -> Iterator[CountElsewhere | None
                     known[index] = len(batch), batch[-1]
                     yield Piece(index, f"batch {index + 1} of the texts", batch)
 
-            with Pool(ray, Tokens(portion), settings) as pool:
+            with Pool(ray, TokenCounting(portion), settings) as pool:
                 for piece, answer in pool.each(pieces()):
                     early[piece.tag] = Batch(*known.pop(piece.tag), answer.value)
                     while following in early:
@@ -207,7 +209,7 @@ def search_on_cluster(settings: EngineSettings) -> Iterator[SearchElsewhere | No
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BatchReading:
     """The work of one reading worker: which models it opens."""
 
     wanted: ModelsSettings
@@ -275,7 +277,7 @@ def reading_elsewhere(settings: EngineSettings, wanted: ModelsSettings, models: 
         raise ExpressionError(
             "--engine ray has no use: all models are behind servers, which are asked from here."
         )
-    with connected(settings.address) as ray, Pool(ray, Reading(wanted), settings) as pool:
+    with connected(settings.address) as ray, Pool(ray, BatchReading(wanted), settings) as pool:
         for role, backend in mine.items():
             if pool.told.get(role) != backend.fingerprint:
                 raise EngineError(
