@@ -40,7 +40,7 @@ from pretrace.scoring.evidence import open_store, trace
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.audit import _Asked, kinds
+from pretrace.verdicts.audit.audit import AuditInputs, kinds
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.designs import ALIKE, differ, widest_gap
 from pretrace.verdicts.audit.generation import compared, cut_alike
@@ -205,9 +205,11 @@ class Bench:
         with open_store(model.fingerprint) as store:
             trace(model, list(texts), want, store=store)
 
-    def _cut(self, case: Case, placebos: tuple[Backend, ...]) -> tuple[_Asked, int, Any]:
+    def _cut(self, case: Case, placebos: tuple[Backend, ...]) -> tuple[AuditInputs, int, Any]:
         stand_in: Any = self.cutter
-        asked = _Asked.of(case.suspect, Models(stand_in, placebos=placebos), self.cutter, case.heldout, None)
+        asked = AuditInputs.of(
+            case.suspect, Models(stand_in, placebos=placebos), self.cutter, case.heldout, None
+        )
         assert asked.named_heldout is not None
         cuts = cut_alike(
             asked.named.corpus, asked.named_heldout.corpus, self.cutter, asked.settings, seed=asked.seed
@@ -231,7 +233,7 @@ class Bench:
         }
         if answer.p > LEVEL:
             return row | {"accused": False, "failed": []}
-        values = data.values(PRETRACE)
+        values = data.values
         left_out = controls_left_out(
             values.values, values.heldout_values, LEVEL, permutations=LEAST_DRAWS, seed=seed
         )
