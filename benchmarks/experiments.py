@@ -17,7 +17,7 @@ from benchmarks.machine import commit, machine
 from benchmarks.texts import DATA
 from pretrace.errors import PretraceError
 from pretrace.results.atomic import atomic_text
-from pretrace.types import Corpus, Estimate, Run, Text
+from pretrace.types import Corpus, Estimate, Progress, Run, Text
 
 if TYPE_CHECKING:
     from pretrace.tuning.plan import OnStep, TrainingStep
@@ -79,7 +79,7 @@ class Ledger:
         return any(all(run.get(name) == key[name] for name in key) for run in self.content["runs"])
 
 
-class Spoken:
+class Spoken(Progress):
     """Progress of passes and of trainings as lines of text, one every half minute at most: these runs are long
     and their output goes to a file."""
 

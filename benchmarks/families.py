@@ -4,7 +4,7 @@
 any folder, and compares log-probability, mean, spread and peak of each token (what all one-pass scores are made of)
 with a loop that reads one text at a time in float64: texts alone, in batches, behind shared beginnings, and with two
 threads. Rows are written to `benchmarks/results/families.json` as they are made; a second run goes on. `--page` writes
-the table in docs/limits.md alone.
+`benchmarks/results/families.md` alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results" / "families.json"
-PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
+PAGE = RESULTS.with_suffix(".md")
 TOLERANCE = 1e-3  # nats a token; what is read rightly stays within 1e-4
 SMALL = 30_000_000  # parameters of a build
 SECONDS = 400
@@ -217,32 +217,20 @@ def measured(wanted: list[str], known: Mapping[str, Any]) -> Iterator[dict[str, 
 
 
 def write_page(rows: list[dict[str, Any]]) -> None:
-    """The table in docs/limits.md."""
+    """Write the families by outcome to benchmarks/results/families.md."""
+    largest = max(row["largest"] for row in rows if row["outcome"] == "agrees")
     by: dict[str, list[str]] = {}
     for row in rows:
-        by.setdefault(row["outcome"], []).append(f"`{row['family']}`")
-    largest = max(row["largest"] for row in rows if row["outcome"] == "agrees")
-    refused: dict[str, list[str]] = {}
-    for row in rows:
-        if row["outcome"] == "refused":
-            why = (
-                "sees later tokens"
-                if "sees the tokens after" in row["why"]
-                else row["why"].split(": ", 1)[-1][:90]
-            )
-            refused.setdefault(why, []).append(f"`{row['family']}`")
-    lines = ["| outcome | families |", "|---|---|"]
-    lines.append(
-        f"| agrees within {largest:.0e} nats a token ({len(by['agrees'])}) | {', '.join(by['agrees'])} |"
-    )
-    lines += [f"| refused: {why} ({len(some)}) | {', '.join(some)} |" for why, some in refused.items()]
-    lines.append(
-        f"| no small build was made ({len(by.get('not built', []))}) | {', '.join(by.get('not built', []))} |"
-    )
-    text = PAGE.read_text(encoding="utf-8")
-    begin, end = "<!-- families: begin -->\n", "<!-- families: end -->"
-    head, rest = text.split(begin)
-    PAGE.write_text(head + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1], encoding="utf-8")
+        title = {
+            "agrees": f"agrees within {largest:.0e} nats a token",
+            "not built": "no small build was made",
+        }
+        later = "sees the tokens after" in row.get("why", "")
+        refused = f"refused: {'sees later tokens' if later else row.get('why', '').split(': ', 1)[-1][:90]}"
+        by.setdefault(title.get(row["outcome"], refused), []).append(f"`{row['family']}`")
+    lines = [f"| {title} ({len(some)}) | {', '.join(some)} |" for title, some in sorted(by.items())]
+    head = "# Model families\n\n*Written by `python -m benchmarks.families --page`; do not edit.*\n"
+    PAGE.write_text("\n".join([head, "| outcome | families |", "|---|---|", *lines, ""]), encoding="utf-8")
 
 
 def main() -> None:

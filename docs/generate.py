@@ -1,8 +1,8 @@
 """Writes docs/scores.md from the docstrings, parameters and needs of the registered scores, and the tables of tests in
 docs/audits.md from the list that `pretrace ask` goes by and from benchmarks/results/designs.json.
 
-docs/methods.md is made from src/pretrace/verdicts/methods.json, and what the planner foresees of small models, in
-docs/audit.md, and the README's line on it, from benchmarks/results/dilution.json.
+The tables of benchmarks/results/methods.md and docs/methods.md are made from src/pretrace/verdicts/methods.json, the
+tables of small models in docs/audit.md from benchmarks/results/dilution.json.
 
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
 (`python -m benchmarks.designs.table --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
@@ -26,7 +26,6 @@ from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
 from pretrace.verdicts.advise import CHOICES, OfferedTest, needed
-from pretrace.verdicts.expected import expected, own_studies
 from pretrace.verdicts.methods import Reached, figure, rows
 
 PAGE = Path(__file__).with_name("scores.md")
@@ -35,23 +34,33 @@ DESIGNS = Path(__file__).parent.with_name("benchmarks") / "results" / "designs.j
 METHODS = Path(__file__).with_name("methods.md")
 MEASURED = Path(__file__).parent.with_name("src") / "pretrace" / "verdicts" / "methods.json"
 BEGIN, END = "<!-- tests: written by docs/generate.py -->\n", "<!-- end of tests -->"
-INNOCENTS = "<!-- innocents: written by docs/generate.py -->\n", "<!-- end of innocents -->"
+
+BY_METHOD = "<!-- methods: written by docs/generate.py -->\n", "<!-- end of methods -->"
+PUBLISHED = "<!-- published: written by docs/generate.py -->\n", "<!-- end of published -->"
 
 EVERY = DESIGNS.with_name("innocents.md")
+EVERY_METHOD = DESIGNS.with_name("methods.md")
 AUDIT = Path(__file__).with_name("audit.md")
 DILUTION = DESIGNS.with_name("dilution.json")
 SMALL = 2e6
 """Models of fewer parameters are those of the first table of methods."""
 FORESEEN = "<!-- dilution: written by docs/generate.py -->\n", "<!-- end of dilution -->"
 BY_DILUTION = "<!-- found: written by docs/generate.py -->\n", "<!-- end of found -->"
-README = Path(__file__).parent.with_name("README.md")
-HEADLINE = "<!-- headline: written by docs/generate.py -->", "<!-- end of headline -->"
 SEARCH = Path(__file__).with_name("scan.md")
 COSTS = Path(__file__).parent.with_name("benchmarks") / "results" / "score_costs.json"
 SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.json"
 SCAN = "<!-- scan: written by docs/generate.py -->\n", "<!-- end of scan -->"
 STATISTICS = Path(__file__).with_name("statistics.md")
 FORGOTTEN = DESIGNS.with_name("unlearned.json")
+UNLEARNED_KINDS = (
+    "one source, by lot",
+    "5% of members from another domain",
+    "20% of members from another domain",
+    "100% of members from another domain",
+    "one notice before every member",
+    "members and non-members divided by the alphabet",
+)
+"""The kinds of members in docs/statistics.md."""
 UNLEARNED = "<!-- unlearned: written by docs/generate.py -->\n", "<!-- end of unlearned -->"
 
 INTRO = """\
@@ -59,50 +68,45 @@ INTRO = """\
 
 <!-- Made by docs/generate.py from the docstrings in src/pretrace/scores. Do not edit by hand. -->
 
-A score is one number for one text. `--scores` takes a comma-separated list. Parameters stand in brackets:
-`"loss,zlib,min_k(k=0.1)"`. The expression as you write it is the name of the column.
+A score is one number for one text. `--scores` takes a comma-separated list with parameters in brackets:
+`"loss,zlib,min_k(k=0.1)"`. The expression is the name of the column.
 
-**Higher means more likely a member**, for every score. In the papers some scores are higher for
-non-members; here their sign is changed. Each score has its own scale: compare texts within one score.
+**Higher means more likely a member**, for every score; where a paper has it the other way round, the sign is changed
+here. Each score has its own scale: compare texts within one score.
 
-**Notation.** `n` is the number of tokens the model predicted, `t_i` one of them, `logp_i` its
-log-probability. All logarithms are natural. Logits are converted to float32 first, whatever the precision
-of the model, and a score sums over tokens in float64.
+**Notation.** `n` is the number of tokens the model predicted, `t_i` one of them, `logp_i` its log-probability. All
+logarithms are natural. Logits are converted to float32 first, and a score sums over tokens in float64. Scores use the
+log-probabilities of the text; other needs are listed.
 
-**Start token.** By default a text is read as its tokenizer prepares it. Llama's tokenizer puts a start token
-in front, so all tokens are predicted. Those of Pythia and SmolLM2 put none, so the first token is context
-only. `--start always` gives exactly one start token, `--start never` gives none. Scores depend on it:
-do not compare runs that differ in it. The paper of `dc_pdd` uses a start token.
+**Start token.** By default a text is read as its tokenizer prepares it. Llama's tokenizer puts a start token in front,
+so all tokens are predicted. Those of Pythia and SmolLM2 do not, so the first token is only context. `--start always`
+gives exactly one start token, `--start never` none. Scores depend on it: do not compare runs that differ in it. The
+paper of `dc_pdd` uses a start token.
 """
 
 DIFFERENCES = """\
 ## Where this differs from the authors' code
 
-Where a paper and its authors' code disagree, the score follows the paper. Besides what the scores say above:
+Where a paper and its authors' code disagree, the score follows the paper. In addition to what the scores say above:
 
-- `fsd(lowercase)`: the authors' code inverts the ratio of `lowercase`, so that a higher value means a non-member. For
-  `lowercase` alone both give the same order of texts; the order of `fsd(lowercase)` can differ.
-- `probe`: the model reads the text alone. The authors' code puts the text into a prompt that asks whether the
-  statement is correct, trains its classifier without a bias, and standardises the texts to be scored by their own mean
-  and standard deviation; here those of the texts the probe is fitted on are used for all.
-- `dc_pdd`: `pretrace count` counts the tokens of whole texts, and no special tokens. The authors' code counts the first
-  1,024 tokens of each text, with the start token where the tokenizer adds one.
+- `fsd(lowercase)`: the authors' code inverts the ratio of `lowercase`, so that higher means a non-member. The order of
+  `fsd(lowercase)` can differ.
+- `probe`: the model reads the text alone. The authors' code puts it into a prompt that asks whether the statement is
+  correct, trains its classifier without a bias, and standardises the scored texts by their own mean and standard
+  deviation. Here those of the fitted texts are used.
+- `dc_pdd`: `pretrace count` counts whole texts without special tokens. The authors' code counts the first 1,024 tokens
+  of each text, with a start token if the tokenizer adds one.
 - `na_pdd`: the authors' notebook chooses layers by |S| (`by_absolute=True`); equation 9 takes S. Its cells for
   TinyLLaMA and OpenLLaMA pool by `'any'`. A text that activates no non-member neuron has an infinite score there.
-- `wbc`, `surp`: that the ten lengths, the 20% and the 2 nats are the authors' is second-hand: their code could not be
-  read here. A reimplementation of `surp` has the same numbers, and gives -100 to a text without such a token.
-- `recall`: the authors' code (ruoyuxie/recall, src/run.py) joins the shots without anything between them, and takes 12
-  unless told otherwise; 7 is second-hand.
-- `coverage`: the authors' code counts the words of the sample that stand in the text, over the length of either or of
+- `wbc`, `surp`: the ten lengths, the 20% and the 2 nats are second-hand: the authors' code could not be read here. A
+  reimplementation of `surp` has the same numbers, and gives -100 to a text without such a token.
+- `recall`: the authors' code joins the shots without anything between them, and takes 12 by default; 7 is second-hand.
+- `coverage`: the authors' code counts the words of the sample that are in the text, over the length of either or of
   both. Here the tokens of the text's end are counted.
 - `learned`: instead of the token's rank it has the distance to the likeliest token.
-- `codec`: the authors' description (michalzawalski.github.io/codec) says "random samples from the same dataset"; that
-  one text stands before each, the same before all, is our choice.
-- SynPrune (arXiv:2511.07033), which leaves out of a program the tokens that its syntax forces, is not offered: the
-  paper's 47 conventions could not be read here. The authors' code (Yuen647/SYNPRUNE, src/run.py) leaves out other
-  tokens than a conditional and a consequent token would, and its score is one over the number of tokens that are left,
-  whatever the model says: the mean of all probabilities after they were made to sum to one. With the list it would
-  stand in scores/likelihood.py; it also needs where each token stands in the text, which no score sees yet.
+- `codec`: the authors' description says "random samples from the same dataset"; one text before each, the same before
+  all, is our choice.
+- SynPrune (arXiv:2511.07033) is not offered: the paper's 47 conventions could not be read here.
 """
 
 PAPERS = {
@@ -120,20 +124,19 @@ PAPERS = {
     "Liu et al. 2024c": "Probing language models for pre-training data detection. ACL 2024.",
     "Tang et al. 2025": "NA-PDD. Identifying pre-training data in LLMs: a neuron activation-based detection framework.",
     "Kwak and Kim 2026": "Gap-K%: measuring top-1 prediction gap for detecting pretraining data. ACL 2026.",
-    "Zawalski et al. 2025": "Detecting data contamination in LLMs via in-context learning. ICLR 2026. "
-    "arXiv:2510.27055.",
+    "Zawalski et al. 2025": "Detecting data contamination in LLMs via in-context learning. arXiv:2510.27055.",
     "Zhang and Wu 2024": "Adaptive pre-training data detection for large language models via surprising tokens. "
     "arXiv:2407.21248.",
     "Chen et al. 2026": "Window-based membership inference attacks against fine-tuned large language models. USENIX "
     "Security 2026.",
-    "Hallinan et al. 2025": "The surprising effectiveness of membership inference with simple n-gram coverage. COLM "
-    "2025. arXiv:2508.09603.",
+    "Hallinan et al. 2025": "The surprising effectiveness of membership inference with simple n-gram coverage. "
+    "arXiv:2508.09603.",
     "Ilić et al. 2026b": "Learning the signature of memorization in autoregressive language models. arXiv:2604.03199.",
     "Ilić et al. 2026a": "Powerful training-free membership inference against autoregressive language models. "
     "arXiv:2601.12104.",
     "Xie et al. 2024": "ReCaLL: membership inference via relative conditional log-likelihoods. EMNLP 2024.",
     "Wang et al. 2025": "Con-ReCall: detecting pre-training data in LLMs via contrastive decoding. COLING 2025.",
-    "FSD": "the paper of Zhang et al. 2025.",
+    "FSD": "Zhang et al. 2025.",
     "Zhang et al. 2025": "FSD. Fine-tuning can help detect pretraining data from large language models. ICLR 2025.",
 }
 """The papers that docstrings cite, by the words they cite them with."""
@@ -161,7 +164,8 @@ def _section(name: str) -> str:
         )
     lines = [f"## {name}", f"{_prose(summary[: source.start()])}."]
     lines += [_formula_or_prose(paragraph) for paragraph in paragraphs]
-    facts = [*_parameters(factory), f"Needs: {_needs(name)}.", f"Source: {_prose(source[1])}."]
+    needs = [f"Needs: {words}."] if (words := _needs(name)) else []
+    facts = [*_parameters(factory), *needs, f"Source: {_prose(source[1])}."]
     return "\n\n".join(lines) + "\n\n" + "".join(f"- {fact}\n" for fact in facts)
 
 
@@ -213,7 +217,7 @@ def _needs(name: str) -> str:
             words.append("labelled reference texts (`--reference` or `--reference-share`)")
         else:
             words.append("token counts (`--counts`, made by `pretrace count`)")
-    return "; ".join(words)
+    return "; ".join(filter(None, words))
 
 
 def _plain_first(needs: Needs) -> list[tuple[View, Quantity]]:
@@ -246,7 +250,7 @@ def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
     for one, said in _INSIDE.items():
         if one in quantity:
             return said
-    over = ["log-probabilities"]
+    over = []
     if Quantity.MOMENTS in quantity:
         over.append("mean and standard deviation over the vocabulary")
     if Quantity.PEAK in quantity:
@@ -270,36 +274,17 @@ def _papers() -> str:
 
 
 METHODS_HEAD = """\
-# Which method finds most
+# Methods by copies and dilution: every figure
 
 <!-- Made by docs/generate.py from src/pretrace/verdicts/methods.json. Do not edit by hand. -->
 
-Every score and every test of a collection, where the training data are known: by how often a text was read, how much
-other text was read beside it, where in the training it stood, and the size of the model. Beside it stands a model that
-read none of the texts. A score has an AUC of single documents, a test the share of collections for which p is at or
-below 5%; in brackets stand 95% intervals, of documents drawn anew or of collections. On the site a click on a column's
-head sorts by it; `pretrace list --measured` prints all rows.
-
-Most figures are of models that two processor cores train in minutes, and of one kind of text. [Add a model of
-yours](#add-a-model).
-"""
-METHODS_TAIL = """\
-## Add a model
-
-If you have a model with known training data, and a twin that did not read them, evaluate the scores with
-`--placebo TWIN` and `--reference-model TWIN`, and add the folder:
-`python -m benchmarks.methods add RUN --name my-model --kind "legal texts" --copies 4 --dilution 1000`. Then
-`python docs/generate.py` writes this page.
-
-The folder is verified first, as `pretrace runs verify` does. A run without a model that never saw the texts is refused.
-The file in `benchmarks/results/methods/` names the hash of `run.json` and of the models' weights; copies, dilution and
-place are what its author says, which nobody can check from the folder.
+Every score and every test of a collection, on models whose training data are known. [Which method finds
+most](../../docs/methods.md) says how to read the tables. `pretrace list --measured` prints the same rows.
 """
 
 
-def methods() -> str:
-    """The page of methods."""
-    told = json.loads(MEASURED.read_text(encoding="utf-8"))["against_ref"]
+def every_method() -> str:
+    """Return the page with all figures of methods."""
     found = sorted(rows(), key=_order)
     spread = [one for one in found if one.source.startswith("dilution.json")]
     small = [one for one in spread if one.what == "AUC" and one.parameters and one.parameters < SMALL]
@@ -315,23 +300,19 @@ def methods() -> str:
     )
     others = [one for one in found if not one.source.startswith(known)]
     parts = [
-        ("Does a newer score beat the reference score?", _against(told)),
         (
             "Scores by copies and dilution",
             "Models of 1.3 million parameters from scratch, PubMed abstracts of 96 tokens, spread over the training "
-            "([dilution.json](../benchmarks/results/dilution.json)). `10x, 4`: read four times, among ten times as "
-            "much other text. Where there are several seeds, the mean of their AUC and of the ends of their "
-            "intervals. `learned` takes its classifier from a model of another seed.\n\n"
-            + _pivot(
-                [one for one in small if one.place == "throughout"], lambda one: f"{one.dilution:g}x, {one.copies}"
-            ),
+            "([dilution.json](dilution.json)). `10x, 4`: read four times, among ten times as much other text. Several "
+            "seeds: the mean of their AUC and of the ends of their intervals. `learned` takes its classifier from a "
+            "model of another seed.\n\n"
+            + _pivot([one for one in small if one.place == "throughout"], _diluted),
         ),
         (
             "Where in the training",
             "The same, with the copies in one block.\n\n"
             + _pivot(
-                [one for one in small if one.place != "throughout"],
-                lambda one: f"{one.place}, {one.dilution:g}x, {one.copies}",
+                [one for one in small if one.place != "throughout"], lambda one: f"{one.place}, {_diluted(one)}"
             ),
         ),
         (
@@ -342,18 +323,9 @@ def methods() -> str:
         (
             "A pretrained model that reads the texts at the end",
             "SmolLM2 with 135 million parameters, trained further on 120 documents, once and four times, and on "
-            "nothing besides: mean over four domains of the Pile "
-            "([each domain](../benchmarks/results/planted_domains.md)). The model before is the reference of `ref`.\n\n"
+            "nothing else: mean over four domains of the Pile ([each domain](planted_domains.md)). The model before "
+            "is the reference of `ref`.\n\n"
             + _pivot([one for one in found if one.source == "planted_domains.json"], lambda one: f"read {one.copies}x"),
-        ),
-        (
-            "Published figures",
-            "Hubble (Wei et al. 2025), texts put into training at random; the interval is the range over three kinds "
-            "of text. No score with a second model was measured there.\n\n"
-            + _pivot(
-                [one for one in found if one.source.startswith("Hubble")],
-                lambda one: f"{(one.parameters or 0) / 1e9:.0f}B, {one.copies}",
-            ),
         ),
         (
             "Audits",
@@ -370,8 +342,37 @@ def methods() -> str:
         ("Added models", _pivot(others, _added)),
     ]  # fmt: skip
     parts.append(("Not in the table", _unlisted(found)))
-    shown = (f"## {title}\n\n{body}" for title, body in parts if "\n| `" in body or "- `" in body)
-    return "\n".join([METHODS_HEAD, *shown, METHODS_TAIL])
+    shown = (f"## {title}\n\n{body}" for title, body in parts if "\n| `" in body or "\n- " in body)
+    return "\n".join([METHODS_HEAD, *shown])
+
+
+SHORT = ("1x, 1", "100x, 1", "1000x, 1", "1x, 4", "100x, 4")
+"""The cells of the table in docs/methods.md."""
+
+
+def methods() -> str:
+    """Return the tables of docs/methods.md: scores in a few cells, and rivals of the reference score."""
+    rivals = json.loads(MEASURED.read_text(encoding="utf-8"))["against_ref"]
+    small = [
+        one
+        for one in sorted(rows(), key=_order)
+        if one.source.startswith("dilution.json") and one.what == "AUC" and one.place == "throughout"
+        and (one.parameters or 0) < SMALL and _diluted(one) in SHORT
+    ]  # fmt: skip
+    return f"{_pivot(small, _diluted)}\n{_against(rivals)}"
+
+
+def published() -> str:
+    """Return the table of published figures by copies."""
+    return _pivot(
+        [one for one in sorted(rows(), key=_order) if one.source.startswith("Hubble")],
+        lambda one: f"{(one.parameters or 0) / 1e9:.0f}B, {one.copies}",
+    )
+
+
+def _diluted(one: Reached) -> str:
+    """Name the cell of a model by other text and copies."""
+    return f"{one.dilution:g}x, {one.copies}"
 
 
 def _order(one: Reached) -> tuple[float, ...]:
@@ -403,31 +404,28 @@ def _unlisted(found: Sequence[Reached]) -> str:
     missing_tests = [f"`{one.name}`" for one in CHOICES if own.get(one.name, one.name) not in bare]
     listed_scores = f"- `--scores`: {', '.join(missing_scores)}.\n" if missing_scores else ""
     return (
-        "What has no row was not measured by how often a text was read, beside a model that never saw it.\n\n"
+        "These were not measured by how often a text was read, next to a model that never saw it.\n\n"
         f"{listed_scores}"
         f"- Tests, by their names in `pretrace ask`: {', '.join(missing_tests)} "
-        "([what is known of them](audits.md)).\n"
+        "([what is known of them](../../docs/audits.md)).\n"
     )
 
 
-def _against(told: dict[str, typing.Any]) -> str:
-    """One sentence a rival of the reference score."""
-    said = []
-    for name, one in told.items():
-        if not one["cells_with_room"]:
-            said.append(f"- `{name}` was not measured beside `ref`.\n")
-            continue
-        enough = one["cells_with_room"] >= 8
-        verdict = "beats `ref`" if one["wins"] else "does not beat `ref`"
-        verdict = verdict if enough else "was measured in too few cells to say"
-        said.append(
-            f"- `{name}` {verdict}: by 0.03 AUC or more in {one['ahead_by_0.03']} of {one['cells_with_room']} planted "
-            f"cells (behind by as much in {one['behind_by_0.03']}; mean lead {one['mean_lead']:+.3f}).\n"
+def _against(rivals: dict[str, typing.Any]) -> str:
+    """Return a table with a row a rival of the reference score."""
+    lines = [
+        "| score | beats `ref` | cells | ahead by 0.03 | behind by 0.03 | mean lead |\n|---|---|--:|--:|--:|--:|\n"
+    ]
+    for name, one in rivals.items():
+        cells = one["cells_with_room"]
+        verdict = ("yes" if one["wins"] else "no") if cells >= 8 else "too few cells"
+        figures = (
+            (cells, one["ahead_by_0.03"], one["behind_by_0.03"], f"{one['mean_lead']:+.3f}")
+            if cells
+            else (0, "", "", "")
         )
-    return (
-        "A score counts as better where it lies 0.03 or more above `ref`, beside the same twin, in five of eight cells "
-        "of those in which `ref` has 0.97 at most.\n\n" + "".join(said)
-    )
+        lines.append(f"| `{name}` | {verdict} | {' | '.join(map(str, figures))} |\n")
+    return "".join(lines)
 
 
 def _pivot(
@@ -461,11 +459,10 @@ def _mean(some: Sequence[Reached]) -> tuple[float, ...]:
 
 
 def tests() -> str:
-    """The table of all tests: what each needs, its kind, innocents that rejected and were accused, documents for power
-    0.8."""
+    """Return the table of tests: needs, kind, innocents rejected and accused, documents for power 0.8."""
     head = (
-        "| test | what it needs | exact or conditional | rejected | accused | accused, worst kind | power 0.8 at one "
-        "copy | at four copies |\n|---|---|---|---|---|---|---|---|\n"
+        "| test | what it needs | exact or conditional | rejected | accused | power 0.8, one copy | four copies |\n"
+        "|---|---|---|---|---|---|---|\n"
     )
     return head + "".join(map(_test, CHOICES))
 
@@ -507,7 +504,9 @@ def every_innocent() -> str:
     power += "| test | kind | how | found | found before |\n|---|---|---|---|---|\n"
     read = "".join(map(_member, (row for row in found["rows"] if row["members"])))
     sources = "".join(f"- `{one['file']}`: commit {one['commit']}.{_note(one)}\n" for one in found["sources"])
-    return f"{EVERY_INTRO}\n{head}{rows}{power}{read}\nMeasured on:\n\n{sources}"
+    return (
+        f"{EVERY_INTRO}\n{innocents()}\nEvery kind:\n\n{head}{rows}{power}{read}\nMeasured on:\n\n{sources}"
+    )
 
 
 EVERY_INTRO = """\
@@ -515,8 +514,8 @@ EVERY_INTRO = """\
 
 <!-- Made by docs/generate.py from designs.json. Do not edit by hand. -->
 
-What each test said of texts that the model had not read, by kind of text.
-[All tests](../../docs/audits.md#innocents-of-each-kind) has them together.
+What each test said of texts that the model had not read ([how](../../docs/audits.md#innocents-of-each-kind)). First all
+kinds of a test together:
 """
 
 
@@ -546,82 +545,61 @@ def unlearned() -> str:
     for row in found["summary"]:
         kinds.setdefault(row["kind"], []).append(row)
     lines = [
-        "| members | readings | accused without the look at the texts | accused | withheld |",
+        "| members | readings | accused without comparing the texts | accused | withheld |",
         "|---|--:|--:|--:|--:|",
     ]
-    for kind, some in kinds.items():
-        names = ("pairs", "accused_without_texts", "accused", "withheld")
+    for kind in UNLEARNED_KINDS:
+        some, names = kinds[kind], ("pairs", "accused_without_texts", "accused", "withheld")
         lines.append(f"| {' | '.join((kind, *(f'{sum(row[name] for row in some):,}' for name in names)))} |")
-    sizes = " and ".join(str(one) for one in sorted({row["documents"] for row in found["summary"]}))
-    said = (
-        f"Measured on {found['settings']['models']} models of 1.3 million parameters that read other texts from other "
-        f"first weights, two by two, {sizes} documents a side, `loss` and `min_k_plus_plus` "
-        "([file](../benchmarks/results/unlearned.json)). Neither model read any member; the members were changed as "
-        "the first column says, the non-members are plain abstracts."
-    )
-    return textwrap.fill(said, 138) + "\n\n" + "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def searched() -> str:
-    """What a scan was measured to find and to take, from benchmarks/results/scan.json: the parts that were measured."""
-    found = json.loads(SEARCHED.read_text(encoding="utf-8"))
-    parts, machine, said = found["parts"], found["machine"], []
-    if one := parts.get("recall"):
-        low, high = one["bytes"]
-        said.append(
-            f"Of {one['planted']:,} planted runs of {low} to {high} bytes, with case, white space and line ends "
-            f"changed, {one['missed']:,} were missed; of the {one['runs']:,} runs that were reported "
-            f"{one['false']:,} were false."
-        )
-    if one := parts.get("kills"):
-        said.append(
-            f"Of {one['scans']:,} scans that were killed at different moments and started again, {one['equal']:,} gave "
-            "the tables of one that was not."
-        )
-    speeds = {
-        name: one for name, one in parts.items() if name.startswith("speed-") and "processor MB/s" in one
-    }
-    if speeds:
-        size = next(iter(speeds.values()))["MB"] / 1000
-        head = "| format | texts | MB/s of a core | without the table of the texts | that table, seconds |\n"
-        head += "|---|--:|--:|--:|--:|\n"
-        lines = "".join(
-            f"| {name.split('-')[1]} | {one['texts']:,} | {one['processor MB/s']:.0f} "
-            f"| {one['processor MB/s without the table']:.0f} | {one['seconds for the table']:.1f} |\n"
-            for name, one in speeds.items()
-        )
-        said.append(
-            f"MB of a corpus of {size:.1f} GB that were searched in a second of processor time, on one core of "
-            f"{machine['cpu'].replace('(R)', '')} that other programs shared:\n\n{head}{lines}".rstrip()
-        )
-    beside = [
-        f"{label} {one['MB/s']:.0f} MB/s with {one['texts']:,} texts"
-        for kind, label in (("grep", "`grep -F -f`"), ("aho", "pyahocorasick"))
-        for name, one in parts.items()
-        if name.startswith(f"{kind}-") and "MB/s" in one
-    ]
-    if beside:
-        said.append(
-            "Beside it, by the clock (grep on a quiet machine, pyahocorasick on a busy one), for pieces of the texts "
-            f"alone, {'; '.join(beside)}."
-        )
-    if "indexing MB/s" in (one := parts.get("infini-gram", {})):
-        asked = (
-            f"; {one['questions']:,} questions took {one['seconds']:.1f} seconds" if "seconds" in one else ""
-        )
-        said.append(
-            f"infini-gram indexed {one['indexing MB/s']:.1f} MB/s, into {one['index bytes a byte']:.1f} bytes for each "
-            f"byte of the corpus{asked}."
-        )
-    if one := parts.get("memory"):
-        said.append(f"Peak memory with the larger corpus was {one['ratio']:.2f} times that with 1 GB.")
-    if one := parts.get("ray"):
-        said.append(f"Two workers on Ray searched {one['ratio']} times as fast as one.")
-    if one := parts.get("copies"):
-        said.append(_by_copies(one).rstrip())
+    """Return the tables of what was measured of a scan, from benchmarks/results/scan.json."""
+    parts = json.loads(SEARCHED.read_text(encoding="utf-8"))["parts"]
+    lines = "".join(f"| {what} | {shown} |\n" for what, shown in _scan_figures(parts))
+    tables = [f"| what | measured |\n|---|--:|\n{lines}", _scan_speeds(parts), _by_copies(parts["copies"])]
     if missing := _unmeasured(parts):
-        said.append(f"Not measured yet: {', '.join(missing)}.")
-    return "\n\n".join(said) + "\n"
+        tables.append(f"Not measured yet: {', '.join(missing)}.\n")
+    return "\n".join(tables)
+
+
+def _scan_figures(parts: dict[str, typing.Any]) -> list[tuple[str, str]]:
+    recall, kills, index = parts["recall"], parts["kills"], parts["infini-gram"]
+    low, high = recall["bytes"]
+    planted = f"planted runs of {low} to {high} bytes, with case, white space and line ends changed"
+    return [
+        (f"{planted}: missed", f"{recall['missed']:,} of {recall['planted']:,}"),
+        ("false among the runs that were reported", f"{recall['false']:,} of {recall['runs']:,}"),
+        (
+            "scans killed at different moments that gave the same tables after a restart",
+            f"{kills['equal']:,} of {kills['scans']:,}",
+        ),
+        (
+            "infini-gram: indexing the corpus",
+            f"{index['indexing MB/s']:.1f} MB/s, {index['index bytes a byte']:.1f} bytes for each byte",
+        ),
+        (f"infini-gram: {index['questions']:,} questions", f"{index['seconds']:.1f} seconds"),
+        ("peak memory with the larger corpus, over that with 1 GB", f"{parts['memory']['ratio']:.2f}"),
+        ("speed of two workers on Ray, over that of one", f"{parts['ray']['ratio']}"),
+    ]
+
+
+def _scan_speeds(parts: dict[str, typing.Any]) -> str:
+    """Return the MB/s by format and number of texts, and those of other programs."""
+    speeds: dict[str, dict[int, float]] = {}
+    others = {"grep": "`grep -F -f`, elapsed", "aho": "pyahocorasick, elapsed"}
+    for name, one in parts.items():
+        kind, _, rest = name.partition("-")
+        speed = one.get("processor MB/s") if kind == "speed" else one.get("MB/s") if kind in others else None
+        if speed is not None:
+            speeds.setdefault(others.get(kind) or rest.split("-")[0], {})[one["texts"]] = speed
+    counts = sorted({texts for row in speeds.values() for texts in row})
+    head = f"| MB/s | {' | '.join(f'{texts:,} texts' for texts in counts)} |\n|---|{'--:|' * len(counts)}\n"
+    return head + "".join(
+        f"| {name} | {' | '.join(f'{row[n]:.0f}' if n in row else '' for n in counts)} |\n"
+        for name, row in speeds.items()
+    )
 
 
 def _unmeasured(parts: dict[str, typing.Any]) -> list[str]:
@@ -640,49 +618,37 @@ def _unmeasured(parts: dict[str, typing.Any]) -> list[str]:
 
 def _by_copies(one: dict[str, typing.Any]) -> str:
     counts = list(next(iter(one["AUC by copies"].values())))
-    head = f"| score | {' | '.join('1 copy' if n == '1' else f'{n} copies' for n in counts)} |\n"
+    head = f"| AUC | {' | '.join('1 copy' if n == '1' else f'{n} copies' for n in counts)} |\n"
     head += f"|---|{'--:|' * len(counts)}\n"
     lines = "".join(
         f"| `{score}` | {' | '.join('{:.2f} ({:.2f} to {:.2f})'.format(*found[n]) for n in counts)} |\n"
         for score, found in one["AUC by copies"].items()
     )
-    return (
-        f"AUC by the number of copies, with 95% intervals: {one['model']} over {one['members']:,} of {one['texts']:,} "
-        f"texts of {one['characters']} characters, each 1, 2, 4 or 8 times in the file. The scan gave "
-        f"{one['wrong labels']} wrong labels and {one['wrong counts']} wrong numbers of copies; {one['left out']} "
-        f"texts that share passages with others were left out.\n\n{head}{lines}"
-    )
+    return f"{head}{lines}"
 
 
 def foreseen() -> str:
-    """How well the planner foresees what was measured of small models."""
+    """Return a table of what the planner predicted of small models, each cell without its own runs."""
     found = json.loads(DILUTION.read_text(encoding="utf-8"))
-    held, told = found["law"]["min_k_plus_plus"], found["planner"]
-    law, given = told["from_law"], told["from_auc"]
-    rows, all_places = law["cells_and_sizes"], told["places_together"]
-    small = own_studies()[0]
-    low, _, high = small.auc[1]
-    said = [
-        "What the planner says was held against what was measured, each cell (size, dilution, copies and place)",
-        f"foreseen without its own runs: {held['cells_in_interval']} of {held['cells']} AUCs and",
-        f"{law['in_interval']} of {rows} powers, at 25 to 400 documents, lie in their range. The middle of it is only",
-        f"a guide: within 0.15 of the measured power in {law['within_0.15']} of {rows}, where nine of ten were wanted.",
-        "Of all places in the training together, of which the planner speaks, since nobody who asks knows the place,",
-        f"it is within 0.15 in {all_places['within_0.15']} of {all_places['cells_and_sizes']}, and",
-        f"{all_places['in_interval']} lie in the range.",
-        f"The range is wide: an AUC of {low:.2f} to {high:.2f} for a single reading by",
-        f"{small.parameters / 1e6:.1f} million parameters; the place in the training and chance among 400 documents",
-        "are part of it. Given the AUC that was measured, the formula below comes within",
-        f"0.15 in {given['within_0.15']} of {given['cells_and_sizes']} (largest difference {given['largest']:.2f}).",
-        "The form of the law was settled with the first 19 runs in sight.",
+    held, planner = found["law"]["min_k_plus_plus"], found["planner"]
+    law, given, places = planner["from_law"], planner["from_auc"], planner["places_together"]
+    lines = [
+        "| predicted | in the range | within 0.15 of the measured value |",
+        "|---|--:|--:|",
+        f"| AUC of a cell | {held['cells_in_interval']} of {held['cells']} | |",
+        f"| power of a cell | {law['in_interval']} of {law['cells_and_sizes']} | {law['within_0.15']} of "
+        f"{law['cells_and_sizes']} |",
+        f"| power, all places in the training together | {places['in_interval']} of {places['cells_and_sizes']} | "
+        f"{places['within_0.15']} of {places['cells_and_sizes']} |",
+        f"| power, from the measured AUC | | {given['within_0.15']} of {given['cells_and_sizes']} |",
     ]
-    if later := told.get("later"):
-        said += [
-            f"Later runs: {later['runs']}; AUCs in the range foreseen before: {later['aucs_in_interval']}; powers:",
-            f"{later['in_interval']} of {later['cells_and_sizes']}.",
+    if later := planner.get("later"):
+        lines += [
+            f"| AUC of later runs | {later['aucs_in_interval']} of {later['runs']} | |",
+            f"| power of later runs | {later['in_interval']} of {later['cells_and_sizes']} | |",
         ]
-    missing = f"Not run: {_not_run(found['runs'])}."
-    return "\n\n".join(textwrap.fill(one, 138) for one in (" ".join(said), missing)) + "\n"
+    missing = textwrap.fill(f"Not run: {_not_run(found['runs'])}.", 138)
+    return "\n".join(lines) + f"\n\n{missing}\n"
 
 
 def found_by_dilution() -> str:
@@ -690,7 +656,7 @@ def found_by_dilution() -> str:
     runs = json.loads(DILUTION.read_text(encoding="utf-8"))["runs"]
     copies = sorted({run["copies"] for run in runs})
     head = " | ".join(f"read {one}x" for one in copies)
-    head = f"| other text | {head} | {' | '.join(f'beside a twin, read {one}x' for one in copies)} |\n"
+    head = f"| other text | {head} | {' | '.join(f'with a twin, read {one}x' for one in copies)} |\n"
     head += f"|---|{'--:|' * 2 * len(copies)}\n"
     lines = [
         f"| {_times(dilution)} | "
@@ -707,18 +673,13 @@ def found_by_dilution() -> str:
         + " |\n"
         for dilution in sorted({run["dilution"] for run in runs if run["place"] != "throughout"})
     )
-    sizes = [
-        f"with {size} million parameters {_power(runs, HOWS[0], copies=1, dilution=1, size=size)}"
-        for size in sorted({run["size"] for run in runs} - {1})
-    ]
-    said = (
-        "The twin read the same other text in the same order from the same first weights: no placebo that a user has "
-        f"comes as close. Larger models, read once beside as much: {', '.join(sizes)}. Texts in one block of the "
-        "training, read once, without a placebo:"
-    )
+    sizes = sorted({run["size"] for run in runs} - {1})
+    larger = " | ".join(_power(runs, HOWS[0], copies=1, dilution=1, size=size) for size in sizes)
     return (
-        f"{head}{''.join(lines)}\n{textwrap.fill(said, 138)}\n\n| other text | early | middle | late |\n"
-        f"|---|--:|--:|--:|\n{blocks}"
+        f"{head}{''.join(lines)}\n"
+        f"| one block, read 1x, no twin | early | middle | late |\n|---|--:|--:|--:|\n{blocks}\n"
+        f"| larger models, read 1x, no twin | {' | '.join(f'{size} million parameters' for size in sizes)} |\n"
+        f"|---|{'--:|' * len(sizes)}\n| as much | {larger} |\n"
     )
 
 
@@ -737,31 +698,6 @@ def _power(runs: Sequence[dict[str, typing.Any]], how: str, **cell: typing.Any) 
     return f"{fmean(some):.0%}{seeds}" if some else "not run"
 
 
-def headline() -> str:
-    """The line of the README over copies and other text."""
-    runs = json.loads(DILUTION.read_text(encoding="utf-8"))["runs"]
-    once = [
-        f"beside {_times(dilution)}{' other text' if dilution == 1 else ''} "
-        f"in {_power(runs, HOWS[0], copies=1, dilution=dilution)}{' of cases' if dilution == 1 else ''}"
-        for dilution in sorted({run["dilution"] for run in runs})
-        if any(run["copies"] == 1 and run["dilution"] == dilution for run in runs)
-    ]
-    more = [
-        run["audit"][HOWS[0]]["50"]
-        for run in runs
-        if run["copies"] == 4 and run["size"] == 1 and run["place"] == "throughout"
-    ]
-    large = expected(50, 50, parameters=1e9).rows[0].chance.value
-    said = (
-        "**How often, and what else a model read, decide how much is found.** With 50 documents a side and models of "
-        f"{own_studies()[0].parameters / 1e6:.1f} million parameters a single reading is found {', '.join(once)}; "
-        f"four readings, not in one block, in {min(more):.0%} or more. For a model of one billion parameters, "
-        f"published figures foresee {large:.0%} for a single reading ([how many documents it "
-        "takes](docs/audit.md#how-many-documents-it-takes))."
-    )
-    return f"{textwrap.fill(said, 138, break_long_words=False, break_on_hyphens=False)}\n"
-
-
 def _not_run(runs: Sequence[dict[str, typing.Any]]) -> str:
     """What of the plan no model was trained for: by copies and dilution, by place, and by size."""
     said = ["64 readings"]
@@ -769,14 +705,14 @@ def _not_run(runs: Sequence[dict[str, typing.Any]]) -> str:
         done = {run["copies"] for run in runs if run["dilution"] == times and run["place"] == "throughout"}
         missing = [str(copies) for copies in (1, 4, 16) if copies not in done]
         if missing:
-            said.append(f"{' and '.join(missing)} readings beside {_times(times)}")
+            said.append(f"{' and '.join(missing)} readings among {_times(times)}")
     for name, some in (
         ("one block", [run for run in runs if run["place"] != "throughout"]),
         ("models above 1.3 million parameters", [run for run in runs if run["size"] > 1]),
     ):
         most = max((run["dilution"] for run in some), default=1)
         if most < 1000:
-            said.append(f"{name} beside more than {_times(most)}")
+            said.append(f"{name} among more than {_times(most)}")
     return "; ".join(said)
 
 
@@ -797,7 +733,7 @@ def _test(choice: OfferedTest) -> str:
     found = needed()[choice.name]
     power = (found.documents(1), found.documents(4)) if choice.accuses else ("accuses nobody",) * 2
     name = f"{choice.title} ({_called(choice)})"
-    return f"| {' | '.join((name, choice.needs, choice.kind_words, *found.alarms, *power))} |\n"
+    return f"| {' | '.join((name, choice.needs, choice.kind_words, *found.alarms[:2], *power))} |\n"
 
 
 def _called(choice: OfferedTest) -> str:
@@ -812,12 +748,13 @@ def _called(choice: OfferedTest) -> str:
 if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
     whole = with_tests(AUDITS.read_text(encoding="utf-8"), tests())
-    AUDITS.write_text(with_tests(whole, innocents(), INNOCENTS), encoding="utf-8")
+    AUDITS.write_text(whole, encoding="utf-8")
     EVERY.write_text(every_innocent(), encoding="utf-8")
-    METHODS.write_text(methods(), encoding="utf-8")
+    EVERY_METHOD.write_text(every_method(), encoding="utf-8")
+    page = with_tests(METHODS.read_text(encoding="utf-8"), methods(), BY_METHOD)
+    METHODS.write_text(with_tests(page, published(), PUBLISHED), encoding="utf-8")
     whole = with_tests(AUDIT.read_text(encoding="utf-8"), foreseen(), FORESEEN)
     AUDIT.write_text(with_tests(whole, found_by_dilution(), BY_DILUTION), encoding="utf-8")
-    README.write_text(with_tests(README.read_text(encoding="utf-8"), headline(), HEADLINE), encoding="utf-8")
     page = STATISTICS.read_text(encoding="utf-8")
     STATISTICS.write_text(with_tests(page, unlearned(), UNLEARNED), encoding="utf-8")
     page = SEARCH.read_text(encoding="utf-8")

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import ROOT
-from benchmarks.audits.innocents import OUT, counted, read
+from benchmarks.audits.innocents import counted, read
 from benchmarks.audits.worlds import DOMAINS, MEMBERS, Worlds, joined
 from benchmarks.experiments import DATA, RESULTS
 from benchmarks.machine import commit, machine
@@ -266,6 +266,7 @@ BEFORE = [
 ]
 """The command's defaults as issue 21 measured them on three domains kept apart, 3.3 million parameters, one epoch; of
 p-values, from before the checks of mixtures and spreads."""
+MIXED = "of controls from another domain"
 NAMED = {
     "null": "of the same draw, nothing read",
     "member": "of the same draw, **the suspect documents read once**",
@@ -317,36 +318,19 @@ def summary(work: Path) -> dict[str, Any]:
 
 
 def headline(content: Mapping[str, Any]) -> str:
-    """The sentences of the README."""
+    """Return the sentences of the README."""
     nulls = [row for row in content["rows"] if row["kind"] == "null"]
     runs, accused = (sum(row[name] for row in nulls) for name in ("runs", "accused"))
-    mixed = [row for row in content["rows"] if "another domain" in row["kind"]]
-    strange, rejected, withheld = (
-        sum(row[name] for row in mixed) for name in ("runs", "rejected", "accused")
-    )
     own, none = (row_of(content, "member", 50, placebo) for placebo in ("own", "none"))
-    parts = (
-        "**Error rates of the audit, by its defaults:**",
-        f"{accused} of {runs} collections that the model had not read were accused, at a level of 5%.",
-        f"Of collections that it had read once, {own['accused']} of {own['runs']} were found with 50 suspect and 50",
-        f"control documents beside the model's base{_ranged(own)}, and {none['accused']} of {none['runs']} without",
-        f"another model{_ranged(none)}. With 5 to 50% of the control documents from another kind of text,",
-        f"the test alone rejected {rejected} of {strange} innocent collections, and the audit accused {withheld}.",
-        f"Measured on {_models(content)} of {content['parameters'] / 1e6:.1f} million parameters and",
-        f"{_kinds(content)}, which is few ([all conditions](docs/audit.md#how-often-it-errs)).",
-        "Since then every audit also asks a second model, which can only withhold;",
-        "what that costs is not measured yet.",
+    return _wrapped(
+        (
+            f"{accused} of {runs} collections that the model had not read were accused. With 50 documents on each side",
+            f"and the model's base, {own['accused']} of {own['runs']} collections that it had read once were",
+            f"found{_ranged(own)}; without another model {none['accused']} of {none['runs']}. Measured on",
+            f"{content['targets']} models of {content['parameters'] / 1e6:.1f} million parameters",
+            "([all conditions](docs/audit.md#how-often-it-errs)).",
+        )
     )
-    return _wrapped(parts)
-
-
-def _models(content: Mapping[str, Any]) -> str:
-    return "one model" if content["targets"] == 1 else f"{content['targets']} models"
-
-
-def _kinds(content: Mapping[str, Any]) -> str:
-    number = len(content["domains"])
-    return "one kind of text" if number == 1 else f"{number} kinds of text"
 
 
 def _ranged(row: Row) -> str:
@@ -375,20 +359,9 @@ def found_range(row: Row) -> tuple[float, float]:
 
 
 def table(content: Mapping[str, Any]) -> str:
-    """The table of docs/audit.md, with what was measured."""
-    parts = (
-        "Measured with the command's own functions and defaults",
-        "([audit_command.json](../benchmarks/results/audit_command.json), `python -m benchmarks.audits.command`):",
-        f"about {content['snippets_a_document']:.1f} snippets of 64 tokens a document, {_models(content)} of",
-        f"{content['parameters'] / 1e6:.1f} million parameters over {_kinds(content)}.",
-        f"Each read {content['members_of_a_target']} documents of one kind once.",
-        "*Rejected*: p at or below 5%. *Accused* (of texts that were read: *found*): and no check withheld it.",
-        "In brackets stands the range of the shares accused over the kinds of text.",
-        "Audits of one target share documents: they are not so many independent experiments.",
-    )
+    """Return the tables of docs/audit.md."""
     heads = [f"{words}: {said}" for words in ("no placebo", "own base") for said in ("rejected", "accused")]
     lines = [
-        _wrapped(parts),
         f"| control documents | a side | audits | {' | '.join(heads)} |",
         f"|---|{'--:|' * (2 + len(heads))}",
     ]
@@ -401,49 +374,25 @@ def table(content: Mapping[str, Any]) -> str:
         none, own = (cells[kind, size, placebo] for placebo in ("none", "own"))
         if none["runs"] != own["runs"]:
             raise ValueError(f"{kind}: as many audits with a placebo as without are wanted")
+        if MIXED in kind:
+            continue
         shown = [str(none["rejected"]), _accused(none), str(own["rejected"]), _accused(own)]
         lines.append(f"| {NAMED.get(kind, kind)} | {size} | {own['runs']} | {' | '.join(shown)} |")
-    lines += [
-        "",
-        _wrapped(
-            (
-                "The same defaults on three other kinds of text (technical prose, two kinds of general prose;",
-                "3.3 million parameters, one epoch, own base), p-values alone, from before the checks of mixtures and",
-                "spreads:",
-                "; ".join(_told(row) for row in content["before"]["rows"]) + ".",
-            )
-        ),
-    ]
-    return "\n".join([*lines, *_simulated(json.loads(OUT.read_text(encoding="utf-8")))])
+    mixed = {
+        placebo: [row for row in content["rows"] if MIXED in row["kind"] and row["placebo"] == placebo]
+        for placebo in ("none", "own")
+    }
+    runs = sum(row["runs"] for row in mixed["own"])
+    sums = [sum(row[name] for row in some) for some in mixed.values() for name in ("rejected", "accused")]
+    shares = sorted(int(row["kind"].partition("%")[0]) for row in mixed["own"])
+    lines.append(f"| {shares[0]} to {shares[-1]}% {MIXED} | 50 | {runs} | {' | '.join(map(str, sums))} |")
+    return "\n".join([*lines, ""])
 
 
 def _accused(row: Row) -> str:
     """How many were accused, with the range over kinds of text where there were any."""
     low, high = found_range(row)
     return f"{row['accused']} ({low:.0%} to {high:.0%})" if row["accused"] else "0"
-
-
-def _simulated(innocents: Mapping[str, Any]) -> Iterator[str]:
-    """The simulated nulls in a sentence; every kind stands in the table of all innocents."""
-    rows = [row for row in innocents["rows"] if row["how"] == "simulated"]
-    worst = max(rows, key=lambda row: row["accused"] / row["runs"])
-    member = next((row["members"] for row in rows if row["members"]), None)
-    beside = f" Of {member['runs']} sets that are 1 sd higher, {member['found']} are found." if member else ""
-    yield _wrapped(
-        (
-            f"Simulated values, {innocents['documents']} documents a side, {len(rows)} kinds of innocent sets",
-            "([every kind](../benchmarks/results/innocents.md)): the kind that was accused most is",
-            f"“{worst['kind']}” (sd is the standard deviation between documents), {worst['accused']} of",
-            f"{worst['runs']:,}; {worst['rejected']:,} of them had p at or below the level. These have values and no",
-            f"texts, so no check of texts takes part: page one names what is left as an assumption.{beside}",
-        )
-    )
-
-
-def _told(row: Row) -> str:
-    kind = "read once" if row["kind"] == "member" else "not read"
-    beside = "beside the base" if row["placebo"] == "own" else "without a placebo"
-    return f"{row['documents']} documents {beside}, {kind}: {row['rejected']} of {row['runs']} rejected"
 
 
 def between(page: str, text: str) -> str:

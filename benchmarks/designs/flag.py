@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks.experiments import RESULTS
 from pretrace.baselines.blind import BlindScores
 from pretrace.results.atomic import atomic_text
-from pretrace.statistics.shift import Shift, below, set_shift
+from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.types import Check, Doubles
 from pretrace.verdicts.flag import FlagSettings, checks, concluding
 from pretrace.verdicts.flag.planning import Sketches, near_copies, prospect
@@ -248,7 +248,7 @@ def concluded(made: Made, seed: int) -> tuple[bool, bool]:
     checks.bag_of_words = lambda texts, members, groups, *, seed, unit: BlindScores(seen[unit])  # type: ignore[assignment]
     asked_values, known_values = sides.by_document(made.score)
     shift = dealt(asked_values, known_values, level=SETTINGS.level, seed=0)
-    spread = below(asked_values, known_values).allowed(checks.WIDE)
+    spread = compare_below(asked_values, known_values).allowed(checks.WIDE)
     first = concluding.outliers_at(shift, sides, plan.method, _least(made, sides), spread)
     if not (first.withstands or first.chosen.any()):
         return first.rejects, False
@@ -265,14 +265,14 @@ def _least(made: Made, sides: Sides) -> float:
     return checks.unseen_drift(nothing, sides.number, sides.known)
 
 
-def dealt(asked: Doubles, known: Doubles, *, level: float, seed: int) -> Shift:
+def dealt(asked: Doubles, known: Doubles, *, level: float, seed: int) -> SetShift:
     """The test of the set, with a law of the statistic that is drawn once for these numbers of documents."""
     shift = replace(_law(len(asked), len(known), level), asked=asked, known=known)
     return replace(shift, p=shift.p_after())
 
 
 @cache
-def _law(asked: int, known: int, level: float) -> Shift:
+def _law(asked: int, known: int, level: float) -> SetShift:
     values = np.arange(asked + known, dtype=float)
     return set_shift(values[:asked], values[asked:], level=level, permutations=PERMUTATIONS)
 

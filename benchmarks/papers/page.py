@@ -5,7 +5,7 @@ The first has what a reader needs; the second has the papers' tables, one after 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +23,21 @@ HEAD = """# Results
 
 *Written by `python -m benchmarks.papers --page` from the files in `benchmarks/results`; do not edit.*
 
-All of this was measured on SmolLM2-135M, or on models of 3 million parameters trained for the purpose, on two cores
-without a graphics processor. The papers used models of 70 million to 20 billion parameters. The figures say whether a
-method behaves alike on a small model. They are no replication of the papers.
+These tables of the papers were run with SmolLM2-135M on two cores without a graphics processor. The papers used models
+of 70 million to 20 billion parameters. The figures say whether a method behaves alike on a small model. They are no
+replication of the papers.
 
-- **The blind row decides what a table can show.** A bag of words never sees the model. Where it tells members from
-  non-members, so can a detector that knows nothing of membership.
-- **Labels are certain only where we planted them.** SmolLM2 was published after the articles of arXivTection and
-  ArxivMIA, and may have read any of them. There an honest detector may show an AUC of 0.5.
-- **Tokens of another version.** When these were made, `smollm2` read digits behind two or more blanks with other tokens
+- **The blind row decides what a table can show.** A bag of words never sees the model. If it tells members from
+  non-members, a detector can do so without any training on them.
+- **The labels of arXivTection and ArxivMIA are not certain.** SmolLM2 was published after their articles, and may have
+  read any of them. There an honest detector may show an AUC of 0.5. Where [we planted the
+  members](detectors.md#do-they-pass-their-controls) labels are exact.
+- **Tokens of another version.** When these were made, `smollm2` read digits after two or more blanks with other tokens
   than it was trained with: in 20% of the texts of Hacker News, 15% of Wikipedia, 12% of GitHub, 9% of Stack Exchange,
-  0.7% of arXivTection, none of ArxivMIA; 0.4% of the tokens at most. Placebos were read alike.
+  0.7% of arXivTection, none of ArxivMIA; 0.4% of the tokens at most. Placebos were read in the same way.
 - **Brackets are 95% intervals** from resampling documents.
 
-Other figures stand with what they are about: [which method finds most](methods.md), [audits by their
-defaults](audit.md#how-often-it-errs), [innocents of each test](audits.md#innocents-of-each-kind),
-[flagging](flagging.md#what-was-measured), [scans](scan.md#measured),
-[servers](servers.md#what-a-server-could-do-unseen), [speed and size](scaling.md#what-to-type-and-what-it-costs).
-Studies that are done have [a row a figure](../evidence/README.md).
+Other figures are on the pages of their subjects. Finished studies have [a row a figure](../evidence/README.md).
 """
 
 
@@ -65,7 +62,7 @@ def write_page(folder: Path, path: Path = PAGE, papers: Path = PAPERS) -> Path:
     done = {one["settings"]["table"] for _, one in found}
     done |= {name for name, one in tables().items() if one.by and one.here == "yes"}
     _write(papers, [PAPERS_HEAD, *(_table(*one) for one in found), _missing(done)])
-    _write(path, [HEAD, *_sections(found)])
+    _write(path, [HEAD, _runs(found)])
     return path
 
 
@@ -73,37 +70,16 @@ def _write(path: Path, parts: Sequence[str]) -> None:
     atomic_text(path, "\n".join(part.rstrip("\n") + "\n" for part in parts))
 
 
-def _sections(tables_run: Sequence[tuple[Path, Found]]) -> Iterator[str]:
-    planted = _read("planted_domains")
-    if planted:
-        yield _planted(planted)
-    if tables_run:
-        yield _runs(tables_run)
-
-
 def _runs(tables_run: Sequence[tuple[Path, Found]]) -> str:
     return f"""## Tables and figures of the papers
 
-[Each table whole, and what was not run, with the reason]({SHOWN}/papers.md). Here the best score of
-each, beside the published figure of the same row and the bag of words on the same texts. On arXivTection and
-ArxivMIA the bag of words is ahead of every score, so these tables show no membership.
+[Each table whole, and what was not run, with the reason]({SHOWN}/papers.md). Here the best score of each table with a
+published figure, that figure, and the bag of words on the same texts. On arXivTection and ArxivMIA the bag of words is
+ahead of every score, so these tables show no membership.
 
 {t.best(tables_run)}
 
-\\* Published for other texts, which are not to be had here.
-"""
-
-
-def _planted(found: Found) -> str:
-    settings = found["settings"]
-    return f"""## The papers' methods side by side, where the labels are exact
-
-{_file("planted_domains.json", found)} Of each domain of the Pile {settings["texts"]} documents were divided at random
-and SmolLM2 was trained further on one half, for one epoch and for four, at a learning rate of
-{settings["learning_rate"]:g}: members and non-members differ in nothing but exposure. The model before that is the
-placebo. {t.survivors(found)}
-
-[A row a detector](detectors.md#do-they-pass-their-controls), [every cell]({SHOWN}/planted_domains.md).
+\\* Published for other texts, which are not available here.
 """
 
 
@@ -133,11 +109,6 @@ def _missing(done: set[str]) -> str:
 
 def _why(here: str) -> str:
     return here.partition(":")[2].strip() or "runs here; not run yet"
-
-
-def _read(name: str) -> Found | None:
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def _file(name: str, found: Found, shown: str = f"{SHOWN}/") -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.papers.comparing import signed
-from benchmarks.papers.planted_table import survives
 
 Found = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -23,22 +22,6 @@ def grid(heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) 
 def estimate(value: Sequence[float] | None) -> str:
     """A figure with its interval."""
     return "" if value is None else f"{value[0]:.2f} ({value[1]:.2f} to {value[2]:.2f})"
-
-
-def survivors(found: Found) -> str:
-    """Which scores do better than their controls in most pieces, and which in none."""
-    rows = [row for row in found["rows"] if row["kind"] == "score"]
-    pieces = len({(row["domain"], row["epochs"]) for row in rows})
-    kept: dict[str, int] = {}
-    for row in rows:
-        kept[row["score"]] = kept.get(row["score"], 0) + survives(row)
-    order = sorted(kept, key=lambda name: -kept[name])
-    shown = ", ".join(f"`{name}` {kept[name]}" for name in order if kept[name] > pieces / 2)
-    none = ", ".join(f"`{name}`" for name in order if kept[name] == 0)
-    return (
-        f"A score survives its controls in a cell if the whole intervals of its AUC and of its lead over the placebo "
-        f"lie above chance. Of {pieces} cells: {shown}. In none: {none or 'no score'}."
-    )
 
 
 def how(found: Found) -> str:
@@ -72,13 +55,15 @@ def best(tables_run: Iterable[tuple[Path, Found]]) -> str:
             if all(row[key] == top[key] for key in ("corpus", "setting", "score", "metric"))
             and row["published"] is not None
         ]
+        if not same:
+            continue
         blind = [row[metric] for row in found["rows"] if row["score"] == BLIND and metric in row]
         made.append([
             f"[{found['settings']['table']}](../benchmarks/results/papers/{path.name})",
             found["settings"]["on"] or top["corpus"],
             f"`{top['score']}`" + (f", `{top['setting']}`" if top["setting"] else ""),
             f"{_WORDS.get(metric, metric)} {estimate(top['ours'])}",
-            _range(sorted(same)) + (" \\*" if same and top["difference"] is None else ""),
+            _range(sorted(same)) + (" \\*" if top["difference"] is None else ""),
             f"{max(one[0] for one in blind):.2f}" if blind else "",
         ])  # fmt: skip
     return grid(["table", "texts", "best score", "ours", "published", "bag of words"], made, left=3)

@@ -32,7 +32,7 @@ from benchmarks.machine import commit, machine
 from benchmarks.speed.memory import status
 from pretrace.scan import scan as room
 from pretrace.scan.files import files_of
-from pretrace.scan.searching import Table
+from pretrace.scan.searching import BlockTable
 from pretrace.types import Corpus, Text
 
 RESULT = RESULTS / "scan.json"
@@ -141,7 +141,7 @@ def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[s
         shutil.rmtree(work / "speed.parts", ignore_errors=True)
         search = asked(wanted, *names)
         began, before = time.perf_counter(), time.process_time()
-        table = Table.of(search.texts.contents)
+        table = BlockTable.of(search.texts.contents)
         made, made_in = time.perf_counter() - began, time.process_time() - before
         began, before = time.perf_counter(), time.process_time()
         found = room.scan(search, work / "speed.parts")

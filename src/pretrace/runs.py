@@ -16,8 +16,8 @@ from pretrace.errors import OutputError
 from pretrace.results import run, verdicts
 from pretrace.results import run as runs
 from pretrace.results.atomic import atomic_text
-from pretrace.results.folder import Kind, Render, Write, seal_of
-from pretrace.results.output_checks import OutputFile, check_file, json_object, recorded_files
+from pretrace.results.folder import Render, Write, seal_of
+from pretrace.results.output_checks import FolderKind, OutputFile, check_file, json_object, recorded_files
 from pretrace.types import Run, SideBySide, Verdict
 
 Result = Run | Verdict | SideBySide
@@ -29,7 +29,7 @@ class _ResultKind:
     """A kind of result: the `folder` it lies in, the class `made` of it there, what loads it and saves it, and the
     name of its module in `pretrace.report`."""
 
-    folder: Kind
+    folder: FolderKind
     made: type[Result]
     load: Callable[[Path], Result]
     save: Callable[..., None]
@@ -73,7 +73,7 @@ def load(folder: str | Path) -> Result:
     return _result_kind(Path(folder)).load(Path(folder))
 
 
-def kind_of(folder: Path) -> Kind:
+def kind_of(folder: Path) -> FolderKind:
     """What kind of result lies in a folder, by its JSON part; that of a run where there is none."""
     kind = _result_kind(folder).folder
     if kind is not verdicts.VERDICTS:

@@ -11,7 +11,8 @@ from pretrace import runs
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
-from pretrace.results.folder import Integrity, Kind, Opened
+from pretrace.results.folder import Integrity, Opened
+from pretrace.results.output_checks import FolderKind
 from pretrace.results.serialization import expect
 from pretrace.scoring.provenance import texts_hash
 from pretrace.verdicts.recompute import recompute
@@ -148,12 +149,14 @@ def verify_folder(folder: str | Path) -> Verification:
     return Verification(str(place), kind.name, _own(kind, place, *_opened(kind, place)))
 
 
-def _opened(kind: Kind, place: Path) -> tuple[Opened, Mapping[str, Any]]:
+def _opened(kind: FolderKind, place: Path) -> tuple[Opened, Mapping[str, Any]]:
     opened = Opened(kind, place, believe=True)
     return opened, opened.explained(kind.marker, lambda: expect(opened.content.get("settings", {}), dict))
 
 
-def _own(kind: Kind, place: Path, opened: Opened, settings: Mapping[str, Any]) -> tuple[VerifiedPart, ...]:
+def _own(
+    kind: FolderKind, place: Path, opened: Opened, settings: Mapping[str, Any]
+) -> tuple[VerifiedPart, ...]:
     state = opened.integrity(apart=runs.REPORT)
     return _files(state), _seal(state, kind, opened.seal), _report(place, settings), _numbers(place)
 
@@ -167,7 +170,7 @@ def _files(state: Integrity) -> VerifiedPart:
     return VerifiedPart("files", "no", _first(wrong, ", "))
 
 
-def _seal(state: Integrity, kind: Kind, seal: str) -> VerifiedPart:
+def _seal(state: Integrity, kind: FolderKind, seal: str) -> VerifiedPart:
     if state.seal is None:
         return VerifiedPart("seal", "not recorded", f"{kind.marker} holds no hash of itself")
     if not state.seal:

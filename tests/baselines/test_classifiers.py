@@ -146,11 +146,6 @@ def test_a_model_that_is_not_there_is_an_error():
         classifiers.make(expression).fit(*two_kinds(np.random.default_rng(0)), seed=0)
 
 
-def test_every_classifier_has_a_summary():
-    assert set(classifiers) == {"words", "form", "gpt2", "embeddings", "pretrained"}
-    assert all(classifiers.summary(name).endswith(".") for name in classifiers)
-
-
 @pytest.mark.skipif(HAVE_EMBEDDINGS, reason="the extra is installed")
 def test_embeddings_without_their_extra_name_it():
     classifier = classifiers.make("embeddings")

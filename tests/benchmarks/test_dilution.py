@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from benchmarks.audits import dilution
-from benchmarks.audits.dilution import Ready, labelled_rows, law, not_run, packaged, planner, stream
+from benchmarks.audits.dilution import Ready, law, not_run, planner, stream
 from pretrace.statistics.power import auc_power
-from pretrace.types import Corpus, Text
 
 MEMBERS = [[-1 - i, 0] for i in range(dilution.DOCUMENTS)]
 READY = Ready(MEMBERS, [[1 + i, 0] for i in range(3 * dilution.DOCUMENTS)])
@@ -51,63 +50,3 @@ def test_a_law_is_found_again_and_foresees_a_cell_that_was_left_out() -> None:
     assert "later" not in told
     assert "1M, 10 times, 4 copies, throughout" not in not_run(found)
     assert "1M, 100 times, 4 copies, throughout" in not_run(found)
-
-
-def made(effects: dict[tuple[int, int, int], float]) -> dict[str, list[dict[str, object]]]:
-    """What a file would hold of cells (size, dilution, copies) with these d', with one run each."""
-    rows, runs = [], []
-    for (size, diluted, copies), apart in effects.items():
-        auc = NormalDist().cdf(apart / math.sqrt(2))
-        key = cell("throughout", size=size, copies=copies, dilution=diluted)
-        rows.append({**key, "score": "min_k_plus_plus", "auc": [auc, 0, 1], "placebo": {"auc": [0.5, 0, 1]}})
-        power = {str(n): dilution.power_of(auc, n) for n in (25, 400)}
-        runs.append({**key, "parameters": size * 1e6, "tokens": 1e5, "audit": {"without_placebo": power}})
-    return {"rows": rows, "runs": runs}
-
-
-def near(size: int, diluted: int, copies: int) -> float:
-    """A d' by a law, a tenth above or below it."""
-    lawful = math.exp(-1.5 + 0.6 * math.log(copies) - 0.2 * math.log(diluted) + 0.1 * math.log(size))
-    return lawful * (1.1 if (size + diluted + copies) % 3 else 0.9)
-
-
-KEYS = [(size, diluted, copies) for size in (1, 3, 10) for diluted in (1, 10) for copies in (1, 4, 16)]
-
-
-def test_a_cell_far_from_the_law_lies_outside_and_does_not_widen_its_own_interval() -> None:
-    lawful = law(made({key: near(*key) for key in KEYS}))["min_k_plus_plus"]
-    odd = {key: near(*key) * (4 if key == (1, 10, 1) else 1) for key in KEYS}
-    fitted = law(made(odd))["min_k_plus_plus"]
-    before, after = (
-        next(one for one in held["left_out"] if (one["size"], one["dilution"], one["copies"]) == (1, 10, 1))
-        for held in (lawful, fitted)
-    )
-    assert lawful["cells_in_interval"] >= 0.9 * len(KEYS)
-    assert (before["inside"], after["inside"]) == (True, False)
-    assert before["interval"] == after["interval"]
-
-
-def test_the_planner_takes_no_dilution_at_which_no_text_was_read_once() -> None:
-    found = made({key: near(*key) for key in [*KEYS, (1, 1000, 16)]})
-    assert [one["beside"] for one in packaged(found)] == [10, 10, 10]
-    once = made({key: near(*key) for key in [*KEYS, (1, 1000, 1)]})
-    assert [one["beside"] for one in packaged(once)] == [1000, 10, 10]
-
-
-def test_labelled_texts_are_written_whole_or_their_beginnings() -> None:
-    labelled = Corpus("some", (Text("a", "A member.", member=True), Text("b", "No member.", member=False)))
-    assert [one["text"] for one in labelled_rows(labelled, None)] == ["A member.", "No member."]
-    assert labelled_rows(labelled, 4) == [
-        {"id": "a", "text": "A me", "label": 1}, {"id": "b", "text": "No m", "label": 0},
-    ]  # fmt: skip
-
-
-def test_runs_after_the_law_was_settled_are_held_against_the_law_of_those_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(dilution, "SETTLED", len(KEYS) - 2)
-    effects = {key: near(*key) for key in KEYS}
-    assert planner(made(effects))["later"]["aucs_in_interval"] == 2
-    effects[KEYS[-1]] = 0.02
-    later = planner(made(effects))["later"]
-    assert (later["runs"], later["aucs_in_interval"], later["within_0.15"]) == (2, 1, 2)

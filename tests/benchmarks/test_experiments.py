@@ -15,7 +15,6 @@ from tiny import SENTENCES
 
 from benchmarks.experiments import Ledger, thinned
 from benchmarks.papers import planted_domains
-from benchmarks.papers.planted_table import survives
 from pretrace.types import Corpus, Text
 
 Called = dict[str, Any]
@@ -86,12 +85,3 @@ def test_thinning_takes_of_every_document_before_a_second_of_any() -> None:
     assert {text.group for text in some} == {"0", "1", "2", "3", "4", "5"}
     assert thinned(Corpus("made up", texts), 8).texts == some
     assert thinned(Corpus("made up", texts), 8, seed=1).texts != some
-
-
-def test_what_survives() -> None:
-    row = {"auc": [0.7, 0.6, 0.8], "lead": [0.1, 0.02, 0.2]}
-    assert survives(row)
-    assert not survives({**row, "auc": [0.55, 0.49, 0.6]})
-    assert not survives({**row, "lead": [0.1, -0.02, 0.2]})
-    assert not survives({**row, "shuffled": {"auc": [0.5, 0.3, 0.75]}})
-    assert survives({**row, "shuffled": {"auc": [0.5, 0.3, 0.65]}})

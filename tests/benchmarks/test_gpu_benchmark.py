@@ -12,7 +12,6 @@ import torch
 from tiny import SENTENCES
 
 from benchmarks.speed import gpu, gpu_parts
-from benchmarks.speed.gpu_parts import Setting
 from pretrace.types import Corpus, Text
 
 TINY = ["--device", "cpu", "--tiny", "--texts", "5"]
@@ -63,10 +62,3 @@ def test_a_part_that_fails_is_recorded_and_the_others_go_on(
     assert "broken" in parts["tests"]["error"]
     assert parts["memory"]["a"] == 1
     assert "stopped after 1 s" in parts["llama_bfloat16"]["error"]
-
-
-def test_a_setting_goes_on_to_the_parts() -> None:
-    setting = Setting("cuda", False, "/somewhere/a.gguf", 100, 5)
-    command = gpu._command(setting)
-    assert command[command.index("--smollm2") + 1] == "/somewhere/a.gguf"
-    assert "--tiny" not in command

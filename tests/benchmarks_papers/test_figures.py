@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.papers.figures import PUBLISHED, Figure, setting_of, tables
+from benchmarks.papers.figures import Figure, setting_of, tables
 from pretrace.corpora import known_corpora
 from pretrace.errors import TextsError
 from pretrace.scores import scores
@@ -88,11 +88,3 @@ def test_what_the_papers_print_can_be_run_and_lies_in_its_range() -> None:
                 known_corpora().factory(one.corpus.partition("(")[0])
                 assert one.value is not None
                 assert 0 <= one.value <= 1, (table.name, one)
-
-
-def test_every_paper_that_has_figures_says_what_they_are() -> None:
-    folders = {path.name for path in PUBLISHED.iterdir() if path.is_dir()}
-    assert folders == {name.partition(".")[0] for name, table in tables().items() if table.figures}
-    for name, table in tables().items():
-        assert table.here == "yes" or table.here.startswith("no: "), name
-        assert table.what.endswith("."), name

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.papers import __main__ as command
 from benchmarks.papers.comparing import compared
-from benchmarks.papers.data import Given, divided, opened
+from benchmarks.papers.data import Given
 from benchmarks.papers.detection import pieces
 from benchmarks.papers.figures import Figure, Table, tables
 
@@ -68,19 +68,6 @@ def test_every_detection_table_of_the_papers_becomes_runs() -> None:
         judged_here = pieces(wanted, Given(on=SOURCE))
         assert {piece.corpus for piece in judged_here} == {SOURCE}
         assert len(judged_here) <= len(made)
-
-
-@pytest.mark.parametrize("split", ["documents", "texts"])
-def test_texts_set_aside_are_apart_from_those_judged(passages: Path, split: str) -> None:
-    given = Given(data={SOURCE: passages}, split=split)
-    corpus = opened(SOURCE, given)
-    parts = divided(corpus, given, tuning=0.3, reference=0.3)
-    assert parts.tuning is not None
-    assert parts.reference is not None
-    sides = [{text.id for text in part.texts} for part in (parts.tuning, parts.reference, parts.test)]
-    assert sum(map(len, sides)) == len(set.union(*sides)) == 60
-    shared = {t.group for t in parts.tuning.texts} & {t.group for t in parts.test.texts}
-    assert bool(shared) is (split == "texts")
 
 
 def test_a_table_is_run_and_compared(passages: Path, model_folder: Path, tmp_path: Path) -> None:

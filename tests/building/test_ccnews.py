@@ -6,10 +6,8 @@ import json
 import os
 import re
 import signal
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ import pytest
 from processes import Start
 from tiny_marian import SAYINGS, make_marian, reworded
 
-from pretrace.building.ccnews import CcnewsSettings, build_ccnews, cut, read_side, split_of
+from pretrace.building.ccnews import CcnewsSettings, build_ccnews, read_side, split_of, take_sentences
 from pretrace.building.ccnews_transforms import (
     BackTranslation,
     Changed,
@@ -59,16 +57,9 @@ class Marked:
     kind = "trans"
 
     def open(self) -> Transform:
-        return _Marking(self.faulty, self.given)
+        return Transform({"model": "marker", "weights": "0" * 64}, self._change)
 
-
-class _Marking:
-    facts: dict[str, Any] = {"model": "marker", "weights": "0" * 64}  # noqa: RUF012
-
-    def __init__(self, faulty: str, given: list[str]) -> None:
-        self.faulty, self.given = faulty, given
-
-    def change(self, texts: Sequence[str], /, *, seed: int) -> list[Changed]:
+    def _change(self, texts: Sequence[str], seed: int) -> list[Changed]:
         self.given.extend(texts)
         return [
             Changed(f"{text} Machina.", "came back odd" if re.search(self.faulty, text) else "")
@@ -190,25 +181,28 @@ def test_another_build_is_not_overwritten(tmp_path: Path) -> None:
         build_ccnews(MEMBERS, NONMEMBERS, Marked(), folder=tmp_path, settings=other)
 
 
-def test_settings_that_make_no_sense() -> None:
-    for texts in (0, 7):
-        with pytest.raises(ExpressionError, match="--texts"):
-            CcnewsSettings(texts=texts)
-    with pytest.raises(ExpressionError, match="--min-words"):
-        CcnewsSettings(fewest_words=300)
-    with pytest.raises(ExpressionError, match=r"\{text\}"):
-        Rewriting("smollm2", prompt="Rewrite this")
-    with pytest.raises(ExpressionError, match="--mask-share"):
-        Masking(share=1.5)
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: CcnewsSettings(texts=0), "--texts"),
+        (lambda: CcnewsSettings(texts=7), "--texts"),
+        (lambda: CcnewsSettings(fewest_words=300), "--min-words"),
+        (lambda: Rewriting("smollm2", prompt="Rewrite this"), r"\{text\}"),
+        (lambda: Masking(share=1.5), "--mask-share"),
+    ],
+)
+def test_settings_that_make_no_sense(make: Callable[[], object], says: str) -> None:
+    with pytest.raises(ExpressionError, match=says):
+        make()
 
 
 def test_the_papers_split_and_lengths() -> None:
     splits = [split_of(rank, 600) for rank in range(600)]
     assert [splits.count(name) for name in ("reference", "validation", "test")] == [100, 100, 400]
-    assert cut("One two three.\n\nFour five six. Seven", 6) == "One two three.\n\nFour five six."
-    assert cut("a" * 100_000, 5) == "a" * 100_000
-    assert cut("", 5) == ""
-    assert cut("今日は雨。明日は晴。", 5) == "今日は雨。"
+    assert take_sentences("One two three.\n\nFour five six. Seven", 6) == "One two three.\n\nFour five six."
+    assert take_sentences("a" * 100_000, 5) == "a" * 100_000
+    assert take_sentences("", 5) == ""
+    assert take_sentences("今日は雨。明日は晴。", 5) == "今日は雨。"
 
 
 def test_only_the_year_that_was_asked_for(tmp_path: Path) -> None:
@@ -265,13 +259,9 @@ def test_masking_by_a_real_model(tmp_path: Path) -> None:
     )
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=len(names),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
+        vocab_size=len(names), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
         max_position_embeddings=24,  # shorter than the texts
-    )
+    )  # fmt: skip
     transformers.BertForMaskedLM(config).save_pretrained(tmp_path / "bert")
     tokenizer.save_pretrained(tmp_path / "bert")
     build_ccnews(
@@ -289,54 +279,18 @@ def test_masking_by_a_real_model(tmp_path: Path) -> None:
     assert 0.15 < np.mean(changed) < 0.35
 
 
-class _Rewriter(BaseHTTPRequestHandler):
-    """Says a text again in capitals; answers that are too long are cut."""
-
-    asked: list[str] = []  # noqa: RUF012
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        content = request["messages"][0]["content"]
-        self.asked.append(content)
-        answer = content.removeprefix("Rewrite: ").upper()
-        choice = {"index": 0, "message": {"role": "assistant", "content": answer}, "finish_reason": "stop"}
-        if answer.startswith(("M", "C")):
-            choice["finish_reason"] = "length"
-        whole = {"id": "", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
-        body = json.dumps(whole).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    _Rewriter.asked.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Rewriter) as running:
-        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"server:http://127.0.0.1:{running.server_port}/v1#shouter"
-        running.shutdown()
-        thread.join()
-
-
-def test_rewriting_by_a_server(tmp_path: Path, server: str) -> None:
-    build_ccnews(MEMBERS, NONMEMBERS, Rewriting(server), folder=tmp_path, settings=SMALL)
-    rows = rows_of(tmp_path / "prompt.jsonl")
-    for row in rows:
-        assert row["text"] == (row["original"] if row["label"] else row["original"].upper())
-    card = json.loads((tmp_path / "prompt.card.json").read_text())
-    assert card["models"]["prompt"] == "Rewrite: {text}"
-    assert card["left_out"]["nonmember: cut off at the limit of length"]["count"] > 0
-    asked = len(_Rewriter.asked)
-    build_ccnews(MEMBERS, NONMEMBERS, Rewriting(server), folder=tmp_path, settings=SMALL)
-    assert len(_Rewriter.asked) == asked
+def test_rewriting_by_a_server(tmp_path: Path, chat: Any) -> None:
+    chat.answer = lambda content: content.removeprefix("Rewrite: ").upper()
+    chat.ends_by = lambda answer: "length" if answer.startswith(("M", "C")) else "stop"
+    for _ in range(2):
+        build_ccnews(MEMBERS, NONMEMBERS, Rewriting(chat.source), folder=tmp_path, settings=SMALL)
+        for row in rows_of(tmp_path / "prompt.jsonl"):
+            assert row["text"] == (row["original"] if row["label"] else row["original"].upper())
+        card = json.loads((tmp_path / "prompt.card.json").read_text())
+        assert card["models"]["prompt"] == "Rewrite: {text}"
+        assert card["left_out"]["nonmember: cut off at the limit of length"]["count"] > 0
+        asked = [one["messages"][0]["content"] for one in chat.asked]
+        assert len(asked) == len(set(asked))
 
 
 def test_rewriting_by_a_model_here(tmp_path: Path, model_folder: Path) -> None:

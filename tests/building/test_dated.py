@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pretrace.building.dated import DatedSettings, DatedTexts, build_dated, first_words
+from pretrace.building.dated import DatedSettings, DatedTexts, build_dated
 from pretrace.building.writing import Built
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, OutputError, TextsError
@@ -127,12 +127,6 @@ def test_texts_are_cut_to_size(texts: DatedTexts, tmp_path: Path) -> None:
         assert built.card["left_out"]["too short"]["ids"] == ["brief"]
 
 
-def test_first_words_keep_what_stands_between() -> None:
-    assert first_words("  a\n\nb\tc", 2) == "a\n\nb"
-    assert first_words("a b", 2) == "a b"
-    assert first_words("", 1) == first_words(" \n", 1) == first_words("a", 2) == ""
-
-
 @pytest.mark.parametrize("apart", [True, False])
 def test_the_blind_baseline_is_told(tmp_path: Path, apart: bool) -> None:
     rows: list[dict[str, object]] = [
@@ -180,7 +174,7 @@ def test_a_margin_may_reach_behind_all_dates(texts: DatedTexts, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"text": "a b", "date": "2020-01-01"}], "no column 'published'; it has 'text', 'date'"),
+        ([{"text": "a b", "date": "2020-01-01"}], "no column 'published'; its first row has 'text', 'date'"),
         (
             [{"text": "a b", "published": "soon"}],
             "holds no date that can be read, such as 2023-03-01; found 'soon'",

@@ -5,23 +5,21 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import random
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from pretrace.building import pages
-from pretrace.building.pages import Near, boilerplate, exact_key, jaccard, shingles, without
-from pretrace.building.segmenting import Words, _tokenizer, chinese_share, prefixes
+from pretrace.building.pages import Near, drop_lines, exact_key, find_boilerplate, jaccard, shingles
+from pretrace.building.segmenting import ChineseWords, _tokenizer, chinese_share, take_prefixes
 from pretrace.errors import MissingPackageError
 
 TEXT = "本发明涉及一种水泵，包括壳体 10 与 LED 灯；\n\n  所述壳体\u3000设有进水口。\r\n"
 
 
 @pytest.fixture(scope="module")
-def words() -> Words:
-    return Words()
+def words() -> ChineseWords:
+    return ChineseWords()
 
 
 def made(seed: int, length: int = 1500) -> str:
@@ -29,7 +27,7 @@ def made(seed: int, length: int = 1500) -> str:
     return "".join(chr(rng.randrange(0x4E00, 0x9000)) for _ in range(length))
 
 
-def test_words_tile_the_text_but_for_white_space(words: Words) -> None:
+def test_words_tile_the_text_but_for_white_space(words: ChineseWords) -> None:
     spans = words.spans(TEXT)
     assert [TEXT[a:b] for a, b in spans][:4] == ["本发明", "涉及", "一种", "水泵"]
     gaps = [TEXT[a:b] for (_, a), (b, _) in itertools.pairwise(spans)]
@@ -37,21 +35,21 @@ def test_words_tile_the_text_but_for_white_space(words: Words) -> None:
     assert "".join(TEXT[a:b] for a, b in spans) == "".join(TEXT.split())
 
 
-def test_words_are_those_of_jieba(words: Words) -> None:
+def test_words_are_those_of_jieba(words: ChineseWords) -> None:
     whole = _tokenizer()[0].cut(TEXT)
     assert [TEXT[a:b] for a, b in words.spans(TEXT)] == [word for word in whole if not word.isspace()]
 
 
-def test_prefixes_share_their_beginning_and_keep_white_space(words: Words) -> None:
+def test_prefixes_share_their_beginning_and_keep_white_space(words: ChineseWords) -> None:
     spans = words.spans(TEXT)
-    short, longer = prefixes(TEXT, spans, 2, [5, 14])
+    short, longer = take_prefixes(TEXT, spans, 2, [5, 14])
     assert longer.startswith(short)
     assert longer in TEXT
     assert [len(words.spans(part)) for part in (short, longer)] == [5, 14]
     assert "\n\n  " in longer
 
 
-def test_a_run_without_end_is_cut(words: Words) -> None:
+def test_a_run_without_end_is_cut(words: ChineseWords) -> None:
     assert words.spans("的" * 30_000)[-1][1] == 30_000
     assert not words.spans("")
     assert not words.spans(" \n")
@@ -61,7 +59,7 @@ def test_jieba_leaves_nothing_behind_and_says_nothing(capfd: pytest.CaptureFixtu
     cache = Path(tempfile.gettempdir()) / "jieba.cache"
     before = cache.stat().st_mtime_ns if cache.exists() else None
     _tokenizer.cache_clear()
-    Words()
+    ChineseWords()
     assert (cache.stat().st_mtime_ns if cache.exists() else None) == before
     assert capfd.readouterr() == ("", "")
 
@@ -69,7 +67,7 @@ def test_jieba_leaves_nothing_behind_and_says_nothing(capfd: pytest.CaptureFixtu
 def test_without_jieba_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[chinese\]'"):
-        Words()
+        ChineseWords()
 
 
 def test_the_share_of_chinese() -> None:
@@ -80,11 +78,11 @@ def test_the_share_of_chinese() -> None:
 
 def test_boilerplate_stands_on_many_pages() -> None:
     texts = [f"Google Patents\n  返回 \n第{i}页\n" for i in range(40)] + ["x"] * 60
-    lines = boilerplate(texts, 0.2)
+    lines = find_boilerplate(texts, 0.2)
     assert lines == {"x": 60, "Google Patents": 40, "返回": 40}
-    assert without(texts[3], lines) == "第3页\n"
-    assert boilerplate(["a\na"] * 9, 0.0) == {}
-    assert boilerplate(texts, 0.7) == {}
+    assert drop_lines(texts[3], lines) == "第3页\n"
+    assert find_boilerplate(["a\na"] * 9, 0.0) == {}
+    assert find_boilerplate(texts, 0.7) == {}
 
 
 def test_copies_differ_in_white_space_alone() -> None:
@@ -115,20 +113,3 @@ def test_short_texts_have_a_sketch(text: str) -> None:
     assert not near.known(text)
     assert near.known(text)
     assert not near.known(made(5))
-
-
-def test_jieba_is_loaded_only_when_words_are_cut() -> None:
-    import subprocess
-
-    code = "import sys, pretrace.building.patents, pretrace.cli.building; print('jieba' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-
-
-def test_pages_of_one_template_are_not_all_compared_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared = []
-    monkeypatch.setattr(pages, "jaccard", lambda one, other: compared.append(1) or jaccard(one, other))
-    near = Near(0.8)
-    assert not any(near.known(made(0, 2100) + made(seed, 900)) for seed in range(1, 41))
-    assert len(compared) < 40  # of 780 pairs
-    assert near.known(made(0, 2100) + made(3, 900)[:850])

@@ -72,13 +72,6 @@ def test_states_come_back_exactly_as_wanted(tmp_path: Path, trace: Make, same: S
             found[0].states[FIRING][0, 0] = 1
 
 
-def test_quantities_of_states_are_not_asked_of_the_trace(tmp_path: Path, trace: Make) -> None:
-    want = LOGP | Quantity.NEURONS | Quantity.HIDDEN
-    with open_store("model", tmp_path) as store:
-        store.put(KEYS[:1], [replace(trace(0), states=inside(0, FIRING, ALL))])
-        assert agree(store.get(KEYS[:1], want, frozenset({FIRING, ALL}))[0], inside(0, FIRING, ALL))
-
-
 def test_a_hit_needs_every_state_and_every_quantity(tmp_path: Path, trace: Make) -> None:
     few = replace(trace(0, moments=False), states=inside(0, FIRING))
     with open_store("model", tmp_path) as store:
@@ -100,23 +93,11 @@ def test_states_add_up_over_runs_and_outlive_a_better_trace(tmp_path: Path, trac
         assert agree(found, inside(0, FIRING, ONE) | inside(9, ALL))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "body = zeroblob(length(body))",
-        "body = 'text'",
-        "body = x''",
-        "checksum = checksum + 1",
-        "checksum = 'none'",
-    ],
-)
-def test_a_damaged_state_is_a_miss_and_is_mended(
-    tmp_path: Path, trace: Make, same: Same, change: str
-) -> None:
+def test_a_damaged_state_is_a_miss_and_is_mended(tmp_path: Path, trace: Make, same: Same) -> None:
     states = frozenset({FIRING, ONE})
     with open_store("model", tmp_path) as store:
         store.put(KEYS, [replace(trace(seed), states=inside(seed, *states)) for seed in range(3)])
-        edit(store, f"UPDATE entries SET {change} WHERE key = ? AND label = ?", KEYS[0], state_name(FIRING))
+        edit(store, "UPDATE entries SET body = x'' WHERE key = ? AND label = ?", KEYS[0], state_name(FIRING))
         assert [found is None for found in store.get(KEYS, BOTH, states)] == [True, False, False]
         assert same(store.get(KEYS, BOTH)[0], trace(0))
         assert agree(store.get(KEYS, BOTH, frozenset({ONE}))[0], inside(0, ONE))
@@ -153,17 +134,6 @@ def test_a_state_that_cannot_be_kept_is_refused_with_its_batch(tmp_path: Path, t
         with pytest.raises(ValueError, match="cannot be stored"):
             store.put(KEYS[:2], [trace(0), bad])
         assert store.get(KEYS[:2], LOGP) == [None, None]
-
-
-def test_a_file_of_an_earlier_format_is_left_alone(tmp_path: Path, trace: Make) -> None:
-    with open_store("model", tmp_path) as store:
-        store.put(KEYS[:1], [trace(0)])
-    former = store.path.with_name(store.path.name.replace("-v2", "-v1"))
-    store.path.rename(former)
-    content = former.read_bytes()
-    with open_store("model", tmp_path) as store:
-        assert store.get(KEYS[:1], LOGP) == [None]
-    assert former.read_bytes() == content
 
 
 def test_equal_states_have_one_name_and_others_another() -> None:

@@ -135,10 +135,10 @@ def test_without_a_model_it_says_what_can_be_tested_and_with_what(call: Call, mi
 
 
 def test_an_inconclusive_answer_ends_with_the_reason_and_the_cure(
-    call: Call, mine: Path, tmp_path: Path, model_folder: Path
+    call: Call, mine: Path, tmp_path: Path, model_folder: Path, reference_folder: Path
 ) -> None:
     drafts = written(tmp_path / "drafts", 24, 24)
-    words = (mine, "--model", model_folder, "--out")
+    words = (mine, "--model", model_folder, "--before", reference_folder, "--out")
     code, out, _ = call("ask", *words, tmp_path / "OUT", "--unseen", drafts)
     assert code == 4
     lines = out.splitlines()

@@ -83,7 +83,7 @@ def test_ccnews_by_a_model_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     class Opened:
         facts: dict[str, str] = {"name": "shouter"}  # noqa: RUF012
 
-        def change(self, some: list[str], /, *, seed: int) -> list[transforms.Changed]:
+        def change(self, some: list[str], seed: int) -> list[transforms.Changed]:
             return [transforms.Changed(text.upper() + " again") for text in some]
 
     monkeypatch.setattr(transforms.BackTranslation, "open", lambda self: Opened())

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 import typer
 
-from pretrace.cli.options import Given, command_of
+from pretrace.cli.options import RawOptions, command_of
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.verdicts.audit.settings import AuditSettings
 
-Made = tuple[AuditSettings, Given]
+Made = tuple[AuditSettings, RawOptions]
 
 
 def taken(*arguments: object) -> Made:
     """What a command called `audit` is given, with the texts as its argument."""
     found: list[Made] = []
 
-    def audit(source: Source, settings: AuditSettings, given: Given) -> None:
+    def audit(source: Source, settings: AuditSettings, given: RawOptions) -> None:
         found.append((settings, given))
 
     single = typer.Typer(pretty_exceptions_enable=False)

@@ -6,12 +6,15 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from pretrace.cli import main
@@ -102,3 +105,23 @@ def test_an_error_without_ctrl_c_stays_what_it_is(
     monkeypatch.setattr("pretrace.tuning.planting.plant", broken)
     with pytest.raises(RuntimeError, match="a mistake of ours"):
         call("plant", texts, "--out", tmp_path / "OUT")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_a_search_that_is_told_to_end_ends_at_once_and_leaves_no_result(tmp_path: Path) -> None:
+    """A text that repeats itself in a corpus that does, which was quadratic and deaf."""
+    row = "the cat sat on the mat and nobody knew why. "
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text(row * 20_000)
+    (tmp_path / "corpus.txt").write_text(row * 1_500_000)
+    words = ["scan", "texts", "--corpus", "corpus.txt", "--out", "FOUND"]
+    with subprocess.Popen([sys.executable, "-m", "pretrace", *words], cwd=tmp_path) as search:
+        until = time.monotonic() + 60
+        while psutil.Process(search.pid).cpu_times().user < 4 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert search.poll() is None
+        search.terminate()
+        started = time.monotonic()
+        assert search.wait(30) == -signal.SIGTERM
+    assert time.monotonic() - started < 5
+    assert not (tmp_path / "FOUND").exists()

@@ -10,7 +10,7 @@ import pytest
 import typer
 from processes import Call
 
-from pretrace.cli.answer import Answer
+from pretrace.cli.answer import Reply
 from pretrace.cli.commands import app
 from pretrace.cli.options import command_of
 from pretrace.cli.streams import note
@@ -115,10 +115,10 @@ def test_an_error_is_one_line_and_no_document(call: Call, texts: Path, tmp_path:
 
 
 def test_what_a_library_prints_does_not_get_into_the_document(capsys: pytest.CaptureFixture[str]) -> None:
-    def command() -> Answer:
+    def command() -> Reply:
         print("noise of a library")
         note("a note")
-        return Answer(say=lambda console: console.print("for people"), outcome="found", code=3, own={"n": 1})
+        return Reply(say=lambda console: console.print("for people"), outcome="found", code=3, own={"n": 1})
 
     single = typer.Typer(pretty_exceptions_enable=False)
     single.command()(command_of(command))

@@ -16,7 +16,7 @@ from processes import Call, Command
 
 from pretrace.cli.commands import Root, app, every_command
 from pretrace.cli.help import first_sentence
-from pretrace.cli.options import Given, Only, command_of
+from pretrace.cli.options import Only, RawOptions, command_of
 from pretrace.settings import LARGEST, option_of
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings
@@ -57,9 +57,9 @@ def test_a_default_of_the_command_line_is_that_of_the_library(command: str, sett
 
 def test_settings_are_made_of_what_was_written() -> None:
     found: list[AuditSettings] = []
-    written: list[Given] = []
+    written: list[RawOptions] = []
 
-    def command(settings: AuditSettings, given: Given) -> None:
+    def command(settings: AuditSettings, given: RawOptions) -> None:
         found.append(settings)
         written.append(given)
 

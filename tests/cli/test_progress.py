@@ -1,116 +1,45 @@
-"""What an audit shows of its stages: which step of how many and the time left, on a terminal and without one."""
+"""What is shown while a command runs: a bar on a terminal, elsewhere a line every 30 seconds, and the progress file."""
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from pretrace.cli import progress
-from pretrace.cli.progress import BytesLine, Passes, Stages, TrainingLine, duration
-from pretrace.cli.streams import silenced
+from pretrace.cli.progress import CountedBytes, Passes, Stages, TrainingSteps, command, doing, job, shown
+from pretrace.cli.streams import VARIABLE, said_at, silenced
 from pretrace.scoring.outlook import Outlook, Stage
 from pretrace.tuning.plan import TrainingStep
 
-
-def stages(now: list[float]) -> Stages:
-    made = Stages(Outlook(lambda: now[0]))
-    made.plan([Stage("training the generator", 100), Stage("writing continuations", 200)], 0.0)
-    return made
+STEP = TrainingStep(step=20, steps=80, epoch=1, epochs=2, loss=3.214, tokens_per_second=512.4)
 
 
-def test_the_line_names_the_step_and_the_time_left_of_the_whole() -> None:
-    now = [0.0]
-    shown = stages(now)
-    with shown.training("training the generator") as on_step:
-        assert on_step is not None
-        assert shown.line("training the generator") == (
-            "step 1 of 2 · training the generator · 5 min 0 s left of the whole"
-        )
-        now[0] = 30.0
-        on_step(TrainingStep(step=2, steps=4, epoch=1, epochs=1, loss=1.0, tokens_per_second=1.0))
-        assert "2 min 30 s left" in shown.line("training the generator")  # faster than guessed, all of it
-        now[0] = 50.0
-    with shown.passes("writing continuations") as passes:
-        passes.begin(6)
-        passes.begin(2)
-        now[0] = 130.0
-        passes.advance(6, 100, 80.0, True)
-        assert shown.line("writing") == "step 2 of 2 · writing · 27 s left of the whole"
+@pytest.fixture
+def now() -> list[float]:
+    """The time, set by hand."""
+    return [100.0]
 
 
-def test_without_a_terminal_a_plain_line_comes_by_itself(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also while the stage reports nothing; and none sooner than its time."""
-    now = [0.0]
-    shown, told = stages(now), threading.Event()
-    waits = []
-
-    def line(stage: str) -> str:
-        told.set()
-        return f"line of {stage}"
-
-    monkeypatch.setattr(shown, "line", line)
-    with shown.passes("reading"):
-        pass
-    assert capsys.readouterr().err == ""
-    repeated = progress.repeated
-
-    def noted(act: object, *, first: float, every: float) -> object:
-        waits.append((first, every))
-        return repeated(act, first=0.0, every=3600.0)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(progress, "repeated", noted)
-    now[0] = 12.0
-    with shown.passes("reading"):
-        assert told.wait(60)
-    assert capsys.readouterr().err == "line of reading\n"
-    assert waits == [(18.0, 30.0)]
+@pytest.fixture
+def look(monkeypatch: pytest.MonkeyPatch, now: list[float]) -> Callable[[], None]:
+    """The look that a command takes every half second, taken by hand."""
+    monkeypatch.setattr(progress, "EVERY", 3600.0)
+    said_at[0] = now[0]
+    return lambda: progress._look(lambda: now[0])
 
 
-def test_on_a_terminal_a_bar_shows_the_same_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setenv("COLUMNS", "120")
-    shown, told = stages([0.0]), threading.Event()
-    own = shown.line
-    monkeypatch.setattr(shown, "line", lambda stage: (told.set(), own(stage))[1])
-    with shown.passes("writing continuations"):
-        assert told.wait(60)
-    assert "step 2 of 2 · writing continuations" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"),
-    [
-        (0.2, "0 s"),
-        (59.4, "59 s"),
-        (59.6, "1 min 0 s"),
-        (100, "1 min 40 s"),
-        (3599.7, "1 h 0 min"),
-        (7500, "2 h 5 min"),
-    ],
-)
-def test_durations_are_told_in_two_units_at_most(seconds: float, told: str) -> None:
-    assert duration(seconds) == told
-
-
-def test_the_thread_is_gone_after_an_error() -> None:
-    before = threading.active_count()
-    with pytest.raises(KeyError), stages([0.0]).passes("reading"):
-        raise KeyError
-    assert threading.active_count() == before
-
-
-def test_classifiers_that_are_trained_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    progress.announce_training(("words", "embeddings"))
-    assert capsys.readouterr().err == ""
-    progress.announce_training(("words", "pretrained"))
-    assert "note: pretrained: trained on the texts first" in capsys.readouterr().err
+@pytest.fixture
+def told(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Any]]:
+    """What stands in the progress file."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "progress.json"))
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    return lambda: json.loads((tmp_path / "progress.json").read_text())
 
 
 def begun(stage: str, now: list[float]) -> Outlook:
@@ -121,8 +50,7 @@ def begun(stage: str, now: list[float]) -> Outlook:
     return outlook
 
 
-def test_a_line_says_texts_done_speed_and_time_left() -> None:
-    now = [100.0]
+def test_a_line_says_texts_done_speed_and_time_left(now: list[float]) -> None:
     reading = Passes("reading", begun("reading", now))
     assert reading.line() == ""
     reading.begin(30_000)
@@ -134,13 +62,12 @@ def test_a_line_says_texts_done_speed_and_time_left() -> None:
     assert reading.line() == "reading · 11,000 of 30,000 texts · 5,000 tokens/s · 3 min 10 s left"
 
 
-def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed() -> None:
+def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed(now: list[float]) -> None:
     """The longest texts are read first: ten of a hundred texts are done, and half of the tokens."""
-    now = [0.0]
     reading = Passes("reading", begun("reading", now))
     reading.begin(200)
     reading.weigh(100, 2_000)
-    now[0] = 50.0
+    now[0] = 150.0
     reading.worked(1_000)
     reading.advance(10, 1_000, 50.0, True)
     assert "10 of 200 texts" in reading.line()
@@ -149,61 +76,155 @@ def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed() -> None:
     assert reading.line().endswith("50 s left")
 
 
-def test_training_and_counting_have_their_lines() -> None:
-    now = [0.0]
-    training = TrainingLine("training", lambda: now[0])
+def test_training_and_counting_have_their_lines(now: list[float]) -> None:
+    training = TrainingSteps("training", Outlook(lambda: now[0]))
     assert training.line() == ""
-    now[0] = 20.0
-    training(TrainingStep(step=20, steps=80, epoch=1, epochs=2, loss=3.214, tokens_per_second=512.4))
+    now[0] = 120.0
+    training(STEP)
     assert training.line() == "training · step 20 of 80 · loss 3.21 · 512 tokens/s · 1 min 0 s left"
-    counting = BytesLine(lambda: now[0])
+    counting = CountedBytes(lambda: now[0])
     counting(1_000, 50_000_000)  # counted before it was resumed
-    now[0] = 30.0
+    now[0] = 130.0
     counting(1_200, 250_000_000)
     assert counting.line() == "counting · 1,200 texts, 250 MB, 20 MB/s"
 
 
-LONG: dict[str, Any] = {
-    "reading": lambda: progress.watched("reading"),
-    "training": progress.trained,
-    "counting": progress.counted_bytes,
-}
-
-
-STEP = TrainingStep(step=2, steps=4, epoch=1, epochs=1, loss=1.0, tokens_per_second=1.0)
-BEGUN: dict[str, Any] = {
-    "reading": lambda shown: shown.begin(3),
-    "training": lambda shown: shown(STEP),
-    "counting": lambda shown: shown(3, 100),
-}
-
-
-@pytest.mark.parametrize("stage", LONG)
-def test_every_long_stage_says_a_line_every_30_seconds_without_a_terminal(
-    stage: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_stage_names_the_step_and_the_time_left_of_the_whole(
+    now: list[float], look: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Counted from the last line of any stage; with --quiet none of them."""
-    acts: list[object] = []
-    repeated = progress.repeated
+    stages = Stages(Outlook(lambda: now[0]))
+    stages.plan([Stage("training the generator", 100), Stage("writing", 200)], 0.0)
+    with stages.training("training the generator") as on_step:
+        now[0] = 130.0
+        look()
+        assert on_step is not None
+        on_step(STEP)
+        now[0] = 160.0
+        look()
+    with stages.passes("writing") as passes:
+        passes.begin(8)
+        now[0] = 200.0
+        passes.advance(6, 100, 40.0, True)
+        look()
+    assert capsys.readouterr().err.splitlines() == [
+        "step 1 of 2 · training the generator · 4 min 30 s left of the whole",
+        "step 1 of 2 · training the generator · 5 min 0 s left of the whole",
+        "step 2 of 2 · writing · 13 s left of the whole",
+    ]
 
-    def noted(act: object, *, first: float, every: float) -> object:
-        acts.append((act, first, every))
-        return repeated(lambda: None, first=3600.0, every=3600.0)
 
-    monkeypatch.setattr(progress, "repeated", noted)
-    monkeypatch.setattr(progress, "said_at", [0.0])
-    monkeypatch.setattr(progress.said.__wrapped__, "__defaults__", (lambda: 12.0,))
-    with LONG[stage]() as shown:
-        [(act, first, every)] = acts
-        act()  # type: ignore[operator]
-        assert progress.said_at == [0.0]  # nothing has begun, so there was nothing to say
-        BEGUN[stage](shown)
-        act()  # type: ignore[operator]
-    assert (first, every) == (18.0, 30.0)
-    assert progress.said_at == [12.0]
+def test_a_line_comes_wherever_nothing_was_said_for_30_seconds(
+    now: list[float], look: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with command("score", lambda: now[0]):
+        now[0] = 120.0
+        with doing("opening the models", clock=lambda: now[0]):
+            look()
+            assert capsys.readouterr().err == ""  # not yet
+            now[0] = 130.0
+            look()
+            look()
+            assert capsys.readouterr().err == "opening the models · 10 s so far\n"
+        now[0] = 200.0
+        with shown(Passes("reading", begun("reading", now))) as reading, doing("writing a part"):
+            reading.begin(3)
+            look()
+        assert capsys.readouterr().err == "reading · 0 of 3 texts\n"
+        now[0] = 230.0
+        look()
+        assert capsys.readouterr().err == "pretrace score · 2 min 10 s so far\n"
+        now[0] = 300.0
+        with silenced(True):
+            now[0] = time.monotonic() + 300
+            look()
+        assert capsys.readouterr().err == ""
+
+
+def test_on_a_terminal_a_bar_shows_the_line_and_no_line_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    with command("score"), progress.watched("reading") as passes, progress.trained() as steps:
+        passes.begin(7)
+        time.sleep(0.5)
+        assert steps is not None
     said = capsys.readouterr().err
-    assert said.startswith(f"{stage} · ")
-    assert said.count("\n") == 1
-    with silenced(True), LONG[stage](), stages([0.0]).passes("reading"):
-        assert len(acts) == 1
+    assert "reading · 0 of 7 texts" in said
+    assert "so far" not in said
+
+
+def test_the_thread_is_gone_after_an_error() -> None:
+    before = threading.active_count()
+    with pytest.raises(KeyError), command("audit"), Stages().passes("reading"):
+        raise KeyError
+    assert threading.active_count() == before
+
+
+def test_classifiers_that_are_trained_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    progress.announce_training(("words", "embeddings"))
     assert capsys.readouterr().err == ""
+    progress.announce_training(("words", "pretrained"))
+    assert "note: pretrained: trained on the texts first" in capsys.readouterr().err
+
+
+def test_the_file_follows_passes_over_texts(told: Callable[[], dict[str, Any]]) -> None:
+    with command("score"):
+        assert told() == {"share": 0.0, "left": None, "said": "reading the texts"}
+        with doing("opening the models"):
+            assert told()["said"] == "opening the models"
+        with progress.watched("reading", 0.0) as passes:
+            assert told() == {"share": 0.0, "left": None, "said": "reading"}
+            passes.begin(4)
+            assert soon(told, said="reading: tokenising 4 texts")["left"] is None
+            passes.weigh(4, 18)  # type: ignore[attr-defined]
+            assert soon(told, said="reading: the first batch is computed")["left"] is None
+            passes.advance(1, 9, 0.0, False)
+            assert soon(told, said="reading")["left"] is None  # what is kept says nothing of the speed
+            passes.worked(9)  # type: ignore[attr-defined]
+            passes.advance(1, 9, 0.1, True)
+            assert soon(told, left=float)["share"] > 0
+        assert told()["said"] == ""  # the result is written
+    assert job() is not job()  # no command runs
+
+
+def soon(told: Callable[[], dict[str, Any]], **wanted: Any) -> dict[str, Any]:
+    """What stands in the file as soon as it has these values, or values of these kinds."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        found = told()
+        if all(found[k] == v or (isinstance(v, type) and isinstance(found[k], v)) for k, v in wanted.items()):
+            return found
+        time.sleep(0.02)
+    raise AssertionError(found)
+
+
+def test_the_file_follows_stages_and_training(told: Callable[[], dict[str, Any]]) -> None:
+    with command("audit"):
+        stages = Stages()
+        stages.plan([Stage("one", 1000.0), Stage("two", 3000.0)], 1000.0)
+        with stages.passes("one"):
+            found = told()
+    assert found["said"] == "step 1 of 2 · one"
+    assert 4900 < found["left"] <= 5000
+    with command("evaluate"), progress.trained("tuning") as show:
+        assert told()["said"] == "tuning"
+        assert show is not None
+        show(STEP)
+        assert soon(told, share=0.25)["left"] is None  # texts are read afterwards, nobody knows how long
+
+
+def test_nothing_is_written_where_nobody_asks(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    with command("score"), progress.watched("reading") as passes:
+        passes.begin(1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_says_how_it_ended(told: Callable[[], dict[str, Any]], request: Any) -> None:
+    assert request.getfixturevalue("command")("runs", "report", "/nowhere").wait() == 2
+    assert told()["ended"] == 2
+    assert told()["message"].startswith("/nowhere is not a pretrace run")

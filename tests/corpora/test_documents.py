@@ -13,7 +13,7 @@ import pytest
 from pretrace.corpora import open_corpus, open_stream, read_texts
 from pretrace.corpora.documents import CHANGES, EMPTY_PAGES, FRONT_MATTER
 from pretrace.corpora.reading import Unreadable
-from pretrace.corpora.webpages import DEEPEST, decoded, read_html
+from pretrace.corpora.webpages import DEEPEST, decode_page, read_html
 from pretrace.errors import MissingPackageError, TextsError
 
 docx = pytest.importorskip("docx", reason="the extra documents is not installed")
@@ -251,9 +251,9 @@ class TestHtml:
 
     def test_characters(self) -> None:
         stated = '<meta charset="iso-8859-1">\xe9\x80'
-        assert decoded(stated.encode("latin-1")) == '<meta charset="iso-8859-1">é€'
-        assert decoded(stated.encode()) == stated  # it is UTF-8, whatever it says
-        assert decoded("é".encode("utf-16")) == "é"
+        assert decode_page(stated.encode("latin-1")) == '<meta charset="iso-8859-1">é€'
+        assert decode_page(stated.encode()) == stated  # it is UTF-8, whatever it says
+        assert decode_page("é".encode("utf-16")) == "é"
         with pytest.raises(TextsError, match="looks like cp1252"):
-            decoded(b"<meta charset=nonsense>\xe9")
-        assert decoded(b"<meta charset=nonsense>\xe9", "cp1252") == "<meta charset=nonsense>é"
+            decode_page(b"<meta charset=nonsense>\xe9")
+        assert decode_page(b"<meta charset=nonsense>\xe9", "cp1252") == "<meta charset=nonsense>é"

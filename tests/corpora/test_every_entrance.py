@@ -1,5 +1,5 @@
 """The same rows at every entrance: formats, packings and folders, as score, flag, audit, scan, build and the page read
-them. The table in docs/texts.md is what came out; `PRETRACE_WRITE_DOCS=1` writes it."""
+them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import gzip
 import io
 import json
 import lzma
-import os
-import re
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import docx
@@ -22,7 +21,6 @@ import pytest
 import zstandard
 from pyarrow import ipc
 
-from pretrace.building.reading import Table
 from pretrace.corpora import open_corpus, open_stream
 from pretrace.corpora.columns import USUAL
 from pretrace.errors import PretraceError
@@ -33,7 +31,6 @@ from pretrace.web import archives
 from pretrace.web.facts import look_into
 from pretrace.web.settings import Limits
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "texts.md"
 TEXTS = [
     "The keeper of the lamp counted ships by their bells; she wrote each number twice, in ink.",
     'Regen fiel auf die Kupferdächer, dann hörte er auf: "Genug", sagte die Müllerin zu ihrem Hund.',
@@ -203,8 +200,7 @@ def by_scan(path: Path, tmp: Path) -> list[str]:
 
 
 def by_build(path: Path, tmp: Path) -> list[str]:
-    table = Table(str(path), USUAL)
-    return [table.text_of(row, number)[1] for number, row in enumerate(table.rows(path))]
+    return [text.text for text in open_stream(str(path), replace(USUAL, label="")).texts()]
 
 
 def by_page(path: Path, tmp: Path) -> list[str]:
@@ -223,17 +219,11 @@ ENTRANCES = {
     "`build`": by_build,
     "page": by_page,
 }
-_FOUND: dict[tuple[str, str], str] = {}
 
 
-def cell(name: str, entrance: str, path: Path, wanted: list[str], tmp: Path) -> str:
-    """What the table says: yes, or what was wrong."""
-    try:
-        found = ENTRANCES[entrance](path, tmp)
-    except PretraceError as error:
-        return f"no: {error}"
-    same = ["".join(text.split()) for text in found] == ["".join(text.split()) for text in wanted]
-    return "yes" if same else f"no: {found}"
+def texts_read(entrance: str, path: Path, folder: Path) -> list[str]:
+    """Read the texts at one entrance, without white space."""
+    return ["".join(text.split()) for text in ENTRANCES[entrance](path, folder)]
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
@@ -248,32 +238,12 @@ def test_a_file_of_each_kind_in_each_packing(tmp_path: Path, name: str, entrance
             path = tmp_path / (packing or "plain") / called
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(pack(FORMATS[name](ROWS)))
-            assert cell(name, entrance, path, wanted, tmp_path / f"{packing}{called}") == "yes", (
-                called,
-                packing,
-            )
-    _FOUND[name, entrance] = "yes"
+            found = texts_read(entrance, path, tmp_path / f"{packing}{called}")
+            assert found == ["".join(text.split()) for text in wanted], (called, packing)
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_folder_of_each_kind(tmp_path: Path, name: str, entrance: str) -> None:
     FOLDERS[name](tmp_path / "texts")
-    assert cell(name, entrance, tmp_path / "texts", TEXTS, tmp_path) == "yes"
-    _FOUND[name, entrance] = "yes"
-
-
-def test_the_table_in_the_docs_is_what_was_read() -> None:
-    if len(_FOUND) < (len(FORMATS) + len(FOLDERS)) * len(ENTRANCES):
-        pytest.skip("not every cell was read in this process")
-    lines = [f"| | {' | '.join(ENTRANCES)} |", f"|---|{'---|' * len(ENTRANCES)}"]
-    for name in (*FORMATS, *FOLDERS):
-        shown = re.sub(r"(\.[a-z0-9.]+)", r"`\1`", name) if "`" not in name else name
-        lines.append(f"| {shown} | {' | '.join(_FOUND[name, entrance] for entrance in ENTRANCES)} |")
-    begin, end = "<!-- every entrance -->\n", "<!-- end -->\n"
-    docs = DOCS.read_text(encoding="utf-8")
-    head, _, rest = docs.partition(begin)
-    made = head + begin + "\n".join(lines) + "\n" + end + rest.partition(end)[2]
-    if os.environ.get("PRETRACE_WRITE_DOCS"):
-        DOCS.write_text(made, encoding="utf-8")
-    assert DOCS.read_text(encoding="utf-8") == made, "PRETRACE_WRITE_DOCS=1 with this file writes the table"
+    assert texts_read(entrance, tmp_path / "texts", tmp_path) == ["".join(text.split()) for text in TEXTS]

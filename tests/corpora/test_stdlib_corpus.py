@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from pretrace.corpora import known_corpora
 from pretrace.corpora import stdlib as module
 from pretrace.corpora.stdlib import stdlib
 from pretrace.errors import TextsError
@@ -47,11 +46,6 @@ def test_no_test_data_and_nothing_installed(corpus: Corpus) -> None:
     first = {text.group.split(".")[0] for text in corpus.texts}
     assert not first & {"test", "site-packages", "idlelib", "lib2to3", "numpy", "pip"}
     assert not any("test" in text.group.split(".")[:-1] for text in corpus.texts)
-
-
-def test_same_again(corpus: Corpus) -> None:
-    assert stdlib() == corpus
-    assert known_corpora().make("stdlib(300)") == corpus
 
 
 def test_limits(corpus: Corpus) -> None:

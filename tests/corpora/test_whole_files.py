@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrace.corpora import open_corpus, read_texts
-from pretrace.corpora.packing import unpacked
+from pretrace.corpora.packing import unpack_stream
 from pretrace.errors import TextsError
-from pretrace.scan.corpus import Reader
+from pretrace.scan.corpus import CorpusReader
 from pretrace.scan.files import CorpusFile, Unread
 
 _RANDOM = random.Random(1)
@@ -38,7 +38,7 @@ def records(rows: list[dict[str, str]]) -> list[bytes]:
 
 def read_corpus(path: Path) -> int:
     """The documents that a scan reads of a file."""
-    numbers = [found.number for found in Reader().documents(CorpusFile(str(path), path.stat().st_size))]
+    numbers = [found.number for found in CorpusReader().documents(CorpusFile(str(path), path.stat().st_size))]
     return len(numbers)
 
 
@@ -96,7 +96,7 @@ def test_packed_streams_behind_each_other_are_read_and_a_cut_one_is_told(
     whole = b"".join(streams)
 
     def read(raw: bytes) -> bytes:
-        return unpacked(io.BufferedReader(io.BytesIO(raw)), "a").read()  # type: ignore[arg-type]
+        return unpack_stream(io.BufferedReader(io.BytesIO(raw)), "a").read()  # type: ignore[arg-type]
 
     assert read(whole) == b"".join(parts)
     assert read(whole + bytes(8)) == b"".join(parts)  # padding

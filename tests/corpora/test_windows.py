@@ -102,10 +102,6 @@ def test_long_texts_become_windows_of_their_document() -> None:
     assert (made.name, made.source) == ("c", "source")
 
 
-def test_a_text_without_a_group_becomes_one() -> None:
-    assert {text.group for text in windows(corpus_of(PROSE * 5), Asked(20)).texts} == {"t0"}
-
-
 def test_windows_are_filled() -> None:
     backend = Asked(50)
     made = windows(corpus_of(PROSE * 40), backend)
@@ -119,13 +115,6 @@ def test_spaces_stay_with_their_words() -> None:
     for style in ("raw", "first", "trimmed"):
         made = windows(corpus_of(PROSE * 20), Asked(30, spans_style=style))
         assert not any(text.text.endswith(" ") for text in made.texts[:-1]), style
-
-
-def test_max_tokens_is_bounded_by_the_model() -> None:
-    corpus = corpus_of(PROSE * 10)
-    assert windows(corpus, Asked(20), 10**6).texts == windows(corpus, Asked(20)).texts
-    assert all(length(Asked(20), text.text) <= 9 for text in windows(corpus, Asked(20), 9).texts)
-    assert len(windows(corpus, Asked(20), 9)) > len(windows(corpus, Asked(20)))
 
 
 def test_a_short_last_window_is_evened_out() -> None:

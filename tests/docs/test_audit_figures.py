@@ -47,7 +47,7 @@ def test_a_served_model_is_audited_beside_a_placebo_and_not_without() -> None:
     """docs/limits.md says so."""
     said = " ".join((ROOT / "docs/limits.md").read_text(encoding="utf-8").split())
     assert (
-        "A model [behind a server](servers.md) can be audited beside a placebo; without one the score needs"
+        "A model [behind a server](servers.md) can be audited with a placebo; without one the score needs"
         in said
     )
     mine, theirs = (

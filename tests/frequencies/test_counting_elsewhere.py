@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from pretrace.errors import TableError
 from pretrace.frequencies import Counting, Frequencies, count
-from pretrace.frequencies.counting import Batch, Portion
+from pretrace.frequencies.counting import Batch, Portion, batches
 
 Build = Callable[[str], Tokenizer]
 
@@ -23,17 +23,16 @@ class Elsewhere:
     """Counts as another process would: the portion and the texts are pickled. It stops after some batches, and of one
     says that its pieces had other tokens."""
 
-    characters: int = 5000
     stops: int = 10**9
     wrong: int = -1
 
-    def counted(self, portion: Portion, batches: Iterable[list[str]]) -> Iterator[Batch]:
+    def __call__(self, portion: Portion, texts: Iterable[str]) -> Iterator[Batch]:
         counter = pickle.loads(pickle.dumps(portion)).counter()
-        for number, texts in enumerate(batches):
+        for number, batch in enumerate(batches(texts, 5000)):
             if number == self.stops:
                 raise KeyboardInterrupt
-            part = counter(pickle.loads(pickle.dumps(texts)))
-            yield Batch(len(texts), texts[-1], None if number == self.wrong and not portion.whole else part)
+            part = counter(pickle.loads(pickle.dumps(batch)))
+            yield Batch(len(batch), batch[-1], None if number == self.wrong and not portion.whole else part)
 
 
 def counted(texts: Iterable[str], tokenizer: Tokenizer, settings: Counting) -> Frequencies:
@@ -44,7 +43,7 @@ def counted(texts: Iterable[str], tokenizer: Tokenizer, settings: Counting) -> F
 def test_the_table_is_the_same(kind: str, built: Build, documents: list[str]) -> None:
     tokenizer = built(kind)
     here = counted(documents, tokenizer, Counting(workers=1))
-    there = counted(documents, tokenizer, Counting(crew=Elsewhere()))
+    there = counted(documents, tokenizer, Counting(elsewhere=Elsewhere()))
     assert np.array_equal(there.counts, here.counts)
     assert (there.texts, there.method) == (here.texts, here.method)
 
@@ -53,7 +52,7 @@ def test_a_count_that_was_stopped_goes_on_elsewhere(
     built: Build, documents: list[str], tmp_path: Path
 ) -> None:
     tokenizer, kept = built("pythia"), tmp_path / "kept"
-    stopping = Counting(crew=Elsewhere(stops=9), checkpoint=kept, checkpoint_bytes=1)
+    stopping = Counting(elsewhere=Elsewhere(stops=9), checkpoint=kept, checkpoint_bytes=1)
     with pytest.raises(KeyboardInterrupt):
         counted(documents, tokenizer, stopping)
     assert kept.exists()
@@ -63,8 +62,8 @@ def test_a_count_that_was_stopped_goes_on_elsewhere(
 
 def test_a_disagreement_elsewhere_has_everything_counted_whole(built: Build, documents: list[str]) -> None:
     tokenizer = built("pythia")
-    table = counted(documents, tokenizer, Counting(crew=Elsewhere(wrong=3)))
+    table = counted(documents, tokenizer, Counting(elsewhere=Elsewhere(wrong=3)))
     assert "pieces had other tokens" in table.method
     assert np.array_equal(table.counts, counted(documents, tokenizer, Counting(workers=1)).counts)
     with pytest.raises(TableError, match="cannot be read a second time"):
-        counted(iter(documents), tokenizer, Counting(crew=Elsewhere(wrong=0)))
+        counted(iter(documents), tokenizer, Counting(elsewhere=Elsewhere(wrong=0)))

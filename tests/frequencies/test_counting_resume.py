@@ -98,7 +98,7 @@ def test_killed_in_the_middle(tmp_path: Path, built: Build, documents: list[str]
     fresh = run(texts, built("gpt2"), None)
     np.testing.assert_array_equal(table.counts, fresh.counts)
     assert table.texts == len(texts)
-    first_batch = next(counting._batches(texts))
+    first_batch = next(counting.batches(texts, counting._BATCH))
     assert told[0] > len(first_batch)
     assert not kept.exists()
 
@@ -112,14 +112,6 @@ def test_stopped_anywhere(tmp_path: Path, kind: str, after: int, built: Build, d
     table = run(documents, built(kind), kept)
     np.testing.assert_array_equal(table.counts, run(documents, built(kind), None).counts)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_stopped_again_and_again(tmp_path: Path, built: Build, documents: list[str]) -> None:
-    for after in range(5, len(documents), 25):
-        with pytest.raises(StoppedError):
-            run(stopping(documents, after), built("qwen"), tmp_path / "kept")
-    table = run(iter(documents), built("qwen"), tmp_path / "kept")
-    np.testing.assert_array_equal(table.counts, run(documents, built("qwen"), None).counts)
 
 
 @pytest.mark.parametrize("changed", [{"tokenizer_hash": "other"}, {"source": "other"}])

@@ -17,76 +17,27 @@ from tokenizers import Regex, Tokenizer, models
 from tokenizers import pre_tokenizers as pre
 
 from pretrace.frequencies import encoding as pieces_module
-from pretrace.frequencies.encoding import START, ByPieces, cut, distinct, joined, merged
-from pretrace.frequencies.seams import GPT2, SEAM, Seamless, Seams, find_seams, understood
+from pretrace.frequencies.encoding import (
+    START,
+    ByPieces,
+    count_pieces,
+    cut_at_seams,
+    join_texts,
+    merge_pieces,
+)
+from pretrace.frequencies.seams import GPT2, SEAM, Seamless, Seams, find_seams, parse_pattern
 
 Build = Callable[[str], Tokenizer]
 
 FRAGMENTS = [
-    *("the", " return", "Self", "camelCase", "HTTP", "x", "12", "2024", " 7", "it's", "they'LL", "'tis", "ſ"),
-    *(" ", "  ", "   ", "\n", "\n\n", "\t", "\r\n", " \n", "\n    ", "\x0b", "\x0c", "\x1c", "\x85", "\x00"),
-    *(".", ",", "...", "'", "''", "/", "_", "__init__", "://", "<", "|>", "=", ">", "(", ")", "-", "*"),
-    *(
-        "é",
-        "e\u0301",
-        "=\u0338",
-        ">\u0338",
-        "\u212a",
-        "\u037e",
-        "naïve",
-        "слово",
-        "с",
-        " т",
-        "中文",
-        "，",
-        "。",
-    ),
-    *(
-        "\xa0",
-        "\u2003",
-        "\u2028",
-        "\u3000",
-        "\u200b",
-        "\ufeff",
-        "\u200d",
-        "…",
-        "😀",
-        "👩‍👩‍👧",
-        "٣",
-        "½",
-        "Ⅻ",
-        "ǅ",
-        "ʰ",
-    ),
-    *(
-        "▁",
-        "▁▁",
-        "\ufdd0",
-        "\uffff",
-        "<|endoftext|>",
-        "<filename>",
-        "<|endof",
-        "<mask>",
-        " <mask> ",
-        "<eat>  ",
-    ),
-    *(
-        "ab",
-        "<s>",
-        "</s>",
-        "<unk>",
-        "<0x41>",
-        "K x",
-        "\u212a x",
-        "e\u0301 x",
-        "(x",
-        "y)",
-        "'' ",
-        "\t\t",
-        ".foo",
-        "(y",
-    ),
-]
+    "the", " return", "Self", "camelCase", "HTTP", "x", "12", "2024", " 7", "it's", "they'LL", "'tis", "ſ", " ",
+    "  ", "   ", "\n", "\n\n", "\t", "\r\n", " \n", "\n    ", "\x0b", "\x0c", "\x1c", "\x85", "\x00", ".", ",",
+    "...", "'", "''", "/", "_", "__init__", "://", "<", "|>", "=", ">", "(", ")", "-", "*", "é", "e\u0301",
+    "=\u0338", ">\u0338", "\u212a", "\u037e", "naïve", "слово", "с", " т", "中文", "，", "。", "\xa0", "\u2003",
+    "\u2028", "\u3000", "\u200b", "\ufeff", "\u200d", "…", "😀", "👩‍👩‍👧", "٣", "½", "Ⅻ", "ǅ", "ʰ", "▁", "▁▁",
+    "\ufdd0", "\uffff", "<|endoftext|>", "<filename>", "<|endof", "<mask>", " <mask> ", "<eat>  ", "ab", "<s>",
+    "</s>", "<unk>", "<0x41>", "K x", "\u212a x", "e\u0301 x", "(x", "y)", "'' ", "\t\t", ".foo", "(y",
+]  # fmt: skip
 TEXTS = st.one_of(
     st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join),
     st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=3)), max_size=10).map("".join),
@@ -108,8 +59,8 @@ def by_pieces(built: Build) -> Callable[[str], ByPieces]:
 
 
 def pieces_of(text: str, seams: Seams) -> list[str]:
-    raw = joined([text.encode()])
-    pieces = cut(raw, seams.at(raw))
+    raw = join_texts([text.encode()])
+    pieces = cut_at_seams(raw, seams.at(raw))
     assert b"".join(pieces) == raw
     return [piece.removeprefix(START).decode() for piece in pieces if piece != START]
 
@@ -231,25 +182,25 @@ def test_a_merge_across_a_space_is_no_seam() -> None:
 
 
 def test_pattern_with_a_gap_is_not_understood() -> None:
-    assert understood(r" ?\p{L}+| ?\p{N}+|\s+") is None  # symbols are left over in runs
-    assert understood(GPT2 + r"|\d") is None
+    assert parse_pattern(r" ?\p{L}+| ?\p{N}+|\s+") is None  # symbols are left over in runs
+    assert parse_pattern(GPT2 + r"|\d") is None
 
 
 def test_pattern_with_other_white_space_is_not_understood() -> None:
     head, look_ahead, rest = GPT2.rsplit("|", 2)
-    assert understood("|".join((head, look_ahead, rest))) is not None
-    assert understood("|".join((head, rest, look_ahead))) is None
-    assert understood("|".join((look_ahead, rest, head))) is None
-    assert understood(f"{head}|{rest}") is None
-    assert understood("") is None
+    assert parse_pattern("|".join((head, look_ahead, rest))) is not None
+    assert parse_pattern("|".join((head, rest, look_ahead))) is None
+    assert parse_pattern("|".join((look_ahead, rest, head))) is None
+    assert parse_pattern(f"{head}|{rest}") is None
+    assert parse_pattern("") is None
 
 
 def test_blocks_end_at_seams(monkeypatch: pytest.MonkeyPatch, built: Build, documents: list[str]) -> None:
     flags = seams_of(built("llama3")).flags
-    raw = joined([text.encode() for text in [*documents[:30], "中文" * 50, "", "end"]])
-    whole = cut(raw, flags)
+    raw = join_texts([text.encode() for text in [*documents[:30], "中文" * 50, "", "end"]])
+    whole = cut_at_seams(raw, flags)
     monkeypatch.setattr(pieces_module, "_BLOCK", 7)
-    small = cut(raw, flags)
+    small = cut_at_seams(raw, flags)
     assert b"".join(small) == raw
     boundaries = set(np.cumsum([len(piece) for piece in whole]).tolist())
     assert set(np.cumsum([len(piece) for piece in small]).tolist()) <= boundaries
@@ -257,9 +208,9 @@ def test_blocks_end_at_seams(monkeypatch: pytest.MonkeyPatch, built: Build, docu
 
 def test_distinct_counts_every_piece(built: Build, documents: list[str]) -> None:
     flags = seams_of(built("gpt2")).flags
-    raw = joined([text.encode() for text in documents])
-    pieces = cut(raw, flags)
-    table = merged([distinct(raw, flags), distinct(b"", flags)])
+    raw = join_texts([text.encode() for text in documents])
+    pieces = cut_at_seams(raw, flags)
+    table = merge_pieces([count_pieces(raw, flags), count_pieces(b"", flags)])
     counted = dict(zip(table["piece"].to_pylist(), table["count"].to_pylist(), strict=True))
     assert counted == Counter(pieces)
     assert len(table) == len(counted)

@@ -101,15 +101,6 @@ def _as_at_once(folder: Path) -> None:
         assert json.loads((folder / name / "unreadable.jsonl").read_text(encoding="utf-8"))["row"] == 100
 
 
-def test_the_work_is_foretold(
-    sets: tuple[Path, Path], model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--dry-run")) == 0
-    assert "460 texts and forms of texts" in " ".join(capsys.readouterr().out.split())
-    assert not (tmp_path / "FLAGS").exists()
-    assert not (tmp_path / ".FLAGS.parts").exists()
-
-
 def test_a_dry_run_says_the_chance_to_find_alike_for_few_and_many_texts(
     sets: tuple[Path, Path],
     model_folder: Path,

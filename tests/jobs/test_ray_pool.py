@@ -17,7 +17,7 @@ import pytest
 
 from pretrace.errors import EngineError, ExpressionError, ModelError, PretraceError
 from pretrace.jobs.engine import pool
-from pretrace.jobs.engine.pool import Answer, Piece, Pool
+from pretrace.jobs.engine.pool import Piece, PieceAnswer, Pool
 from pretrace.jobs.engine.work import SMALL, shard_size
 from pretrace.jobs.settings import EngineSettings
 from pretrace.jobs.worker import SHARD
@@ -65,7 +65,7 @@ def pieces(*numbers: int) -> list[Piece]:
     return [Piece(number, f"number {number}", number) for number in numbers]
 
 
-def answers(ray: Any, task: Any, *numbers: int, on: EngineSettings = ON_RAY) -> dict[int, Answer]:
+def answers(ray: Any, task: Any, *numbers: int, on: EngineSettings = ON_RAY) -> dict[int, PieceAnswer]:
     with Pool(ray, task, on) as some:
         return {piece.tag: answer for piece, answer in some.each(pieces(*numbers))}
 
@@ -87,7 +87,8 @@ def test_a_piece_that_kills_every_worker_is_named(ray: Any, monkeypatch: pytest.
     said = r"2 workers died over number 5 .*the same command goes on from there"
     with Pool(ray, Doubling(5), ALONE) as some, pytest.raises(EngineError, match=said):
         done.extend(piece.tag for piece, _ in some.each(pieces(*range(9))))
-    assert done == [0, 1, 2, 3, 4], "what was answered before stays"
+    assert 5 not in done
+    assert {0, 1, 2, 3, 4} <= set(done), "what was answered before stays"
 
 
 def test_workers_that_die_while_they_open_the_models(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:

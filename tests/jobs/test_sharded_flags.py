@@ -15,7 +15,7 @@ import pytest
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
-from pretrace.jobs import flagging, merging
+from pretrace.jobs import flagging
 from pretrace.jobs import worker as shards
 from pretrace.jobs.flagging import Both, Gathered, Planned, flagged_of, unscored
 from pretrace.jobs.job import Job, fingerprint, work
@@ -244,7 +244,3 @@ def test_a_part_of_other_documents_is_noticed(tmp_path: Path) -> None:
     made, _ = planned(*paths, FlagSettings(score="loss"))
     with pytest.raises(ValueError, match="none of its texts"):
         made.documents.found(slice(0, 32), pa.array(["TEXTS: t0", "elsewhere"]))
-
-
-def test_samples_are_as_large_as_those_of_runs() -> None:
-    assert merging.SAMPLE == 20_480

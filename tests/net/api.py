@@ -22,7 +22,7 @@ NAMES = {
     "pretrace.corpora": "Columns TextStream open_stream read_texts stream_texts",
     "pretrace.corpora.columns": "USUAL",
     "pretrace.corpora.formats": "parquet_rows",
-    "pretrace.corpora.reading": "Reading Unreadable",
+    "pretrace.corpora.reading": "Reading=TextReading Unreadable",
     "pretrace.errors": "ExpressionError LeakError ModelError OutputError PretraceError TableError TextsError",
     "pretrace.frequencies": "Counting Frequencies counting frequencies_count=count seams",
     "pretrace.jobs": "merging worker",
@@ -35,13 +35,13 @@ NAMES = {
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
     "pretrace.results.verdicts": "load_verdict",
     "pretrace.runs": "load_run save_run save_verdict scan",
-    "pretrace.scan.corpus": "Reader",
+    "pretrace.scan.corpus": "Reader=CorpusReader",
     "pretrace.scan.files": "CorpusFile",
     "pretrace.scan.folding": (
         "Streams Strings cut_of fold_pieces fold_plainly fold_strings folded has_numba strings_of_item "
         "strings_of_lines"
     ),
-    "pretrace.scan.searching": "REPEATS Search Table",
+    "pretrace.scan.searching": "REPEATS Search Table=BlockTable",
     "pretrace.scan.wording": "sequences words_of",
     "pretrace.scores": "parse scores",
     "pretrace.scores.divergence": "DCPDD",
@@ -64,7 +64,7 @@ NAMES = {
         "critical sign_flip sign_flip_test skew_corrected two_sample two_sample_test"
     ),
     "pretrace.statistics.power": (
-        "Planted auc_documents auc_power curve power_needed=needed power_power=power power_two_sample"
+        "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power power_two_sample"
     ),
     "pretrace.statistics.ranks": "lot_effects lot_test",
     "pretrace.statistics.resampling": "Calls Spread affordable group_bootstrap paired_difference tail_share",

@@ -26,8 +26,7 @@ from report.test_report_html import HIDDEN, Page, check_safe
 from pretrace.errors import OutputError
 from pretrace.report import audit_plots as plots
 from pretrace.report import chance_plots, facts, wording
-from pretrace.report.audit import SECTIONS, render, repeating, write
-from pretrace.report.audit_first import first_page
+from pretrace.report.audit import SECTIONS, first_page, render, repeating, write
 from pretrace.report.frame import speaking
 from pretrace.report.wording import named
 from pretrace.statistics.permutation import sign_flip_test
@@ -268,7 +267,7 @@ CHANGES: dict[str, tuple[Callable[[Verdict], Verdict], str]] = {
     "earlier": (lambda a: altered(a, settings={"earlier": [{"p": 0.2}, {"p": 0.4}]}), "p-value by 3"),
     "timings": (
         lambda a: altered(a, settings={"timings": {"x": 60, "y": 3}}),
-        "x1 min 00 s y3.0 s all1 min 03 s",
+        "x1 min 0 s y3 s all1 min 3 s",
     ),
 }
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from pretrace.corpora.benchmarks.built import NEWS_CARD as NEWS
-from pretrace.corpora.benchmarks.wikimia import CARD
+from pretrace.corpora.benchmarks.published import card_of
 from pretrace.report.frame import speaking
 from pretrace.report.run import SECTIONS, render
 from pretrace.report.run import benchmark as section
@@ -18,6 +17,7 @@ from pretrace.scoring.provenance import record_corpus
 from pretrace.types import Corpus, Run, Text
 
 Make = Callable[..., Run]
+CARD, NEWS = card_of("wikimia"), card_of("ccnewspdd")
 
 
 def with_card(run: Run, card: Any) -> Run:

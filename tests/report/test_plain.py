@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from report import audits
 
-from pretrace.report import audit_first
+from pretrace.report.audit import first_page
 from pretrace.report.audit_plots import titles
 from pretrace.report.frame import fill
 from pretrace.report.wording import once
@@ -25,7 +25,7 @@ def test_checks_and_advice_name_options_only_in_brackets_at_the_end() -> None:
         call
         for path in Path(str(files("pretrace.verdicts"))).rglob("*.py")
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("Check", "_check", "Kind")
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("Check", "_check", "FolderKind")
     ]
     said = [
         one.value
@@ -43,7 +43,7 @@ def test_advice_is_given_once_and_not_beside_itself() -> None:
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_no_audit_names_an_option_or_the_unit_of_a_score_on_page_one(make) -> None:
-    page = re.sub(r"<[^>]+>", " ", str(audit_first.first_page(make())))
+    page = re.sub(r"<[^>]+>", " ", str(first_page(make())))
     assert not re.search(r"--[a-z]", page)
     assert "units of the score" not in page
     assert "The effect is" not in page
@@ -51,7 +51,7 @@ def test_no_audit_names_an_option_or_the_unit_of_a_score_on_page_one(make) -> No
 
 def test_each_dot_has_its_document_as_title() -> None:
     audit = audits.controls()
-    page = str(audit_first.first_page(audit))
+    page = str(first_page(audit))
     for side in (SUSPECT, CONTROL):
         names, values = documents_of(audit, side)
         assert sum(len(words) for line, words in titles(audit).items() if line.startswith(side)) == len(names)
@@ -64,9 +64,7 @@ def test_an_effect_is_said_in_cases() -> None:
     audit = audits.controls()
     found, others = (documents_of(audit, side)[1] for side in (SUSPECT, CONTROL))
     ahead = sum((a > b) + 0.5 * (a == b) for a in found for b in others) / (len(found) * len(others))
-    assert f"the suspect one lies ahead in about {100 * ahead:.0f} of 100 cases" in str(
-        audit_first.first_page(audit)
-    )
+    assert f"the suspect one lies ahead in about {100 * ahead:.0f} of 100 cases" in str(first_page(audit))
 
 
 def test_paper_says_which_sections_are_read_on_the_screen_alone() -> None:

@@ -2,8 +2,6 @@
 
 import re
 import warnings
-from collections.abc import Callable
-from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -12,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pretrace.errors import OutputError
 from pretrace.report import plots
 from pretrace.report.svg import to_svg
 from pretrace.results.run import axis_range
-from pretrace.types import Curve, Estimate, Measured, Run
+from pretrace.types import Curve, Estimate, Measured
 
 
 def row(name: str, auc: float = 0.7, kind: str = "score") -> Measured:
@@ -142,16 +139,3 @@ def test_every_text_is_counted_in_a_distribution() -> None:
     low, high = axis_range(outliers)
     assert low > -10
     assert high < 10
-
-
-def test_png_is_written_whole_and_the_same_each_time(tmp_path: Path, labelled: Callable[..., Run]) -> None:
-    evaluation = labelled(("loss",), 30).evaluation
-    assert evaluation is not None
-    for name in ("a.png", "b.png"):
-        plots.save_png(plots.forest(evaluation.rows), tmp_path / name, dpi=50)
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
-    (tmp_path / "folder.png").mkdir()
-    with pytest.raises(OutputError, match=r"folder\.png"):
-        plots.save_png(plots.forest(evaluation.rows), tmp_path / "folder.png")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.png", "folder.png"]

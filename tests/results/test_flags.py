@@ -12,7 +12,6 @@ import pytest
 from report.flaggings import flagging, known_of, texts_of
 
 from pretrace import runs
-from pretrace.errors import OutputError
 from pretrace.report import flags as report
 from pretrace.results.folder import seal_of
 from pretrace.results.output_checks import RESULT
@@ -92,39 +91,6 @@ def test_people_and_programs_can_read_the_table(tmp_path):
         assert {(row["p"], row["q"], row["flagged"]) for row in csv.DictReader(file)} == {("", "", "")}
 
 
-@pytest.mark.parametrize("name", ["flags.csv", "known.csv", RESULT])
-def test_a_change_is_noticed(tmp_path, name):
-    save_verdict(made(), tmp_path / "out")
-    path = tmp_path / "out" / name
-    content = path.read_bytes()
-    path.write_bytes(content.replace(b"g", b"j", 1) if name != RESULT else content.replace(b"mine", b"ours"))
-    with pytest.raises(OutputError, match=r"changed|damaged"):
-        load_verdict(tmp_path / "out")
-    path.unlink()
-    with pytest.raises(OutputError, match="there is no"):
-        load_verdict(tmp_path / "out")
-
-
-def test_what_is_none_of_ours_is_told(tmp_path):
-    with pytest.raises(OutputError, match="there is no such folder"):
-        load_verdict(tmp_path / "nowhere")
-    (tmp_path / RESULT).write_text("[]")
-    with pytest.raises(OutputError, match="damaged"):
-        load_verdict(tmp_path)
-    (tmp_path / RESULT).write_text('{"pretrace_verdict": 99}')
-    with pytest.raises(OutputError, match="newer pretrace"):
-        load_verdict(tmp_path)
-
-
-def test_nothing_is_left_when_writing_fails(tmp_path):
-    def fail(partial):
-        raise RuntimeError("stopped")
-
-    with pytest.raises(RuntimeError):
-        save_verdict(made(), tmp_path / "out", extra=fail)
-    assert not list(tmp_path.iterdir())
-
-
 def test_what_does_not_belong_together_is_not_written(tmp_path):
     one = made()
     texts, known = one.tables
@@ -145,12 +111,3 @@ def test_what_does_not_belong_together_is_not_written(tmp_path):
     short = replace(known, columns={**known.columns, "drawn": np.array([True])})
     with pytest.raises(ValueError, match="known differ in length"):
         save_verdict(replace(one, tables=(texts, short)), tmp_path / "out")
-
-
-def test_an_earlier_flagging_is_replaced_and_nothing_else(tmp_path):
-    save_verdict(made(), tmp_path / "out")
-    save_verdict(made("none"), tmp_path / "out")
-    assert load_verdict(tmp_path / "out").outcome == "none"
-    (tmp_path / "out" / "thesis.tex").write_text("years of work")
-    with pytest.raises(OutputError, match=r"thesis\.tex"):
-        save_verdict(made(), tmp_path / "out")

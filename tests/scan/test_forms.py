@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pretrace.cli import _called
 from pretrace.runs import load
 
 WORDS = (
@@ -141,17 +140,6 @@ FILES = ("jsonl", "parquet", "txt")
 Call = Callable[..., tuple[int, str]]
 
 
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    """Exit code and output of the command."""
-
-    def run(*words: object) -> tuple[int, str]:
-        code, error = _called(["scan", *map(str, words)])
-        return code, " ".join((capsys.readouterr().out + error).split())
-
-    return run
-
-
 def rows(path: Path, items: Iterable[Row]) -> Path:
     """A file of rows, of the kind that its name says."""
     some = list(items)
@@ -185,18 +173,7 @@ def test_a_form_is_found_or_inconclusive(tmp_path: Path, call: Call, form: str) 
     assert (code, "Not found" in said) == (0, True), said
 
 
-SUBJECTS = [
-    "waters",
-    "roads",
-    "schools",
-    "markets",
-    "forests",
-    "harbours",
-    "letters",
-    "seeds",
-    "scales",
-    "mines",
-]
+SUBJECTS = "waters roads schools markets forests harbours letters seeds scales mines".split()  # noqa: SIM905
 FORMULAS = [
     "This act comes into force on the day after its publication.",
     "The ministry is empowered to lay down, by ordinance and with the consent of the chamber, the fees and expenses "

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
-from pretrace.cli import _called
 from pretrace.runs import load, report_of
 from pretrace.types import Verdict
 
@@ -19,16 +18,7 @@ Call = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    def run(*words: object) -> tuple[int, str]:
-        code, error = _called([*map(str, words)])
-        return code, " ".join((capsys.readouterr().out + error).split())
-
-    return run
-
-
-@pytest.fixture
-def place(tmp_path: Path, call: Call) -> Path:
+def place(tmp_path: Path, command: Call) -> Path:
     """Forty texts, of which ten stand in a corpus, forty others of the same kind, and the scan."""
     rng = np.random.default_rng(3)
     every = [" ".join(rng.choice(MORE_WORDS, 60)) for _ in range(80)]
@@ -45,7 +35,7 @@ def place(tmp_path: Path, call: Call) -> Path:
         "--out",
         tmp_path / "FOUND",
     )
-    assert call(*scan)[0] == 4  # whole, but each too short to be called found without controls
+    assert command(*scan)[0] == 4  # whole, but each too short to be called found without controls
     return tmp_path
 
 
@@ -62,11 +52,11 @@ SAID = "10 of 40 stand in it whole or nearly whole"
 
 
 def test_a_flagging_shows_what_was_found_and_is_the_same(
-    place: Path, model_folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+    place: Path, model_folder: Path, command: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain, said = call(*flagged(place, model_folder, "PLAIN"))
+    plain, said = command(*flagged(place, model_folder, "PLAIN"))
     assert SAID not in said
-    code, said = call(*flagged(place, model_folder, "BESIDE", "--found", place / "FOUND"))
+    code, said = command(*flagged(place, model_folder, "BESIDE", "--found", place / "FOUND"))
     assert code == plain
     assert SAID in said
     page = pages(place / "BESIDE")
@@ -92,18 +82,21 @@ def test_a_flagging_shows_what_was_found_and_is_the_same(
     monkeypatch.setattr("pretrace.jobs.worker.SHARD", 16)
     for part in ("1/2", "2/2"):
         assert (
-            call(*flagged(place, model_folder, "PARTS", "--found", place / "FOUND", "--shard", part))[0] == 0
+            command(*flagged(place, model_folder, "PARTS", "--found", place / "FOUND", "--shard", part))[0]
+            == 0
         )
-    code, said = call("runs", "merge", place / "PARTS")
+    code, said = command("runs", "merge", place / "PARTS")
     assert (code, SAID in said) == (plain, True)
     assert SAID in pages(place / "PARTS")
 
 
-def test_an_audit_shows_what_was_found_and_is_the_same(place: Path, model_folder: Path, call: Call) -> None:
+def test_an_audit_shows_what_was_found_and_is_the_same(
+    place: Path, model_folder: Path, command: Call
+) -> None:
     sets = ("audit", place / "mine.jsonl", "--heldout", place / "known.jsonl", "--model", model_folder)
-    plain, said = call(*sets, "--generator", "none", "--out", place / "PLAIN")
+    plain, said = command(*sets, "--generator", "none", "--out", place / "PLAIN")
     assert SAID not in said
-    code, said = call(*sets, "--generator", "none", "--out", place / "BESIDE", "--found", place / "FOUND")
+    code, said = command(*sets, "--generator", "none", "--out", place / "BESIDE", "--found", place / "FOUND")
     assert code == plain, said
     assert SAID in said
     assert pages(place / "BESIDE").count(SAID) == 2
@@ -115,16 +108,16 @@ def test_an_audit_shows_what_was_found_and_is_the_same(place: Path, model_folder
         assert len(list(csv.DictReader(file))) == 80
 
 
-@pytest.mark.parametrize("command", ["flag", "audit"])
+@pytest.mark.parametrize("kind", ["flag", "audit"])
 def test_what_is_no_scan_of_these_texts_is_refused(
-    place: Path, model_folder: Path, call: Call, command: str
+    place: Path, model_folder: Path, command: Call, kind: str
 ) -> None:
-    other = "--nonmembers" if command == "flag" else "--heldout"
+    other = "--nonmembers" if kind == "flag" else "--heldout"
     words = (other, place / "mine.jsonl", "--model", model_folder, "--out", place / "X", "--found")
     for texts, found, why in (
         (place / "mine.jsonl", place / "corpus.jsonl", "--found takes the --out of `pretrace scan`"),
         (place / "known.jsonl", place / "FOUND", "did not look for the text 'known0'"),
     ):
-        code, said = call(command, texts, *words, found)
+        code, said = command(kind, texts, *words, found)
         assert (code, why in said) == (2, True), said
         assert not (place / "X").exists()

@@ -16,10 +16,9 @@ import pytest
 
 from pretrace.backends.loading import open_tokens
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli import _called
 from pretrace.runs import load
-from pretrace.scan.corpus import Facts
-from pretrace.scan.index import Kept, runs_of
+from pretrace.scan.corpus import DocumentFacts
+from pretrace.scan.index import Index, KeptAnswers, runs_of
 from pretrace.scan.searching import RUN
 
 WORDS = [f"{a}{b}" for a in ("bar", "lo", "mi", "ren") for b in ("da", "kel", "mo", "rin")]
@@ -31,10 +30,10 @@ def prose(seed: int, words: int = 60) -> str:
     return " ".join(rng.choice(WORDS) + str(rng.randrange(100)) for _ in range(words))
 
 
-class Plain:
+class Plain(Index):
     """An index of documents that are kept as they are."""
 
-    at_once, documents, size = 1, 0, 0
+    at_once = 1
 
     def __init__(self, documents: list[str], most: int = 1 << 20) -> None:
         self.texts, self.most, self.asked = documents, most, 0
@@ -43,14 +42,8 @@ class Plain:
         self.asked += 1
         return sum(len(re.findall(f"(?={re.escape(passage)})", one)) for one in self.texts)
 
-    def holding(self, passage: str, most: int) -> list[tuple[int, Facts]]:
-        return [(i, Facts()) for i, one in enumerate(self.texts) if passage in one][:most]
-
-    def backwards(self, passage: str) -> int:
-        return 0
-
-    def unasked(self, text: str) -> bool:
-        return False
+    def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
+        return [(i, DocumentFacts()) for i, one in enumerate(self.texts) if passage in one][:most]
 
 
 def covered_by_a_loop(text: str, index: Plain) -> set[int]:
@@ -123,17 +116,6 @@ def rows(path: Path, texts: list[str]) -> Path:
     lines = [json.dumps({"id": f"t{i}", "text": one}) + "\n" for i, one in enumerate(texts)]
     path.write_text("".join(lines), encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    """Exit code and output of the command."""
-
-    def run(*words: object) -> tuple[int, str]:
-        code, error = _called(["scan", *map(str, words)])
-        return code, " ".join((capsys.readouterr().out + error).split())
-
-    return run
 
 
 DOCUMENTS = [prose(0), f"Before. {prose(1)} After.", prose(1), *(prose(100 + i) for i in range(20))]
@@ -292,7 +274,7 @@ def test_an_index_that_fails_is_told_and_nothing_is_asked_twice(
     assert code == 4, said
     assert "Internal server error" in said
     assert "what it has answered is kept" in said
-    kept = Kept(next((tmp_path / "OUT.parts").glob("*.answers")))
+    kept = KeptAnswers(next((tmp_path / "OUT.parts").glob("*.answers")))
     assert 0 < len(kept.found) < 12
     before = len(server.asked)
     server.refuses_from = None

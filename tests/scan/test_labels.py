@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pretrace.cli import _called
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
 from pretrace.runs import load_run
@@ -22,16 +21,7 @@ COPIES = (1, 1, 2, 2, 4, 4, 8, 8)
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    def run(*words: object) -> tuple[int, str]:
-        code, error = _called([*map(str, words)])
-        return code, " ".join((capsys.readouterr().out + error).split())
-
-    return run
-
-
-@pytest.fixture
-def scanned(tmp_path: Path, call: Call) -> Path:
+def scanned(tmp_path: Path, command: Call) -> Path:
     """Twenty texts: 8 stand in the corpus, 1 to 8 times, 10 do not, one does by half, and one is too short."""
     words = [f"w{i * 104729 % 99991:x}" for i in range(20 * 70)]
     texts = [" ".join(words[70 * i : 70 * i + 70]) for i in range(19)] + ["short"]
@@ -42,7 +32,7 @@ def scanned(tmp_path: Path, call: Call) -> Path:
     (tmp_path / "corpus.jsonl").write_text(
         "".join(json.dumps({"text": one}) + "\n" for one in corpus), encoding="utf-8"
     )
-    code, said = call(
+    code, said = command(
         "scan", tmp_path / "texts.jsonl", "--corpus", tmp_path / "corpus.jsonl", "--out", tmp_path / "FOUND"
     )
     assert code == 3, said
@@ -54,8 +44,8 @@ def evaluate(place: Path, model: Path, out: str, *more: object) -> tuple[object,
     return ("evaluate", place / "texts.jsonl", *tail, "--resamples", 100, "--out", place / out, *more)
 
 
-def test_labels_and_copies_come_from_the_scan(scanned: Path, model_folder: Path, call: Call) -> None:
-    code, said = call(*evaluate(scanned, model_folder, "RUN"))
+def test_labels_and_copies_come_from_the_scan(scanned: Path, model_folder: Path, command: Call) -> None:
+    code, said = command(*evaluate(scanned, model_folder, "RUN"))
     assert code == 0, said
     run = load_run(scanned / "RUN")
     assert run.members == (True,) * 8 + (False,) * 10
@@ -78,15 +68,15 @@ def test_labels_and_copies_come_from_the_scan(scanned: Path, model_folder: Path,
 
 
 def test_in_shards_and_merged_the_evaluation_is_the_same(
-    scanned: Path, model_folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+    scanned: Path, model_folder: Path, command: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert call(*evaluate(scanned, model_folder, "RUN"))[0] == 0
+    assert command(*evaluate(scanned, model_folder, "RUN"))[0] == 0
     whole = load_run(scanned / "RUN")
     monkeypatch.setattr("pretrace.jobs.worker.SHARD", 5)
     for part in ("1/2", "2/2"):
-        code, said = call(*evaluate(scanned, model_folder, "PARTS", "--shard", part))
+        code, said = command(*evaluate(scanned, model_folder, "PARTS", "--shard", part))
         assert code == 0, said
-    code, said = call("runs", "merge", scanned / "PARTS")
+    code, said = command("runs", "merge", scanned / "PARTS")
     assert code == 0, said
     run = load_run(scanned / "PARTS")
     assert run.evaluation is not None
@@ -100,9 +90,11 @@ def test_in_shards_and_merged_the_evaluation_is_the_same(
     assert mine == theirs
 
 
-def test_labels_are_refused_where_they_would_mislead(scanned: Path, model_folder: Path, call: Call) -> None:
+def test_labels_are_refused_where_they_would_mislead(
+    scanned: Path, model_folder: Path, command: Call
+) -> None:
     def refused(*words: Any) -> str:
-        code, said = call(*words)
+        code, said = command(*words)
         assert code == 2
         assert not (scanned / "X").exists()
         return said
@@ -122,10 +114,10 @@ def test_labels_are_refused_where_they_would_mislead(scanned: Path, model_folder
     )
 
 
-def test_a_scan_that_could_not_read_all_gives_no_labels(scanned: Path, call: Call) -> None:
+def test_a_scan_that_could_not_read_all_gives_no_labels(scanned: Path, command: Call) -> None:
     (scanned / "bad.jsonl.gz").write_bytes(b"no gzip at all")
     out = scanned / "PART"
     corpus = ("--corpus", scanned / "corpus.jsonl", "--corpus", scanned / "bad.jsonl.gz")
-    assert call("scan", scanned / "texts.jsonl", *corpus, "--out", out)[0] == 3
+    assert command("scan", scanned / "texts.jsonl", *corpus, "--out", out)[0] == 3
     with pytest.raises(TextsError, match=r"could not read .*bad\.jsonl\.gz"):
         labelled_by(out, open_stream(scanned / "texts.jsonl"))

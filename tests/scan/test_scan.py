@@ -17,16 +17,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from pretrace import open_corpus
-from pretrace.cli import _called
 from pretrace.errors import OutputError
 from pretrace.runs import load
 from pretrace.scan import cleaning
 from pretrace.scan import scan as room
-from pretrace.scan.corpus import Reader
-from pretrace.scan.files import CorpusFile, files_of, holds
+from pretrace.scan.corpus import CorpusReader
+from pretrace.scan.files import CorpusFile, files_of, find_own_files
 from pretrace.scan.folding import has_numba
 from pretrace.scan.labels import labels_of
-from pretrace.scan.sightings import Passage, found_texts, is_common, merged
+from pretrace.scan.sightings import FoundPassage, is_common, merge_parts, summarise_texts
 
 WORDS = [
     f"{a}{b}"
@@ -79,17 +78,6 @@ def asked(place: Path, **settings: Any) -> room.Searching:
     return room.Searching(texts, files_of(sources), room.ScanSettings(**settings), sources)
 
 
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    """Exit code and output of the command."""
-
-    def run(*words: object) -> tuple[int, str]:
-        code, error = _called(["scan", *map(str, words)])
-        return code, " ".join((capsys.readouterr().out + error).split())
-
-    return run
-
-
 def test_the_command_finds_what_is_there_and_nothing_else(
     place: Path, call: Callable[..., tuple[int, str]]
 ) -> None:
@@ -139,15 +127,15 @@ def test_what_is_read_in_parts_is_the_same_to_the_bit(place: Path) -> None:
 def test_a_scan_that_was_stopped_goes_on_with_the_files_that_have_no_part(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts, real, read = place / "x.parts", Reader.documents, []
+    parts, real, read = place / "x.parts", CorpusReader.documents, []
 
-    def documents(self: Reader, file: CorpusFile, most: int | None = None) -> Any:
+    def documents(self: CorpusReader, file: CorpusFile, most: int | None = None) -> Any:
         read.append(Path(file.address).name)
         if len(read) == 3:
             raise KeyboardInterrupt
         return real(self, file, most)
 
-    monkeypatch.setattr(Reader, "documents", documents)
+    monkeypatch.setattr(CorpusReader, "documents", documents)
     with pytest.raises(KeyboardInterrupt):
         room.scan(asked(place, workers=1), parts)
     assert len(list(parts.glob("*.npz"))) == 2
@@ -228,12 +216,14 @@ def test_short_texts_and_the_texts_own_file_are_told(
     copy = place / "elsewhere.jsonl"
     copy.write_bytes(short.read_bytes())
     other = rows(place / "other.jsonl", [{"id": "o", "text": prose(91)}])
-    assert [one.address for one in holds(files_of([str(copy), str(other)]), str(short))] == [str(copy)]
+    assert [one.address for one in find_own_files(files_of([str(copy), str(other)]), str(short))] == [
+        str(copy)
+    ]
     folder = place / "folder"
     folder.mkdir()
     for i in range(7):
         (folder / f"{i}.txt").write_text(prose(100 + i))
-    assert len(holds(files_of([str(folder)]), str(folder))) == 7
+    assert len(find_own_files(files_of([str(folder)]), str(folder))) == 7
     code, said = call(folder, "--corpus", folder, "--out", place / "OUT3")
     assert (code, "The corpus holds 2 more files of the texts themselves" in said) == (3, True)
     only = rows(place / "short.jsonl", [{"id": "s", "text": "too short"}])
@@ -386,9 +376,9 @@ def test_passages_add_up_over_parts(place: Path) -> None:
     room.scan(found, place / "x.parts")
     parts = [room._part(place / "x.parts", file) for file in found.files]
     there = [one for one in parts if one is not None]
-    assert merged(there).changes.tolist() == merged(there[::-1]).changes.tolist()
-    text = found_texts(merged(there), found.texts.contents, found.texts.starts)[1]
-    assert text.passages == (Passage(0, len(prose(1).replace(" ", "")), 2),)
+    assert merge_parts(there).changes.tolist() == merge_parts(there[::-1]).changes.tolist()
+    text = summarise_texts(merge_parts(there), found.texts.contents, found.texts.starts)[1]
+    assert text.passages == (FoundPassage(0, len(prose(1).replace(" ", "")), 2),)
 
 
 def cleaned(place: Path, call: Callable[..., tuple[int, str]], out: str = "OUT") -> tuple[int, str]:

@@ -52,12 +52,6 @@ def test_every_score_gives_a_number_for_chinese(model_folder: Path) -> None:
     assert len(set(run.column("loss"))) == 3
 
 
-def test_the_ratio_to_a_reference_too(model_folder: Path, reference_folder: Path) -> None:
-    models = Models(open_model(str(model_folder)), reference=open_model(str(reference_folder)))
-    run = detect(corpus(*CHINESE), models, "ref,wbc,ez", Options(cache=False))
-    assert np.isfinite(run.matrix).all()
-
-
 class Asked(FakeBackend):
     """A model that must not be asked."""
 
@@ -101,11 +95,6 @@ def test_a_text_without_any_score_is_skipped() -> None:
     assert run.ids == ("t0",)
     assert [(one.id, one.reason) for one in run.skipped] == [("t1", Lower.formless)]
     assert not run.missing
-
-
-def test_without_lowercase_nothing_is_skipped() -> None:
-    run = detect(corpus(ENGLISH[0], CHINESE[0]), FakeBackend(), "loss,perturbed", Options(cache=False))
-    assert not run.skipped
 
 
 def test_a_text_in_lower_case_among_others_keeps_its_value() -> None:

@@ -12,7 +12,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
 from pretrace.scores import parse
 from pretrace.scores.reference import gains
-from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.detect import detect
 from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend, make_evidence, make_trace
@@ -87,13 +87,3 @@ def test_a_text_that_never_fell_is_at_the_top_and_one_without_errors_has_a_value
     fell = value([-3.0, -4.0], [-2.0, -3.0], [-0.5, -0.5])
     assert fell < mixed < never_fell < memorised
     assert mixed == pytest.approx(3.0, rel=1e-5)
-
-
-def test_the_four_run_together_over_one_pass():
-    texts = tuple(Text(str(i), "the quick brown fox"[: 6 + i]) for i in range(8))
-    models = Models(FakeBackend([texts[0].text]), reference=FakeBackend(name="reference"))
-    run = detect(Corpus("few", texts), models, "gap_k,surp,wbc,ez", Options(cache=False))
-    assert run.matrix.shape == (8, 4)
-    assert np.isfinite(run.matrix).all()
-    assert run.matrix[0, 2] == 1.0  # the only text that the target knows better than the reference
-    assert (run.matrix[1:, 2] == 0).all()

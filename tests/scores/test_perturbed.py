@@ -10,7 +10,6 @@ from pretrace.cache.location import text_key
 from pretrace.errors import ExpressionError
 from pretrace.rewrites import disturbances
 from pretrace.scores import parse, scores
-from pretrace.scores.likelihood import Lowercase
 from pretrace.scores.perturbed import Perturbed
 from pretrace.scoring.evidence import EvidenceReader
 from pretrace.testing import FakeBackend, make_evidence, make_trace
@@ -44,11 +43,6 @@ def test_perplexities_in_place_of_their_logarithms() -> None:
     assert Perturbed(perplexity=True)(read) == pytest.approx(-math.exp(3.0) / math.exp(2.5))
     assert Perturbed(perplexity=True, difference=True)(read) == pytest.approx(math.exp(2.5) - math.exp(3.0))
     assert Perturbed(difference=True)(read) == -0.5
-
-
-def test_it_is_the_family_of_lowercase() -> None:
-    one = make_evidence(logp=[-1.0, -2.0, -6.0], lower=[-2.0, -3.0], typos=[-2.0, -3.0])
-    assert Perturbed()(one) == Lowercase()(one) == -1.2
 
 
 @pytest.mark.parametrize("kind", sorted(disturbances))

@@ -1,4 +1,4 @@
-"""The probe: what it learns, which texts it learns from, and that it finds members of a model."""
+"""The probe: what it learns, and which texts it learns from."""
 
 from __future__ import annotations
 
@@ -7,19 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
-from tiny import MORE_WORDS, make_model, make_tokenizer
 
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scores import parse
 from pretrace.scores.probe import Linear, Probe
-from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
-from pretrace.types import Evidence, Fitted, Hidden, Needs, Quantity, Recipe, Reference, Text, View
+from pretrace.types import Evidence, Fitted, Hidden, Needs, Recipe, Reference, Text, View
 
 LAYERS, WIDTH = 4, 12
 
@@ -148,40 +143,3 @@ def test_wrong_settings_are_named() -> None:
     ):
         with pytest.raises(ExpressionError, match=message):
             parse(expression)
-
-
-def test_it_finds_members_of_models_that_know_them_by_heart() -> None:
-    """Members and non-members are drawn alike. Each member was followed by </s> in training, so the model knows
-    where those texts end, and the state at the last token shows it. The AUC is about 0.9, and moves by a few hundredths
-    with the processor."""
-    assert found_by_heart(0) > 0.8
-
-
-def found_by_heart(seed: int) -> float:
-    """The AUC of a probe on texts that it was not fitted on, of a model trained on the members."""
-    generator = np.random.default_rng(seed)
-    texts = [
-        Text(str(i), " ".join(generator.choice(MORE_WORDS, generator.integers(3, 9))), member=i % 2 == 0)
-        for i in range(180)
-    ]
-    tokenizer, model = make_tokenizer(), make_model("gpt_neox").train()
-    ids = [[*row, 1] for row in tokenizer([t.text for t in texts if t.member])["input_ids"]]
-    batch = torch.full((len(ids), max(map(len, ids))), -100)
-    for i, row in enumerate(ids):
-        batch[i, : len(row)] = torch.tensor(row)
-    torch.manual_seed(0)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=5e-3)
-    for _ in range(80):
-        optimiser.zero_grad()
-        model(input_ids=batch.clamp(min=0), labels=batch).loss.backward()
-        optimiser.step()
-    backend = HuggingFace(model, tokenizer, name="t", weights="w", settings=ModelSettings())
-
-    def ask(some: list[Text], state: Hidden) -> tuple[Evidence, ...]:
-        want = Want(Quantity.LOGP, frozenset([state]))
-        found = trace(backend, [text.text for text in some], want, store=open_store(None))
-        return tuple(Evidence(text, {View(): (one,)}) for text, one in zip(some, found, strict=True))
-
-    score = fitted(ask(texts[:100], Hidden()))
-    values = [score(e) for e in ask(texts[100:], Hidden(score.layer))]
-    return auc(values, np.array([bool(t.member) for t in texts[100:]]))

@@ -11,7 +11,7 @@ import pytest
 
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
 from pretrace.scoring.detect import Options, detect, evaluate
-from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.plan import ScorePlan
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
 
@@ -123,17 +123,6 @@ def test_what_is_missing_is_said_before_a_model_is_asked() -> None:
     with pytest.raises(ExpressionError, match="did you mean"):
         detect(corpus(), model, "min_q")
     assert model.asked == []
-
-
-def test_a_table_of_another_tokenizer_is_refused() -> None:
-    class Other:
-        tokenizer_hash = "something else"
-
-        def log_frequency(self, vocabulary: int) -> np.ndarray:
-            return np.zeros(vocabulary)
-
-    with pytest.raises(TableError, match="another tokenizer"):
-        detect(corpus(), Models(FakeBackend(), counts=Other()), "dc_pdd")
 
 
 def test_texts_that_give_nothing_at_all() -> None:

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from pretrace.scoring.findings import Circumstances, best_of, effective_documents, sentences
-from pretrace.statistics.resampling import Difference
+from pretrace.scoring.findings import Circumstances, best_of, sentences
+from pretrace.statistics.resampling import PairedDifference
 from pretrace.types import Curve, Estimate, Evaluation, Measured
 
 ANY = Estimate(0.5, 0.4, 0.6)
@@ -28,7 +27,7 @@ def evaluation(*rows):
 
 
 def said(*rows, lead=None, **changed):
-    difference = Difference(Estimate(*lead), 0.01) if lead else None
+    difference = PairedDifference(Estimate(*lead), 0.01) if lead else None
     return sentences(evaluation(*rows), replace(PLENTY, lead=difference, **changed))
 
 
@@ -148,25 +147,6 @@ def test_a_threshold_among_few_nonmembers_is_hardly_known():
     few = sentences(replace(evaluation(LOSS), nonmembers=15), replace(PLENTY, nonmember_groups=15))
     assert not any("is hardly known" in one for one in few)
     assert not any("is hardly known" in one for one in said(LOSS, nonmember_groups=1))
-
-
-def test_a_few_documents_that_carry_a_class_are_named():
-    assert said(LOSS, member_weight=3.7)[-1] == (
-        "A few large documents dominate the members: by the number of their texts, the 300 documents are worth "
-        "about 4 of equal size. The 95% intervals are then too narrow; use fewer texts of each large document."
-    )
-    found = said(LOSS, member_weight=20.0, nonmember_weight=19.9)
-    assert [one for one in found if "dominate" in one] == [found[-1]]
-    assert "dominate the non-members" in found[-1]
-    assert not any("dominate" in one for one in said(LOSS, member_weight=3.7, member_groups=12))
-
-
-def test_what_documents_of_unequal_size_are_worth():
-    documents = np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5])
-    members = np.array([True] * 8 + [False] * 3)
-    assert effective_documents(documents, members) == pytest.approx((64 / 38, 3.0))
-    assert effective_documents(documents[:8], members[:8]) == pytest.approx((64 / 38, 0.0))
-    assert effective_documents(np.repeat(np.arange(7), 3), np.ones(21, dtype=bool))[0] == pytest.approx(7)
 
 
 def test_what_was_cut_short_is_said():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from pretrace.errors import LeakError, TableError, TextsError
-from pretrace.runs import load_run, save_run
 from pretrace.scoring.detect import Options, detect, evaluate
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.testing import FakeBackend
@@ -57,18 +56,6 @@ def test_a_placebo_tells_membership_from_domain() -> None:
     assert rows["na_pdd", "shuffled"].auc.low < 0.5 < rows["na_pdd", "score"].auc.value
     assert run.settings["models"]["placebo"]["name"] == "placebo"
     assert set(run.settings["fitted"]) == {"na_pdd", "probe"}
-
-
-def test_controls_outlive_the_disk(tmp_path: object) -> None:
-    models = Models(
-        FakeBackend(FAMILIAR), labelled=LABELLED, placebo=Models(FakeBackend(), labelled=LABELLED)
-    )
-    run = detect(CORPUS, models, "loss,na_pdd", Options(shuffles=4))
-    save_run(run, f"{tmp_path}/run")
-    again = load_run(f"{tmp_path}/run")
-    for before, after in zip(run.controls, again.controls, strict=True):
-        assert (before.score, before.kind) == (after.score, after.kind)
-        np.testing.assert_array_equal(before.values, after.values)
 
 
 def test_a_second_run_asks_nothing_inside_the_model_either() -> None:

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import pytest
 from tiny import make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
-from pretrace.scoring import evidence
 from pretrace.scoring.evidence import Work, open_store, trace
-from pretrace.types import Quantity
+from pretrace.testing import FakeBackend
+from pretrace.types import Progress, Quantity
 
 
-class Told(Work):
-    """Progress that counts work and remembers how much was done when."""
+class Told(Progress):
+    """Progress that remembers how much was done when."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self.work = Work()
+        self.begin, self.weigh, self.worked = self.work.begin, self.work.weigh, self.work.worked  # type: ignore[method-assign]
         self.shares: list[float] = []
 
-    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:  # type: ignore[override]
-        super().advance(texts, fresh=fresh)
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
+        self.work.advance(texts, fresh=fresh)
         if fresh:
-            done, of = self.sizes
+            done, of = self.work.sizes
             self.shares.append(done / of)
 
 
-def under_way(backend: object, batches: list[tuple[int, ...]], lengths: list[int], told: Told) -> Any:
-    return evidence._UnderWay(cast(Any, backend), batches, lengths, told, len(lengths))
-
-
-def test_batches_of_other_back_ends_count_when_they_are_done() -> None:
+def test_batches_of_other_back_ends_count_by_their_tokens() -> None:
     told = Told()
-    way = under_way(object(), [(1,), (0, 2)], [5, 7, 11], told)
-    for batch in ((0, 2), (1,)):  # in whatever order they end
-        way.ended(batch)
-    assert told.shares == [16 / 23, 1.0]
+    trace(
+        FakeBackend(),
+        ["a" * 7, "b" * 5, "c" * 2, "d" * 3, "e" * 9],
+        Quantity.LOGP,
+        store=open_store(None),
+        progress=told,
+    )
+    assert told.shares == [17 / 26, 1.0]
 
 
 def test_all_is_done_at_the_end_and_never_less_than_before() -> None:

@@ -127,16 +127,6 @@ def test_shuffled_labels_are_told_by_median_and_range(repeats):
     assert row.threshold == thresholds[middle]
 
 
-def test_a_hundred_repeats_cost_no_resamples():
-    run, texts, _ = world()
-    many = Control("na_pdd", "shuffled", np.random.default_rng(0).normal(size=(TEXTS, 100)))
-    few = evaluate(run, texts, resamples=20, blind=False)
-    assert (
-        evaluate(replace(run, controls=(many, *run.controls[1:])), texts, resamples=20, blind=False).rows[:-1]
-        == (few.rows[:-1])
-    )
-
-
 def test_what_only_sees_the_domain_does_not_survive_and_what_sees_the_exposure_does():
     run, texts, _ = world(exposure=0.0)
     found = evaluate(run, texts, resamples=300).findings
@@ -204,15 +194,3 @@ def test_controls_that_make_no_sense_are_refused(control, error, message):
     run, texts, _ = world()
     with pytest.raises(error, match=message):
         evaluate(replace(run, controls=(control,)), texts, resamples=20, blind=False)
-
-
-def test_two_controls_of_a_kind_are_refused():
-    run, texts, _ = world()
-    with pytest.raises(ExpressionError, match="found two"):
-        evaluate(replace(run, controls=run.controls[1:2] * 2), texts, resamples=20, blind=False)
-
-
-def test_no_repeats_make_no_row():
-    run, texts, _ = world()
-    empty = replace(run, controls=(Control("na_pdd", "shuffled", np.empty((TEXTS, 0))),))
-    assert [row.kind for row in evaluate(empty, texts, resamples=20, blind=False).rows] == ["score", "score"]

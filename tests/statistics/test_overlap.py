@@ -20,7 +20,7 @@ def made(rng: np.random.Generator, length: int) -> str:
     return " ".join(rng.choice(["a", "b", "Ünd", "d,", "e."], length))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_against_plain_loops(seed):
     rng = np.random.default_rng(seed)
     one, other = made(rng, int(rng.integers(0, 40))), made(rng, int(rng.integers(0, 200)))

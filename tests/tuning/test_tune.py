@@ -2,9 +2,6 @@
 
 import json
 import math
-import signal
-import textwrap
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -158,34 +155,6 @@ def test_an_interrupted_tuning_goes_on_and_the_model_is_as_it_was(step, tmp_path
     assert {path.name for path in tmp_path.iterdir()} == {"adapter", "whole"}
 
 
-def test_a_killed_tuning_goes_on(tmp_path, program):
-    """kill -9 in another process, which leaves no time to tidy up."""
-    script = f"""
-        import os, signal, sys
-        from pathlib import Path
-        sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parent.parent)!r}]
-        import torch
-        from pretrace.tuning import training
-        training.fastest_format = lambda device="cpu": "float32"  # as in every test
-        torch.set_num_threads({torch.get_num_threads()})
-        from test_tune import LABELLED, METHOD, adapters, opened
-
-        def kill(progress):
-            if progress.step == 4:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        adapters.SAVE_MINUTES = 0.0
-        adapters.tune(opened(), LABELLED, METHOD, folder=Path({str(tmp_path / "adapter")!r}), on_step=kill)
-    """
-    killed = program(textwrap.dedent(script))
-    _, complaints = killed.communicate()
-    assert killed.returncode == -signal.SIGKILL, complaints
-    seen = []
-    done = tune(opened(), LABELLED, METHOD, folder=tmp_path / "adapter", on_step=seen.append)
-    assert seen[0].step == 5
-    assert equal(done, tune(opened(), LABELLED, METHOD, folder=tmp_path / "whole"))
-
-
 @pytest.mark.parametrize("other", [{"alpha": 16}, {"dropout": 0.2}])
 def test_what_another_adapter_left_is_not_gone_on_with(other, tmp_path, monkeypatch):
     """Both begin with the same weights, texts and plan."""
@@ -251,17 +220,6 @@ def test_the_penalty_of_adalora_is_peft_s_own():
         companion = Allocation(tuner, weight=0.5, steps=10)
         assert float(companion.penalty().detach()) == pytest.approx(float(penalised - plain), rel=1e-4)
         assert companion.penalty().requires_grad
-
-
-def test_the_penalty_pulls_the_directions_towards_orthonormal(tmp_path):
-    """With 40 steps and next to no loss to learn from, AᵀA comes nearer to the identity."""
-    distances = {}
-    for penalty in (0.0, 5.0):
-        method = AdaLora(rank=2, epochs=5, batch=1, learning_rate=2e-2, penalty=penalty)
-        a = weights(tune(opened(), LABELLED, method, folder=tmp_path / f"{penalty}"))
-        rows = [t for name, t in a.items() if name.endswith("lora_A")]
-        distances[penalty] = sum(float((t @ t.T - torch.eye(len(t))).norm()) for t in rows)
-    assert distances[5.0] < 0.5 * distances[0.0]
 
 
 def test_ia3_goes_by_the_usual_names_where_peft_knows_none(tmp_path):

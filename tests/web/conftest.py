@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import subprocess
@@ -19,7 +18,7 @@ from processes import Running, forking, job
 from starlette.testclient import TestClient
 
 from pretrace.cli.serving import forms
-from pretrace.web import inspection, jobs
+from pretrace.web import jobs
 from pretrace.web.serving import application, configuration
 from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import Workspace
@@ -32,19 +31,6 @@ def _control_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture
-def at_once(monkeypatch):
-    """Uploads are looked into by this process: a process for each takes a second or two. The process itself, its limits
-    and its end are tested in test_inspection and in the browser."""
-    monkeypatch.setattr(
-        inspection,
-        "_answer",
-        lambda request, name, limits: json.loads(
-            json.dumps(inspection.answered(request, limits), default=list)
-        ),
-    )
 
 
 @pytest.fixture
@@ -71,18 +57,14 @@ HOME = "http://127.0.0.1:8765"
 
 @dataclass(frozen=True)
 class Visitor:
-    """A client with the key of the forms."""
+    """A client and its workspace."""
 
     client: TestClient
     workspace: Workspace
 
-    @property
-    def key(self) -> str:
-        return re.search(r'name="form_key" value="(\w+)"', self.client.get("/text").text)[1]
-
     def post(self, path, data=None, file=None, **how):
         files = {"file": file} if file else None
-        return self.client.post(path, data={"form_key": self.key, **(data or {})}, files=files, **how)
+        return self.client.post(path, data=data, files=files, **how)
 
     @staticmethod
     def said(answer) -> str:

@@ -97,7 +97,7 @@ def fits(page):
     return False
 
 
-@pytest.mark.usefixtures("at_once", "warm_jobs")
+@pytest.mark.usefixtures("warm_jobs")
 def test_a_text_from_paste_to_rank(tab, files, model_folder):
     page = tab()
     upload(page, files["known"])
@@ -197,7 +197,7 @@ def two_at_once(site):
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("earlier", [False, True], ids=["alone", "earlier"])
 @pytest.mark.parametrize("controls", [False, True], ids=["bare", "controls"])
-@pytest.mark.usefixtures("at_once", "warm_jobs", "two_at_once")
+@pytest.mark.usefixtures("warm_jobs", "two_at_once")
 def test_every_start_button_leads_to_a_result(  # noqa: PLR0913
     tab, marked, model_folder, reference_folder, monkeypatch, controls, earlier
 ):
@@ -246,7 +246,6 @@ def test_every_start_button_leads_to_a_result(  # noqa: PLR0913
         assert end.count() == 1, opened.locator("main").inner_text()
 
 
-@pytest.mark.usefixtures("at_once")
 def test_a_folder_is_chosen_and_a_drop_starts_an_upload(tab, tmp_path):
     (tmp_path / "drafts" / "in").mkdir(parents=True)
     for name, content in (("one.md", "One text."), ("in/two.txt", "Another text."), ("c.png", "-")):
@@ -285,7 +284,6 @@ def test_a_folder_that_is_dropped_is_read_at_any_depth(tab, tmp_path):
     expect(page.locator("dl.facts")).to_contain_text("2, from 2 files")
 
 
-@pytest.mark.usefixtures("at_once")
 def test_what_applies_follows_what_is_said(tab, files):
     page = tab()
     upload(page, files["known"])
@@ -310,7 +308,6 @@ def test_a_file_is_dropped_on_the_text(tab):
     expect(page.locator("#said")).to_have_text("weather.txt was chosen.")
 
 
-@pytest.mark.usefixtures("at_once")
 def test_it_works_without_scripts(browser, site, files):
     context = browser.new_context(base_url=site.address, java_script_enabled=False)
     page = context.new_page()
@@ -362,7 +359,6 @@ def test_results_are_found_compared_and_checked(tab, runs):
     assert fits(page)
 
 
-@pytest.mark.usefixtures("at_once")
 def test_what_cannot_be_read_is_said_beside_the_form(tab, tmp_path):
     page = tab("/collections")
     wrong = tmp_path / "thesis.parquet"
@@ -408,12 +404,14 @@ def test_the_keyboard_is_enough_and_a_phone_is_wide_enough(tab, runs):
 def test_all_jobs_are_stopped_from_their_page(tab, site):
     import psutil
 
-    from pretrace.web.jobs import Job, Jobs
+    from pretrace.web.jobs import Jobs, WebJob
     from pretrace.web.workspace import Workspace, save
 
     jobs = Jobs(Workspace.at(site.workspace))
     with psutil.Popen(["sleep", "600"]) as long:  # in the place of a command that runs
-        first = Job("1", "first", ("list",), "results/none", 1.0, "/", pid=long.pid, born=long.create_time())
+        first = WebJob(
+            "1", "first", ("list",), "results/none", 1.0, "/", pid=long.pid, born=long.create_time()
+        )
         (site.workspace / "jobs" / "1").mkdir()
         save(site.workspace / "jobs" / "1" / "job.json", first)
         for _ in range(2):
@@ -452,7 +450,6 @@ def remote(sites, browser, tmp_path) -> Iterator[sync_api.Page]:
     assert all(url.startswith(made.address) for url in asked)
 
 
-@pytest.mark.usefixtures("at_once")
 def test_a_remote_visitor_chooses_a_model_and_cannot_forge_another(remote, files):
     page = remote
     assert "evil.example" in page.url.partition("?")[0].rpartition(":")[2]  # as a path of this server

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pretrace.cli.serving import forms
-from pretrace.web.forms import COMMANDS, Field, Form
+from pretrace.web.forms import COMMANDS, CommandForm, Field
 from pretrace.web.workspace import RequestError
 
 FORMS = forms()
@@ -32,7 +32,9 @@ def test_what_a_value_is_comes_from_the_settings():
 
 
 def test_a_number_keeps_its_bounds():
-    form = Form("made up", ("made", "up"), "", (Field("months", "number", "How many.", least=1, most=120),))
+    form = CommandForm(
+        "made up", ("made", "up"), "", (Field("months", "number", "How many.", least=1, most=120),)
+    )
     assert form.arguments({"months": ["120"]}, str) == ["--months=120"]
     for written in ("121", "0", "many", "nan"):
         with pytest.raises(RequestError, match="Months is a number, 1 or more, 120 at most"):

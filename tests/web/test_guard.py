@@ -1,4 +1,4 @@
-"""Who may ask for what: Host, Origin, token, the key of the forms, sizes, and paths."""
+"""Who may ask for what: Host, Origin, token, sizes, and paths."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ import sys
 import psutil
 import pytest
 from itsdangerous import TimestampSigner
-from starlette.testclient import TestClient
 
-from pretrace.cli.serving import forms
 from pretrace.errors import ExpressionError, OutputError
-from pretrace.web.serving import application
 from pretrace.web.settings import TOKEN_VARIABLE, ServeSettings
 from pretrace.web.workspace import RequestError, Workspace, inside
 
@@ -54,18 +51,10 @@ def test_another_name_is_refused_before_anything_is_read(visitor, host):
         {"sec-fetch-site": "same-site"},
     ],
 )
-def test_a_form_of_another_page_is_refused_although_it_has_the_key(visitor, headers):
+def test_a_form_of_another_page_is_refused(visitor, headers):
     answer = visitor.post("/text", {"text": "a", "model": "m"}, headers=headers)
     assert answer.status_code == 403
     assert not list(visitor.workspace.room("jobs").iterdir())
-
-
-def test_a_form_without_the_key_is_refused(visitor):
-    for data in ({}, {"form_key": "0" * 64}):
-        answer = visitor.client.post("/text", data={"text": "a", "model": "m", **data})
-        assert answer.status_code == 403
-        assert "reload the page" in alert(answer)
-    assert not list(visitor.workspace.room("looks").iterdir())
 
 
 def test_the_own_page_may_send_forms(visitor):
@@ -82,15 +71,6 @@ def test_what_can_be_no_part_of_a_command_is_refused_before_anything_is_kept(vis
     answer = visitor.post("/text", {"text": "a", "model": "m", **field})
     assert (answer.status_code, "The field" in alert(answer)) == (422, True)
     assert not list(visitor.workspace.room("looks").iterdir())
-
-
-def test_other_sites_cannot_look_in(visitor):
-    def seen(mode, dest):
-        headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": mode, "sec-fetch-dest": dest}
-        return visitor.client.get("/results", headers=headers).status_code
-
-    assert seen("navigate", "document") == 200  # a link from elsewhere
-    assert (seen("no-cors", "script"), seen("navigate", "iframe"), seen("cors", "empty")) == (403, 403, 403)
 
 
 def test_every_answer_forbids_what_is_not_needed(visitor):
@@ -119,16 +99,12 @@ def test_nothing_but_the_login_is_shown_without_the_token(visit):
 def test_the_token_opens_the_page_by_the_form_and_by_the_address(visit):
     visitor = visit(token=TOKEN)
     client = visitor.client
-    page = client.get("/login").text
-    key = page.partition('name="form_key" value="')[2][:64]
-    wrong = client.post("/login", data={"form_key": key, "token": "wrong"})
+    wrong = client.post("/login", data={"token": "wrong"})
     assert (wrong.status_code, len(client.cookies)) == (403, 0)
-    right = client.post("/login", data={"form_key": key, "token": TOKEN}, follow_redirects=False)
+    right = client.post("/login", data={"token": TOKEN}, follow_redirects=False)
     assert {"httponly", "samesite=strict"} <= set(right.headers["set-cookie"].split("; "))
     assert TOKEN not in right.headers["set-cookie"]
     assert client.get("/", follow_redirects=False).status_code == 200
-    forged = client.post("/text", data={"form_key": key, "text": "a", "model": "m"})
-    assert forged.status_code == 403  # what everybody may see opens no other form
 
     client.cookies.clear()
     asked = client.get("/results", params={"token": TOKEN}, follow_redirects=False)
@@ -157,8 +133,7 @@ def test_a_proxy_needs_a_token_and_its_name_is_answered(visit, monkeypatch):
             ServeSettings(proxy_name=(wrong,))
     client = visit(proxy_name=("page.example",)).client
     known = {"host": "page.example", "origin": "https://page.example"}
-    key = client.get("/login", headers=known).text.partition('name="form_key" value="')[2][:64]
-    form = {"form_key": key, "token": TOKEN}
+    form = {"token": TOKEN}
     assert client.post("/login", data=form, headers=known, follow_redirects=False).status_code == 303
     assert client.post("/login", data=form, headers=known | {"origin": "http://localhost"}).status_code == 403
     assert client.get("/login", headers={"host": "other.page.example"}).status_code == 400
@@ -227,13 +202,6 @@ def test_the_key_is_for_nobody_else_and_stays(tmp_path):
     key = workspace.secret
     assert (workspace.folder / "secret").stat().st_mode & 0o077 == 0
     assert Workspace.at(tmp_path / "w").secret == key
-
-
-def test_an_open_page_stays_good_after_a_restart(visit):
-    key = visit().key
-    again = TestClient(application(ServeSettings(workspace=visit().workspace.folder), forms()), base_url=HOME)
-    answer = again.post("/text", data={"form_key": key, "text": "", "model": "m"})
-    assert answer.status_code == 422  # the key was taken; the text is missing
 
 
 def test_a_workspace_has_one_server(tmp_path):

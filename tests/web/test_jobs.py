@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from pretrace.web.jobs import Job, Jobs
+from pretrace.web.jobs import Jobs, WebJob
 from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import RequestError, Workspace, save
 
@@ -118,7 +118,7 @@ def test_a_text_that_has_no_place_in_the_queue_leaves_nothing_behind(visit):
 
 
 def test_a_number_that_belongs_to_another_process_now_is_not_the_job(jobs):
-    mine = Job("one", "list", ("list",), "results/none", 0.0, "/", pid=os.getpid(), born=12345.0)
+    mine = WebJob("one", "list", ("list",), "results/none", 0.0, "/", pid=os.getpid(), born=12345.0)
     (jobs.workspace.room("jobs") / "one").mkdir()
     save(jobs.workspace.room("jobs") / "one" / "job.json", mine)
     assert jobs.state(jobs.get("one")).name == "stopped"

@@ -15,13 +15,8 @@ from pathlib import Path
 import pytest
 from tiny import MORE_WORDS
 
-from pretrace.web.jobs import Asked, Jobs
+from pretrace.web.jobs import FilledForm, Jobs
 from pretrace.web.uploads import facts_of, upload_of, uploads
-
-
-@pytest.fixture(autouse=True)
-def _quick(at_once):
-    """Uploads are looked into by this process."""
 
 
 @pytest.fixture
@@ -41,7 +36,6 @@ def rows(number=3, **more):
 def send(visitor, *files):
     return visitor.client.post(
         "/collections",
-        data={"form_key": visitor.key},
         files=[("file", file) for file in files],
         follow_redirects=False,
     )
@@ -103,12 +97,6 @@ def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visitor, still
     assert uploads(visitor.workspace) == []
     assert not [*visitor.workspace.room("incoming").iterdir()]
     assert visitor.client.get(address).status_code == 404
-
-
-def test_deleting_takes_the_key_of_the_forms(visitor):
-    address = visitor.upload("mine.jsonl", rows())
-    assert visitor.client.post(f"{address}/delete", data={"form_key": "wrong"}).status_code == 403
-    assert len(uploads(visitor.workspace)) == 1
 
 
 def test_the_answer_to_which_tests_apply_is_where_the_page_opens(visitor):
@@ -214,7 +202,7 @@ def test_all_files_of_a_result_come_in_one_archive_and_it_can_be_deleted(visitor
     answer = visitor.client.get("/results/a b/all.zip")
     assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20b.zip"
     assert zipfile.ZipFile(io.BytesIO(answer.content)).namelist() == ["a b/run.json"]
-    job = Jobs(visitor.workspace).add("x", ("list",), "results/a b", form=Asked("score"))
+    job = Jobs(visitor.workspace).add("x", ("list",), "results/a b", form=FilledForm("score"))
     assert visitor.post("/results/a b/delete").status_code == 409
     visitor.post(f"/jobs/{job.id}/stop")
     assert visitor.post("/results/a b/delete").status_code == 200

@@ -13,7 +13,7 @@ def rows(texts):
     return "".join(json.dumps({"id": f"t{i}", "text": one}) + "\n" for i, one in enumerate(texts)).encode()
 
 
-def test_an_upload_is_searched_in_the_named_corpus_alone(visit, at_once, tmp_path):
+def test_an_upload_is_searched_in_the_named_corpus_alone(visit, tmp_path):
     texts = [
         " ".join(f"{word}{i}" for word in ("river", "stone", "harbour", "valley") * 6) for i in range(12)
     ]
@@ -38,7 +38,7 @@ def test_an_upload_is_searched_in_the_named_corpus_alone(visit, at_once, tmp_pat
     assert "<mark" in shown.text or "<mark" in (result / "report.html").read_text(encoding="utf-8")
 
 
-def test_nothing_is_searched_where_nothing_was_named(visit, at_once, tmp_path):
+def test_nothing_is_searched_where_nothing_was_named(visit, tmp_path):
     visitor = visit()
     page = visitor.upload(
         "mine.jsonl", rows(["some words of a text that is long enough to be looked at"] * 3)

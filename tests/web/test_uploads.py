@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import stat
 import zipfile
 
@@ -19,14 +20,11 @@ from pretrace.web import facts
 from pretrace.web.facts import languages
 from pretrace.web.jobs import Jobs
 from pretrace.web.settings import Limits
-from pretrace.web.uploads import facts_of, rename, take, take_folder, texts_of, upload_of
+from pretrace.web.uploads import facts_of, rename, sweep, take, take_folder, texts_of, upload_of, uploads
 from pretrace.web.workspace import RequestError, Workspace
 
 ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} for i in range(6)]
 LINES = "".join(json.dumps(row) + "\n" for row in [*ROWS, ROWS[0]]).encode()
-
-
-pytestmark = pytest.mark.usefixtures("at_once")
 
 
 @pytest.fixture
@@ -231,14 +229,6 @@ def test_labels_that_say_something_else_are_left_out(workspace):
     assert (facts.texts, facts.problem, facts.column_options) == (2, "", ("--label-column=",))
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.parquet", b"PAR1damaged"), ("a.jsonl", b"{no json}\n")])
-def test_a_file_that_cannot_be_read_is_refused_and_nothing_is_kept(visitor, name, content):
-    answer = visitor.post("/collections", file=(name, content))
-    assert (answer.status_code, name in visitor.said(answer)) == (422, True)
-    assert "/workspace/" not in visitor.said(answer)
-    assert nothing_is_left(visitor.workspace)
-
-
 def test_links_in_a_zip_are_refused(workspace):
     entry = zipfile.ZipInfo("a.txt")
     entry.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -275,3 +265,140 @@ def test_hostile_names_and_cells_are_shown_as_text(visitor):
         assert "<script>alert" not in shown
         assert "<img" not in shown
     assert "&lt;script&gt;alert(1)" in visitor.client.get(page).text
+
+
+def packed(table):
+    made = io.BytesIO()
+    pq.write_table(table, made, compression="zstd")
+    return made.getvalue()
+
+
+def texts_and(name, column):
+    return packed(pa.table({"text": ["one two three", "four five six"], name: column}))
+
+
+TWO = pa.Table.from_arrays([pa.array(["a b"]), pa.array(["x"]), pa.array(["y"])], names=["text", "n", "n"])
+UNREADABLE = {
+    "dates out of range": texts_and("when", pa.array([2**62, -(2**62)], pa.timestamp("us"))),
+    "an unknown time zone": texts_and("when", pa.array([1, 2], pa.timestamp("us", "Mars/Olympus"))),
+    "two columns of one name": packed(TWO),
+    "damaged": b"PAR1damaged",
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_an_upload_that_cannot_be_read_is_said_and_the_list_stays_whole(visitor, what):
+    answer = visitor.post("/collections", file=("odd.parquet", UNREADABLE[what]))
+    assert answer.status_code == 422
+    assert visitor.said(answer).startswith("odd.parquet")
+    assert not uploads(visitor.workspace)
+    assert not list(visitor.workspace.room("incoming").iterdir())
+    page = visitor.client.get("/collections")
+    assert (page.status_code, "Nothing yet." in page.text) == (200, True)
+
+
+def test_an_upload_that_an_earlier_version_kept_although_it_cannot_be_read_does_not_break_the_list(visitor):
+    page = visitor.upload("a.jsonl", '{"text": "one two three"}\n')
+    (place,) = visitor.workspace.room("texts").iterdir()
+    (place / "facts.json").unlink()
+    (place / "a.jsonl").write_bytes(b"{no json")
+    assert "not readable" in visitor.client.get("/collections").text
+    assert "is not JSON" in visitor.client.get(page).text
+    (place / "facts.json").unlink()
+    (place / "a.jsonl").unlink()
+    assert "not there any more" in visitor.client.get(page).text
+
+
+def test_no_test_is_started_with_what_could_not_be_read(visitor):
+    page = visitor.upload("a.csv", "body,n\none two three,1\n")
+    good = visitor.upload("b.jsonl", '{"text": "one two three"}\n').rpartition("/")[2]
+    name = page.rpartition("/")[2]
+    for path, data in (
+        (f"{page}/test/score", {"model": "m", "text-column": "body"}),
+        (f"/collections/{good}/test/score", {"model": "m", "reference": name}),
+        ("/text", {"model": "m", "text": "a", "known": name}),
+    ):
+        answer = visitor.post(path, data)
+        assert (answer.status_code, "a.csv cannot be used" in visitor.said(answer)) == (422, True), path
+    assert not list(visitor.workspace.room("jobs").iterdir())
+    assert not list(visitor.workspace.room("looks").iterdir())
+
+
+def nested(folders, files):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for number in range(files):
+            archive.writestr("/".join(f"{number}x{i}" for i in range(folders)) + "/a.txt", "a text")
+    return made.getvalue()
+
+
+NAMES = ",".join(["text", *(f"c{i}" for i in range(1000))]).encode()
+TOO_MANY = {
+    "folders within folders": (
+        "a.zip",
+        nested(900, 30),
+        {},
+        "lies in 900 folders inside each other, and 10 is the",
+    ),
+    "characters": (
+        "a.txt",
+        b"ab cd " * 400,
+        {"expanded": 1000},
+        "more than 200,000 texts, or 1,000 characters",
+    ),
+    "columns": ("a.csv", NAMES + b"\n" + b"," * 1000, {}, "1,001 columns"),
+    "letters in names": (
+        "a.csv",
+        b"text," + b"x" * 200_000 + b"\na,b\n",
+        {},
+        "100,000 characters are the most",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TOO_MANY)
+def test_an_upload_of_too_many_things_is_refused(workspace, what):
+    name, content, how, said = TOO_MANY[what]
+    with pytest.raises(RequestError, match=said):
+        take(workspace, name, io.BytesIO(content), Limits(**how))
+    assert nothing_is_left(workspace)
+
+
+def test_what_a_killed_server_had_half_taken_in_is_swept_away(visit):
+    workspace = visit().workspace
+    half = workspace.room("incoming") / "20260101-000000-a-123456"
+    half.mkdir()
+    (half / "a.txt").write_text("half")
+    sweep(workspace)
+    assert not half.exists()
+    half.mkdir()
+    visit()  # and a server that begins does so
+    assert not half.exists()
+
+
+def test_a_full_workspace_takes_nothing_in_and_starts_nothing(visit):
+    visitor = visit(most_kept=1)
+    page = visitor.upload("a.jsonl", '{"text": "one two three"}\n')
+    (visitor.workspace.room("results") / "large").write_bytes(os.urandom(1_000_000))
+    for path, more in (
+        ("/collections", {"file": ("b.txt", b"a text\n")}),
+        ("/text", {"data": {"model": "m", "text": "a"}}),
+        (f"{page}/test/score", {"data": {"model": "m"}}),
+    ):
+        answer = visitor.post(path, **more)
+        assert (answer.status_code, "larger --max-workspace" in visitor.said(answer)) == (507, True), path
+    assert len(uploads(visitor.workspace)) == 1
+    assert not [*visitor.workspace.room("jobs").iterdir(), *visitor.workspace.room("looks").iterdir()]
+
+
+def test_a_workspace_keeps_so_many_uploads_and_texts(visit):
+    visitor = visit(limits=Limits(kept=1))
+    visitor.upload("a.txt", "a text\n")
+    answer = visitor.post("/collections", file=("b.txt", b"a text\n"))
+    assert (answer.status_code, "The folder texts of the workspace holds 1" in visitor.said(answer)) == (
+        507,
+        True,
+    )
+    (visitor.workspace.room("looks") / "one").mkdir()
+    answer = visitor.post("/text", {"model": "m", "text": "a"})
+    assert (answer.status_code, "The folder looks" in visitor.said(answer)) == (507, True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, CrossFit, Unit, Words
+from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, CrossFit, Unit, WordFeatures
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Groups
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Bools, Doubles, Estimate
@@ -49,7 +49,7 @@ def bag_of_words(
     if division is None:
         return BlindScores(None, "there are too few documents to learn from some and judge the others.")
     rows = np.flatnonzero(division.learnt)
-    words = Words([texts[row] for row in rows.tolist()], unit)
+    words = WordFeatures([texts[row] for row in rows.tolist()], unit)
     if not words.columns.size:
         return BlindScores(None, "no word occurs in two of the texts.")
     note = ""
@@ -102,7 +102,7 @@ def blind_baseline(rows: Sequence[Mapping[str, object]], *, seed: int, why: str)
 
 
 def _regression(
-    words: Words, texts: Sequence[str], members: Bools, learnt: Bools
+    words: WordFeatures, texts: Sequence[str], members: Bools, learnt: Bools
 ) -> Callable[[Bools], Callable[[Bools], Doubles]]:
     """Logistic regression on the features of the texts that were `learnt` from; others are read in chunks."""
     from sklearn.linear_model import LogisticRegression

@@ -20,10 +20,10 @@ from pretrace.baselines.classifiers import (
     Cutting,
     Split,
     classifiers,
-    parts,
+    share_texts,
 )
 from pretrace.errors import TextsError
-from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, linked
+from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, link_documents
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Gap, Pair, Text, TextClassifier
 
@@ -117,7 +117,7 @@ class _TwoSets:
                     f"a gap is measured between at least {FEWEST_TEXTS} texts a side that are not empty, and "
                     f"{name} has {found}; give more texts."
                 )
-        first = linked(texts)
+        first = link_documents(texts)
         groups = tuple(first[text.document] for text in texts)
         grouping = Grouping.of(groups, labels)
         for name, mine, bit in zip(names, (labels, ~labels), (MEMBERS, NONMEMBERS), strict=True):
@@ -190,7 +190,7 @@ def _judged(
     both: _TwoSets, division: CrossFit, classifier: TextClassifier, seed: int
 ) -> tuple[Doubles, list[str]]:
     """The centred log-odds of each text, and what there is to say of the classifier."""
-    cut, at = [0], parts(both.texts)
+    cut, at = [0], share_texts(both.texts)
 
     def fit(part: Bools) -> Callable[[Bools], Doubles]:
         judge = classifier.fit(at(part), both.labels[part], seed=seed)

@@ -123,10 +123,10 @@ class Cutting(Protocol):
 
 
 Unit = Literal["words", "form"]
-"""What is counted: words, whatever their case, or the form of a text (`shape`)."""
+"""What is counted: words, whatever their case, or the form of a text (`describe_form`)."""
 
 
-class Words:
+class WordFeatures:
     """TF-IDF of hashed words and word pairs, unit length: memory does not grow with the vocabulary. Or of the form.
 
     Columns are what occurs in at least two of the texts; `learnt` holds their features, sparse [texts,
@@ -154,7 +154,7 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
     words = unit == "words"
     count = HashingVectorizer(
         analyzer="word" if words else "char",
-        preprocessor=_read if words else shape,
+        preprocessor=_read if words else describe_form,
         token_pattern=_TOKEN if words else None,
         ngram_range=(1, 2) if words else (1, 3),
         norm=None,
@@ -164,7 +164,7 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part(Sequence[str]):
+class TextSubset(Sequence[str]):
     """Some `rows` of a set of texts, int64 [texts].
 
     What one classifier was told of each text of the `whole` set is `kept` for the other parts: folds learn from the
@@ -178,26 +178,26 @@ class Part(Sequence[str]):
     @overload
     def __getitem__(self, at: int) -> str: ...
     @overload
-    def __getitem__(self, at: slice) -> Part: ...
-    def __getitem__(self, at: int | slice) -> str | Part:
+    def __getitem__(self, at: slice) -> TextSubset: ...
+    def __getitem__(self, at: int | slice) -> str | TextSubset:
         if isinstance(at, slice):
-            return Part(self.whole, self.rows[at], self.kept)
+            return TextSubset(self.whole, self.rows[at], self.kept)
         return self.whole[int(self.rows[at])]
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
-def parts(texts: Sequence[str]) -> Callable[[Bools], Part]:
+def share_texts(texts: Sequence[str]) -> Callable[[Bools], TextSubset]:
     """What gives the parts of these texts, by the rows that are in them, bool [texts], to one classifier."""
     characters = sum(min(len(text), _READ_CHARACTERS) for text in texts)
     kept: list[Any] | None = [] if characters <= LEARNT_CHARACTERS else None
-    return lambda rows: Part(texts, np.flatnonzero(rows), kept)
+    return lambda rows: TextSubset(texts, np.flatnonzero(rows), kept)
 
 
 def _of_each(texts: Sequence[str], told: Callable[[Sequence[str]], Any]) -> Any:
     """What is `told` of texts, a row a text that depends on this text alone: of a part's whole set it is asked once."""
-    if not isinstance(texts, Part) or texts.kept is None:
+    if not isinstance(texts, TextSubset) or texts.kept is None:
         return told(texts)
     if not texts.kept:
         texts.kept.append(told(texts.whole))
@@ -220,12 +220,12 @@ class _BagOfWords:
 
 @classifiers.add("form")
 @dataclass(frozen=True)
-class Form:
+class FormClassifier:
     """Logistic regression on the form of a text, which words do not show (our own).
 
-    Features are TF-IDF of one to three neighbours of `shape`: line breaks, tabs, single or double spaces, capitals,
-    quotes, dashes, accents in one or two characters. Two editors or converters differ in these, and a model finds one
-    form likelier.
+    Features are TF-IDF of one to three neighbours of `describe_form`: line breaks, tabs, single or double spaces,
+    capitals, quotes, dashes, accents in one or two characters. Two editors or converters differ in these, and a model
+    finds one form likelier.
     """
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
@@ -237,7 +237,7 @@ def _regression(texts: Sequence[str], labels: Bools, unit: Unit) -> _Linear:
     from sklearn.linear_model import LogisticRegression
 
     check_kinds(texts, labels)
-    words = Words(texts, unit)
+    words = WordFeatures(texts, unit)
     if not words.columns.size:
         return _Linear(None, lambda some: some, float(np.log(labels.mean() / (1 - labels.mean()))))
     return _Linear(LogisticRegression(max_iter=1000).fit(words.learnt, labels), words.of, 0.0)
@@ -276,16 +276,15 @@ def gpt2(
     the small one learns which words differ, hardly their order: put it beside `words`, not in its place.
     """
     start = PAPER if preset == "paper" else SMALL
-    return _Gpt2(
-        replace(
-            start,
-            layers=start.layers if layers is None else layers,
-            width=start.width if width is None else width,
-            heads=start.heads if heads is None else heads,
-            epochs=start.epochs if epochs is None else epochs,
-            learning_rate=start.learning_rate if learning_rate is None else learning_rate,
-        )
-    )
+    given = {
+        "layers": layers,
+        "width": width,
+        "heads": heads,
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+    }
+    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return _Gpt2(replace(start, **known))
 
 
 @dataclass(frozen=True)
@@ -402,7 +401,7 @@ def telling_words(
     ]
 
 
-def shape(text: str) -> str:
+def describe_form(text: str) -> str:
     """The form of a text: its letters and digits by their kind alone, runs of them as one.
 
     All that is neither letter nor digit stays, white space as a character of its own for each kind.
@@ -415,7 +414,7 @@ def shape(text: str) -> str:
 
 
 class _Kinds(dict[int, str]):
-    """What stands for a character in `shape`."""
+    """What stands for a character in `describe_form`."""
 
     def __missing__(self, code: int) -> str:
         kind = unicodedata.category(chr(code))

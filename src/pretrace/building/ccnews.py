@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 
 from pretrace.baselines.blind import BlindBaseline, blind_baseline
-from pretrace.building.ccnews_transforms import Changed, Method, Transform
-from pretrace.building.reading import Days, Table, days
-from pretrace.building.segmenting import sentences
+from pretrace.building.ccnews_transforms import Changed, Transform, TransformMethod
+from pretrace.building.segmenting import split_sentences
 from pretrace.building.writing import Built, LeftOut, Row, check_place, drawn_order, write
-from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.reading import counted
+from pretrace.corpora import Columns, open_corpus, open_stream
+from pretrace.corpora.dates import Days, days
+from pretrace.corpora.reading import counted, refuse_repeated_ids
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.scoring.evidence import Progress, Silent
@@ -63,26 +63,20 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
     columns = replace(columns, label="")
     if date_column is None:
         return open_corpus(source, columns)
-    reading = Table(source, columns, [date_column], [date_column])
-    # without an id a text is called by its row, as where all rows are taken
-    every = [
-        row
-        if row.fields.get("id") not in (None, "")
-        else row._replace(fields={**row.fields, "id": str(number)})
-        for number, row in enumerate(reading.rows(source))
-    ]
-    kept = [row for row in every if _within(days(row.fields.get(date_column)), year)]
+    stream = open_stream(source, replace(columns, more=(date_column,)))
+    every = list(stream.texts())
+    kept = [replace(text, meta={}) for text in every if _within(days(text.meta[date_column]), year)]
     if not kept:
         raise TextsError(
             f"{source} has no text whose {date_column!r} lies in {year}: name the column of the publication date, or "
             "another year."
         )
-    corpus = reading.corpus(kept, source)
+    refuse_repeated_ids([text.id for text in kept], source)
     note = f"{counted(len(every) - len(kept), 'text')} left out: not published in {year}, or without a date."
-    return replace(corpus, notes=(*corpus.notes, note))
+    return Corpus(source, tuple(kept), source, (*stream.notes, note))
 
 
-def candidates(
+def draw_candidates(
     corpus: Corpus, side: str, *, seed: int, lengths: tuple[int, int], known: frozenset[bytes], left: LeftOut
 ) -> Iterator[_Candidate]:
     """The texts of one side that can be used, in an order drawn from the seed, one of each document.
@@ -99,9 +93,9 @@ def candidates(
         if text.document in documents:
             left.add(f"{side}: another text of the same document was taken", name)
             continue
-        shown = cut(text.text, lengths[1])
+        shown = take_sentences(text.text, lengths[1])
         keys = {_content_key(text.text), _content_key(shown)}
-        if words(shown) < lengths[0]:
+        if count_words(shown) < lengths[0]:
             left.add(f"{side}: fewer than {lengths[0]} words", name)
         elif keys & known:
             left.add(f"{side}: also among the members", name)
@@ -113,7 +107,7 @@ def candidates(
             yield _Candidate(f"{side}-{name}", f"{side}-{text.document}", shown)
 
 
-def words(text: str) -> int:
+def count_words(text: str) -> int:
     """Words of a text; a character counts as one in scripts that are written without spaces.
 
     >>> words("It rained, twice."), words("今日は雨")
@@ -122,7 +116,7 @@ def words(text: str) -> int:
     return sum(1 for _ in WORD.finditer(text))
 
 
-def cut(text: str, most: int) -> str:
+def take_sentences(text: str, most: int) -> str:
     """The sentences from the start of a text that have at most so many words, without white space at the ends; the
     first words of the first sentence where that alone has more.
 
@@ -130,13 +124,13 @@ def cut(text: str, most: int) -> str:
     ('One two three. Four five.', 'One two')
     """
     taken, room = [], most
-    for sentence in sentences(text):
-        number = words(sentence)
+    for sentence in split_sentences(text):
+        number = count_words(sentence)
         if number > room:
             break
         taken.append(sentence)
         room -= number
-    if not "".join(taken).strip() and words(text):
+    if not "".join(taken).strip() and count_words(text):
         at = next((found.end() for k, found in enumerate(WORD.finditer(text), 1) if k == most), len(text))
         return text[:at].strip()
     return "".join(taken).strip()
@@ -166,10 +160,12 @@ def _within(found: Days | None, year: int) -> bool:
     return found is not None and found.first.year == found.last.year == year
 
 
-def contents(texts: Sequence[Text], most: int) -> frozenset[bytes]:
+def content_keys(texts: Sequence[Text], most: int) -> frozenset[bytes]:
     """The keys of all texts, whole and cut to so many words, to find them again on the other side: articles may
     differ only behind what is taken of them."""
-    return frozenset(_content_key(one) for text in texts for one in (text.text, cut(text.text, most)))
+    return frozenset(
+        _content_key(one) for text in texts for one in (text.text, take_sentences(text.text, most))
+    )
 
 
 MEMBERS, NONMEMBERS = "member", "nonmember"
@@ -208,7 +204,7 @@ class CcnewsSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _BuiltSide:
     """A side as far as it is built: the texts, each with what it was changed into."""
 
     name: str
@@ -232,7 +228,7 @@ class _Side:
 def build_ccnews(
     members: Corpus,
     nonmembers: Corpus,
-    method: Method,
+    method: TransformMethod,
     *,
     folder: Path,
     settings: CcnewsSettings | None = None,
@@ -271,7 +267,7 @@ def build_ccnews(
 
 
 def _recorded(
-    members: Corpus, nonmembers: Corpus, method: Method, settings: CcnewsSettings
+    members: Corpus, nonmembers: Corpus, method: TransformMethod, settings: CcnewsSettings
 ) -> dict[str, Any]:
     """All that decides what is built, as plain values; whether it is cached does not."""
     chosen: dict[str, Any] = asdict(method)  # type: ignore[call-overload]  # every method is a dataclass
@@ -284,11 +280,13 @@ def _drawn(
     members: Corpus, nonmembers: Corpus, settings: CcnewsSettings, left: LeftOut
 ) -> dict[str, list[_Candidate]]:
     """The usable texts of each side in drawn order; TextsError where they are fewer than wanted."""
-    among = contents(members.texts, settings.most_words)
+    among = content_keys(members.texts, settings.most_words)
     sides = {}
     for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
         lengths = settings.fewest_words, settings.most_words
-        found = list(candidates(corpus, name, seed=settings.seed, lengths=lengths, known=known, left=left))
+        found = list(
+            draw_candidates(corpus, name, seed=settings.seed, lengths=lengths, known=known, left=left)
+        )
         _refuse_few(name, len(found), settings)
         sides[name] = found
     return sides
@@ -308,12 +306,12 @@ def _changed(
     transform: Transform | None,
     settings: CcnewsSettings,
     told: tuple[LeftOut, Progress],
-) -> _Side:
+) -> _BuiltSide:
     """The first texts of a side whose transformation is sound; without one, the first as they are."""
     left, progress = told
     size = settings.texts // 2
     if transform is None:
-        return _Side(name, tuple((one, Changed(one.text)) for one in drawn[:size]), transformed=False)
+        return _BuiltSide(name, tuple((one, Changed(one.text)) for one in drawn[:size]), transformed=False)
     made: list[tuple[_Candidate, Changed]] = []
     progress.begin(size)
     at = 0
@@ -322,16 +320,16 @@ def _changed(
         at += len(some)
         begin = time.perf_counter()
         for one, changed in zip(
-            some, transform.change([one.text for one in some], seed=settings.seed), strict=True
+            some, transform.change([one.text for one in some], settings.seed), strict=True
         ):
             if changed.fault:
                 left.add(f"{name}: {changed.fault}", one.id)
             else:
                 made.append((one, changed))
-        number = sum(words(one.text) for one in some)
+        number = sum(count_words(one.text) for one in some)
         progress.advance(len(some), number, time.perf_counter() - begin, True)
     _refuse_few(name, len(made), settings)
-    return _Side(name, tuple(made), transformed=True)
+    return _BuiltSide(name, tuple(made), transformed=True)
 
 
 def _sizes(rows: Sequence[Row]) -> dict[str, Any]:
@@ -344,8 +342,10 @@ def _sizes(rows: Sequence[Row]) -> dict[str, Any]:
         told[name] = {
             "texts": len(side),
             "transformed": sum(int(row["transformed"]) for row in side),
-            "mean_words": round(float(np.mean([words(str(row["text"])) for row in side])), 2),
-            "mean_words_originally": round(float(np.mean([words(str(row["original"])) for row in side])), 2),
+            "mean_words": round(float(np.mean([count_words(str(row["text"])) for row in side])), 2),
+            "mean_words_originally": round(
+                float(np.mean([count_words(str(row["original"])) for row in side])), 2
+            ),
             "words_shared_with_original": None if kept is None else round(kept, 4),
             "splits": {split: splits.count(split) for split in ("reference", "validation", "test")},
         }

@@ -6,21 +6,18 @@ models are loaded after the texts were found to be sound.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
-from pretrace.settings import cache_option, like, option
+from pretrace.settings import cache_option, like, option, shared
 from pretrace.types import Sampling
 
 if TYPE_CHECKING:
-    from pretrace.backends.guessing import MaskedGuesser
-    from pretrace.backends.proposals import Proposals
-    from pretrace.building.translating import Translation, Translator
-    from pretrace.types import Instructed
+    from pretrace.building.translating import Translation
 
 TRANS, MASK, REWRITE = "--transform trans", "--transform mask", "--transform prompt"
 """Groups of options."""
@@ -40,6 +37,11 @@ class Opening:
     trust_remote_code: bool = like(ModelSettings, "trust_remote_code")
     cache: bool = cache_option()
 
+    @property
+    def models(self) -> ModelSettings:
+        """The same for whoever opens a model."""
+        return shared(ModelSettings, self)
+
 
 @dataclass(frozen=True, slots=True)
 class Changed:
@@ -49,17 +51,16 @@ class Changed:
     fault: str = ""
 
 
-class Transform(Protocol):
-    """An opened transformation; `facts` names its models with their hashes."""
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """An opened transformation: `facts` names its models with their hashes, `change` gives each text transformed, in
+    order, from the texts and a seed."""
 
     facts: Mapping[str, Any]
-
-    def change(self, texts: Sequence[str], /, *, seed: int) -> list[Changed]:
-        """Each text transformed, in order."""
-        ...
+    change: Callable[[Sequence[str], int], list[Changed]]
 
 
-class Method(Protocol):
+class TransformMethod(Protocol):
     """A transformation before its models are opened: a frozen dataclass of its settings."""
 
     @property
@@ -94,33 +95,23 @@ class BackTranslation:
         """Both translators, loaded."""
         from pretrace.building.translating import open_translator
 
+        o = self.opening
         there, back = (
-            open_translator(
-                model,
-                beams=self.beams,
-                dtype=self.opening.dtype,
-                device=self.opening.device,
-                allow_pickle=self.opening.allow_pickle,
-                cache=self.opening.cache,
-            )
+            open_translator(model, o.models, beams=self.beams, cache=o.cache)
             for model in (self.there, self.back)
         )
-        return _BackTranslating(there, back)
 
+        def change(
+            texts: Sequence[str], seed: int
+        ) -> list[Changed]:  # nothing is drawn: the seed changes nothing
+            abroad = there.translate(texts)
+            home = back.translate([one.text for one in abroad])
+            return [
+                Changed(last.text, _lost(first, last) or _same(text, last.text))
+                for text, first, last in zip(texts, abroad, home, strict=True)
+            ]
 
-class _BackTranslating:
-    def __init__(self, there: Translator, back: Translator) -> None:
-        self._there, self._back = there, back
-        self.facts: Mapping[str, Any] = {"there": dict(there.facts), "back": dict(back.facts)}
-
-    def change(self, texts: Sequence[str], /, *, seed: int) -> list[Changed]:
-        """Nothing is drawn: the seed changes nothing."""
-        abroad = self._there.translate(texts)
-        home = self._back.translate([one.text for one in abroad])
-        return [
-            Changed(last.text, _lost(first, last) or _same(text, last.text))
-            for text, first, last in zip(texts, abroad, home, strict=True)
-        ]
+        return Transform({"there": dict(there.facts), "back": dict(back.facts)}, change)
 
 
 @dataclass(frozen=True)
@@ -150,6 +141,7 @@ class Masking:
         """The masked language model, loaded."""
         from pretrace.backends.guessing import MaskedGuesser
         from pretrace.backends.proposals import Proposals, open_proposer
+        from pretrace.building.segmenting import cut_pieces
 
         o = self.opening
         proposer = open_proposer(
@@ -162,30 +154,23 @@ class Masking:
         )
         assert isinstance(proposer, Proposals)
         assert isinstance(proposer.guesser, MaskedGuesser)
-        return _Masking(proposer, proposer.guesser, self.share)
+        tokens = proposer.guesser.tokens
+        assert tokens.max_tokens is not None
+        most = tokens.max_tokens - len(tokens.prefix)
 
+        def lengths(texts: Sequence[str]) -> list[int]:
+            return [len(one.tokens) + one.cut for one in tokens.encode(texts)]
 
-class _Masking:
-    def __init__(self, proposer: Proposals, guesser: MaskedGuesser, share: float) -> None:
-        self._proposer, self._share = proposer, share
-        self._tokens = guesser.tokens
-        limit = guesser.tokens.max_tokens
-        assert limit is not None
-        self._piece = limit - len(guesser.tokens.prefix)
-        self.facts: Mapping[str, Any] = {**proposer.facts, "share": share, "piece": self._piece}
+        def change(
+            texts: Sequence[str], seed: int
+        ) -> list[Changed]:  # the first neighbour of each piece, joined
+            parts = [cut_pieces(text, most, lengths) for text in texts]
+            every = [part for some in parts for part in some]
+            made = iter(proposer.propose(every, number=1, share=self.share, seed=seed))
+            joined = ["".join(next(made)[0] for _ in some) for some in parts]
+            return [Changed(new, _same(old, new)) for old, new in zip(texts, joined, strict=True)]
 
-    def change(self, texts: Sequence[str], /, *, seed: int) -> list[Changed]:
-        """The first neighbour of each piece, joined."""
-        from pretrace.building.segmenting import pieces
-
-        parts = [pieces(text, self._piece, self._lengths) for text in texts]
-        every = [part for some in parts for part in some]
-        made = iter(self._proposer.propose(every, number=1, share=self._share, seed=seed))
-        joined = ["".join(next(made)[0] for _ in some) for some in parts]
-        return [Changed(new, _same(old, new)) for old, new in zip(texts, joined, strict=True)]
-
-    def _lengths(self, texts: Sequence[str]) -> list[int]:
-        return [len(one.tokens) + one.cut for one in self._tokens.encode(texts)]
+        return Transform({**proposer.facts, "share": self.share, "piece": most}, change)
 
 
 @dataclass(frozen=True)
@@ -219,33 +204,23 @@ class Rewriting:
         """The model, loaded, or the server's address."""
         from pretrace.building.instructed import open_instructed
 
-        model = open_instructed(
-            self.model,
-            dtype=self.opening.dtype,
-            device=self.opening.device,
-            trust_remote_code=self.opening.trust_remote_code,
-            allow_pickle=self.opening.allow_pickle,
-            cache=self.opening.cache,
-        )
-        return _Rewriting(model, self)
+        model = open_instructed(self.model, self.opening.models, cache=self.opening.cache)
 
+        def change(
+            texts: Sequence[str], seed: int
+        ) -> list[Changed]:  # the answer to the prompt with each text in it
+            answers = model.answers(
+                [self.prompt.replace(PLACE, text) for text in texts],
+                tokens=self.tokens,
+                sampling=Sampling(temperature=self.temperature),
+                seed=seed,
+            )
+            return [
+                Changed(one.text, _same(text, one.text) if one.ended or not one.text else CUT)
+                for text, one in zip(texts, answers, strict=True)
+            ]
 
-class _Rewriting:
-    def __init__(self, model: Instructed, settings: Rewriting) -> None:
-        self._model, self._settings = model, settings
-        self.facts: Mapping[str, Any] = {**model.facts, "prompt": settings.prompt}
-
-    def change(self, texts: Sequence[str], /, *, seed: int) -> list[Changed]:
-        """The answer to the prompt with each text in it."""
-        instructions = [self._settings.prompt.replace(PLACE, text) for text in texts]
-        sampling = Sampling(temperature=self._settings.temperature)
-        answers = self._model.answers(
-            instructions, tokens=self._settings.tokens, sampling=sampling, seed=seed
-        )
-        return [
-            Changed(one.text, _same(text, one.text) if one.ended or not one.text else CUT)
-            for text, one in zip(texts, answers, strict=True)
-        ]
+        return Transform({**model.facts, "prompt": self.prompt}, change)
 
 
 EMPTY = "came back empty"

@@ -14,10 +14,10 @@ from pretrace import __version__
 from pretrace.baselines.blind import blind_baseline
 from pretrace.building.pages import exact_key
 from pretrace.building.patents import CUTTING, SIDES, OnProgress
-from pretrace.building.reading import Days, Table, cutoff_day, days, named
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, write
 from pretrace.corpora.columns import Columns
-from pretrace.corpora.opening import shown
+from pretrace.corpora.dates import Days, cutoff_day, days
+from pretrace.corpora.opening import open_stream
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.settings import check_ranges, like, option, seed_option, shared
@@ -152,33 +152,28 @@ def _row(one: _Dated) -> Row:
 
 def _read(texts: DatedTexts, sorter: _Sorter, on_progress: OnProgress) -> Iterator[_Dated]:
     """The texts that have a date; TextsError where none has, naming what was found instead."""
-    identity, group = texts.id or "id", texts.group or "group"
-    source = texts.source if texts.source.startswith("hub:") else shown(Path(texts.source))
-    table = Table(source, texts.columns, (identity, group), (texts.date,))
-    strange: object = None
-    some = False
-    seen: set[str] = set()
-    for number, row in enumerate(table.rows(texts.source)):
-        text = table.text_of(row, number)[1]
-        name = named(row.fields.get(identity), f"{source}: row {number}") or str(number)
+    stream = open_stream(texts.source, replace(texts.columns, more=(texts.date,)))
+    strange, some, seen = "", False, set[str]()
+    for number, text in enumerate(stream.texts()):
+        name, written = text.id, text.meta[texts.date]
         if name in seen:
             raise TextsError(
-                f"{source}: every text needs an id of its own, found {name!r} twice: mend the ids."
+                f"{stream.source}: every text needs an id of its own, found {name!r} twice: mend the ids."
             )
         seen.add(name)
-        sorter.saw(name, text, row.fields.get(texts.date))
+        sorter.saw(name, text.text, written)
         on_progress("reading texts", number + 1)
-        found = days(row.fields.get(texts.date))
+        found = days(written)
         if found is None:
-            strange = strange or row.fields.get(texts.date)
+            strange = strange or written
             sorter.left_out.add("no usable date", name)
             continue
         some = True
-        yield _Dated(name, text, named(row.fields.get(group), f"{source}: row {number}"), found)
+        yield _Dated(name, text.text, text.group, found)
     if not some:
         raise TextsError(
-            f"{source}: the column {texts.date!r} holds no date that can be read, such as 2023-03-01; "
-            f"found {str(strange)[:60]!r}: name another column with --date-column."
+            f"{stream.source}: the column {texts.date!r} holds no date that can be read, such as 2023-03-01; "
+            f"found {strange[:60]!r}: name another column with --date-column."
         )
 
 
@@ -194,10 +189,10 @@ class _Sorter:
         margin = timedelta(days=settings.margin_days)
         self.members_before = max(self.cutoff - date.min, margin) - margin + date.min
 
-    def saw(self, name: str, text: str, day: object) -> None:
+    def saw(self, name: str, text: str, day: str) -> None:
         """One more text was read."""
         self.read += 1
-        self.digest.add((name, text, str(day)))
+        self.digest.add((name, text, day))
 
     def sorted(self, texts: Iterable[_Dated]) -> Iterator[_Dated]:
         """The texts whose date tells on which side they are, cut to size."""

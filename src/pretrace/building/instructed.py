@@ -42,15 +42,7 @@ FORMAT = 1  # part of the fingerprint: raised whenever other answers would be gi
 _SERVER = "server:"
 
 
-def open_instructed(
-    source: str,
-    *,
-    dtype: str = "auto",
-    device: str = "auto",
-    trust_remote_code: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
-) -> Instructed:
+def open_instructed(source: str, settings: ModelSettings | None = None, *, cache: bool = True) -> Instructed:
     """What follows instructions: a hub id, a folder, a `.gguf` file, `smollm2`, or `server:URL#MODEL`.
 
     A server speaks OpenAI's chat completions, as vLLM, llama.cpp and Ollama do; the key is taken from
@@ -59,10 +51,7 @@ def open_instructed(
     """
     if source.startswith(_SERVER):
         return open_server(source, cache=cache)
-    settings = ModelSettings(
-        dtype=dtype, device=device, trust_remote_code=trust_remote_code, allow_pickle=allow_pickle
-    )
-    return LocalInstructed(open_huggingface(source, settings), cache=cache)
+    return LocalInstructed(open_huggingface(source, settings or ModelSettings()), cache=cache)
 
 
 class LocalInstructed:
@@ -197,14 +186,14 @@ _CURES = Cures(
 )
 
 
-class Address(NamedTuple):
+class ServedModelAddress(NamedTuple):
     """Where a server is, and which of its models is meant."""
 
     url: str
     model: str
 
     @classmethod
-    def of(cls, source: str) -> Address:
+    def of(cls, source: str) -> ServedModelAddress:
         """The address in `server:http://host:port/v1#model-name`; ModelError where it is written otherwise."""
         url, _, model = source.removeprefix("server:").partition("#")
         parts = split_url(url)
@@ -229,7 +218,7 @@ def open_server(
     ModelError for an address that is written otherwise, MissingPackageError without the extra `server`. What a
     server does not answer within `seconds` is asked again, `retries` times, and so is what it is too busy for.
     """
-    address = Address.of(source)
+    address = ServedModelAddress.of(source)
     client = Client(address.url, requests=_PARALLEL, seconds=seconds, retries=retries, cures=_CURES)
     return ServerInstructed(client, address, cache=cache)
 
@@ -241,7 +230,7 @@ class ServerInstructed:
     them under the same name, and then what is on disk is what the earlier ones wrote.
     """
 
-    def __init__(self, client: Client, address: Address, *, cache: bool = True) -> None:
+    def __init__(self, client: Client, address: ServedModelAddress, *, cache: bool = True) -> None:
         self._client = client
         self._address = address
         self.name = f"{address.model} at {address.url}"

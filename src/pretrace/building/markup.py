@@ -15,27 +15,25 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser
 
-from pretrace.building.reading import Days, days
 from pretrace.corpora.columns import mended
+from pretrace.corpora.dates import Days, days
 
 _SECTIONS = frozenset(("abstract", "description", "claims"))
-_VOID = frozenset(
-    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr")
-)
-_HIDDEN = frozenset(("head", "script", "style", "noscript", "template", "nav")) | {
-    *("header", "footer", "aside", "button", "select", "svg")
-}
-_INLINE = frozenset(("a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "ins")) | {
-    *("kbd", "mark", "q", "s", "small", "span", "strong", "sub", "sup", "time", "u")
-}
+_VOID = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr",
+))  # fmt: skip
+_HIDDEN = frozenset((
+    "head", "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "button", "select",
+    "svg",
+))  # fmt: skip
+_INLINE = frozenset((
+    "a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "ins", "kbd", "mark", "q", "s", "small",
+    "span", "strong", "sub", "sup", "time", "u",
+))  # fmt: skip
 _CLOSED_BY_THE_NEXT = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option"))
 _OTHER_PATENTS = (
-    "backwardreferences",
-    "forwardreferences",
-    "similardocuments",
-    "docdbfamily",
-    "applications",
-)
+    "backwardreferences", "forwardreferences", "similardocuments", "docdbfamily", "applications",
+)  # fmt: skip
 
 _TAG = re.compile(
     r"<(/?)(?!(?:script|style)(?![\w:-]))([a-z][\w:-]*)((?:[^<>]*[\s\"'])?/(?=>))?", re.IGNORECASE | re.ASCII
@@ -43,15 +41,10 @@ _TAG = re.compile(
 _FLAT = "param"  # an empty element that the standard lets stand anywhere in a body
 _WAS = "data-was"
 
-_PUBLISHED_META = frozenset(
-    (
-        "citation_publication_date",
-        "citation_date",
-        "article:published_time",
-        "datepublished",
-        "publication_date",
-    )
-) | {"publicationdate", "pubdate", "dc.date", "dc.date.issued", "dcterms.issued", "dcterms.date"}
+_PUBLISHED_META = frozenset((
+    "citation_publication_date", "citation_date", "article:published_time", "datepublished", "publication_date",
+    "publicationdate", "pubdate", "dc.date", "dc.date.issued", "dcterms.issued", "dcterms.date",
+))  # fmt: skip
 _PRIORITY_META = frozenset(("citation_priority_date", "priority_date", "prioritydate", "dc.date.priority"))
 _FILED = frozenset(("datesubmitted", "dcterms.datesubmitted"))
 

@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 
 from pretrace.building.markup import Dates, read_markup, take_labels
-from pretrace.building.reading import Table, days, first_of, named
 from pretrace.building.writing import Digest
-from pretrace.corpora.columns import Columns, mended
+from pretrace.corpora.columns import Columns, listed, mended, name_of
+from pretrace.corpora.dates import days
 from pretrace.corpora.documents import unreadable_explained
 from pretrace.corpora.folders import walk
 from pretrace.corpora.formats import ending_of
 from pretrace.corpora.near_copies import Hashes, shingles, squeezed
-from pretrace.corpora.opening import found, shown
-from pretrace.corpora.packing import not_utf8, opened, without_packing
-from pretrace.corpora.reading import counted
+from pretrace.corpora.opening import path_exists, rows_of, shown
+from pretrace.corpora.packing import not_utf8, open_unpacked, without_packing
+from pretrace.corpora.reading import EveryColumn, counted
 from pretrace.errors import TextsError
 from pretrace.settings import option
 
@@ -40,7 +40,7 @@ _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PatentPage:
     """One patent page: its text, a line a block, and its dates."""
 
     id: str
@@ -84,8 +84,8 @@ class Pages:
         self._other_files = 0
         self._encodings: dict[str, int] = {}
 
-    def __iter__(self) -> Iterator[Page]:
-        if not found(self.source):
+    def __iter__(self) -> Iterator[PatentPage]:
+        if not path_exists(self.source):
             raise TextsError(f"there is no file or folder {shown(self.source)!r}: check the path.")
         seen: set[str] = set()
         for page in self._of_folder() if self.source.is_dir() else self._of_table():
@@ -114,7 +114,7 @@ class Pages:
         ]
         return [note for note in told if note]
 
-    def _with_known(self, page: Page) -> Page:
+    def _with_known(self, page: PatentPage) -> PatentPage:
         stem = re.sub(r"\.(html?|txt)$", "", without_packing(page.id), flags=re.IGNORECASE)
         for name in (page.id, stem):
             if name in self.known:
@@ -122,7 +122,7 @@ class Pages:
                 return replace(page, dates=self.known[name].or_else(page.dates))
         return page
 
-    def _of_folder(self) -> Iterator[Page]:
+    def _of_folder(self) -> Iterator[PatentPage]:
         below = walk(self.source)
         pages = {name: file for name, file in below.files.items() if ending_of(name) in (*_MARKUP, *_PLAIN)}
         self._other_files = len(below.files) - len(pages)
@@ -132,37 +132,31 @@ class Pages:
         for name, why in below.faults.items():
             raise TextsError(f"{shown(self.source / name)} cannot be read: {why}.")
         for name, file in pages.items():
-            with unreadable_explained(shown(file)), opened(file) as stream:
+            with unreadable_explained(shown(file)), open_unpacked(file) as stream:
                 raw = stream.read()
             content = self._decoded(raw, file)
             text, dates = read_markup(content) if ending_of(name) in _MARKUP else take_labels(_plain(content))
-            yield Page(mended(name)[0], text, _in_name(name).or_else(dates))
+            yield PatentPage(mended(name)[0], text, _in_name(name).or_else(dates))
 
-    def _of_table(self) -> Iterator[Page]:
-        columns = self.columns
+    def _of_table(self) -> Iterator[PatentPage]:
+        columns, where = self.columns, shown(self.source)
         published = (columns.published,) if columns.published else _PUBLISHED_NAMES
         priority = (columns.priority,) if columns.priority else _PRIORITY_NAMES
         identity = columns.id or "id"
-        table = Table(
-            shown(self.source),
-            Columns(label="", id="", group=""),
-            texts=(columns.text,) if columns.text else _TEXT_NAMES,
-            needed=[name for name in (columns.published, columns.priority, columns.id) if name],
-            wanted=(*published, *priority, identity),
-        )
-        for number, row in enumerate(table.rows(self.source)):
-            column, raw = table.text_of(row, number)
+        needed = {name for name in (columns.published, columns.priority, columns.id) if name}
+        names = (columns.text,) if columns.text else _TEXT_NAMES
+        for number, row in enumerate(_rows(self.source, needed, names)):
+            column = next((name for name in names if row.get(name)), names[0])
+            raw = row.get(column)
+            if not isinstance(raw, str):
+                raise TextsError(
+                    f"{where}: row {number} has no text in the column {column!r}: mend it or take it out."
+                )
             marked = column == "html" or _LOOKS_LIKE_MARKUP.match(raw)
             text, dates = read_markup(raw) if marked else take_labels(_plain(raw))
-            given = Dates(
-                days(first_of(row.fields, published)),
-                days(first_of(row.fields, priority)),
-            )
-            yield Page(
-                named(row.fields.get(identity), f"{shown(self.source)}: row {number}") or str(number),
-                text,
-                given.or_else(dates),
-            )
+            given = Dates(days(_first_of(row, published)), days(_first_of(row, priority)))
+            name = _name_in(row, identity, f"{where}: row {number}") or str(number)
+            yield PatentPage(name, text, given.or_else(dates))
 
     def _decoded(self, raw: bytes, file: Path) -> str:
         """The text of a file: UTF-8, else what it says it is, else GB 18030, the usual one of Chinese pages. TextsError
@@ -193,16 +187,47 @@ def _in_name(name: str) -> Dates:
     return Dates(told.get("published"), told.get("priority"))
 
 
+def _rows(source: Path, needed: set[str], texts: Sequence[str]) -> Iterator[Mapping[str, object]]:
+    """The rows of a table by column, some of which must be there; the first row has one of `texts`."""
+    found: dict[str, None] = {}
+    where = shown(source)
+    for row in rows_of(source, EveryColumn(Columns(label="", id="", group=""), where)):
+        if not found and not any(name in row.fields for name in texts):
+            missing = "' or '".join(texts)
+            raise TextsError(
+                f"{where} has no column '{missing}'; it has {listed(row.fields)}: name another one."
+            )
+        found |= dict.fromkeys(row.fields)
+        yield row.fields
+    if not found:
+        raise TextsError(f"{where} holds no texts: give a source with at least one.")
+    if missing := sorted(needed - found.keys()):
+        raise TextsError(f"{where} has no column '{missing[0]}'; it has {listed(found)}: name another one.")
+
+
+def _first_of(row: Mapping[str, object], names: Sequence[str]) -> object:
+    """The first cell among some columns that holds anything, None where none does."""
+    return next((row[name] for name in names if row.get(name) not in (None, "")), None)
+
+
+def _name_in(row: Mapping[str, object], column: str, where: str) -> str:
+    """An id as a string, "" where there is none; TextsError for a list or an object."""
+    try:
+        return name_of(row.get(column))
+    except ValueError:
+        raise TextsError(
+            f"{where} holds {str(row.get(column))[:60]} where a name or a number was wanted: mend it."
+        ) from None
+
+
 def _dates_file(path: Path) -> dict[str, Dates]:
     """Dates by page; TextsError where the file has not the three columns."""
-    needed = ("page", "published", "priority")
-    table = Table(shown(path), Columns(text="page", label="", id="", group=""), needed, needed)
     known: dict[str, Dates] = {}
-    for number, row in enumerate(table.rows(path)):
-        page = named(row.fields.get("page"), f"{shown(path)}: row {number}")
+    for number, row in enumerate(_rows(path, {"page", "published", "priority"}, ("page",))):
+        page = _name_in(row, "page", f"{shown(path)}: row {number}")
         if page in known:
             raise TextsError(f"{shown(path)}: row {number} names the page {page!r} a second time.")
-        known[page] = Dates(days(row.fields.get("published")), days(row.fields.get("priority")))
+        known[page] = Dates(days(row.get("published")), days(row.get("priority")))
     return known
 
 
@@ -238,7 +263,7 @@ _FINE = 512
 """Bins of the sketch from which the index is estimated before it is computed."""
 
 
-def boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
+def find_boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
     """Lines that stand on more than `share` of the texts, and on 10 at least, with the number of texts."""
     pages = 0
     found: Counter[str] = Counter()
@@ -250,7 +275,7 @@ def boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
     return dict(sorted(often, key=lambda item: (-item[1], item[0])))
 
 
-def without(text: str, lines: Mapping[str, int]) -> str:
+def drop_lines(text: str, lines: Mapping[str, int]) -> str:
     """The text without those lines; the others as they stand."""
     return "\n".join(line for line in text.split("\n") if line.strip() not in lines)
 

@@ -19,17 +19,17 @@ from pretrace.baselines.blind import blind_baseline
 from pretrace.building.pages import (
     PAGES,
     Near,
-    Page,
     PageColumns,
     Pages,
-    boilerplate,
+    PatentPage,
+    drop_lines,
     exact_key,
+    find_boilerplate,
     sort_page,
-    without,
 )
-from pretrace.building.reading import cutoff_day
-from pretrace.building.segmenting import Words, chinese_share, prefixes
+from pretrace.building.segmenting import ChineseWords, chinese_share, take_prefixes
 from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, keyed, write
+from pretrace.corpora.dates import cutoff_day
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.settings import check_ranges, option, seed_option
@@ -142,7 +142,7 @@ def build_patents(
     """
     record = _record(pages, settings)
     check_place(out, record)
-    words = Words()
+    words = ChineseWords()
     builder = _Builder(settings, words, on_progress)
     reader = Pages(pages.source, pages.columns, pages.dates)
     kept = builder.distinct(builder.cleaned(builder.dated(reader)))
@@ -176,7 +176,7 @@ def _blind(rows: Sequence[Row], settings: PatentSettings) -> dict[str, object]:
 class _Builder:
     """The steps from pages to rows, each counting what it leaves out."""
 
-    def __init__(self, settings: PatentSettings, words: Words, on_progress: OnProgress) -> None:
+    def __init__(self, settings: PatentSettings, words: ChineseWords, on_progress: OnProgress) -> None:
         self.settings = settings
         self.words = words
         self.on_progress = on_progress
@@ -187,9 +187,9 @@ class _Builder:
         self._before = cutoff_day(settings.before, "before")
         self._after = cutoff_day(settings.after, "after")
 
-    def dated(self, pages: Iterable[Page]) -> dict[bool, list[Page]]:
+    def dated(self, pages: Iterable[PatentPage]) -> dict[bool, list[PatentPage]]:
         """Pages by class: members under True."""
-        found: dict[bool, list[Page]] = {True: [], False: []}
+        found: dict[bool, list[PatentPage]] = {True: [], False: []}
         for page in pages:
             self.read += 1
             self.on_progress("reading pages", self.read)
@@ -203,20 +203,20 @@ class _Builder:
                 found[label].append(page)
         return found
 
-    def cleaned(self, found: dict[bool, list[Page]]) -> dict[bool, list[Page]]:
+    def cleaned(self, found: dict[bool, list[PatentPage]]) -> dict[bool, list[PatentPage]]:
         """The same pages without the lines that stand on many of them."""
         texts = (page.text for some in found.values() for page in some)
-        self.lines = boilerplate(texts, self.settings.boilerplate)
+        self.lines = find_boilerplate(texts, self.settings.boilerplate)
         return {
-            label: [replace(page, text=without(page.text, self.lines)) for page in some]
+            label: [replace(page, text=drop_lines(page.text, self.lines)) for page in some]
             for label, some in found.items()
         }
 
-    def distinct(self, found: dict[bool, list[Page]]) -> dict[bool, list[Page]]:
+    def distinct(self, found: dict[bool, list[PatentPage]]) -> dict[bool, list[PatentPage]]:
         """The pages without copies; of two the older stays, so that a copy of a member is no non-member."""
         exact: set[str] = set()
         near = Near(self.settings.near)
-        kept: dict[bool, list[Page]] = {True: [], False: []}
+        kept: dict[bool, list[PatentPage]] = {True: [], False: []}
         for label, some in found.items():
             for page in sorted(some, key=lambda page: (_date(page, label), page.id)):
                 self.on_progress("comparing pages", sum(map(len, kept.values())))
@@ -230,7 +230,7 @@ class _Builder:
                     kept[label].append(page)
         return kept
 
-    def rows(self, kept: dict[bool, list[Page]]) -> list[Row]:
+    def rows(self, kept: dict[bool, list[PatentPage]]) -> list[Row]:
         """As many rows of either class, in the order of their ids; TextsError where a class is empty."""
         first, second = sorted((True, False), key=lambda label: (len(kept[label]), not label))
         few = self._cut(kept[first], first, self.settings.size)
@@ -244,10 +244,12 @@ class _Builder:
         both = [*few[: len(many)], *many]
         return [row for _, rows in sorted(both, key=lambda item: item[0].id) for row in rows]
 
-    def _cut(self, pages: Sequence[Page], label: bool, most: int | None) -> list[tuple[Page, list[Row]]]:
+    def _cut(
+        self, pages: Sequence[PatentPage], label: bool, most: int | None
+    ) -> list[tuple[PatentPage, list[Row]]]:
         """The rows of the first pages that are long enough, in an order drawn from seed and id."""
         by_id = {page.id: page for page in pages}
-        found: list[tuple[Page, list[Row]]] = []
+        found: list[tuple[PatentPage, list[Row]]] = []
         for name in drawn_order(by_id, self.settings.seed, "patent page"):
             page = by_id[name]
             if most is not None and len(found) >= most:
@@ -261,7 +263,7 @@ class _Builder:
                 self.left_out.add("too short", name)
         return found
 
-    def _snippet(self, page: Page, label: bool) -> list[Row]:
+    def _snippet(self, page: PatentPage, label: bool) -> list[Row]:
         """The rows of one page; none where it has too few words."""
         settings = self.settings
         if len(page.text) < settings.words:
@@ -282,7 +284,7 @@ class _Builder:
                 "date": _date(page, label),
                 "length": length,
             }
-            for length, text in zip(lengths, prefixes(page.text, spans, start, lengths), strict=True)
+            for length, text in zip(lengths, take_prefixes(page.text, spans, start, lengths), strict=True)
         ]
 
     def _nothing(self, label: bool) -> str:
@@ -317,5 +319,5 @@ class _Builder:
         ]
 
 
-def _date(page: Page, label: bool) -> str:
+def _date(page: PatentPage, label: bool) -> str:
     return str(page.dates.published if label else page.dates.priority)

@@ -25,7 +25,7 @@ _ABBREVIATED = re.compile(
 _WORD = re.compile(r"\s*\S+\s*|\s+")
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """The sentences of a text, each with the white space that follows it: joined, they are the text.
 
     A full stop ends none before a small letter, nor after an English title or a single letter.
@@ -45,13 +45,13 @@ def sentences(text: str) -> list[str]:
     return ["".join(some) for some in made]
 
 
-def pieces(text: str, limit: int, lengths: Lengths) -> list[str]:
+def cut_pieces(text: str, limit: int, lengths: Lengths) -> list[str]:
     """The text in pieces of at most `limit` by `lengths` (a model's tokens): joined, they are the text.
 
     A piece holds as many whole sentences as fit. A sentence that does not fit is cut between words, a word that
     does not fit between characters; a single character is never cut.
     """
-    return _gathered(_broken(sentences(text), limit, lengths), limit, lengths)
+    return _gathered(_broken(split_sentences(text), limit, lengths), limit, lengths)
 
 
 def _broken(parts: Sequence[str], limit: int, lengths: Lengths) -> list[str]:
@@ -100,7 +100,7 @@ def chinese_share(text: str) -> float:
     return len(_CHINESE.findall(text)) / visible if visible else 0.0
 
 
-class Words:
+class ChineseWords:
     """Cuts texts into words with jieba, by its own dictionary and its model for words that are not in it.
 
     Raises MissingPackageError where jieba is not installed.
@@ -138,6 +138,8 @@ def _tokenizer() -> tuple[Any, str]:
     return made, str(jieba.__version__)
 
 
-def prefixes(text: str, spans: Sequence[tuple[int, int]], start: int, lengths: Sequence[int]) -> list[str]:
+def take_prefixes(
+    text: str, spans: Sequence[tuple[int, int]], start: int, lengths: Sequence[int]
+) -> list[str]:
     """The first n words from word `start` on, for each n, as they stand in the text."""
     return [text[spans[start][0] : spans[start + length - 1][1]] for length in lengths]

@@ -29,7 +29,7 @@ from pretrace.backends.loading import (
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
 from pretrace.backends.weights import weights_hash
-from pretrace.building.segmenting import pieces, sentences
+from pretrace.building.segmenting import cut_pieces, split_sentences
 from pretrace.cache.location import cache_folder
 from pretrace.cache.written import Batch, written_once
 from pretrace.errors import MissingPackageError, ModelError
@@ -112,10 +112,10 @@ class Translator:
         return made
 
     def _pieces(self, text: str) -> list[str]:
-        every = sentences(text)
+        every = split_sentences(text)
         long = [length > self._piece for length in self._lengths(every)]
         cut = [
-            pieces(one, self._piece, self._lengths) if is_long else [one]
+            cut_pieces(one, self._piece, self._lengths) if is_long else [one]
             for one, is_long in zip(every, long, strict=True)
         ]
         return [piece for some in cut for piece in some]
@@ -149,11 +149,9 @@ class Translator:
 
 def open_translator(
     source: str,
+    settings: ModelSettings | None = None,
     *,
     beams: int | None = None,
-    dtype: str = "auto",
-    device: str = "auto",
-    allow_pickle: bool = False,
     cache: bool = True,
 ) -> Translator:
     """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder.
@@ -167,14 +165,14 @@ def open_translator(
             raise MissingPackageError(package, "translation", "translation")
     from transformers import MarianMTModel, MarianTokenizer
 
-    settings = ModelSettings(dtype=dtype, device=device, allow_pickle=allow_pickle)
-    place = device_of(device)
+    settings = settings or ModelSettings()
+    allow_pickle, place = settings.allow_pickle, device_of(settings.device)
     located = locate(source, allow_pickle=allow_pickle)
     _check_marian(located)
     files = located.weight_files(allow_pickle=allow_pickle)
     digest = weights_hash(files, cache_folder() / "hashes")
     tokenizer = from_pretrained(MarianTokenizer, located, settings, {})
-    found = open_weights(MarianMTModel, located, files, settings, {"dtype": dtype_of(dtype, place)})
+    found = open_weights(MarianMTModel, located, files, settings, {"dtype": dtype_of(settings.dtype, place)})
     model = found.model.to(place)
     facts = {"name": located.label, "weights": digest, "tokenizer": _tokenizer_hash(located)}
     return Translator(model, tokenizer, facts=facts, beams=beams, cache=cache)

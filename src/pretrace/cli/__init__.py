@@ -157,7 +157,7 @@ def _usage(error: Exception) -> str:
     """What is wrong with the words of a command, and what helps."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "pretrace"
-    return f"{error.format_message()} See {command} --help."  # type: ignore[attr-defined]
+    return f"{error.format_message().rstrip('.')}. See {command} --help."  # type: ignore[attr-defined]
 
 
 @contextmanager

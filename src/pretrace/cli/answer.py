@@ -1,6 +1,6 @@
 """What a command answers: printed for people or, with --json, as one JSON document.
 
-A command returns an `Answer`, or a number where it has nothing to say but its exit code. `command_of` prints it. So a
+A command returns a `Reply`, or a number where it has nothing to say but its exit code. `command_of` prints it. So a
 command knows nothing of --json, and what it says on standard output cannot get into the document.
 """
 
@@ -22,11 +22,11 @@ from pretrace.errors import shown
 
 # The one printer of the command line: nothing that a file, model, column or server is called steers a terminal.
 #
-# `Plain` shows control characters as text where a text is made, the console of `printer` does so with everything
+# `PlainText` shows control characters as text where a text is made, the console of `printer` does so with everything
 # else that it prints; lines on standard error are for `pretrace.cli.streams.say`.
 
 
-class Plain(Text):
+class PlainText(Text):
     """A text as it is, without markup, with control characters as text; line ends stay."""
 
     def __init__(self, text: str = "", style: str = "") -> None:
@@ -71,7 +71,7 @@ CANNOT_ANSWER = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Reply:
     """What a command found, in the words that everybody shares, and in its own.
 
     `say` prints it for people. `outcome` is a word that scripts act on, `code` the exit code, `statement` a sentence,
@@ -102,7 +102,7 @@ class Answer:
         }
 
 
-Answered = Answer | int | None
+Answered = Reply | int | None
 """What a command may return."""
 
 
@@ -111,7 +111,7 @@ def lines(*said: str) -> Say:
 
     def say(console: Console) -> None:
         for line in said:
-            console.print(Plain(line), soft_wrap=True)
+            console.print(PlainText(line), soft_wrap=True)
 
     return say
 
@@ -128,8 +128,8 @@ def alone(json: bool) -> Iterator[None]:
 
 def deliver(answered: Answered, command: str, *, json: bool) -> int:
     """Print an answer; the exit code."""
-    if not isinstance(answered, Answer):
-        answered = Answer(say=lambda console: None, code=answered or 0)
+    if not isinstance(answered, Reply):
+        answered = Reply(say=lambda console: None, code=answered or 0)
     if json:
         _write_json(answered.document(command))
     else:
@@ -137,7 +137,7 @@ def deliver(answered: Answered, command: str, *, json: bool) -> int:
     return answered.code
 
 
-def of_folder(folder: Path, say: Say) -> Answer:
+def of_folder(folder: Path, say: Say) -> Reply:
     """The answer that a result folder holds: a run, an audit, a flagging or another verdict, as its JSON part has it
     (`result`), with the figures that matter most (`figures`)."""
     from pretrace.results.serialization import from_json
@@ -149,7 +149,7 @@ def of_folder(folder: Path, say: Say) -> Answer:
     findings = figures.get("findings") or [
         f"{content.get('counts', {}).get('texts', 0):,} texts were scored."
     ]
-    return Answer(
+    return Reply(
         say=say,
         outcome=content.get("outcome", "done"),
         code=content.get("exit_code", 0),

@@ -20,16 +20,16 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from pretrace.backends.serving.address import served_kind, text_kind
-from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines
-from pretrace.cli.options import Given
+from pretrace.backends.serving.address import called, served_kind, text_kind
+from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines
+from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import closing, expected_of
-from pretrace.cli.progress import duration
 from pretrace.cli.streams import asks, note, plan_was_shown, quiet, say
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, longest_texts, operand
 from pretrace.errors import ExpressionError, ShortTextsError, TextsError
 from pretrace.jobs.settings import EngineSettings
+from pretrace.report.wording import duration
 from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.statistics.documents import FEW_DOCUMENTS
@@ -90,7 +90,7 @@ class _AskInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AskStep:
     """A command that answers: its words without --out, what it finds out, the test's name with what it assumes, how
     likely it finds a single reading, the time it takes ("" where nobody knows), and the picture of documents needed."""
 
@@ -112,7 +112,7 @@ class Step:
             yield f"Time: {self.time}"
 
 
-def ask(source: Source, inputs: _AskInputs) -> Answer:
+def ask(source: Source, inputs: _AskInputs) -> Reply:
     """Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and ends
     with one sentence and a report; without --model it lists the tests and what each takes. Exit codes: 3 found or
     consistent with training, 0 not, 4 no answer."""
@@ -132,17 +132,17 @@ def ask(source: Source, inputs: _AskInputs) -> Answer:
     steps, cannot = _steps(source, inputs, seen)
     told = [*seen.said[: None if steps else 1], *(line for step in steps for line in step.lines()), *cannot]
     if not steps:
-        return Answer(say=lines(*told), outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
+        return Reply(say=lines(*told), outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
     commands = [_said(step, place) for step in steps]
     if inputs.plan:
         shown = [*told, *(f"$ {command}" for command in commands)]
-        return Answer(say=lines(*shown), outcome="plan", statement=steps[0].test, own={"commands": commands})
+        return Reply(say=lines(*shown), outcome="plan", statement=steps[0].test, own={"commands": commands})
     if not quiet():
         for line in told:
             say(line)
     if asks() and sys.stderr.isatty() and not inputs.yes and not _start():
         own = {"commands": commands}
-        return Answer(say=lines("Not started."), outcome="not started", code=CANNOT_ANSWER, own=own)
+        return Reply(say=lines("Not started."), outcome="not started", code=CANNOT_ANSWER, own=own)
     return _answer([_run(call, step, place) for step in steps], commands, cannot)
 
 
@@ -191,7 +191,7 @@ def _stem(texts: str) -> str:
     return (path.name if path.is_dir() else path.name.partition(".")[0]) or path.resolve().name
 
 
-def _steps(source: Source, inputs: _AskInputs, seen: Seen) -> tuple[list[Step], list[str]]:
+def _steps(source: Source, inputs: _AskInputs, seen: Seen) -> tuple[list[AskStep], list[str]]:
     """What is run, and what is said where a question has no answer."""
     steps, cannot = [], []
     if inputs.corpus:
@@ -203,7 +203,7 @@ def _steps(source: Source, inputs: _AskInputs, seen: Seen) -> tuple[list[Step], 
             del able["recite"]
         chosen = next((able[name] for name in _RUN_BY_ITSELF if name in able), None)
         found = None if chosen is None else _step(source, inputs, seen, chosen)
-        if isinstance(found, Step):
+        if isinstance(found, AskStep):
             steps.append(found)
         else:
             cannot += found or _missing(advice)
@@ -230,12 +230,12 @@ _STATES = {
 }
 
 
-def _listed(advice: Advice, seen: Seen) -> Answer:
+def _listed(advice: Advice, seen: Seen) -> Reply:
     """Every test with what it takes; exit code 4 where none could answer with what there is."""
     closing = (
         "A verdict is possible: name the model with --model." if advice.possible else _missing(advice)[0]
     )
-    return Answer(
+    return Reply(
         say=lines(*seen.said, *_list_tests(advice), closing),
         outcome="possible" if advice.possible else "cannot answer",
         code=0 if advice.possible else CANNOT_ANSWER,
@@ -303,16 +303,16 @@ def _missing(advice: Advice) -> list[str]:
     ]
 
 
-def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> Step | list[str]:
+def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> AskStep | list[str]:
     """The step of a test, or what is said where its plan has no design."""
     has = seen.situation
     model, test = inputs.model or "", f"{row.choice.title}. It assumes: {row.choice.assumes}"
-    question = f"was {model} trained on {Path(source.texts).name}?"
+    question = f"was {called(model)} trained on {Path(source.texts).name}?"
     named = (operand(source.texts), *seen.names.columns, "--model", model)
     beside: tuple[str, ...] = ("--placebo", inputs.before) if inputs.before else ()
     in_text = ("--access", "text") if text_kind(model) == "chat" else ()
     if row.choice.name == "canaries":
-        return Step(
+        return AskStep(
             "mark canaries",
             (*named, *in_text, *beside),
             question,
@@ -322,7 +322,7 @@ def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> Step 
     beside = (*(("--heldout", inputs.unseen) if inputs.unseen else ()), *beside)
     if row.choice.name == "recite":
         asked = ("--access", "text") if text_kind(model) or served_kind(model) else ()
-        return Step(
+        return AskStep(
             "recite", (*named, *beside, *asked), question, test, chance("recite", Situation(), has.documents)
         )
     beside += () if row.choice.accuses else ("--power",)
@@ -330,9 +330,9 @@ def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> Step 
     beside += shorter
     if plan.design is None:
         return [plan.why, *(f"What would help: {_own_options(cure)}" for cure in plan.cures)]
-    took = "" if plan.seconds is None else f"about {duration(max(1.0, plan.seconds))}, a guess."
+    took = "" if plan.seconds is None else f"about {duration(max(1, round(plan.seconds)))}, a guess."
     likely, *drawn = (_ACCUSES_NOBODY,) if not row.choice.accuses else tuple(expected_of(plan))
-    return Step("audit", (*named, *beside), question, test, likely, took, tuple(drawn))
+    return AskStep("audit", (*named, *beside), question, test, likely, took, tuple(drawn))
 
 
 def _own_options(cure: str) -> str:
@@ -372,7 +372,7 @@ def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditP
     while True:
         try:
             answer = audit(
-                source, Target(model=inputs.model or ""), asked, settings, EngineSettings(), Given()
+                source, Target(model=inputs.model or ""), asked, settings, EngineSettings(), RawOptions()
             )
         except ShortTextsError:
             tokens = next(shorter, None)
@@ -385,7 +385,7 @@ def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditP
             return plan, words
 
 
-def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> Step:
+def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
     """The search in a corpus."""
     from pretrace.scan.files import files_of
     from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan
@@ -399,7 +399,7 @@ def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> Step:
         *seen.names.columns,
         *(one for name in inputs.corpus for one in ("--corpus", name)),
     )
-    return Step(
+    return AskStep(
         "scan",
         (*words, *(("--heldout", inputs.unseen) if inputs.unseen else ())),
         f"does {Path(source.texts).name} stand in {' '.join(Path(one).name for one in inputs.corpus)}?",
@@ -409,16 +409,16 @@ def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> Step:
     )
 
 
-def _said(step: Step, place: Path) -> str:
+def _said(step: AskStep, place: Path) -> str:
     return f"pretrace {shlex.join(_typed(step, place))}"
 
 
-def _typed(step: Step, place: Path) -> tuple[str, ...]:
+def _typed(step: AskStep, place: Path) -> tuple[str, ...]:
     command = step.command.split()
     return (*command, *step.words, "--out", str(place / command[-1]))
 
 
-def _run(call: Call, step: Step, place: Path) -> dict[str, Any]:
+def _run(call: Call, step: AskStep, place: Path) -> dict[str, Any]:
     """The answer of a command, as the JSON document that it prints."""
     note(f"runs {_said(step, place)}")
     printed = io.StringIO()
@@ -428,12 +428,12 @@ def _run(call: Call, step: Step, place: Path) -> dict[str, Any]:
     return found
 
 
-def _answer(found: Sequence[dict[str, Any]], commands: Sequence[str], cannot: Sequence[str]) -> Answer:
+def _answer(found: Sequence[dict[str, Any]], commands: Sequence[str], cannot: Sequence[str]) -> Reply:
     """One sentence and one report for each command, and what had no answer: without it nothing is cleared."""
     codes = [one["exit_code"] for one in found]
     code = 3 if 3 in codes else CANNOT_ANSWER if CANNOT_ANSWER in codes or cannot else 0
     last = next((one for one in found if one["exit_code"] == code), found[0])
-    return Answer(
+    return Reply(
         say=partial(_print, found, cannot),
         outcome=last["outcome"] if last["exit_code"] == code else "cannot answer",
         code=code,
@@ -448,10 +448,10 @@ def _print(found: Sequence[dict[str, Any]], cannot: Sequence[str], console: Cons
     from pretrace.runs import load_verdict
 
     for one in found:
-        console.print(Plain(str(one["statement"]), style="bold"), soft_wrap=True)
+        console.print(PlainText(str(one["statement"]), style="bold"), soft_wrap=True)
         if one["report"]:
-            console.print(Plain(f"Report: {one['report']}"), soft_wrap=True)
+            console.print(PlainText(f"Report: {one['report']}"), soft_wrap=True)
         if one["exit_code"] == CANNOT_ANSWER and one["folder"]:
-            lines(*closing(load_verdict(Path(one["folder"]))))(console)
+            lines(*map(_own_options, closing(load_verdict(Path(one["folder"])))))(console)
     for line in cannot:
-        console.print(Plain(line), soft_wrap=True)
+        console.print(PlainText(line), soft_wrap=True)

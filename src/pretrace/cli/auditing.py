@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, of_folder, printer
-from pretrace.cli.options import Given, Only
+from pretrace.cli.answer import Reply, of_folder, printer
+from pretrace.cli.options import Only, RawOptions
 from pretrace.cli.printing import conclusion, foreseen, shown
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.streams import plan_is_known, quiet
@@ -119,8 +119,8 @@ def audit(
     inputs: AuditInputs,
     settings: AuditSettings,
     engine: EngineSettings,
-    given: Given,
-) -> Answer:
+    given: RawOptions,
+) -> Reply:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
     with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
     from pretrace.jobs.engine.work import reading_elsewhere

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -10,19 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from rich import progress as rich
 from rich.console import Console
 from rich.table import Table
 
 from pretrace.building.ccnews import CcnewsSettings
-from pretrace.building.ccnews_transforms import BackTranslation, Masking, Method, Rewriting
+from pretrace.building.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
 from pretrace.building.dated import DatedSettings, DatedTexts
 from pretrace.building.patents import PatentPages, PatentSettings
-from pretrace.cli.answer import Answer, Plain, lines, printer
+from pretrace.cli.answer import PlainText, Reply, lines
 from pretrace.cli.options import Only
-from pretrace.cli.progress import announce_training, watched
-from pretrace.cli.progress import said as progress_lines
-from pretrace.cli.streams import quiet
+from pretrace.cli.progress import Activity, announce_training, shown, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
@@ -35,7 +31,7 @@ from pretrace.verdicts.audit.settings import AuditSettings
 
 if TYPE_CHECKING:
     from pretrace.building.writing import Built
-    from pretrace.statistics.set_similarity import Compared, Embed
+    from pretrace.statistics.set_similarity import Embed, SetComparison
 
 
 _NAMED = 3
@@ -52,7 +48,7 @@ Out = Annotated[
 ]
 
 
-def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> Answer:
+def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> Reply:
     """PatentMIA from patent pages you have: snippets of Chinese patents, old ones against new ones."""
     from pretrace.building.patents import build_patents
 
@@ -62,7 +58,7 @@ def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> Answer:
     return _answer(built, [*said(built), tried])
 
 
-def dated(texts: DatedTexts, settings: DatedSettings, out: Out) -> Answer:
+def dated(texts: DatedTexts, settings: DatedSettings, out: Out) -> Reply:
     """A WikiMIA of your own: texts from before a model's cutoff against later ones."""
     from pretrace.building.dated import build_dated
 
@@ -102,7 +98,7 @@ class _CcnewsInputs:
 
 def ccnews(
     inputs: _CcnewsInputs, settings: CcnewsSettings, trans: BackTranslation, mask: Masking, prompt: Rewriting
-) -> Answer:
+) -> Reply:
     """Build a CCNewsPDD: members as they are, non-members transformed so that no model can have read them."""
     from pretrace.building.ccnews import build_ccnews, read_side
 
@@ -111,7 +107,7 @@ def ccnews(
             "--transform prompt needs --rewriter: a model that follows instructions, such as smollm2 or "
             "server:http://host:port/v1#model-name."
         )
-    known: dict[str, Method] = {"trans": trans, "mask": mask, "prompt": prompt}
+    known: dict[str, TransformMethod] = {"trans": trans, "mask": mask, "prompt": prompt}
     columns = inputs.columns
     others = read_side(inputs.nonmembers, columns, date_column=inputs.date_column, year=inputs.year)
     sides = read_side(inputs.members, columns), others
@@ -154,8 +150,8 @@ def _said_of_ccnews(built: Built) -> Iterator[str]:
     yield f"Card: {built.card_path}"
 
 
-def _answer(built: Built, words: list[str]) -> Answer:
-    return Answer(
+def _answer(built: Built, words: list[str]) -> Reply:
+    return Reply(
         say=lines(*words),
         outcome="built",
         statement=words[0],
@@ -170,16 +166,10 @@ def _answer(built: Built, words: list[str]) -> Answer:
 
 @contextmanager
 def _watched() -> Iterator[Callable[[str, int], None]]:
-    """What is being done and how far it got, on standard error."""
-    if not sys.stderr.isatty() or quiet():
-        state = ["starting"]
-        with progress_lines(lambda: state[0]):
-            yield lambda what, done: state.__setitem__(0, f"{what} · {done:,}")
-        return
-    columns = (rich.TextColumn("{task.description}"), rich.TextColumn("{task.fields[done]}"))
-    with rich.Progress(*columns, console=printer(stderr=True), transient=True) as progress:
-        task = progress.add_task("starting", done="", total=None)
-        yield lambda what, done: progress.update(task, description=what, done=f"{done:,}")
+    """Show what is being done and how far it got."""
+    state = [""]
+    with shown(Activity("starting", lambda: state[0])):
+        yield lambda what, done: state.__setitem__(0, f"{what} · {done:,}")
 
 
 # `pretrace build gap` and `pretrace build quality`: two sets of texts side by side, without the model in question.
@@ -192,7 +182,7 @@ FIGURES = OutputFile("figures", json_with(_KEY))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class TextSets:
     """Two sets of texts."""
 
     a: str = option(help="Texts, as for `score`: the members' side.", metavar="A", path="in")
@@ -218,13 +208,13 @@ class _GapSettings:
         check_ranges(self)
 
 
-def gap(pair: Pair, settings: _GapSettings) -> Answer:
+def gap(pair: TextSets, settings: _GapSettings) -> Reply:
     """How far apart two sets of texts are, by classifiers that see no model."""
     from pretrace.baselines.classifier_two_sample import gap as measure
 
     announce_training(settings.classifiers)
     found = measure(*pair.open(), settings.classifiers, seed=settings.seed)
-    return Answer(say=partial(_said, found), own={"classifiers": found})
+    return Reply(say=partial(_said, found), own={"classifiers": found})
 
 
 def _said(found: Sequence[Gap], console: Console) -> None:
@@ -234,18 +224,18 @@ def _said(found: Sequence[Gap], console: Console) -> None:
     table.add_column("texts", justify="right")
     for one in found:
         auc = f"{one.auc.value:.3f} [{one.auc.low:.3f}, {one.auc.high:.3f}]"
-        table.add_row(Plain(one.classifier), auc, f"{one.texts:,}")
-    table.caption = Plain(
+        table.add_row(PlainText(one.classifier), auc, f"{one.texts:,}")
+    table.caption = PlainText(
         "0.5: no classifier of texts can tell A from B. Where one can, a membership score may, too."
     )
     console.print(table)
     for one in found:
         if one.note:
-            console.print(Plain(one.note), soft_wrap=True)
+            console.print(PlainText(one.note), soft_wrap=True)
 
 
 def quality(
-    pair: Pair,
+    pair: TextSets,
     settings: Comparing,
     embeddings: Annotated[
         str,
@@ -259,7 +249,7 @@ def quality(
     figures: Annotated[
         Path | None, Option("Write the figures to this JSON file, too.", panel="", path="out")
     ] = None,
-) -> Answer:
+) -> Reply:
     """How alike two sets of texts are, beside how alike A is to itself: shared words, embeddings, divergence."""
     from pretrace.results.serialization import to_json
     from pretrace.statistics.set_similarity import compare_sets
@@ -282,11 +272,11 @@ def quality(
     def say(console: Console) -> None:
         console.print(_table(found))
         for row in found.rows:
-            console.print(Plain(f"- {row.name}: {row.meaning}"))
+            console.print(PlainText(f"- {row.name}: {row.meaning}"))
         for note in notes:
-            console.print(Plain(note))
+            console.print(PlainText(note))
 
-    return Answer(say=say, own=own)
+    return Reply(say=say, own=own)
 
 
 def _embedder(model: str) -> tuple[Embed | None, str]:
@@ -302,7 +292,7 @@ def _embedder(model: str) -> tuple[Embed | None, str]:
         return None, f"Similarity of embeddings is left out: {error}."
 
 
-def _table(found: Compared) -> Table:
+def _table(found: SetComparison) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("measure", no_wrap=True)
     for title in ("A with A", "A with B"):
@@ -310,7 +300,7 @@ def _table(found: Compared) -> Table:
     for row in found.rows:
         table.add_row(row.name, _shown(row.inside), _shown(row.across))
     size, other = found.texts
-    table.caption = Plain(f"{size:,} texts of A, {other:,} of B; 95% intervals")
+    table.caption = PlainText(f"{size:,} texts of A, {other:,} of B; 95% intervals")
     table.caption_justify = "left"
     return table
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cache.location import KINDS, Kept, cache_folder, kept, remove
-from pretrace.cli.answer import Answer, Plain, lines
+from pretrace.cli.answer import PlainText, Reply, lines
 from pretrace.cli.streams import asks
 from pretrace.errors import ExpressionError
 from pretrace.settings import option
@@ -43,7 +43,7 @@ class Chosen:
         ]
 
 
-def info() -> Answer:
+def info() -> Reply:
     """Where the cache is, what it holds, and how much of which model."""
     found, place = kept(), cache_folder()
     said = f"{place}: {_size_of(found)} in {len(found):,} files and folders."
@@ -60,16 +60,16 @@ def info() -> Answer:
     ]
 
     def say(console: Console) -> None:
-        console.print(Plain(said), soft_wrap=True)
+        console.print(PlainText(said), soft_wrap=True)
         if found:
             console.print(_table(found))
 
-    return Answer(
+    return Reply(
         say=say, statement=said, folder=place, own={"bytes": sum(o.size for o in found), "kept": rows}
     )
 
 
-def clear(chosen: Chosen) -> Answer:
+def clear(chosen: Chosen) -> Reply:
     """Delete what is kept, or a part of it: it is computed anew when it is wanted. The record of audits made on this
     machine stays."""
     some = chosen.of(kept(), time.time())
@@ -80,10 +80,10 @@ def clear(chosen: Chosen) -> Answer:
             raise ExpressionError(f"{what} would be deleted: give --yes.")
         if not typer.confirm(f"Delete {what}?", default=False, err=True):
             said = "Nothing was deleted."
-            return Answer(say=lines(said), outcome="kept", statement=said, own={"bytes": 0, "removed": []})
+            return Reply(say=lines(said), outcome="kept", statement=said, own={"bytes": 0, "removed": []})
     remove(some)
     said = f"Deleted: {what}."
-    return Answer(say=lines(said), outcome="cleared", statement=said, own=own)
+    return Reply(say=lines(said), outcome="cleared", statement=said, own=own)
 
 
 def _size_of(some: Sequence[Kept]) -> str:
@@ -104,8 +104,8 @@ def _table(found: Sequence[Kept]) -> Table:
         for model, some in sorted(rows, key=lambda row: -sum(one.size for one in row[1])):
             counted = [one.entries for one in some if one.entries is not None]
             table.add_row(
-                Plain(f"{kind}: {words}"),
-                Plain(model or "–"),
+                PlainText(f"{kind}: {words}"),
+                PlainText(model or "–"),
                 f"{sum(counted):,}" if counted else "–",
                 f"{sum(one.size for one in some) / 1e6:,.1f}",
                 _date(max(one.changed for one in some)),

@@ -12,8 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import Answer, Plain, lines, of_folder
-from pretrace.cli.options import Given
+from pretrace.cli.answer import PlainText, Reply, lines, of_folder
+from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import closing, foretold
 from pretrace.cli.progress import Stages, doing
 from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
@@ -52,7 +52,7 @@ KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""
 
 
-def _flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, division: Division) -> Answer:
+def _flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, division: Division) -> Reply:
     """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
     settings, how, engine, found = command.settings, division.job, division.engine, Gathered()
     both = Both(asked, known)
@@ -84,7 +84,7 @@ def _flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, di
     return _finish(job, sharded.folder, planned, command.out, asking)
 
 
-def finish(job: Job, folder: Path, out: Path) -> Answer:
+def finish(job: Job, folder: Path, out: Path) -> Reply:
     """Conclude from parts that are all there, as `pretrace runs merge` does."""
     own = _own(job)
     columns, skip = Columns(**job.source["columns"]), bool(job.source["skip_unreadable"])
@@ -132,7 +132,7 @@ def _job(command: _FlagCommand, sharded: Sharded, opened: Opened) -> Job:
     )
 
 
-def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking | None = None) -> Answer:
+def _finish(job: Job, folder: Path, planned: Planned, out: Path, asking: Asking | None = None) -> Reply:
     """Conclude, write the folder, take the parts away, and say what was found."""
     parts, own = job.parts(folder), _own(job)
     flagged, tables = flagged_of(
@@ -207,8 +207,8 @@ def flag(
     settings: FlagSettings,
     job: JobSettings,
     engine: EngineSettings,
-    given: Given,
-) -> Answer:
+    given: RawOptions,
+) -> Reply:
     """Which of these texts were seen? Each against known non-members, at a rate of false flags, and all
     together. Exit code 3 when any is flagged or they stand out as a whole; 0 when neither, and --power showed that a
     tenth of the texts, if seen, would have; 4 when there is no answer: the two sets differ as texts, or it could have
@@ -235,14 +235,14 @@ def flag(
         settings=settings,
         dry_run=inputs.dry_run,
         found=beside,
-        given=Given({name: value for name, value in given.items() if name not in _NOT_RECORDED}),
+        given=RawOptions({name: value for name, value in given.items() if name not in _NOT_RECORDED}),
     )
     if corpus is None or known is None:
         return _flag_shards(command, stream, other, division)
     return _at_once(command, corpus, known, unread)
 
 
-def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Answer:
+def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Reply:
     """The flagging of texts that are in memory."""
     from pretrace.cli.progress import Stages, watched
     from pretrace.jobs.merging import UNREADABLE
@@ -279,7 +279,7 @@ class _FlagCommand:
     settings: FlagSettings
     dry_run: bool
     found: Mapping[str, Any] | None
-    given: Given
+    given: RawOptions
 
     def announce(self, notes: Iterable[str]) -> None:
         """Say the notes and check what servers give: before a model is opened, while it costs nothing."""
@@ -294,7 +294,7 @@ class _FlagCommand:
         with doing("opening the models"):
             return open_models(self.wanted)
 
-    def foretold(self, work: Sequence[Workload], found: DetectionLimits, models: Models) -> Answer:
+    def foretold(self, work: Sequence[Workload], found: DetectionLimits, models: Models) -> Reply:
         """What would be asked of each model, and how likely the test of the set finds what was read."""
 
         has = Situation(
@@ -326,7 +326,7 @@ def check_use(settings: FlagSettings, beside: Companions) -> None:
             raise ExpressionError(f"{given[name][0]} has no use: --score {settings.score} does not ask it.")
 
 
-def printed(flagged: Verdict, out: Path) -> Answer:
+def printed(flagged: Verdict, out: Path) -> Reply:
     """What was found, with the exit code that tells a script the outcome."""
     return of_folder(out, partial(_printed, flagged, out))
 
@@ -335,9 +335,9 @@ def _printed(flagged: Verdict, out: Path, console: Console) -> None:
     from pretrace.report.facts import sentences
     from pretrace.runs import REPORT
 
-    console.print(Plain(flagged.statement, style="bold"))
+    console.print(PlainText(flagged.statement, style="bold"))
     for reason in flagged.reasons:
-        console.print(Plain(f"- {reason}"))
+        console.print(PlainText(f"- {reason}"))
     counts, whole = flagged.figures["counts"], flagged.figures.get("whole")
     if counts["flagged"]:
         console.print(_table(flagged))
@@ -345,10 +345,10 @@ def _printed(flagged: Verdict, out: Path, console: Console) -> None:
         names = ", ".join(f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3])
         more = f" and {unscored - 3:,} more" if unscored > 3 else ""
         place = "skipped.csv" if whole else "result.json"
-        console.print(Plain(f"Not scored: {unscored:,}: {names}{more}; all in {place}."))
+        console.print(PlainText(f"Not scored: {unscored:,}: {names}{more}; all in {place}."))
     for sentence in sentences(flagged.settings):
-        console.print(Plain(sentence), soft_wrap=True)
-    console.print(Plain(f"Report: {out / REPORT}"), soft_wrap=True)
+        console.print(PlainText(sentence), soft_wrap=True)
+    console.print(PlainText(f"Report: {out / REPORT}"), soft_wrap=True)
     lines(*closing(flagged))(console)
 
 
@@ -363,10 +363,10 @@ def _table(flagged: Verdict) -> Table:
     several = counts["documents"] < counts["texts"]  # then documents are flagged, with all of their texts
     table.add_column("text of a flagged document" if several else "flagged text", overflow="fold")
     for name in (figures["score"], "p", "q"):
-        table.add_column(Plain(name), justify="right", no_wrap=True)
+        table.add_column(PlainText(name), justify="right", no_wrap=True)
     for i in rows[:_SHOWN]:
         table.add_row(
-            Plain(texts["id"][i]),
+            PlainText(texts["id"][i]),
             f"{texts['score'][i]:.3g}",
             *(p_value(texts[name][i]) for name in ("p", "q")),
         )

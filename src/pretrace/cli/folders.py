@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import Answer, Plain
+from pretrace.cli.answer import PlainText, Reply
 from pretrace.cli.options import Leaf, Passed, leaves_of
 from pretrace.cli.streams import note
 from pretrace.corpora import Columns
@@ -20,7 +20,8 @@ from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
-from pretrace.results.folder import Kind, Opened
+from pretrace.results.folder import Opened
+from pretrace.results.output_checks import FolderKind
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import kind_of
 from pretrace.settings import TEXTS, Option, option
@@ -62,7 +63,7 @@ class _VerifyInputs:
         return {role: place for role, place in found.items() if place}
 
 
-def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Answer:
+def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Reply:
     """Is a result what was written? Every hash, the report against its tables, and the texts against those of the
     result. Exit code 0 when all that can be checked holds, 2 otherwise."""
     found = check(folder, inputs.named, columns=inputs.columns)
@@ -74,11 +75,11 @@ def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Answer:
             table.add_column(column, no_wrap=True)
         table.add_column("words", overflow="fold")
         for one in found.checks:
-            table.add_row(one.name, one.state, Plain(one.words))
+            table.add_row(one.name, one.state, PlainText(one.words))
         console.print(table)
-        console.print(Plain(statement), soft_wrap=True)
+        console.print(PlainText(statement), soft_wrap=True)
 
-    return Answer(
+    return Reply(
         say=say,
         outcome="holds" if found.holds else "differs",
         code=0 if found.holds else FAILED,
@@ -173,7 +174,7 @@ def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
     return _command(kind, content, settings), {name: value for name, value in given.items() if name != "out"}
 
 
-def _command(kind: Kind, content: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+def _command(kind: FolderKind, content: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     named = {"audit": "audit", "run": str(settings.get("command"))}
     test = kind.test or str(content.get("test"))
     return named.get(kind.name) or _TESTS.get(test, test)
@@ -250,7 +251,7 @@ def compare(
             essential=True,
         ),
     ] = (),
-) -> Answer:
+) -> Reply:
     """Put runs side by side: models by corpora, with their controls. It says which numbers do not compare, since the
     runs differ in texts, start token or other settings."""
     from pretrace.runs import REPORT, save
@@ -263,10 +264,10 @@ def compare(
 
     def told(console: Console) -> None:
         say(found, console)
-        console.print(Plain(f"Report: {report}"), soft_wrap=True)
+        console.print(PlainText(f"Report: {report}"), soft_wrap=True)
 
     own = {"runs": found.runs, "scores": found.scores, "differences": found.differences}
-    return Answer(say=told, folder=out, report=report, own=own)
+    return Reply(say=told, folder=out, report=report, own=own)
 
 
 def say(found: SideBySide, console: Console) -> None:
@@ -277,7 +278,7 @@ def say(found: SideBySide, console: Console) -> None:
     if len(found.scores) > _SHOWN:
         console.print(f"{len(found.scores) - _SHOWN} more scores in the report.")
     for one in found.differences:
-        console.print(Plain(_said(one)))
+        console.print(PlainText(_said(one)))
 
 
 def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
@@ -295,14 +296,14 @@ def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
 
 
 def _table(found: SideBySide, name: str) -> Table:
-    table = Table(title=Plain(name), box=None, padding=(0, 2, 1, 0), title_justify="left")
+    table = Table(title=PlainText(name), box=None, padding=(0, 2, 1, 0), title_justify="left")
     table.add_column("model", overflow="fold")
     for corpus in found.corpora:
-        table.add_column(Plain(corpus), overflow="fold")
+        table.add_column(PlainText(corpus), overflow="fold")
     for model in found.models:
         cells = (found.cell(model, corpus, name) for corpus in found.corpora)
         said = ("\n".join(_cell(one, run.blind) for run, one in cell) or "–" for cell in cells)
-        table.add_row(Plain(model), *map(Plain, said))
+        table.add_row(PlainText(model), *map(PlainText, said))
     return table
 
 
@@ -343,7 +344,7 @@ def table(
             essential=True,
         ),
     ] = None,
-) -> Answer:
+) -> Reply:
     """The figures of a run for a paper: a table with 95% intervals, the best of each column in bold. With --figures
     also the curves as files."""
     from pretrace.cli.printing import measured
@@ -357,8 +358,8 @@ def table(
     made = save_figures(found, figures) if figures else ()
 
     def told(console: Console) -> None:
-        console.print(Plain(text) if latex or markdown else measured(found), soft_wrap=True)
+        console.print(PlainText(text) if latex or markdown else measured(found), soft_wrap=True)
         for path in made:
-            console.print(Plain(f"Figure: {path}"), soft_wrap=True)
+            console.print(PlainText(f"Figure: {path}"), soft_wrap=True)
 
-    return Answer(say=told, folder=run, own={"table": text, "figures": [str(path) for path in made]})
+    return Reply(say=told, folder=run, own={"table": text, "figures": [str(path) for path in made]})

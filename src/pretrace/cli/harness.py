@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer
+from pretrace.cli.answer import Reply
 from pretrace.cli.flagging import FlagInputs
-from pretrace.cli.options import Given
+from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import doing
 from pretrace.harnesses.sample_logs import KnownItems, SampleLog, SamplesSettings
 from pretrace.results.atomic import check_writable
@@ -66,8 +66,8 @@ class _SamplesInputs:
 
 
 def samples(
-    logs: Logs, inputs: _SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: Given
-) -> Answer:
+    logs: Logs, inputs: _SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: RawOptions
+) -> Reply:
     """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
     wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither and --power showed
     that it would have been seen, 4 when there is no answer."""

@@ -13,13 +13,13 @@ from rich.panel import Panel
 from rich.table import Table
 from typer.core import TyperCommand
 
-from pretrace.cli.answer import Plain, printer
-from pretrace.cli.commands import Commands
+from pretrace.cli.answer import PlainText, printer
+from pretrace.cli.commands import Commands, first_sentence
 from pretrace.settings import LARGEST, Option
 
 _WIDEST = 110
 _OPTIONS, _ESSENTIALS = "Options", "Essentials"
-Row = tuple[str, Plain]
+OptionRow = tuple[str, PlainText]
 
 
 class _Leaf(Protocol):
@@ -56,7 +56,12 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
     console = printer()
     console.width = min(console.width, _WIDEST)
     said = inspect.cleandoc(command.help or "").replace("\n", " ")
-    parts: list[RenderableType] = [Plain(command.get_usage(context)), Plain(), Plain(said), Plain()]
+    parts: list[RenderableType] = [
+        PlainText(command.get_usage(context)),
+        PlainText(),
+        PlainText(said),
+        PlainText(),
+    ]
     if isinstance(command, Commands):
         parts += _commands(command)
     leaves: Mapping[str, _Leaf] = getattr(command.callback, "leaves", {})
@@ -64,26 +69,28 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
     parts += _panels(grouped(command.get_params(context), leaves, short=short))
     if short:
         more = sum(not leaf.option.essential for leaf in leaves.values())
-        parts.append(Plain(f"{context.command_path} --help-all shows {more} more options."))
+        parts.append(PlainText(f"{context.command_path} --help-all shows {more} more options."))
     with console.capture() as captured:
         console.print(Group(*parts))
     return captured.get()
 
 
 def _commands(group: Commands) -> Iterator[Panel]:
-    panels: dict[str, list[Row]] = {}
+    panels: dict[str, list[OptionRow]] = {}
     for one in group.rows:
-        panels.setdefault(one.question, []).append((", ".join(one.commands), Plain(one.says)))
+        panels.setdefault(one.question, []).append((", ".join(one.commands), PlainText(one.says)))
     if not panels:
         panels["Commands"] = [
-            (name, Plain(one.says)) for name, one in zip(group.commands, group.entries, strict=True)
+            (name, PlainText(one.says)) for name, one in zip(group.commands, group.entries, strict=True)
         ]
     return _panels(panels)
 
 
-def grouped(parameters: Iterable[Any], leaves: Mapping[str, _Leaf], *, short: bool) -> dict[str, list[Row]]:
+def grouped(
+    parameters: Iterable[Any], leaves: Mapping[str, _Leaf], *, short: bool
+) -> dict[str, list[OptionRow]]:
     """The rows of each panel; the short help has one."""
-    panels: dict[str, list[Row]] = {}
+    panels: dict[str, list[OptionRow]] = {}
     for one in parameters:
         leaf = leaves.get(one.name)
         if short and (leaf is None or not leaf.option.essential):
@@ -93,7 +100,7 @@ def grouped(parameters: Iterable[Any], leaves: Mapping[str, _Leaf], *, short: bo
     return panels
 
 
-def _panels(panels: Mapping[str, list[Row]]) -> Iterator[Panel]:
+def _panels(panels: Mapping[str, list[OptionRow]]) -> Iterator[Panel]:
     width = max((len(left) for rows in panels.values() for left, _ in rows), default=0)
     for title, rows in panels.items():
         table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), expand=True)
@@ -112,14 +119,14 @@ def _left(parameter: Any, leaf: _Leaf | None) -> str:
     return names if parameter.is_flag or leaf is None else f"{names} {leaf.kind}"
 
 
-def _right(parameter: Any, leaf: _Leaf | None, *, short: bool) -> Plain:
+def _right(parameter: Any, leaf: _Leaf | None, *, short: bool) -> PlainText:
     """The help, then range and default; in the short help its first sentence and the default."""
     said, default = str(parameter.help or ""), parameter.default
     notes = ["required"] if parameter.required else []
     notes += _range(leaf.option) if leaf is not None and not short else []
     if not isinstance(default, bool) and default not in (None, "", [], ()) and leaf is not None:
         notes.append(f"default: {default}")
-    shown = Plain(first_sentence(said) if short else said)
+    shown = PlainText(first_sentence(said) if short else said)
     shown.append("".join(f" [{note}]" for note in notes), style="dim")
     return shown
 
@@ -130,9 +137,3 @@ def _range(own: Option) -> list[str]:
     if own.most is None:
         return [f"{own.least} or more"]
     return [f"at most {own.most}" if own.least is None else f"{own.least} to {own.most}"]
-
-
-def first_sentence(text: str) -> str:
-    """What stands before the first full stop or semicolon, as a sentence."""
-    end = min((at for at in (text.find(". "), text.find("; ")) if at >= 0), default=-1)
-    return text if end < 0 else f"{text[:end]}."

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, Plain, lines, printer
+from pretrace.cli.answer import PlainText, Reply, lines, printer
 from pretrace.cli.options import Only
 from pretrace.cli.printing import measured, preview
-from pretrace.cli.progress import counted_bytes, trained, watched
+from pretrace.cli.progress import CountedBytes, shown, trained, watched
 from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies.table import COUNTS
-from pretrace.jobs.engine.work import counting_crew
+from pretrace.jobs.engine.work import count_on_cluster
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
@@ -57,7 +57,7 @@ class _PlantInputs:
     )
 
 
-def tune(source: Source, target: Target, inputs: _TuneInputs) -> Answer:
+def tune(source: Source, target: Target, inputs: _TuneInputs) -> Reply:
     """Tune a model on a few known non-members, for fsd(...): an adapter, with a card of how it was made."""
     from pretrace.backends.huggingface import open_huggingface
     from pretrace.tuning.adapters import tune as make_adapter
@@ -78,10 +78,10 @@ def tune(source: Source, target: Target, inputs: _TuneInputs) -> Answer:
         f"Adapter: {inputs.out}",
         f"Try: pretrace evaluate TEXTS --model {target.model} --tuned {inputs.out} --scores 'ppl,fsd(ppl)' --out RUN",
     )
-    return Answer(say=said, statement=first, folder=inputs.out, own={"card": record_tuning(card)})
+    return Reply(say=said, statement=first, folder=inputs.out, own={"card": record_tuning(card)})
 
 
-def plant(source: Source, settings: PlantSettings, inputs: _PlantInputs) -> Answer:
+def plant(source: Source, settings: PlantSettings, inputs: _PlantInputs) -> Reply:
     """Train a model on a random part of the texts, so that its members are known without a doubt."""
     from pretrace.tuning.planting import plant as make_planted
 
@@ -109,7 +109,7 @@ def plant(source: Source, settings: PlantSettings, inputs: _PlantInputs) -> Answ
         f"Model, labels and card: {out}",
         f"Try: pretrace evaluate {out / 'texts.jsonl'} --model {out} --out RUN",
     )
-    return Answer(say=said, statement=first, folder=out, own={"card": record_tuning(made.card)})
+    return Reply(say=said, statement=first, folder=out, own={"card": record_tuning(made.card)})
 
 
 class Sources:
@@ -141,7 +141,7 @@ def count(
     columns: Annotated[Columns, Only(("text",))],
     settings: Annotated[Counting, Only(("workers",))],
     engine: Annotated[EngineSettings, Only(("engine", "address"))],
-) -> Answer:
+) -> Reply:
     """Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable."""
     from pretrace.backends import open_tokenizer
     from pretrace.frequencies import count as make_table
@@ -155,20 +155,20 @@ def count(
     tokens = open_tokenizer(target.model, **asdict(opening))
     checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
     engine = replace(engine, workers=settings.workers if engine.on_ray else 0)
-    with counting_crew(engine) as crew, counted_bytes() as on_progress:
+    with count_on_cluster(engine) as elsewhere, shown(CountedBytes()) as on_progress:
         table = make_table(
             texts,
             tokens.rust,
             tokenizer_hash=tokens.hash,
             source=", ".join(corpora),
-            settings=replace(settings, checkpoint=checkpoint, crew=crew),
+            settings=replace(settings, checkpoint=checkpoint, elsewhere=elsewhere),
             on_progress=on_progress,
         )
     table.save(out)
     seen = int((table.counts > 0).sum())
     said = f"{table.total:,} tokens of {table.texts:,} texts, {seen:,} distinct: {out}"
     own = {"file": str(out), "tokens": table.total, "texts": table.texts, "distinct": seen}
-    return Answer(say=lines(said), statement=said, own=own)
+    return Reply(say=lines(said), statement=said, own=own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ def demo(inputs: _DemoInputs) -> None:
     assert run.evaluation is not None
     console.print(measured(run))
     for finding in run.evaluation.findings:
-        console.print(Plain(f"- {finding}"))
+        console.print(PlainText(f"- {finding}"))
     console.print()
     console.print(
         "2. SmolLM2-135M-Instruct, a model that was trained on the open web, on three famous openings and three texts "
@@ -219,7 +219,7 @@ def demo(inputs: _DemoInputs) -> None:
         f"  pretrace show 'A sentence of yours.' --model {out / 'model'}",
         "  pretrace ask MY_TEXTS --model MODEL --unseen UNPUBLISHED",
     ):
-        console.print(Plain(line), soft_wrap=True)
+        console.print(PlainText(line), soft_wrap=True)
 
 
 def _losses(card: Mapping[str, Any]) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import Console
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Answer, Plain, lines
-from pretrace.cli.options import Given, Only
-from pretrace.cli.verdicts import Asked, finished, named, opened, opened_for_text
+from pretrace.cli.answer import PlainText, Reply, lines
+from pretrace.cli.options import Only, RawOptions
+from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_text
 from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.results.atomic import check_writable
@@ -70,7 +70,7 @@ def mark(
     settings: MarkSettings,
     outputs: _MarkOutputs,
     planting: Annotated[TestSettings, _PLANTING],
-) -> Answer:
+) -> Reply:
     """Mark texts before you publish them: of several variants of each text a lot decides which one you publish. The
     variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace mark check` says exactly
     whether a model was trained on what you published."""
@@ -105,7 +105,7 @@ class _OrderOutputs:
     sealed: Path = like(_MarkOutputs, "sealed")
 
 
-def order(source: Source, settings: OrderSettings, outputs: _OrderOutputs) -> Answer:
+def order(source: Source, settings: OrderSettings, outputs: _OrderOutputs) -> Reply:
     """Put the rows of a set, or the answer options of its items, in an order drawn by lot before you publish it. The
     order and the others that the lot could have given are sealed in a file, whose hash is your commitment. Later,
     `pretrace mark check` tests whether a model was trained on the rows in that order."""
@@ -143,7 +143,7 @@ def _made(
     names = ("dtype", "device", "trust_remote_code", "allow_pickle")
     how = {name: getattr(outputs.opening, name) for name in names}
     if settings.rewriter is not None:
-        rewriter = open_instructed(settings.rewriter, cache=settings.cache, **how)
+        rewriter = open_instructed(settings.rewriter, ModelSettings(**how), cache=settings.cache)
         return model_candidates(corpus, settings, rewriter=rewriter)
     own = {} if settings.words == "causal" else how
     proposer = open_proposer(str(settings.words), model, cache=settings.cache, **own)
@@ -160,7 +160,7 @@ def _measured(seal: Seal, model: Backend | None, settings: TestSettings) -> Samp
 
 def _marked(
     seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs | _OrderOutputs
-) -> Answer:
+) -> Reply:
     """What was done, what to do next, and whether the texts are enough."""
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     if seal.parts:
@@ -178,9 +178,9 @@ def _marked(
     )
 
     def say(console: Console) -> None:
-        console.print(Plain(first, style="bold"))
+        console.print(PlainText(first, style="bold"))
         for line in listed:
-            console.print(Plain(f"- {line}"))
+            console.print(PlainText(f"- {line}"))
         lines(*rest)(console)
 
     own = {
@@ -190,7 +190,7 @@ def _marked(
         "commitment": commitment,
     }
     own |= {"published": str(published), "sealed": str(outputs.sealed)}
-    return Answer(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
+    return Reply(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
 
 
 # `pretrace mark check` and `canaries`: check all that can be checked, open models, test, write, print.
@@ -273,8 +273,8 @@ def check(
     inputs: _CheckInputs,
     companions: _CheckBeside,
     settings: CheckSettings,
-    given: Given,
-) -> Answer:
+    given: RawOptions,
+) -> Reply:
     """Was a model trained on texts that were marked? An exact test of the sealed draw. Exit code 3 for "consistent with
     training", 0 for "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.corpora import open_corpus
@@ -288,7 +288,7 @@ def check(
         check_writable(inputs.prompts, NEW)
         number = write_prompts(read_seal(sealed, inputs.commitment), inputs.prompts)
         said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
-        return Answer(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
+        return Reply(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
     beside = companions.chosen()
     if inputs.commitment is None:
         raise TextsError(
@@ -304,8 +304,13 @@ def check(
 
 
 def canaries(
-    source: Source, target: Target, asked: Asked, beside: ModelsBeside, settings: CanarySettings, given: Given
-) -> Answer:
+    source: Source,
+    target: Target,
+    asked: TextAccess,
+    beside: ModelsBeside,
+    settings: CanarySettings,
+    given: RawOptions,
+) -> Reply:
     """Does a model know the random strings of these texts (hashes, UUIDs)? Each is compared with fresh strings of the
     same format, under the model in question and a second one. Exit code 3 for "consistent with training", 0 for
     "nothing shown" (with --power), 4 when there is no answer."""

@@ -223,7 +223,7 @@ class Only:
     """Whether those that are essential elsewhere are so here."""
 
 
-class Given(dict[str, Any]):
+class RawOptions(dict[str, Any]):
     """A command that has a parameter of this type is given its options as they were written, None left out."""
 
 
@@ -366,8 +366,8 @@ def made(name: str, hint: Any, given: Mapping[str, Any], leaves: Mapping[str, Le
     kind, extras = _apart(hint)
     if kind is Passed:
         return Passed(f"--{one}" for one in _EVERYWHERE if given[one])
-    if kind is Given:
-        return Given(
+    if kind is RawOptions:
+        return RawOptions(
             {
                 one: _recorded(given[one])
                 for one in leaves

@@ -14,7 +14,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.cli.answer import CANNOT_ANSWER, Answer, Plain, lines, of_folder
+from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines, of_folder
+from pretrace.report.wording import duration
 from pretrace.results.verdicts import EXIT_CODES
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
@@ -29,13 +30,13 @@ _WIDEST, _INDENT = 100, " " * 6
 _COLUMNS = 4
 
 
-def finished(run: Run, out: Path) -> Answer:
+def finished(run: Run, out: Path) -> Reply:
     """What a run found and where it lies."""
 
     def say(console: Console) -> None:
         results(run, console)
         losses(run, console)
-        console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+        console.print(PlainText(f"Report: {out / 'report.html'}"), soft_wrap=True)
 
     return of_folder(out, say)
 
@@ -45,21 +46,21 @@ def conclusion(found: Verdict, out: Path, checked: str, console: Console) -> Non
     would help, and where the report lies."""
     from pretrace.report.facts import sentences
 
-    console.print(Plain(found.statement, style="bold"))
+    console.print(PlainText(found.statement, style="bold"))
     for reason in (*found.reasons, *_effects(found)):
-        console.print(Plain(f"- {reason}"))
+        console.print(PlainText(f"- {reason}"))
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column(checked)
     table.add_column("", no_wrap=True)
     for check in found.checks:
-        table.add_row(Plain(check.title), check.status)
+        table.add_row(PlainText(check.title), check.status)
     if found.checks:
         console.print(table)
     for told in found.register[:1]:
-        console.print(Plain(told))
+        console.print(PlainText(told))
     for sentence in sentences(found.settings):
-        console.print(Plain(sentence), soft_wrap=True)
-    console.print(Plain(f"Report: {out / 'report.html'}"), soft_wrap=True)
+        console.print(PlainText(sentence), soft_wrap=True)
+    console.print(PlainText(f"Report: {out / 'report.html'}"), soft_wrap=True)
     lines(*closing(found))(console)
 
 
@@ -85,11 +86,11 @@ def _effects(found: Verdict) -> Iterator[str]:
             yield f"{words} {one.value:.4f} {found.effect_unit} [{one.low:.4f}, {one.high:.4f}]."
 
 
-def foretold(work: Sequence[Workload], *more: str) -> Answer:
+def foretold(work: Sequence[Workload], *more: str) -> Reply:
     """What a run would ask of each model, with `more` lines."""
     first = "Dry run: no text went through a model."
     said = lines(first, *(one.line for one in work), *more)
-    return Answer(say=said, outcome="dry run", statement=first, own={"work": [asdict(one) for one in work]})
+    return Reply(say=said, outcome="dry run", statement=first, own={"work": [asdict(one) for one in work]})
 
 
 def results(run: Run, console: Console) -> None:
@@ -97,7 +98,7 @@ def results(run: Run, console: Console) -> None:
     if run.evaluation is not None:
         console.print(measured(run))
         for finding in run.evaluation.findings:
-            console.print(Plain(f"- {finding}"))
+            console.print(PlainText(f"- {finding}"))
         return
     console.print(preview(run))
 
@@ -107,18 +108,18 @@ def measured(run: Run) -> Table:
     assert run.evaluation is not None
     texts = _texts_of(run)
     title = f"{run.corpus}: {texts} texts, {run.evaluation.groups} documents; 95% intervals"
-    table = Table(title=Plain(title), box=None, padding=(0, 2, 0, 0))  # narrow: it must fit in 80 columns
+    table = Table(title=PlainText(title), box=None, padding=(0, 2, 0, 0))  # narrow: it must fit in 80 columns
     table.add_column("score", overflow="fold")
     for name in ("AUC", "TPR at 5% FPR", "accuracy"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in run.evaluation.rows:
         rests = f" ({row.texts:,} texts)" if row.texts is not None and row.texts < texts else ""
         table.add_row(
-            Plain(_NAMES.get(row.kind, "{}").format(row.name) + rests),
+            PlainText(_NAMES.get(row.kind, "{}").format(row.name) + rests),
             *map(_interval, (row.auc, row.tpr, row.accuracy)),
         )
     kinds = {row.kind for row in run.evaluation.rows}
-    table.caption = Plain("\n".join(line for kind, line in _CAPTIONS.items() if kind in kinds))
+    table.caption = PlainText("\n".join(line for kind, line in _CAPTIONS.items() if kind in kinds))
     table.caption_justify = "left"
     return table
 
@@ -144,18 +145,18 @@ def preview(run: Run) -> Table:
     """The texts at both ends of the first score, with all their scores."""
     order = (-run.matrix[:, 0]).argsort(kind="stable")
     many = len(order) > 2 * _PREVIEW
-    table = Table(title=Plain(f"{run.corpus}: {_texts_of(run)} texts by {run.scores[0]}"), box=SIMPLE)
+    table = Table(title=PlainText(f"{run.corpus}: {_texts_of(run)} texts by {run.scores[0]}"), box=SIMPLE)
     table.add_column("id", overflow="fold", min_width=12, max_width=40)
     table.add_column("tokens", justify="right", no_wrap=True)
     for name in run.scores[:_COLUMNS]:
-        table.add_column(Plain(name), justify="right", overflow="fold")
+        table.add_column(PlainText(name), justify="right", overflow="fold")
     chosen = [*order[:_PREVIEW], None, *order[-_PREVIEW:]] if many else list(order)
     for i in chosen:
         if i is None:
             table.add_row(*["…"] * len(table.columns))
         else:
             values = ("–" if np.isnan(value) else f"{value:.4g}" for value in run.matrix[i, :_COLUMNS])
-            table.add_row(Plain(run.ids[i]), str(run.tokens[i]), *values)
+            table.add_row(PlainText(run.ids[i]), str(run.tokens[i]), *values)
     if len(run.scores) > _COLUMNS:
         table.caption = (
             f"{len(run.scores) - _COLUMNS} more scores in {'scores/' if run.whole else 'scores.csv'}"
@@ -170,7 +171,7 @@ def losses(run: Run, console: Console) -> None:
         one = run.missing[0]
         texts = run.whole.lacking if run.whole else len({one.id for one in run.missing})
         console.print(
-            Plain(
+            PlainText(
                 f"Without a value of some score: {_many(texts, 'text')}, such as {one.id!r} of {one.score} "
                 f"({one.reason}); all in missing.csv."
             )
@@ -182,13 +183,13 @@ def losses(run: Run, console: Console) -> None:
     if cut:
         first = run.settings["cut"]["ids"][0] if whole else run.ids[int((run.cut > 0).argmax())]
         console.print(
-            Plain(
+            PlainText(
                 f"Cut: {_many(cut, 'text')} (the first is {first!r}) lost {dropped:,} tokens at "
                 f"the end, {dropped / (dropped + tokens):.1%} of all; --windows reads them whole."
             )
         )
     for note in run.settings.get("texts", {}).get("notes", ()):
-        console.print(Plain(f"Note: {note}"))
+        console.print(PlainText(f"Note: {note}"))
 
 
 def _skipped(run: Run, console: Console) -> None:
@@ -196,7 +197,7 @@ def _skipped(run: Run, console: Console) -> None:
     if number:
         names = ", ".join(f"{s.id!r} ({s.reason})" for s in run.skipped[:3])
         more = f" and {number - 3} more" if number > 3 else ""
-        console.print(Plain(f"Not scored: {_many(number, 'text')}: {names}{more}; all in skipped.csv."))
+        console.print(PlainText(f"Not scored: {_many(number, 'text')}: {names}{more}; all in skipped.csv."))
 
 
 def _texts_of(run: Run) -> int:
@@ -210,7 +211,7 @@ def _many(number: int, thing: str) -> str:
 
 def show(
     text: Annotated[str, Option("The text itself, or - for standard input.", metavar="TEXT")], target: Target
-) -> Answer:
+) -> Reply:
     """Print a text's tokens coloured by how surprising each was to the model."""
     from pretrace.backends import open_model
     from pretrace.corpora.documents import standard_input
@@ -228,28 +229,30 @@ def show(
     heat = heat_of(Text("text", content), one, backend, limit=None)
     tokens = [{"piece": piece, "logp": logp} for piece, logp in zip(heat.pieces, heat.logp, strict=True)]
     own = {"model": target.model, "mean_logp": heat.mean_logp, "tokens": tokens}
-    return Answer(say=lambda console: print_heat(heat, console), own=own)
+    return Reply(say=lambda console: print_heat(heat, console), own=own)
 
 
-def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> Answer:
+def report(
+    run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")],
+) -> Reply:
     """Render RUN/report.html again from the run's tables, without a model."""
     from pretrace.runs import render
 
     page = render(run)
-    return Answer(say=lines(f"Report: {page}"), folder=run, report=page)
+    return Reply(say=lines(f"Report: {page}"), folder=run, report=page)
 
 
 def list_(
     measured: Annotated[
         bool, Option("What each score and test reached where the training data are known, the best first.")
     ] = False,
-) -> Answer:
+) -> Reply:
     """List scores, corpora and what --model takes, one line each."""
     if measured:
         from pretrace.verdicts import methods as reached
 
         rows = reached.rows()
-        return Answer(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})
+        return Reply(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})
     from pretrace.backends import known_backends
     from pretrace.baselines.classifiers import classifiers
     from pretrace.corpora import known_corpora
@@ -268,7 +271,7 @@ def list_(
         },
         "Models (--model)": known_backends(),
     }
-    return Answer(say=partial(_listed, kinds), own={"lists": kinds})
+    return Reply(say=partial(_listed, kinds), own={"lists": kinds})
 
 
 def _listed(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:
@@ -291,16 +294,16 @@ def _listed(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:
 # What `pretrace audit --plan` prints: what the audit could answer, and what it would cost.
 
 
-def foreseen(plan: AuditPlan, out: Path | None = None) -> Answer:
+def foreseen(plan: AuditPlan, out: Path | None = None) -> Reply:
     """What an audit could answer; exit code 4 where that is nothing. `out` is the folder with the page of a refusal."""
 
     def say(console: Console) -> None:
         shown(plan, console)
         if out is not None:
             label = "The words that tell the two sides apart" if plan.control_documents else "Report"
-            console.print(Plain(f"{label}: {out / 'report.html'}"), soft_wrap=True)
+            console.print(PlainText(f"{label}: {out / 'report.html'}"), soft_wrap=True)
 
-    return Answer(
+    return Reply(
         say=say,
         outcome="plan" if plan.design else "cannot answer",
         code=0 if plan.design else CANNOT_ANSWER,
@@ -312,7 +315,7 @@ def foreseen(plan: AuditPlan, out: Path | None = None) -> Answer:
 def shown(plan: AuditPlan, console: Console) -> None:
     """Print what an audit could answer, and what it would cost."""
     for line in described(plan):
-        console.print(Plain(line), soft_wrap=True)
+        console.print(PlainText(line), soft_wrap=True)
 
 
 _OUTCOMES: dict[Outcome, str] = {
@@ -342,7 +345,8 @@ def described(plan: AuditPlan) -> Iterator[str]:
         if "nothing" not in plan.outcomes:
             yield 'It cannot end with "nothing shown": that takes --power, which measures what it could have seen.'
         yield from expected_of(plan)
-        yield f"Work: {plan.passes:,} passes of a text through a model{_time(plan.seconds)}"
+        time = "" if plan.seconds is None else f", about {duration(plan.seconds)}"
+        yield f"Work: {plan.passes:,} passes of a text through a model{time}"
     for cure in plan.cures:
         yield f"What would help: {cure}"
 
@@ -356,12 +360,3 @@ def expected_of(plan: AuditPlan) -> Iterator[str]:
     if found is not None:
         yield chance("controls", has)
         yield from picture(found)
-
-
-def _time(seconds: float | None) -> str:
-    """A guess of the time, to an order of magnitude."""
-    if seconds is None:
-        return ""
-    if seconds < 10:
-        return ", some seconds"
-    return f", about {round(seconds)} seconds" if seconds < 90 else f", about {round(seconds / 60)} minutes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING, Literal
 from rich.console import Console
 from rich.text import Text as Plain
 
-from pretrace.cli.answer import Answer, lines, of_folder
-from pretrace.cli.options import Given
-from pretrace.cli.progress import said
+from pretrace.cli.answer import Reply, lines, of_folder
+from pretrace.cli.options import RawOptions
+from pretrace.cli.progress import Activity, shown
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.jobs.settings import EngineSettings
+from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scan.scan import ScanSettings
@@ -90,7 +92,7 @@ class _Searched:
                     f"--clean {self.clean} and --out {self.out} lie in each other: name two folders."
                 )
 
-    def crew(self, settings: ScanSettings) -> EngineSettings:
+    def engine_settings(self, settings: ScanSettings) -> EngineSettings:
         """Who searches; ExpressionError for --shard and --engine ray at once."""
         ray = self.engine == "ray"
         if ray and settings.shard:
@@ -102,18 +104,18 @@ class _Searched:
         )
 
 
-def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Given) -> Answer:
+def scan(source: Source, searched: _Searched, settings: ScanSettings, given: RawOptions) -> Reply:
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
-    from pretrace.jobs.engine.work import scanning_crew
+    from pretrace.jobs.engine.work import search_on_cluster
     from pretrace.runs import save_verdict
     from pretrace.scan import scan as room
     from pretrace.scan.cleaning import check_clean, clean
     from pretrace.scan.files import files_of
 
     searched.check()
-    engine = searched.crew(settings)
+    engine = searched.engine_settings(settings)
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
     heldout = open_corpus(searched.heldout, columns.of_another) if searched.heldout else None
@@ -121,17 +123,17 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Giv
     asked = room.Searching(texts, files_of(searched.corpus), settings, searched.corpus)
     if searched.plan or searched.out is None:
         plan = room.plan_scan(asked)
-        return Answer(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
+        return Reply(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
     if searched.clean is not None:
         check_clean(asked, searched.clean)
     parts = room.parts_of(searched.out)
-    with _shown() as watch, scanning_crew(engine) as crew:
-        found = room.scan(asked, parts, watch=watch, crew=crew)
+    with _shown() as watch, search_on_cluster(engine) as elsewhere:
+        found = room.scan(asked, parts, watch=watch, elsewhere=elsewhere)
     if found is None:
         words = (
             f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."
         )
-        return Answer(say=lines(words), outcome="part", statement=words)
+        return Reply(say=lines(words), outcome="part", statement=words)
     unread = found.settings["searched"]["not read"]
     cleaned = None
     if searched.clean is not None:
@@ -140,13 +142,13 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Giv
                 f"{unread[0]['file']} could not be read to its end, so the corpus is not cleaned: mend the file, "
                 "and run the same command."
             )
-        whole = room.found_in(asked, parts)
+        whole = room.merge_found(asked, parts)
         assert whole is not None
         cleaned = clean(asked, whole, searched.clean)
         found = replace(found, notes=(*found.notes, cleaned.words))
     save_verdict(replace(found, settings={**found.settings, "command": dict(given)}), searched.out)
     if not unread:
-        room.forget(parts)
+        room.delete_parts(parts)
     return of_folder(searched.out, partial(_said, found, cleaned, searched.out))
 
 
@@ -164,27 +166,23 @@ def _said(found: Verdict, cleaned: Cleaned | None, out: Path, console: Console) 
 
 @contextmanager
 def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
-    """Says every 30 seconds how much was read, how fast, and how long it still takes."""
-    import time
-
-    from pretrace.scan.scan import spoken
-
+    """Show how much was read, how fast, and how long it still takes."""
     state = [0, 0, 0, 0]
     began, first = time.monotonic(), [-1]
 
     def line() -> str:
         files, of, read, size = state
         if first[0] < 0:
-            return "opening the corpus"
+            return ""
         speed = max(1.0, (read - first[0]) / max(1e-9, time.monotonic() - began))
-        left = f", {spoken((size - read) / speed)} left" if size > read else ""
+        left = f", {duration((size - read) / speed)} left" if size > read else ""
         done = f"searched {read / 1e6:,.0f} of {size / 1e6:,.0f} MB ({files:,} of {of:,} files)"
         return f"{done}, {speed / 1e6:,.0f} MB/s{left}"
 
-    def told(files: int, of: int, read: int, size: int) -> None:
+    def note_read(files: int, of: int, read: int, size: int) -> None:
         state[:] = files, of, read, size
         if first[0] < 0:
             first[0] = 0 if read < 1 << 24 else read
 
-    with said(line):
-        yield told
+    with shown(Activity("opening the corpus", line)):
+        yield note_read

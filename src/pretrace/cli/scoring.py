@@ -10,8 +10,8 @@ from operator import add
 from pathlib import Path
 from typing import Annotated, Any
 
-from pretrace.cli.answer import Answer, Answered, lines
-from pretrace.cli.options import Given
+from pretrace.cli.answer import Answered, Reply, lines
+from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.corpora import Columns, TextStream, open_corpus, windows
@@ -25,13 +25,7 @@ from pretrace.jobs.evaluating import evaluated
 from pretrace.jobs.job import Job, Opened, WholeJobProgress, missing_shards, parts_folder, work
 from pretrace.jobs.merging import UNREADABLE, merged, remove, said_missing
 from pretrace.jobs.settings import Division, EngineSettings, JobSettings
-from pretrace.jobs.worker import (
-    Survey,
-    Worker,
-    check_labelled,
-    check_parts,
-    survey,
-)
+from pretrace.jobs.worker import Survey, Worker, check_labelled, check_parts, survey
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
 from pretrace.results.output_checks import OWN, RESULT
@@ -45,7 +39,7 @@ from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import Parts, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT
 from pretrace.scoring.plan import Models, ScorePlan, check_use
-from pretrace.scoring.provenance import record_corpus
+from pretrace.scoring.provenance import record_corpus, record_texts
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import Option
@@ -145,7 +139,7 @@ def _score_shards(
     plan: ScorePlan,
     options: Options,
     evaluation: EvaluationSettings | None,
-) -> Answer:
+) -> Reply:
     """Score the shards that are this worker's and merge them where it is the only one; what that gave."""
     job, made = scored_here(
         sharded, models, plan, options, lambda opened: _job(sharded, opened, plan, evaluation)
@@ -178,13 +172,13 @@ def scored_here(
     return job, made
 
 
-def part_done(sharded: Sharded, job: Job, made: int) -> Answer:
+def part_done(sharded: Sharded, job: Job, made: int) -> Reply:
     """What one worker of several did, and what is left to do."""
     turn, lacking = sharded.how.turn, len(missing_shards(job, job.parts(sharded.folder)))
     rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
     first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
     said = lines(first, f"When all workers are done: pretrace runs merge {sharded.out}")
-    return Answer(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
+    return Reply(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
 
 def _score_on_ray(
@@ -193,7 +187,7 @@ def _score_on_ray(
     plan: ScorePlan,
     engine: EngineSettings,
     evaluation: EvaluationSettings | None,
-) -> Answer:
+) -> Reply:
     """Let workers on a Ray cluster score the shards, and merge them."""
     job = scored_on_ray(sharded, task, engine, lambda opened: _job(sharded, opened, plan, evaluation))
     return _finish(job, sharded.folder, sharded.stream, sharded.out)
@@ -242,14 +236,7 @@ def lasting(texts: str) -> str:
 
 def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: EvaluationSettings | None) -> Job:
     stream, found = sharded.stream, sharded.found
-    texts = {
-        "name": stream.name,
-        "source": stream.source,
-        "texts": found.texts,
-        "documents": found.documents,
-        "sha256": found.sha256,
-        "notes": list(found.notes),
-    }
+    texts = record_texts(stream, found.texts, found.documents, found.sha256)
     source = sharded.source
     return Job(
         fingerprint=opened.fingerprint,
@@ -274,7 +261,7 @@ def _job(sharded: Sharded, opened: Opened, plan: ScorePlan, evaluation: Evaluati
     )
 
 
-def _finish(job: Job, folder: Path, stream: TextStream, out: Path) -> Answer:
+def _finish(job: Job, folder: Path, stream: TextStream, out: Path) -> Reply:
     """Merge, evaluate where that was asked for, write the run, and take the parts away."""
     parts, seed = job.parts(folder), int(job.settings["seed"])
     found = merged(job, parts, seed=seed)
@@ -290,7 +277,7 @@ def merge(
     parts: Annotated[
         Path | None, Option("The folder of parts, where the workers were given one.", path="in")
     ] = None,
-) -> Answer:
+) -> Reply:
     """Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the table, the run or flagging,
     and its report. The exit code of a flagging is that of `flag`."""
     from pretrace.cli import flagging
@@ -343,7 +330,7 @@ def score(
     job: JobSettings,
     engine: EngineSettings,
     out: Out,
-    given: Given,
+    given: RawOptions,
 ) -> Answered:
     """Score texts: one row a text, one column a score, higher = more member-like."""
     return _Command(source, target, settings, None, Division(job, engine), out, given).run()
@@ -357,7 +344,7 @@ def evaluate(
     job: JobSettings,
     engine: EngineSettings,
     out: Out,
-    given: Given,
+    given: RawOptions,
 ) -> Answered:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
     return _Command(source, target, settings, evaluation, Division(job, engine), out, given).run()
@@ -373,7 +360,7 @@ class _Command:
     evaluation: EvaluationSettings | None
     division: Division
     out: Path
-    given: Given
+    given: RawOptions
 
     def run(self) -> Answered:
         """Do it; a PretraceError as early as a mistake can be known."""
@@ -395,7 +382,7 @@ class _Command:
         if corpus is None:
             return self._in_shards(stream, plan, method)
         run = self._at_once(corpus, plan, method)
-        if isinstance(run, Answer):
+        if isinstance(run, Reply):
             return run
         save_run(run, self.out, beside=(lambda folder: _write_unreadable(unread, folder)) if unread else None)
         return finished(run, self.out)
@@ -414,7 +401,7 @@ class _Command:
         """How an evaluation is made, or would be."""
         return self.evaluation or EvaluationSettings()
 
-    def _at_once(self, corpus: Corpus, plan: ScorePlan, method: Method) -> Run | Answer:
+    def _at_once(self, corpus: Corpus, plan: ScorePlan, method: Method) -> Run | Reply:
         """The run over texts that are in memory; after a dry run what it would take."""
         if self.evaluation:
             check_labels(corpus)

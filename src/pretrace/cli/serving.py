@@ -18,7 +18,7 @@ from pretrace.web.settings import ServeSettings
 if TYPE_CHECKING:
     from pretrace.cli.answer import Answered
     from pretrace.cli.options import Leaf
-    from pretrace.web.forms import Field, Form
+    from pretrace.web.forms import CommandForm, Field
 
 TEXTS = ("heldout", "nonmembers", "controls", "reference")
 """Options that name texts; on the page they are chosen among the uploads."""
@@ -64,7 +64,7 @@ def _ready(address: str, settings: ServeSettings) -> None:
         webbrowser.open(address)
 
 
-def forms() -> dict[str, Form]:
+def forms() -> dict[str, CommandForm]:
     """The commands that can be started from the page, with their essential options."""
     from pretrace.cli import auditing, flagging, marking, scanning, scoring
 
@@ -79,17 +79,17 @@ def forms() -> dict[str, Form]:
     return {command.__name__: _form(command) for command in commands}
 
 
-def _form(command: Callable[..., Answered]) -> Form:
+def _form(command: Callable[..., Answered]) -> CommandForm:
     from pretrace.cli.commands import every_command
     from pretrace.cli.options import command_of
-    from pretrace.web.forms import Form
+    from pretrace.web.forms import CommandForm
 
     place = f"{command.__module__.rpartition('.')[2]}:{command.__name__}"
     words = next(one.words for one in every_command() if one.place == place).split()
     leaves: Mapping[str, Leaf] = command_of(command).leaves  # type: ignore[attr-defined]
     fields = [_field(leaf) for leaf in leaves.values() if _shown(leaf)]
     summary = " ".join((command.__doc__ or "").split())
-    return Form(
+    return CommandForm(
         command.__name__, tuple(words), summary, tuple(sorted(fields, key=lambda one: not one.required))
     )
 

@@ -79,7 +79,7 @@ def asks() -> bool:
 
 _state = {"quiet": False, "planned": False}  # of the process: warnings and progress come from threads, too
 said_at = [time.monotonic()]
-"""When the last line of progress was said, or the command began: short stages one after another count together."""
+"""When the last line of progress was said, or the command began."""
 
 
 def plan_is_known() -> bool:
@@ -120,11 +120,7 @@ def note(words: str) -> None:
         say(f"pretrace: note: {' '.join(words.split())}")
 
 
-# Progress and exit code as a small JSON file, for a program that started the command, such as `pretrace serve`.
-#
-# The variable PRETRACE_PROGRESS names the file. It holds `share` (0 to 1), `left` (seconds, null while unknown),
-# `said` (what is being done) and, when the command is over, `ended` (its exit code) and `message` (its line of
-# error).
+# Progress and exit code as a small JSON file, for a program that started the command.
 
 
 VARIABLE = "PRETRACE_PROGRESS"

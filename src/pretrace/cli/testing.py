@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, get_type_hints
 
 from pretrace.backends.serving.address import called
-from pretrace.cli.answer import Answer
-from pretrace.cli.options import Given
-from pretrace.cli.progress import Stages, duration
+from pretrace.cli.answer import Reply
+from pretrace.cli.options import RawOptions
+from pretrace.cli.progress import Stages
 from pretrace.cli.streams import note
 from pretrace.cli.verdicts import (
-    Asked,
+    TextAccess,
     finished,
     named,
     opened,
@@ -22,6 +22,7 @@ from pretrace.cli.verdicts import (
 )
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
+from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.plan import Models
@@ -53,11 +54,11 @@ def recite(
     source: Source,
     target: Target,
     held: _Heldout,
-    asked: Asked,
+    asked: TextAccess,
     settings: ReciteSettings,
     beside: ModelsBeside,
-    given: Given,
-) -> Answer:
+    given: RawOptions,
+) -> Reply:
     """Does the model print these texts, word for word? Held against control texts, other documents' ends and a second
     model. Exit code 3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
     from pretrace.verdicts import recite as room
@@ -95,23 +96,27 @@ def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, t
     from pretrace.verdicts.recite import stages_of
 
     first, *others = stages_of(windows, models, settings, text=text)[: 1 + len(models.placebos)]
-    took = f", about {duration(max(1.0, first.seconds))}, a guess" if first.seconds else ""
+    took = f", about {duration(max(1, round(first.seconds)))}, a guess" if first.seconds else ""
     note(f"{len(windows.found):,} windows of texts and controls are asked{took}.")
     for model, stage in zip(models.placebos, others, strict=True):
-        more = f"about {duration(max(1.0, stage.seconds))} more, a guess" if stage.seconds else "as many more"
+        more = (
+            f"about {duration(max(1, round(stage.seconds)))} more, a guess"
+            if stage.seconds
+            else "as many more"
+        )
         note(f"Where the test then speaks for training, {called(model.name)} is asked as well: {more}.")
 
 
 # The command of a test that says all else itself (`commands.Entry`).
 
 
-def of_test(kind: type[Test[Any]]) -> Callable[..., Answer]:
+def of_test(kind: type[Test[Any]]) -> Callable[..., Reply]:
     """The command of a test: its options are those of the class that its field `settings` is annotated with, its help
     is the docstring, and it reads with the score that the reference model asks for, or with `loss`."""
 
     def run(
-        source: Source, target: Target, settings: TestSettings, beside: ModelsBeside, given: Given
-    ) -> Answer:
+        source: Source, target: Target, settings: TestSettings, beside: ModelsBeside, given: RawOptions
+    ) -> Reply:
         check_writable(beside.out, VERDICTS.of(kind.name))
         corpus = open_corpus(source.texts, replace(source.columns, label=source.columns.label or ""))
         kind.fits(corpus, settings)

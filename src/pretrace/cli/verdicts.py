@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cache.written import Draw
-from pretrace.cli.answer import Answer, of_folder
+from pretrace.cli.answer import Reply, of_folder
 from pretrace.cli.printing import conclusion
 from pretrace.cli.progress import doing
 from pretrace.cli.streams import note
@@ -52,7 +52,7 @@ def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
         return with_second(models, device=opening.device) if second else models
 
 
-def finished(verdict: Verdict, out: Path, given: Mapping[str, Any], *, checked: str = "check") -> Answer:
+def finished(verdict: Verdict, out: Path, given: Mapping[str, Any], *, checked: str = "check") -> Reply:
     """Write the verdict with the options that were `given`; what it says, with the exit code of its outcome. Its checks
     are printed below the heading `checked`."""
     from pretrace.runs import save_verdict
@@ -65,7 +65,7 @@ def finished(verdict: Verdict, out: Path, given: Mapping[str, Any], *, checked: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class TextAccess:
     """How the models are asked, and how much may be asked for."""
 
     access: Literal["weights", "text"] = option(
@@ -98,7 +98,7 @@ class Asked:
 def opened_for_text(
     target: Target,
     beside: ModelsBeside,
-    asked: Asked,
+    asked: TextAccess,
     settings: TestSettings,
     prompts: Callable[[bool], Sequence[str]],
     draws: Sequence[Draw],

@@ -16,20 +16,10 @@ from pretrace.settings import TEXTS, option
 TEXT_NAMES = ("text", "input")
 _SHOWN_COLUMNS = 12
 
-_LABELS: dict[object, bool | None] = {
-    "1": True,
-    "1.0": True,
-    "true": True,
-    "member": True,
-    "0": False,
-    "0.0": False,
-    "false": False,
-    "non-member": False,
-    "nonmember": False,
-    "": None,
-    "nan": None,
-    "null": None,
-    "none": None,
+_LABELS: dict[str, bool | None] = {
+    **dict.fromkeys(("1", "1.0", "true", "member"), True),
+    **dict.fromkeys(("0", "0.0", "false", "non-member", "nonmember"), False),
+    **dict.fromkeys(("", "nan", "null", "none")),
 }
 
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from pretrace.corpora.packing import decode_text
-from pretrace.corpora.webpages import decoded, read_html, read_xhtml
+from pretrace.corpora.webpages import decode_page, read_html, read_xhtml
 from pretrace.errors import MissingPackageError, TextsError
 
 # The text of `.docx` and `.pdf` files, by python-docx and pypdf (extra `documents`), imported when used.
@@ -43,7 +43,14 @@ _LEFT_OUT = ("{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallb
 """What is there a second time: a text box for old versions, and a moved text where it was."""
 
 
-def _read_pdf(raw: bytes) -> tuple[str, tuple[str, ...]]:
+class Document(NamedTuple):
+    """The text of one file, and what is to be told of it, in half sentences."""
+
+    text: str
+    remarks: tuple[str, ...] = ()
+
+
+def _pdf(raw: bytes, encoding: str | None) -> Document:
     """The text layer of a PDF, page after page, and what is to be told of it. TextsError for a scan, a file that
     needs a password and one that is damaged; MissingPackageError without the extra."""
     try:
@@ -66,10 +73,10 @@ def _read_pdf(raw: bytes) -> tuple[str, tuple[str, ...]]:
             "the PDF has no text layer, as scans have none: recognise its text first (OCR, such as ocrmypdf), or "
             "leave it out."
         )
-    return text, (EMPTY_PAGES,) if not all(pages) else ()
+    return Document(text, () if all(pages) else (EMPTY_PAGES,))
 
 
-def _read_docx(raw: bytes) -> tuple[str, tuple[str, ...]]:
+def _docx(raw: bytes, encoding: str | None) -> Document:
     """The paragraphs of a Word document in order, a line each, those of tables, text boxes and content controls among
     them, and what is to be told of it. Headers, footers, notes and comments are left out. TextsError for one that is
     damaged; MissingPackageError without the extra."""
@@ -83,8 +90,7 @@ def _read_docx(raw: bytes) -> tuple[str, tuple[str, ...]]:
         raise TextsError("the file is encrypted, or an older .doc: save it as .docx without a password.")
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as packed:
-            if sum(part.file_size for part in packed.infolist()) > _UNPACKED:
-                raise TextsError(f"the document unpacks to more than {_UNPACKED >> 20} MB: leave it out.")
+            _refuse_large(packed, "document")
         body = docx.Document(io.BytesIO(raw)).element.body
         lines = [
             _paragraph(one)
@@ -96,7 +102,7 @@ def _read_docx(raw: bytes) -> tuple[str, tuple[str, ...]]:
         raise TextsError(
             f"the .docx file is damaged ({_reason(error)}): save it again in a word processor, or leave it out."
         ) from None
-    return "\n".join(line for line in lines if line.strip()), (CHANGES,) if changed else ()
+    return Document("\n".join(line for line in lines if line.strip()), (CHANGES,) if changed else ())
 
 
 def _paragraph(paragraph: Any) -> str:
@@ -108,6 +114,11 @@ def _paragraph(paragraph: Any) -> str:
         if around is paragraph and one.getparent().tag == _RUN:  # tab stops are called tab, too
             pieces.append(_PIECES.get(one.tag) or one.text or "")
     return "".join(pieces)
+
+
+def _refuse_large(packed: zipfile.ZipFile, what: str) -> None:
+    if sum(part.file_size for part in packed.infolist()) > _UNPACKED:
+        raise TextsError(f"the {what} unpacks to more than {_UNPACKED >> 20} MB: leave it out.")
 
 
 def _reason(error: BaseException) -> str:
@@ -135,13 +146,6 @@ _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
 _KEY = re.compile(r"[\w\"'.-]+\s*[:=]|\[")
 
 
-class Document(NamedTuple):
-    """The text of one file, and what is to be told of it, in half sentences."""
-
-    text: str
-    remarks: tuple[str, ...] = ()
-
-
 def _plain(raw: bytes, encoding: str | None) -> Document:
     return Document(decode_text(raw, "the file", encoding))
 
@@ -164,15 +168,7 @@ def _without_front_matter(text: str) -> str:
 
 
 def _html(raw: bytes, encoding: str | None) -> Document:
-    return Document(read_html(decoded(raw, encoding)))
-
-
-def _docx(raw: bytes, encoding: str | None) -> Document:
-    return Document(*_read_docx(raw))
-
-
-def _pdf(raw: bytes, encoding: str | None) -> Document:
-    return Document(*_read_pdf(raw))
+    return Document(read_html(decode_page(raw, encoding)))
 
 
 _EPUB_TABLE = "{http://www.idpf.org/2007/opf}"
@@ -183,8 +179,7 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
     """The chapters of a book in the order in which they are read, without its table of contents."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as book:
-            if sum(part.file_size for part in book.infolist()) > _UNPACKED:
-                raise TextsError(f"the book unpacks to more than {_UNPACKED >> 20} MB: leave it out.")
+            _refuse_large(book, "book")
             names = set(book.namelist())
             locked = book.read(_LOCKS).decode("utf-8", "replace") if _LOCKS in names else ""
             container = _parsed(book.read("META-INF/container.xml"))
@@ -199,7 +194,7 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
                 name = posixpath.normpath(posixpath.join(above, unquote(one.attrib["href"])))
                 if f'URI="{name}"' in locked:
                     raise TextsError("the book is protected against reading (DRM): give one that is not.")
-                texts.append(read_xhtml(decoded(book.read(name), None)))
+                texts.append(read_xhtml(decode_page(book.read(name), None)))
     except (ElementTree.ParseError, StopIteration, *_DAMAGED) as error:
         raise TextsError(
             f"the .epub file is damaged ({_reason(error)}): fetch it again, or leave it out."
@@ -251,6 +246,10 @@ def unreadable_explained(source: str) -> Iterator[None]:
     except EOFError as error:
         raise TextsError(f"{source} is not whole: {error}; fetch it again.") from None
     except OSError as error:
+        if "://" in source:
+            raise TextsError(
+                f"{source} cannot be fetched ({error}): check the address, or download it and name the file."
+            ) from None
         if error.errno is None:
             raise TextsError(f"{source} is damaged: {error}; fetch it again.") from None
         raise TextsError(f"{source} cannot be read: {error.strerror or error}.") from None

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from pretrace.corpora.columns import listed, mended
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
-from pretrace.corpora.formats import FORMATS, LINES, ending_of, file_rows, looks_like_rows, recognised
-from pretrace.corpora.packing import HEAD, opened, without_packing
-from pretrace.corpora.reading import Reading, Row, named
+from pretrace.corpora.formats import FORMATS, LINES, ending_of, file_rows, looks_like_rows, recognise_format
+from pretrace.corpora.packing import HEAD, open_unpacked, without_packing
+from pretrace.corpora.reading import SourceRow, TextReading, named
 from pretrace.errors import TextsError
 
 _OF_TOOLS = frozenset((".git", ".hg", ".svn", ".cache", "__MACOSX", "__pycache__", ".ipynb_checkpoints"))
@@ -115,7 +115,7 @@ def matches(name: str, patterns: str) -> bool:
     )
 
 
-def folder_rows(folder: Path, reading: Reading) -> Iterator[Row]:
+def folder_rows(folder: Path, reading: TextReading) -> Iterator[SourceRow]:
     """The rows of a folder: of its tables one after the other, or of its documents, a text each, whose relative paths
     are the ids. TextsError where it holds both, several splits, or nothing that can be read."""
     saved = _saved(folder, reading)
@@ -150,7 +150,7 @@ def folder_rows(folder: Path, reading: Reading) -> Iterator[Row]:
             yield row if row.fault else row._replace(fields={"text": row.fields["text"], **ids})
 
 
-def _sorted_out(found: Walk, reading: Reading) -> tuple[dict[str, Path], dict[str, str]]:
+def _sorted_out(found: Walk, reading: TextReading) -> tuple[dict[str, Path], dict[str, str]]:
     """The tables of a folder, and the documents with their kinds; what is neither is left out."""
     tables: dict[str, Path] = {}
     documents: dict[str, str] = {}
@@ -199,17 +199,17 @@ def kind_in(path: Path) -> str:
     if not path.is_file():
         return ending_of(path.name)
     try:
-        with opened(path) as stream:
+        with open_unpacked(path) as stream:
             head = stream.peek(HEAD)[:HEAD]
-            kind = recognised(path.name, head)
+            kind = recognise_format(path.name, head)
             if kind == ".json" and not looks_like_rows(head):
                 return ""
             return kind
     except (OSError, EOFError, TextsError):  # who reads it says what is wrong
-        return recognised(path.name, b"")
+        return recognise_format(path.name, b"")
 
 
-def _table_rows(tables: Mapping[str, Path], reading: Reading) -> Iterator[Row]:
+def _table_rows(tables: Mapping[str, Path], reading: TextReading) -> Iterator[SourceRow]:
     for name, path in tables.items():
         for row in file_rows(path, reading):
             yield row._replace(file=name)
@@ -218,7 +218,7 @@ def _table_rows(tables: Mapping[str, Path], reading: Reading) -> Iterator[Row]:
 # Splits: by the names of files and folders, or as `datasets` saves them.
 
 
-def _of_split(tables: Mapping[str, Path], reading: Reading) -> dict[str, Path]:
+def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Path]:
     """The tables of one split, where their names tell several. TextsError where none is chosen, and where one of so
     many parts as their names say is not there."""
     splits: dict[str, dict[str, Path]] = {}
@@ -254,7 +254,7 @@ def _stem(name: str) -> str:
     return Path(without_packing(Path(name).name)).stem
 
 
-def _chosen(splits: Sequence[str], reading: Reading) -> str:
+def _chosen(splits: Sequence[str], reading: TextReading) -> str:
     """The split to read, which is told. TextsError where it is not there, or none of several was named."""
     named, columns = reading.columns.split, reading.columns
     if named in splits or (len(splits) == 1 and (named is None or columns.give_way)):
@@ -270,7 +270,7 @@ def _chosen(splits: Sequence[str], reading: Reading) -> str:
     raise TextsError(f"{reading.source} has {wrong} {listed(splits)}: name one, as in --split {splits[0]}.")
 
 
-def _saved(folder: Path, reading: Reading) -> dict[str, Path] | None:
+def _saved(folder: Path, reading: TextReading) -> dict[str, Path] | None:
     """The arrow files of a data set that `datasets` saved to disk, in their order; None for any other folder.
     TextsError where one of them is not there, and where none of several splits was named."""
     splits = _facts(folder / "dataset_dict.json").get("splits")

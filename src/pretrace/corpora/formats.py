@@ -23,8 +23,16 @@ from typing import IO, Any, cast
 
 from pretrace.corpora.columns import kind_of, mended
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document, unreadable_explained
-from pretrace.corpora.packing import HEAD, PACKED, as_utf8, decode_text, not_utf8, opened, without_packing
-from pretrace.corpora.reading import Reading, Row
+from pretrace.corpora.packing import (
+    HEAD,
+    PACKED,
+    as_utf8,
+    decode_text,
+    not_utf8,
+    open_unpacked,
+    without_packing,
+)
+from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.corpora.webpages import FEEDS, feed_rows
 from pretrace.errors import TextsError
 
@@ -50,17 +58,19 @@ _CURES = {
 }
 
 
-def file_rows(address: Path | str, reading: Reading, kind: str = "") -> Iterator[Row]:
-    """The rows of one file, in order; of a `kind` as `recognised` names it, or of the one that it is recognised as.
+def file_rows(address: Path | str, reading: TextReading, kind: str = "") -> Iterator[SourceRow]:
+    """The rows of one file, in order; of a `kind` as `recognise_format` names it, or of the one that it is found to be.
     TextsError for whatever is wrong with it."""
     name = Path(address).name
     source = mended(str(address))[0]
-    with unreadable_explained(source), opened(address) as stream:
-        kind = kind or recognised(name, stream.peek(HEAD)[:HEAD])
+    with unreadable_explained(source), open_unpacked(address) as stream:
+        kind = kind or recognise_format(name, stream.peek(HEAD)[:HEAD])
         yield from rows_in(stream, kind, name, source, reading)
 
 
-def rows_in(stream: io.BufferedReader, kind: str, name: str, source: str, reading: Reading) -> Iterator[Row]:
+def rows_in(
+    stream: io.BufferedReader, kind: str, name: str, source: str, reading: TextReading
+) -> Iterator[SourceRow]:
     """The rows of an unpacked stream of a kind; `name` is that of its file, and `source` what messages call it."""
     if kind in DOCUMENTS or kind == SOURCE:
         yield from _document_rows(stream.read(), kind, name, source, reading)
@@ -86,7 +96,7 @@ def ending_of(name: str) -> str:
     return Path(without_packing(name.lower())).suffix
 
 
-def recognised(name: str, head: bytes) -> str:
+def recognise_format(name: str, head: bytes) -> str:
     """The format of a file, as the ending that tells it: by its first bytes, else by its name; "" where neither does.
 
     >>> recognised("a.csv", b"PAR1"), recognised("a.csv.gz", b"text"), recognised("part-0", b'{"text": "a"}')
@@ -126,10 +136,10 @@ def looks_like_rows(head: bytes) -> bool:
     )
 
 
-def sniffed_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
+def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[SourceRow]:
     """Rows of an unpacked stream without a name: of a table that its first bytes tell, JSON lines where the first line
     that is not blank is a JSON object, a text a line otherwise."""
-    kind = recognised("", stream.peek(HEAD)[:HEAD])
+    kind = recognise_format("", stream.peek(HEAD)[:HEAD])
     if kind in (".parquet", ".arrow", ".pdf", ".epub", ".docx"):
         yield from rows_in(stream, kind, reading.source, reading.source, reading)
         return
@@ -144,7 +154,9 @@ def sniffed_rows(stream: io.BufferedReader, reading: Reading) -> Iterator[Row]:
     yield from read(itertools.chain(head, lines), reading, reading.source)
 
 
-def _document_rows(raw: bytes, kind: str, name: str, source: str, reading: Reading) -> Iterator[Row]:
+def _document_rows(
+    raw: bytes, kind: str, name: str, source: str, reading: TextReading
+) -> Iterator[SourceRow]:
     """The one row of a file that is one text; its name is the id and the group."""
     try:
         if kind == SOURCE:
@@ -158,40 +170,36 @@ def _document_rows(raw: bytes, kind: str, name: str, source: str, reading: Readi
     ending = ending_of(name) if kind == SOURCE else kind
     reading.kinds[_FAMILY.get(ending, ending)] += 1
     name = mended(name)[0]
-    yield Row({"text": text, "id": name, "group": name})
+    yield SourceRow({"text": text, "id": name, "group": name})
 
 
 _FAMILY = {".markdown": ".md", ".htm": ".html", ".xhtml": ".html"}
 """What counts as the same kind of file in the notes."""
 
 
-def _text_rows(stream: io.BufferedReader, reading: Reading, source: str) -> Iterator[Row]:
+def _text_rows(stream: io.BufferedReader, reading: TextReading, source: str) -> Iterator[SourceRow]:
     """A text a line; blank lines are skipped and counted."""
     return _text_of(_lines(as_utf8(stream, source, reading.columns.encoding), source), reading, source)
 
 
 def _json_rows(
-    stream: io.BufferedReader, reading: Reading, source: str, *, lists: bool = False
-) -> Iterator[Row]:
+    stream: io.BufferedReader, reading: TextReading, source: str, *, lists: bool = False
+) -> Iterator[SourceRow]:
     """A JSON object a line, or the objects of a list; `lists` says that a list may hold anything."""
     stream = as_utf8(stream, source, reading.columns.encoding)
-    if is_json_list(stream, lists=lists):
-        return _json_list_rows(stream, reading, source)
-    return _json_of(_lines(stream, source), reading, source)
+    if not is_json_list(stream, lists=lists):
+        yield from _json_of(_lines(stream, source), reading, source)
+        return
+    for number, item in enumerate(_JsonList(stream, source)):
+        if isinstance(item, dict):
+            yield SourceRow(item)
+        else:
+            yield reading.fault(f"{source}: row {number} is {kind_of(item)}{_NO_OBJECT}", None)
 
 
 def is_json_list(stream: io.BufferedReader, *, lists: bool) -> bool:
     """Whether a stream of UTF-8 begins with a JSON list of objects, or with any where `lists` may hold anything."""
     return bool((_LIST if lists else _LIST_OF_OBJECTS).match(stream.peek(HEAD)))
-
-
-def _json_list_rows(stream: io.BufferedReader, reading: Reading, source: str) -> Iterator[Row]:
-    """The objects of a JSON list, one at a time."""
-    for number, item in enumerate(_JsonList(stream, source)):
-        if isinstance(item, dict):
-            yield Row(item)
-        else:
-            yield reading.fault(f"{source}: row {number} is {kind_of(item)}{_NO_OBJECT}", None)
 
 
 class _JsonList:
@@ -271,8 +279,8 @@ _LONGEST_SIGN = 8
 
 
 def _csv_rows(
-    stream: io.BufferedReader, reading: Reading, source: str, *, delimiter: str = ","
-) -> Iterator[Row]:
+    stream: io.BufferedReader, reading: TextReading, source: str, *, delimiter: str = ","
+) -> Iterator[SourceRow]:
     """The rows of a table with a header; fields may hold line ends inside quotes. The sign between fields is the one
     that a line `sep=` names, or that the first rows tell."""
     raw = as_utf8(stream, source, reading.columns.encoding)
@@ -306,7 +314,7 @@ def _csv_rows(
                 continue
             try:
                 fields = {name: _utf8(cells[place], source, line, head) for name, place in places.items()}
-                yield Row(fields, line)
+                yield SourceRow(fields, line)
             except TextsError as error:
                 yield reading.fault(str(error), line)
     except csv.Error as error:
@@ -322,7 +330,7 @@ _SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)
 _DELIMITERS = (",", ";", "\t", "|")
 
 
-def _delimiter(lines: Sequence[str], usual: str, reading: Reading) -> str:
+def _delimiter(lines: Sequence[str], usual: str, reading: TextReading) -> str:
     """The sign that parts the first rows into the same number of fields, two or more; of several the one whose header
     names a column that is read, then the usual one. The usual one where none does."""
     able: list[tuple[bool, bool, int, str]] = []
@@ -353,7 +361,7 @@ def _utf8(cell: str, source: str, line: int, context: Sequence[str]) -> str:
     return cell
 
 
-def parquet_rows(stream: IO[bytes], reading: Reading, source: str) -> Iterator[Row]:
+def parquet_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
     """The rows of a parquet file, of which only the columns wanted are read, a few hundred rows at a time."""
     import pyarrow
     from pyarrow import parquet
@@ -371,7 +379,7 @@ def parquet_rows(stream: IO[bytes], reading: Reading, source: str) -> Iterator[R
             raise _not_whole(source, "parquet", error) from None
 
 
-def _arrow_rows(stream: IO[bytes], reading: Reading, source: str) -> Iterator[Row]:
+def _arrow_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
     """The rows of an arrow file, or of an arrow stream, as `datasets` writes them."""
     import pyarrow
     from pyarrow import ipc
@@ -406,7 +414,7 @@ def _not_whole(source: str, kind: str, error: Exception) -> TextsError:
     return TextsError(f"{source} is not a whole {kind} file: {reason}; make it anew.")
 
 
-def _picked(found: Sequence[str], reading: Reading, source: str) -> tuple[str, ...]:
+def _picked(found: Sequence[str], reading: TextReading, source: str) -> tuple[str, ...]:
     """The columns to read; TextsError where two have one name, which cannot be told apart."""
     names = reading.pick(found, source)
     for name, number in Counter(found).items():
@@ -415,10 +423,10 @@ def _picked(found: Sequence[str], reading: Reading, source: str) -> tuple[str, .
     return names
 
 
-def _rows_of_batch(batch: Any, names: Sequence[str], source: str) -> Iterator[Row]:
+def _rows_of_batch(batch: Any, names: Sequence[str], source: str) -> Iterator[SourceRow]:
     cells = [_cells(batch.column(name), name, source) for name in names]
     for row in zip(*cells, strict=True):
-        yield Row(dict(zip(names, row, strict=True)))
+        yield SourceRow(dict(zip(names, row, strict=True)))
 
 
 @contextmanager
@@ -438,7 +446,7 @@ _decode = _decoder.decode
 _scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once  # type: ignore[attr-defined]
 """`json.loads` makes a decoder anew for each line, which takes longer than the line; `scan_once` is `decode` without
 looking for white space on both sides, which takes as long as a short line."""
-_Format = Callable[[io.BufferedReader, Reading, str], Iterator[Row]]
+_Format = Callable[[io.BufferedReader, TextReading, str], Iterator[SourceRow]]
 
 FORMATS: dict[str, _Format] = {
     ".jsonl": _json_rows,
@@ -476,17 +484,17 @@ def _lines(stream: io.BufferedReader, source: str) -> Iterator[_Line]:
             )
 
 
-def _text_of(lines: Iterator[_Line], reading: Reading, source: str) -> Iterator[Row]:
+def _text_of(lines: Iterator[_Line], reading: TextReading, source: str) -> Iterator[SourceRow]:
     for number, line, fault in lines:
         if fault:
             yield reading.fault(fault, number)
         elif line.strip():
-            yield Row({"text": line}, number)
+            yield SourceRow({"text": line}, number)
         else:
             reading.blank += 1
 
 
-def _json_of(lines: Iterator[_Line], reading: Reading, source: str) -> Iterator[Row]:
+def _json_of(lines: Iterator[_Line], reading: TextReading, source: str) -> Iterator[SourceRow]:
     for number, line, fault in lines:
         if fault:
             yield reading.fault(fault, number)
@@ -504,7 +512,7 @@ def _json_of(lines: Iterator[_Line], reading: Reading, source: str) -> Iterator[
             yield reading.fault(str(error), number)
             continue
         if isinstance(item, dict):
-            yield Row(item, number)
+            yield SourceRow(item, number)
         else:
             yield reading.fault(f"{source}, line {number} is {kind_of(item)}{_NO_OBJECT}", number)
 
@@ -513,15 +521,12 @@ def _parsed(content: str, source: str, line: int) -> object:
     """A JSON value; control characters inside strings are let through, for they harm nobody."""
     try:
         return _decode(content)
+    except json.JSONDecodeError as error:
+        why = f"is not JSON: {error.msg}, at column {error.colno}"
+        raise TextsError(f"{source}, line {line} {why}; mend it or take it out.") from None
     except (ValueError, RecursionError) as error:
-        raise TextsError(f"{source}, line {line} {_why_not(error)}") from None
-
-
-def _why_not(error: Exception) -> str:
-    """Why something cannot be read as JSON, in half a sentence."""
-    if not isinstance(error, json.JSONDecodeError):
-        return f"is JSON that cannot be read ({error}): mend it or take it out."
-    return f"is not JSON: {error.msg}, at column {error.colno}; mend it or take it out."
+        why = f"is JSON that cannot be read ({error})"
+        raise TextsError(f"{source}, line {line} {why}: mend it or take it out.") from None
 
 
 def _is_object(line: str | bytes) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pretrace.corpora.reading import Reading, Row
+from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.errors import MissingPackageError, TextsError
 
 T = TypeVar("T")
@@ -44,12 +44,12 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
     return f"{name}:{config or ''}:{split}", table
 
 
-def table_rows(table: Any, reading: Reading) -> Iterator[Row]:
+def table_rows(table: Any, reading: TextReading) -> Iterator[SourceRow]:
     """The rows of a table of `datasets`, by the rules of those of files; only the columns that `reading` picks are
     read."""
     names = reading.pick(table.column_names, reading.source)
     for row in table.select_columns(list(names)):
-        yield Row(row)
+        yield SourceRow(row)
 
 
 def _parts(address: str) -> tuple[str, str | None, str | None]:

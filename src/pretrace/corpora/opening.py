@@ -24,8 +24,8 @@ from pretrace.corpora.documents import DOCUMENTS, SOURCE, standard_input, unread
 from pretrace.corpora.folders import folder_rows, matches
 from pretrace.corpora.formats import FORMATS, file_rows, sniffed_rows
 from pretrace.corpora.hub import open_table, table_rows
-from pretrace.corpora.packing import unpacked, without_packing
-from pretrace.corpora.reading import EveryColumn, Reading, Row, Unreadable, refuse_repeated_ids
+from pretrace.corpora.packing import unpack_stream, without_packing
+from pretrace.corpora.reading import EveryColumn, SourceRow, TextReading, Unreadable, refuse_repeated_ids
 from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import TextsError, suggest
 from pretrace.registry import Registry, corpora
@@ -89,18 +89,18 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     parameter of a built corpus is wrong.
     """
     if not isinstance(source, str | Path):
-        return Reading(columns, GIVEN).corpus(_given(source), GIVEN)
+        return TextReading(columns, GIVEN).corpus(_given(source), GIVEN)
     if isinstance(source, str) and source != "-" and not _is_file(source):
         return _built(source, columns)
-    name, called, rows = resolved(source, columns)
-    reading = Reading(columns, called)
+    name, called, rows = resolve_source(source, columns)
+    reading = TextReading(columns, called)
     return reading.corpus(rows(reading), name)
 
 
-Rows = Callable[[Reading], Iterator[Row]]
+Rows = Callable[[TextReading], Iterator[SourceRow]]
 
 
-def resolved(source: str | Path, columns: Columns = USUAL) -> tuple[str, str, Rows]:
+def resolve_source(source: str | Path, columns: Columns = USUAL) -> tuple[str, str, Rows]:
     """What a corpus is named, what messages call its source, and its rows; a data set of the hub is opened."""
     if isinstance(source, str) and source.startswith("hub:"):
         name, table = open_table(source.removeprefix("hub:"), columns.split)
@@ -114,10 +114,10 @@ def resolved(source: str | Path, columns: Columns = USUAL) -> tuple[str, str, Ro
 
 
 def _is_address(source: str) -> bool:
-    return "://" in source and not found(Path(source))
+    return "://" in source and not path_exists(Path(source))
 
 
-def rows_of(source: str | Path, reading: Reading) -> Iterator[Row]:
+def rows_of(source: str | Path, reading: TextReading) -> Iterator[SourceRow]:
     """The rows of whatever has some: a file, a folder, a pipe, an address that fsspec opens, a data set of the hub
     (`hub:NAME[:CONFIG][:SPLIT]`), or `-`, standard input. All that reads texts or tables reads them here.
 
@@ -126,7 +126,7 @@ def rows_of(source: str | Path, reading: Reading) -> Iterator[Row]:
     if source == "-":
         yield from _stream_rows(standard_input(), reading)
     elif isinstance(source, str) and source.startswith("hub:"):
-        yield from resolved(source, reading.columns)[2](reading)
+        yield from resolve_source(source, reading.columns)[2](reading)
     elif isinstance(source, str) and _is_address(source):
         yield from file_rows(source, reading)
     else:
@@ -146,19 +146,19 @@ def rows_of(source: str | Path, reading: Reading) -> Iterator[Row]:
                 yield from file_rows(path, reading, SOURCE if source_code else "")
 
 
-def _stream_rows(stream: BinaryIO, reading: Reading) -> Iterator[Row]:
+def _stream_rows(stream: BinaryIO, reading: TextReading) -> Iterator[SourceRow]:
     """The rows of an open stream without a name, which stays open."""
     buffered = io.BufferedReader(cast(Any, stream))
     try:
         with unreadable_explained(reading.source):
-            yield from sniffed_rows(unpacked(buffered, reading.source), reading)
+            yield from sniffed_rows(unpack_stream(buffered, reading.source), reading)
     finally:
         buffered.detach()  # or it would close standard input when it goes
 
 
 def _is_file(source: str) -> bool:
     """Whether a word names something that has rows, and not a corpus that is built."""
-    return source.startswith("hub:") or "://" in source or bool(source.strip() and found(Path(source)))
+    return source.startswith("hub:") or "://" in source or bool(source.strip() and path_exists(Path(source)))
 
 
 def operand(source: str) -> str:
@@ -174,7 +174,7 @@ def known_corpora() -> Registry[Corpus]:
     return corpora
 
 
-def _given(items: object) -> Iterator[Row]:
+def _given(items: object) -> Iterator[SourceRow]:
     """The rows of texts or rows that are given as Python objects."""
     items = _rows_of_table(items)
     if isinstance(items, set | frozenset):
@@ -186,9 +186,9 @@ def _given(items: object) -> Iterator[Row]:
         )
     for number, item in enumerate(items):
         if isinstance(item, str | bytes):
-            yield Row({"text": item})
+            yield SourceRow({"text": item})
         elif isinstance(item, Mapping):
-            yield Row(
+            yield SourceRow(
                 {name: cell.item() if isinstance(cell, np.generic) else cell for name, cell in item.items()}
             )
         else:
@@ -239,6 +239,11 @@ _GUESSED_FROM, _LEAST_LETTERS = 100, 20
 _NAMES_FROM, _LONGEST_NAME = 2_000, 200
 
 
+def _first_rows(path: Path, most: int) -> Iterator[SourceRow]:
+    """The first rows of a table with all their columns."""
+    return itertools.islice(rows_of(path, EveryColumn(USUAL, shown(path))), most)
+
+
 def longest_texts(path: Path) -> str:
     """The column that has the longest texts in the first rows of a table in which none is called text or input; ""
     for anything else, and where no column has long ones."""
@@ -246,7 +251,7 @@ def longest_texts(path: Path) -> str:
         return ""
     lengths: Counter[str] = Counter()
     number = 0
-    for row in itertools.islice(rows_of(path, EveryColumn(USUAL, shown(path))), _GUESSED_FROM):
+    for row in _first_rows(path, _GUESSED_FROM):
         number += 1
         with suppress(TextsError):
             return "" * len(USUAL.pick_texts(row.fields.keys(), ""))
@@ -264,21 +269,16 @@ def repeated_column(path: Path, fewest: int) -> str:
         return ""
     values: dict[str, Counter[object]] = {}
     rows = 0
-    for row in itertools.islice(rows_of(path, EveryColumn(USUAL, shown(path))), _NAMES_FROM):
+    for row in _first_rows(path, _NAMES_FROM):
         rows += 1
         for name, cell in row.fields.items():
-            if (
-                isinstance(cell, int | str)
-                and not isinstance(cell, bool)
-                and 0 < len(str(cell)) < _LONGEST_NAME
-            ):
+            is_name = isinstance(cell, int | str) and not isinstance(cell, bool)
+            if is_name and 0 < len(str(cell)) < _LONGEST_NAME:
                 values.setdefault(name, Counter())[cell] += 1
-    able = {
-        name: len(found)
-        for name, found in values.items()
-        if found.total() == rows and fewest <= len(found) <= rows / 2
-    }
-    return max(able, key=lambda name: able[name], default="")
+    able = [
+        name for name, found in values.items() if found.total() == rows and fewest <= len(found) <= rows / 2
+    ]
+    return max(able, key=lambda name: len(values[name]), default="")
 
 
 def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:
@@ -302,7 +302,7 @@ def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     """
     path = Path(path)
     _refuse_missing(path)
-    reading = Reading(columns.text_alone, shown(path))
+    reading = TextReading(columns.text_alone, shown(path))
     return reading.strings(rows_of(path, reading))
 
 
@@ -310,7 +310,7 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
     """What the rows of a file hold besides text, id and group, by the ids of its texts; nothing for sources that are
     no table, and for columns that `columns.more` names."""
     path = Path(source)
-    if not found(path) or not path.is_file():
+    if not path_exists(path) or not path.is_file():
         return {}
     reading = EveryColumn(columns, shown(path))
     further = {}
@@ -328,11 +328,11 @@ def shown(path: Path) -> str:
 
 def _refuse_missing(path: Path) -> None:
     """TextsError where there is no such file or folder."""
-    if not found(path):
+    if not path_exists(path):
         raise TextsError(f"there is no file or folder {shown(path)!r}: check the path.")
 
 
-def found(path: Path) -> bool:
+def path_exists(path: Path) -> bool:
     """Whether a path exists; False for what cannot be a path at all."""
     try:
         return path.exists()
@@ -380,7 +380,7 @@ class TextStream:
     def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts in order, from the first one again at each call; ids may repeat. TextsError for the first record
         that cannot be read, unless such records are left out: then `tell` is given each of them."""
-        reading = Reading(self._columns, self.source, (tell or _silent) if self._skip else None)
+        reading = TextReading(self._columns, self.source, (tell or _silent) if self._skip else None)
         yield from reading.stream(self._rows(reading))
         self.notes = reading.notes
 
@@ -417,7 +417,7 @@ def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable
     reached. TextsError where there is no such source."""
     if isinstance(source, str) and source != "-" and not _is_file(source):
         return _GivenStream(open_corpus(source, columns))
-    name, called, rows = resolved(source, columns)
+    name, called, rows = resolve_source(source, columns)
     if source == "-":
         rows = _copied(standard_input())
     elif called == shown(Path(source)):
@@ -435,7 +435,7 @@ def _copied(stream: BinaryIO) -> Rows:
         shutil.copyfileobj(stream, copy, 1 << 20)
     copy.flush()
 
-    def rows(reading: Reading) -> Iterator[Row]:
+    def rows(reading: TextReading) -> Iterator[SourceRow]:
         with os.fdopen(os.dup(copy.fileno()), "rb") as again:
             again.seek(0)
             yield from _stream_rows(again, reading)

@@ -49,14 +49,14 @@ def packing_of(head: bytes) -> str:
 
 
 @contextmanager
-def opened(address: str | Path) -> Iterator[io.BufferedReader]:
+def open_unpacked(address: str | Path) -> Iterator[io.BufferedReader]:
     """The unpacked bytes of a file or an address. TextsError for a pointer of Git LFS."""
-    with opened_as_it_is(address) as stream:
-        yield unpacked(stream, str(address))
+    with open_raw(address) as stream:
+        yield unpack_stream(stream, str(address))
 
 
 @contextmanager
-def opened_as_it_is(address: str | Path) -> Iterator[io.BufferedReader]:
+def open_raw(address: str | Path) -> Iterator[io.BufferedReader]:
     """The bytes of a file, or of an address that fsspec opens. TextsError for a pipe, which may stay silent."""
     if isinstance(address, Path) or "://" not in address:
         if Path(address).is_fifo():
@@ -72,7 +72,7 @@ def opened_as_it_is(address: str | Path) -> Iterator[io.BufferedReader]:
         yield stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
 
 
-def unpacked(stream: io.BufferedReader, source: str) -> io.BufferedReader:
+def unpack_stream(stream: io.BufferedReader, source: str) -> io.BufferedReader:
     """The unpacked bytes of a stream that is at its beginning. TextsError for a pointer of Git LFS."""
     head = stream.peek(HEAD)[:HEAD]
     if len(head) < _LONGEST_POINTER and _POINTER.match(head):
@@ -86,7 +86,7 @@ def unpacked(stream: io.BufferedReader, source: str) -> io.BufferedReader:
 
 
 def place_of(stream: Any, read: int) -> int:
-    """How many bytes of a file itself were read, for a stream of `unpacked`; `read` where it does not know."""
+    """How many bytes of a file itself were read, for a stream of `unpack_stream`; `read` where it does not know."""
     under = getattr(getattr(stream, "raw", None), "under", stream)
     try:
         return int(under.tell())
@@ -94,14 +94,11 @@ def place_of(stream: Any, read: int) -> int:
         return read
 
 
-class _Unpacked(io.RawIOBase):
-    """The bytes of a packed stream, of as many streams as stand behind each other in it."""
+class _Made(io.RawIOBase):
+    """A stream whose bytes are made of those of another one, `under`, a piece at a time."""
 
-    def __init__(self, under: IO[bytes], packing: str) -> None:
+    def __init__(self, under: IO[bytes]) -> None:
         self.under = under
-        self._packing = packing
-        self._unpacker = _unpacker(packing)
-        self._input = b""
         self._output = memoryview(b"")
 
     def readable(self) -> bool:
@@ -118,7 +115,20 @@ class _Unpacked(io.RawIOBase):
         return size
 
     def _advance(self) -> bool:
-        """Unpack some more; False at the end of the last stream."""
+        """Make some more `_output`; False at the end."""
+        raise NotImplementedError
+
+
+class _Unpacked(_Made):
+    """The bytes of a packed stream, of as many streams as stand behind each other in it."""
+
+    def __init__(self, under: IO[bytes], packing: str) -> None:
+        super().__init__(under)
+        self._packing = packing
+        self._unpacker = _unpacker(packing)
+        self._input = b""
+
+    def _advance(self) -> bool:
         one = self._unpacker
         if one.eof:
             rest = self._input.lstrip(b"\0")  # padding, which gz and xz allow
@@ -228,19 +238,9 @@ _COMMON = (
     "cp932", "euc_jp", "cp949", "mac_roman", "cp437", "cp850",
 )  # fmt: skip
 _EASTERN = (
-    "cp1251",
-    "koi8_r",
-    "cp1253",
-    "cp1255",
-    "cp1256",
-    "gb18030",
-    "big5",
-    "cp932",
-    "euc_jp",
-    "cp949",
-    "utf_16_le",
+    "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949", "utf_16_le",
     "utf_16_be",
-)
+)  # fmt: skip
 """Encodings of other scripts: where one is likeliest, no Western one is meant."""
 
 
@@ -269,32 +269,22 @@ def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) ->
     return io.BufferedReader(_Decoded(stream, encoding, source), 1 << 20)
 
 
-class _Decoded(io.RawIOBase):
+class _Decoded(_Made):
     """A stream of another encoding as UTF-8."""
 
     def __init__(self, under: IO[bytes], encoding: str, source: str) -> None:
-        self.under, self._encoding, self._source = under, encoding, source
+        super().__init__(under)
+        self._encoding, self._source = encoding, source
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._output = memoryview(b"")
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, space: Any) -> int:
-        """Fill the space with what follows."""
-        while not len(self._output):
-            some = self.under.read(_PIECE)
-            try:
-                made = self._decoder.decode(some, final=not some)
-            except UnicodeDecodeError as error:
-                raise TextsError(_not_in(self._encoding, self._source, error)) from None
-            if not some and not made:
-                return 0
-            self._output = memoryview(made.encode("utf-8", "surrogatepass"))
-        size = min(len(space), len(self._output))
-        space[:size] = self._output[:size]
-        self._output = self._output[size:]
-        return size
+    def _advance(self) -> bool:
+        some = self.under.read(_PIECE)
+        try:
+            made = self._decoder.decode(some, final=not some)
+        except UnicodeDecodeError as error:
+            raise TextsError(_not_in(self._encoding, self._source, error)) from None
+        self._output = memoryview(made.encode("utf-8", "surrogatepass"))
+        return bool(some or made)
 
 
 def decode_text(raw: bytes, source: str, named: str | None = None) -> str:

@@ -17,7 +17,7 @@ _NAMED = 5
 """Files that a note names."""
 
 
-class Row(NamedTuple):
+class SourceRow(NamedTuple):
     """One record of a source: its cells by column, its line (from 1) where it has one, why it cannot be read (""
     where it can), and the file of a folder that it stands in."""
 
@@ -38,7 +38,7 @@ class Unreadable:
     reason: str
 
 
-class Reading:
+class TextReading:
     """One pass over one source: what to read of it, and what had to be mended on the way.
 
     The formats yield rows and ask `pick` for the columns worth reading; `corpus`, `stream` and `strings` make
@@ -88,17 +88,17 @@ class Reading:
         self._made = self.columns.makes_texts(found)
         self._found = replace(self.columns, **self.columns.others(found))
 
-    def strings(self, rows: Iterable[Row]) -> Iterator[str]:
+    def strings(self, rows: Iterable[SourceRow]) -> Iterator[str]:
         """The texts alone, one at a time."""
         return self._read(rows, lambda number, row, text: text)
 
-    def corpus(self, rows: Iterable[Row], name: str) -> Corpus:
+    def corpus(self, rows: Iterable[SourceRow], name: str) -> Corpus:
         """All texts of a source. Raises TextsError for a cell that makes no sense and for repeated ids."""
         texts = tuple(self.stream(rows))
         refuse_repeated_ids([text.id for text in texts], self.source)
         return Corpus(name=name, texts=texts, source=self.source, notes=self.notes)
 
-    def stream(self, rows: Iterable[Row]) -> Iterator[Text]:
+    def stream(self, rows: Iterable[SourceRow]) -> Iterator[Text]:
         """The texts of a source one at a time, whose ids may still repeat; after the last, `notes` are whole."""
         return self._read(rows, self._text)
 
@@ -107,7 +107,7 @@ class Reading:
         """Whether a record that cannot be read is left out."""
         return self._tell is not None
 
-    def _read(self, rows: Iterable[Row], make: Callable[[int, Row, str], T]) -> Iterator[T]:
+    def _read(self, rows: Iterable[SourceRow], make: Callable[[int, SourceRow, str], T]) -> Iterator[T]:
         unseen: set[str] = set()
         first: tuple[str, ...] | None = None
         number = -1
@@ -138,18 +138,18 @@ class Reading:
                 f"{self.source} has no column {min(unseen)!r}; its first row has {listed(first or ())}."
             )
 
-    def fault(self, reason: str, line: int | None) -> Row:
+    def fault(self, reason: str, line: int | None) -> SourceRow:
         """The record that cannot be read, where such records are left out; a TextsError otherwise."""
         if not self.skips:
             raise TextsError(reason) from None
-        return Row({}, line, fault=reason)
+        return SourceRow({}, line, fault=reason)
 
-    def _leave_out(self, number: int, row: Row, reason: str) -> None:
+    def _leave_out(self, number: int, row: SourceRow, reason: str) -> None:
         self.unread += 1
         if self._tell is not None:
             self._tell(Unreadable(self.source, number, row.line, reason))
 
-    def string(self, number: int, row: Row) -> str:
+    def string(self, number: int, row: SourceRow) -> str:
         """The text of a row. TextsError where it has none."""
         column = self.chosen[0]
         value = row.fields.get(column)
@@ -173,7 +173,7 @@ class Reading:
         self._surrogates += replaced
         return text
 
-    def _text(self, number: int, row: Row, text: str) -> Text:
+    def _text(self, number: int, row: SourceRow, text: str) -> Text:
         label = row.fields.get(self._found.label or "")
         try:
             member = membership(label)
@@ -189,7 +189,7 @@ class Reading:
         meta = {name: cell_of(row.fields.get(name)) for name in more} if more else {}
         return Text(identity or str(number), text, member, group, meta)
 
-    def _name(self, number: int, row: Row, column: str | None) -> str:
+    def _name(self, number: int, row: SourceRow, column: str | None) -> str:
         value = row.fields.get(column or "")
         if isinstance(value, str) and value.isascii():
             return value  # nearly always
@@ -201,7 +201,7 @@ class Reading:
                 "a number was wanted."
             ) from None
 
-    def _where(self, number: int, row: Row) -> str:
+    def _where(self, number: int, row: SourceRow) -> str:
         place = f" ({row.file})" if row.file else ""
         return f"{self.source}: row {number}" + (place if row.line is None else f"{place} (line {row.line})")
 
@@ -232,7 +232,7 @@ class Reading:
         return (*self.said, *(note for note, count in told.items() if count))
 
 
-class EveryColumn(Reading):
+class EveryColumn(TextReading):
     """A reading that takes all columns of a table, whether one of them is the text or not."""
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:

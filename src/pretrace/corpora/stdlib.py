@@ -21,16 +21,8 @@ from pretrace.registry import corpora, require
 from pretrace.types import Corpus, Text
 
 _SKIPPED_FOLDERS = {
-    "__pycache__",
-    "_bundled",
-    "dist-packages",
-    "idle_test",
-    "idlelib",
-    "lib2to3",
-    "site-packages",
-    "test",
-    "tests",
-}
+    "__pycache__", "_bundled", "dist-packages", "idle_test", "idlelib", "lib2to3", "site-packages", "test", "tests",
+}  # fmt: skip
 
 _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

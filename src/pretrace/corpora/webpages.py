@@ -6,8 +6,6 @@ import html
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import IO
 from xml.etree import ElementTree
 from xml.parsers import expat
@@ -15,74 +13,31 @@ from xml.parsers import expat
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pretrace.corpora.columns import kind_of, mended
+from pretrace.corpora.dates import days
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
-from pretrace.corpora.reading import Reading, Row, counted
+from pretrace.corpora.reading import SourceRow, TextReading, counted
 from pretrace.errors import TextsError
 
 DEEPEST = 2_000
 """Open tags within each other; the time to read a page grows with the square of it."""
 
-_HIDDEN = frozenset(
-    ("head", "title", "script", "style", "noscript", "template", "nav", "aside", "button")
-) | {*("select", "svg", "iframe", "object", "audio", "video", "canvas", "dialog")}
+_HIDDEN = frozenset((
+    "head", "title", "script", "style", "noscript", "template", "nav", "aside", "button", "select", "svg", "iframe",
+    "object", "audio", "video", "canvas", "dialog",
+))  # fmt: skip
 _PAGE_ALONE = frozenset(("header", "footer"))
 """Left out where they are the page's; within an article they hold its title and its date."""
-_INLINE = frozenset(
-    ("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em")
-) | {
-    *(
-        "font",
-        "i",
-        "img",
-        "input",
-        "ins",
-        "kbd",
-        "label",
-        "mark",
-        "meter",
-        "output",
-        "picture",
-        "q",
-        "rp",
-        "rt",
-    ),
-    *(
-        "ruby",
-        "s",
-        "samp",
-        "small",
-        "source",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "time",
-        "tt",
-        "u",
-        "var",
-    ),
-    *("wbr", "data", "-comment"),
-}
+_INLINE = frozenset((
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "img",
+    "input", "ins", "kbd", "label", "mark", "meter", "output", "picture", "q", "rp", "rt", "ruby", "s", "samp",
+    "small", "source", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr", "data",
+    "-comment",
+))  # fmt: skip
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)", re.IGNORECASE)
-_NOT_NESTED = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option", "rp", "rt")) | {
-    *(
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-    )
-}
+_NOT_NESTED = frozenset((
+    "p", "li", "td", "th", "tr", "dt", "dd", "option", "rp", "rt", "area", "base", "br", "col", "embed", "hr",
+    "img", "input", "link", "meta", "param", "source", "track", "wbr",
+))  # fmt: skip
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECASE)
 _LATIN = frozenset(("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii"))
 
@@ -121,7 +76,7 @@ def read_xhtml(page: str) -> str:
     )
 
 
-def decoded(raw: bytes, named: str | None = None) -> str:
+def decode_page(raw: bytes, named: str | None = None) -> str:
     """A page's characters: by its byte order mark; as UTF-8 where it is that; else in the character set that it states
     itself, or that was named. TextsError where it is none of these."""
     stated = _CHARSET.search(raw[:HEAD])
@@ -213,7 +168,7 @@ _MARKUP = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 _SAVE = "grep -o '<loc>[^<]*' {} | cut -c6- | wget -P pages -E -i -"
 
 
-def feed_rows(stream: IO[bytes], reading: Reading, source: str) -> Iterator[Row]:
+def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
     """A row for each entry, with the columns text, id, date (as in 2023-03-01), title, author and link, "" where the
     feed has none. TextsError for what is neither RSS nor Atom, and for XML that declares entities."""
     root = _parsed(stream.read(), source)
@@ -237,7 +192,7 @@ def feed_rows(stream: IO[bytes], reading: Reading, source: str) -> Iterator[Row]
             )
             continue
         reading.remarks[ONLY_SUMMARY] += not whole
-        yield Row(fields)
+        yield SourceRow(fields)
 
 
 def _parsed(raw: bytes, source: str) -> ElementTree.Element:
@@ -357,15 +312,10 @@ def _find(element: ElementTree.Element, name: str) -> str:
 
 
 def _day(written: str) -> str:
-    """The day, in UTC where a zone is given, of a date as RSS writes it ("Wed, 01 Mar 2023 10:00:00 GMT") or as Atom
-    does ("2023-03-01T10:00:00Z"); another date as it stands."""
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            found = read(written)
-            return (found.astimezone(UTC) if found.tzinfo else found).date().isoformat()
-        except (ValueError, TypeError, IndexError, OverflowError):
-            continue
-    return written
+    """The day that a date names, in UTC where a zone is given ("Wed, 01 Mar 2023 10:00:00 GMT"); another date as it
+    stands."""
+    found = days(written)
+    return str(found) if found and found.first == found.last else written
 
 
 def _local(element: ElementTree.Element) -> str:

@@ -4,7 +4,7 @@
     counting    texts → table: exact, parallel, resumed after a kill (tally, checkpoint)
     seams       where a text may be cut so that its parts tokenise as they do inside it (patterns, neighbours)
     pieces      texts cut at their seams, distinct pieces counted
-    encoding    pieces or whole texts → token counts (merging: many short words at once)
+    encoding    pieces or whole texts → token counts
 
 Counting is fast because text repeats itself: a text is cut at its seams with a table look-up per byte,
 the distinct pieces are counted, and the tokenizer sees each of them once.

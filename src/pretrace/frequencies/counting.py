@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TableError
-from pretrace.frequencies.encoding import ByPieces, Counts, Part, Whole, empty, longest_first, merged
+from pretrace.frequencies.encoding import ByPieces, Counts, PartCounts, WholeTexts, empty_pieces, merge_pieces
 from pretrace.frequencies.seams import Seamless, Seams, find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
@@ -54,11 +54,11 @@ class _Tally:
         self.bytes = 0 if progress is None else progress.bytes
         self.last = "" if progress is None else progress.last
         self._last_text: str | None = None
-        self._pieces: pa.Table = empty() if progress is None else progress.pieces
+        self._pieces: pa.Table = empty_pieces() if progress is None else progress.pieces
         self._pending: list[pa.Table] = []
         self._pending_rows = 0
 
-    def add(self, part: Part, texts: int, last: str) -> None:
+    def add(self, part: PartCounts, texts: int, last: str) -> None:
         """Add what the next batch came to: so many texts, of which `last` is the last."""
         self.tokens += part.tokens
         self.texts += texts
@@ -78,7 +78,7 @@ class _Tally:
     def take_pieces(self) -> pa.Table:
         """The distinct pieces and their counts, which the tally then holds no longer."""
         self._merge()
-        pieces, self._pieces = self._pieces, empty()
+        pieces, self._pieces = self._pieces, empty_pieces()
         return pieces
 
     def progress(self) -> Counted:
@@ -89,7 +89,7 @@ class _Tally:
         return Counted(self.tokens, self._pieces, self.texts, self.bytes, self.last)
 
     def _merge(self) -> None:
-        self._pieces = merged([self._pieces, *self._pending])
+        self._pieces = merge_pieces([self._pieces, *self._pending])
         self._pending, self._pending_rows = [], 0
 
 
@@ -177,7 +177,7 @@ class Batch(NamedTuple):
 
     texts: int
     last: str
-    part: Part | None
+    part: PartCounts | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,37 +189,28 @@ class Portion:
     plain: bool
     whole: bool
 
-    def counter(self) -> Callable[[Sequence[str]], Part | None]:
+    def counter(self) -> Callable[[Sequence[str]], PartCounts | None]:
         """What counts some texts on one core: None where their pieces had other tokens than the texts."""
         from tokenizers import Tokenizer
 
         tokenizer, spec = Tokenizer.from_str(self.spec), json.loads(self.spec)
         tokenizer.encode_special_tokens = self.plain
         seams = None if self.whole else find_seams(spec)
-        by = ByPieces(tokenizer, spec, seams) if isinstance(seams, Seams) else Whole(tokenizer, spec)
+        by = ByPieces(tokenizer, spec, seams) if isinstance(seams, Seams) else WholeTexts(tokenizer, spec)
         run = _Run("", "", Counting(workers=1), None)
 
-        def counted(texts: Sequence[str]) -> Part | None:
+        def counted(texts: Sequence[str]) -> PartCounts | None:
             try:
                 tokens = run.count(texts, by, "").counts
             except _DisagreementError:
                 return None
-            return Part(tokens, None, sum(len(readable(text).encode()) for text in texts))
+            return PartCounts(tokens, None, sum(len(readable(text).encode()) for text in texts))
 
         return counted
 
 
-class Crew(Protocol):
-    """Counts in other processes."""
-
-    @property
-    def characters(self) -> int:
-        """How many are handed over at a time."""
-        ...
-
-    def counted(self, portion: Portion, batches: Iterable[list[str]]) -> Iterator[Batch]:
-        """What each batch came to, in order."""
-        ...
+CountElsewhere = Callable[[Portion, Iterable[str]], Iterator[Batch]]
+"""Counts texts in other processes: what each batch of them came to, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,15 +219,15 @@ class Counting:
 
     `workers`: threads, 0 for one a core that this process may use. With `checkpoint`, what is counted is
     kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it.
-    `whole` encodes every text as it is instead of cutting it into pieces: slow, with the same result. `crew` counts
-    in place of threads.
+    `whole` encodes every text as it is instead of cutting it into pieces: slow, with the same result. `elsewhere`
+    counts in place of threads.
     """
 
     workers: int = option(0, "Threads, or workers of --engine ray; 0 for one a core.", least=0)
     checkpoint: Path | None = None
     checkpoint_bytes: int = 256 << 20
     whole: bool = False
-    crew: Crew | None = None
+    elsewhere: CountElsewhere | None = None
 
     def __post_init__(self) -> None:
         require(self.workers >= 0, f"workers must be 0 (one a core) or more, found {self.workers}.")
@@ -268,7 +259,7 @@ def count(
     seams = Seamless("as was asked") if settings.whole else find_seams(spec)
     run = _Run(tokenizer_hash, source, settings, on_progress)
     if isinstance(seams, Seamless):
-        return run.count(texts, Whole(tokenizer, spec), f"every text encoded whole: {seams.reason}")
+        return run.count(texts, WholeTexts(tokenizer, spec), f"every text encoded whole: {seams.reason}")
     try:
         return run.count(texts, ByPieces(tokenizer, spec, seams), f"each distinct piece once: {seams.name}")
     except _DisagreementError:
@@ -279,7 +270,7 @@ def count(
             ) from None
     run = replace(run, settings=replace(settings, whole=True))
     run.discard_checkpoint()
-    return run.count(texts, Whole(tokenizer, spec), "every text encoded whole: pieces had other tokens")
+    return run.count(texts, WholeTexts(tokenizer, spec), "every text encoded whole: pieces had other tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +280,7 @@ class _Run:
     settings: Counting
     on_progress: OnProgress | None
 
-    def count(self, texts: Iterable[str], counter: Whole | ByPieces, method: str) -> Frequencies:
+    def count(self, texts: Iterable[str], counter: WholeTexts | ByPieces, method: str) -> Frequencies:
         tally = self._begun(counter.size)
         workers = self.settings.workers or _cores()
         due = tally.bytes + self.settings.checkpoint_bytes
@@ -310,16 +301,19 @@ class _Run:
         return Frequencies(tally.tokens, self.tokenizer_hash, self.source, tally.texts, method)
 
     def _counted(
-        self, texts: Iterable[str], counter: Whole | ByPieces, pool: ThreadPoolExecutor | None
+        self, texts: Iterable[str], counter: WholeTexts | ByPieces, pool: ThreadPoolExecutor | None
     ) -> Iterator[Batch]:
-        """What the texts come to, batch by batch in their order: counted by the crew, or by threads."""
-        crew = self.settings.crew
-        if crew is not None:
-            tokenizer = (counter if isinstance(counter, Whole) else counter.whole).tokenizer
-            portion = Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, isinstance(counter, Whole))
-            return crew.counted(portion, _batches(texts, crew.characters))
+        """What the texts come to, batch by batch in their order: counted elsewhere, or by threads."""
+        if self.settings.elsewhere is not None:
+            tokenizer = (counter if isinstance(counter, WholeTexts) else counter.whole).tokenizer
+            portion = Portion(
+                tokenizer.to_str(), tokenizer.encode_special_tokens, isinstance(counter, WholeTexts)
+            )
+            return self.settings.elsewhere(portion, texts)
         ahead = 2 * (self.settings.workers or _cores())
-        return _in_order(pool, lambda item: _counted(counter, *item), enumerate(_batches(texts)), ahead)
+        return _in_order(
+            pool, lambda item: _counted(counter, *item), enumerate(batches(texts, _BATCH)), ahead
+        )
 
     @property
     def _identity(self) -> dict[str, str | bool]:
@@ -349,7 +343,7 @@ class _Run:
             self.settings.checkpoint.unlink(missing_ok=True)
 
 
-def _counted(counter: Whole | ByPieces, index: int, batch: list[str]) -> Batch:
+def _counted(counter: WholeTexts | ByPieces, index: int, batch: list[str]) -> Batch:
     agree = not isinstance(counter, ByPieces) or counter.agrees(list(_samples(batch, index)))
     return Batch(len(batch), batch[-1], counter.part(batch) if agree else None)
 
@@ -363,23 +357,25 @@ def _samples(batch: list[str], index: int) -> Iterator[str]:
         yield text[start : start + _CHECKED_CHARS]
 
 
-def _encode(tally: _Tally, counter: Whole | ByPieces, pool: ThreadPoolExecutor | None, workers: int) -> None:
+def _encode(
+    tally: _Tally, counter: WholeTexts | ByPieces, pool: ThreadPoolExecutor | None, workers: int
+) -> None:
     """Turn the pieces of a tally into token counts."""
     if isinstance(counter, ByPieces):
-        # In order of length: words of one length have their merges made together, in few large strokes.
-        pieces = longest_first(tally.take_pieces())
+        pieces = tally.take_pieces()
         slices = (pieces.slice(start, _SLICE) for start in range(0, len(pieces), _SLICE))
         for tokens in _in_order(pool, counter.tokens, slices, 2 * workers):
             tally.tokens += tokens
 
 
-def _batches(texts: Iterable[str], characters: int = 0) -> Iterator[list[str]]:
+def batches(texts: Iterable[str], characters: int) -> Iterator[list[str]]:
+    """Consecutive texts of so many characters together, or a few more."""
     batch: list[str] = []
-    size, most = 0, characters or _BATCH
+    size = 0
     for text in texts:
         batch.append(text)
         size += len(text)
-        if size >= most:
+        if size >= characters:
             yield batch
             batch, size = [], 0
     if batch:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,143 +19,29 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-# The merges of a BPE model, made in many short words at once.
-#
-# The words of one length are the rows of a matrix of tokens. In each step every row makes its best merge: the
-# one learned first, the leftmost of several. That is what a BPE model does with a word, and numpy does it to
-# a hundred thousand words in a few strokes, several times as fast as a tokenizer that takes them one by one.
-
-
-_Ids = npt.NDArray[np.int64]
-Small = npt.NDArray[np.int32]
-
-LONGEST = 32
-"""Bytes of the longest word taken; longer ones are rare, and cost the more steps."""
-
-_CHARS = string.ascii_letters + string.digits + " "
-_NEVER = np.int32(np.iinfo(np.int32).max)
-_SEVERAL = -1
-_MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, its bits well spread: a multiplier for hashing
-_TWISTS = ("dropout", "ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
-
-
-def only_merges(model: Mapping[str, Any], space: str) -> bool:
-    """Whether a model, given as its JSON, does nothing to ASCII letters, digits and spaces but merge them.
-
-    `space` is what the model calls a space.
-    """
-    if model["type"] != "BPE" or any(model.get(key) for key in _TWISTS):
-        return False
-    vocabulary: Mapping[str, int] = model["vocab"]
-    return set(_CHARS.replace(" ", space)) <= vocabulary.keys()
-
-
-class Merges:
-    """The merges of one BPE model, for words of ASCII letters, digits and spaces."""
-
-    def __init__(self, model: Mapping[str, Any], space: str) -> None:
-        vocabulary: Mapping[str, int] = model["vocab"]
-        self._base = 1 + max(vocabulary.values())
-        learned: dict[int, tuple[int, int]] = {}
-        for rank, merge in enumerate(model["merges"]):
-            left, right = merge.split(" ", 1) if isinstance(merge, str) else merge
-            learned[vocabulary[left] * self._base + vocabulary[right]] = rank, vocabulary[left + right]
-        keys = np.array(sorted(learned), dtype=np.int64)
-        found = np.array([learned[key] for key in keys.tolist()], dtype=np.int32).reshape(-1, 2)
-        # One more key than there are merges, which no pair has: where pairs without a merge are sent.
-        self._keys = np.append(keys, np.iinfo(np.int64).max)
-        self._ranks = np.append(found[:, 0], _NEVER)
-        self._products = np.zeros(len(model["merges"]), dtype=np.int32)
-        self._products[found[:, 0]] = found[:, 1]
-        self._shift = np.uint64(64 - 3 - len(keys).bit_length())
-        self._slots = self._hashed(keys)
-        self._first = np.zeros(256, dtype=np.int32)
-        for char in _CHARS:
-            self._first[ord(char)] = vocabulary[char.replace(" ", space)]
-
-    def encode(self, words: pa.BinaryArray) -> tuple[_Ids, _Ids]:
-        """The tokens of all words, each word's in order, and for each token the index of its word."""
-        content = np.frombuffer(words.buffers()[2] or b"", dtype=np.uint8)
-        offsets = np.frombuffer(words.buffers()[1] or b"", dtype=np.int32)[words.offset :][: len(words) + 1]
-        lengths = np.diff(offsets)
-        tokens, owners = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
-        for length in np.unique(lengths):
-            rows = np.flatnonzero(lengths == length)
-            codes = content[offsets[rows][:, None] + np.arange(length)]
-            for done, of in self._merged(self._first[codes], rows):
-                tokens.append(done.reshape(-1))
-                owners.append(np.repeat(of, done.shape[1]))
-        return np.concatenate(tokens).astype(np.int64), np.concatenate(owners)
-
-    def _merged(self, tokens: Small, rows: _Ids) -> Iterator[tuple[Small, _Ids]]:
-        """The rows of a matrix of tokens when they have no merge left, with their numbers."""
-        ranks = self._rank(tokens[:, :-1], tokens[:, 1:])
-        while len(rows) and tokens.shape[1] > 1:
-            at = ranks.argmin(axis=1)
-            best = ranks[np.arange(len(at)), at]
-            going = best != _NEVER
-            if not going.all():
-                yield tokens[~going], rows[~going]
-                tokens, ranks, rows, at, best = (part[going] for part in (tokens, ranks, rows, at, best))
-            tokens, ranks = self._step(tokens, ranks, at, self._products[best])
-        yield tokens, rows
-
-    def _step(self, tokens: Small, ranks: Small, at: _Ids, made: Small) -> tuple[Small, Small]:
-        """One merge in every row: the tokens `at` and behind it become `made`."""
-        width = tokens.shape[1] - 1
-        merged = np.where(np.arange(width) <= at[:, None], tokens[:, :-1], tokens[:, 1:])
-        merged[np.arange(len(at)), at] = made
-        updated = np.where(np.arange(width - 1) < at[:, None], ranks[:, :-1], ranks[:, 1:])
-        left = np.flatnonzero(at > 0)
-        updated[left, at[left] - 1] = self._rank(merged[left, at[left] - 1], made[left])
-        right = np.flatnonzero(at < width - 1)
-        updated[right, at[right]] = self._rank(made[right], merged[right, at[right] + 1])
-        return merged, updated
-
-    def _rank(self, left: Small, right: Small) -> Small:
-        """How early the merge of each pair was learned; _NEVER where there is none."""
-        keys = left * np.int64(self._base) + right
-        found = self._slots[self._slot(keys)]
-        several = found == _SEVERAL
-        found[several] = np.searchsorted(self._keys, keys[several])
-        return np.where(self._keys[found] == keys, self._ranks[found], _NEVER)
-
-    def _slot(self, keys: _Ids) -> npt.NDArray[np.uint64]:
-        return (keys.view(np.uint64) * _MIX) >> self._shift
-
-    def _hashed(self, keys: _Ids) -> Small:
-        """For each hash the index of its only key, the number of keys if it has none, or _SEVERAL."""
-        slots = self._slot(keys)
-        table = np.full(1 << int(64 - self._shift), len(keys), dtype=np.int32)
-        table[slots] = np.arange(len(keys))
-        taken, times = np.unique(slots, return_counts=True)
-        table[taken[times > 1]] = _SEVERAL
-        return table
-
-
 START = b"\xff"
 """Stands before every text; a piece that begins with it begins a text."""
 
 _BLOCK = 1 << 20  # bytes cut at a time: what numpy makes of them fits in a processor's cache
 
 
-def joined(texts: Sequence[bytes]) -> bytes:
+def join_texts(texts: Sequence[bytes]) -> bytes:
     """The texts in UTF-8, one after another, START before each."""
     return START + START.join(texts) if texts else b""
 
 
-def cut(raw: bytes, flags: Flags) -> list[bytes]:
+def cut_at_seams(raw: bytes, flags: Flags) -> list[bytes]:
     """The pieces of joined texts, in order; together they are `raw`."""
     return [
         bytes(block[start:end]) for block, offsets in _blocks(raw, flags) for start, end in pairwise(offsets)
     ]
 
 
-def distinct(raw: bytes, flags: Flags) -> pa.Table:
+def count_pieces(raw: bytes, flags: Flags) -> pa.Table:
     """The distinct pieces of joined texts: columns `piece` (binary) and `count` (int64), in any order."""
     import pyarrow as pa
 
-    tables = [empty()]
+    tables = [empty_pieces()]
     for block, offsets in _blocks(raw, flags):
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(block)]
         counted = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers).value_counts()
@@ -164,7 +49,7 @@ def distinct(raw: bytes, flags: Flags) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def merged(tables: Sequence[pa.Table]) -> pa.Table:
+def merge_pieces(tables: Sequence[pa.Table]) -> pa.Table:
     """Several tables of pieces as one, every piece once."""
     import pyarrow as pa
 
@@ -172,15 +57,7 @@ def merged(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.table({"piece": together["piece"], "count": together["count_sum"]}).combine_chunks()
 
 
-def longest_first(table: pa.Table) -> pa.Table:
-    """The same table with its longest pieces first."""
-    import pyarrow.compute as pc
-
-    lengths = pc.binary_length(table["piece"]).to_numpy()
-    return table.take(np.argsort(-lengths, kind="stable"))
-
-
-def empty() -> pa.Table:
+def empty_pieces() -> pa.Table:
     """A table of no pieces."""
     import pyarrow as pa
 
@@ -232,7 +109,7 @@ _CALL_BYTES = 2048  # of pieces in one call: spreads the cost of a call, and sta
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartCounts:
     """What some texts came to: token counts, and pieces whose tokens are not yet counted."""
 
     tokens: Counts
@@ -240,7 +117,7 @@ class Part:
     bytes: int
 
 
-class Whole:
+class WholeTexts:
     """Encodes every text whole: as slow, and as surely right, as the tokenizer itself."""
 
     def __init__(self, tokenizer: Tokenizer, spec: Mapping[str, Any]) -> None:
@@ -256,10 +133,10 @@ class Whole:
         owners = np.repeat(np.arange(len(ids)), [len(of_text) for of_text in ids])
         return np.concatenate([_NONE, *ids]), owners
 
-    def part(self, texts: Sequence[str]) -> Part:
+    def part(self, texts: Sequence[str]) -> PartCounts:
         """The token counts of some texts."""
         texts = [readable(text) for text in texts]
-        return Part(self.tally(self.encode(texts)[0]), None, sum(len(text.encode()) for text in texts))
+        return PartCounts(self.tally(self.encode(texts)[0]), None, sum(len(text.encode()) for text in texts))
 
     def tally(self, ids: Ids, weights: Counts | None = None) -> Counts:
         """How often each id occurs, int64 [size]; each occurrence counts `weights` times."""
@@ -271,25 +148,22 @@ class ByPieces:
     """Cuts texts at their seams, so that each distinct piece need be encoded only once."""
 
     def __init__(self, tokenizer: Tokenizer, spec: Mapping[str, Any], seams: Seams) -> None:
-        self.whole = Whole(tokenizer, spec)
+        self.whole = WholeTexts(tokenizer, spec)
         self.size = self.whole.size
         self._seams = seams
         self._inner = _made(_without_prefix(spec) if seams.prefixed else spec, like=tokenizer)
         self._inner.add_tokens([_separator()])
         self._separator_id = self._inner.token_to_id(_SEPARATOR)
-        self._merges = None
-        if seams.words is not None and only_merges(spec["model"], seams.space):
-            self._merges = Merges(spec["model"], seams.space)
 
-    def part(self, texts: Sequence[str]) -> Part:
+    def part(self, texts: Sequence[str]) -> PartCounts:
         """The pieces of some texts; tokens of those that must not be cut."""
         texts = [readable(text) for text in texts]
         kept_whole = [text for text in texts if self._stays_whole(text)]
         cuttable = [text.encode() for text in texts if not self._stays_whole(text)]
         of_whole = self.whole.part(kept_whole)
-        raw = joined(cuttable)
-        return Part(
-            of_whole.tokens, distinct(raw, self._seams.at(raw)), of_whole.bytes + sum(map(len, cuttable))
+        raw = join_texts(cuttable)
+        return PartCounts(
+            of_whole.tokens, count_pieces(raw, self._seams.at(raw)), of_whole.bytes + sum(map(len, cuttable))
         )
 
     def tokens(self, pieces: pa.Table) -> Counts:
@@ -310,8 +184,8 @@ class ByPieces:
         return np.array_equal(self.encode(texts), self.whole.encode([readable(text) for text in texts])[0])
 
     def _cut(self, text: str) -> list[bytes]:
-        raw = joined([text.encode()])
-        return [raw] if self._stays_whole(text) else cut(raw, self._seams.at(raw))
+        raw = join_texts([text.encode()])
+        return [raw] if self._stays_whole(text) else cut_at_seams(raw, self._seams.at(raw))
 
     def _stays_whole(self, text: str) -> bool:
         held = self._seams.whole
@@ -319,43 +193,25 @@ class ByPieces:
 
     def _encode(self, pieces: pa.BinaryArray) -> tuple[Ids, Ids]:
         """The ids of all pieces, each piece's in order, and for each id the index of its piece."""
-        first, words = self._kinds(pieces)
-        ways = (
-            (first, self._encode_first),
-            (words, self._encode_words),
-            (~(first | words), self._encode_joined),
-        )
-        found = []
-        for mask, encode in ways:
-            places = np.flatnonzero(mask)
-            ids, owners = encode(pieces.take(places))
-            found.append((ids, places[owners]))
-        return np.concatenate([ids for ids, _ in found]), np.concatenate([owners for _, owners in found])
-
-    def _kinds(self, pieces: pa.BinaryArray) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Which pieces begin a text, and which are words whose merges we make ourselves."""
         import pyarrow.compute as pc
 
         first = pc.starts_with(pieces, START).to_numpy(zero_copy_only=False)
-        if self._merges is None:
-            return first, np.zeros(len(pieces), dtype=np.bool_)
-        words = pc.match_substring_regex(pieces, f"^(?:{self._seams.words})$")
-        short = pc.less_equal(pc.binary_length(pieces), LONGEST)
-        return first, pc.and_(words, short).to_numpy(zero_copy_only=False)
+        found = []
+        for mask, encode in ((first, self._encode_first), (~first, self._encode_joined)):
+            places = np.flatnonzero(mask)
+            ids, owners = encode(pieces.take(places).to_pylist())
+            found.append((ids, places[owners]))
+        return np.concatenate([ids for ids, _ in found]), np.concatenate([owners for _, owners in found])
 
-    def _encode_first(self, pieces: pa.BinaryArray) -> tuple[Ids, Ids]:
+    def _encode_first(self, pieces: Sequence[bytes]) -> tuple[Ids, Ids]:
         # Encoded as texts: whatever the tokenizer puts in front of a text is put in front of these.
-        return self.whole.encode([piece[len(START) :].decode() for piece in pieces.to_pylist()])
+        return self.whole.encode([piece[len(START) :].decode() for piece in pieces])
 
-    def _encode_words(self, pieces: pa.BinaryArray) -> tuple[Ids, Ids]:
-        return self._merges.encode(pieces) if self._merges and len(pieces) else (_NONE, _NONE)
-
-    def _encode_joined(self, pieces: pa.BinaryArray) -> tuple[Ids, Ids]:
-        contents = pieces.to_pylist()
-        size = max(1, _CALL_BYTES * len(contents) // max(1, sum(map(len, contents))))
+    def _encode_joined(self, pieces: Sequence[bytes]) -> tuple[Ids, Ids]:
+        size = max(1, _CALL_BYTES * len(pieces) // max(1, sum(map(len, pieces))))
         ids, owners = [_NONE], [_NONE]
-        for start in range(0, len(contents), size):
-            text = _SEPARATOR.encode().join(contents[start : start + size]).decode()
+        for start in range(0, len(pieces), size):
+            text = _SEPARATOR.encode().join(pieces[start : start + size]).decode()
             encoding = self._inner.encode_batch_fast([text], add_special_tokens=False)[0]
             found = np.array(encoding.ids, dtype=np.int64)
             separators = found == self._separator_id

@@ -51,7 +51,7 @@ _UNICODE_SPACE = "\x85\xa0\u1680\u180e\u200b\u2028\u2029\u202f\u205f\u3000\ufeff
 Flags = npt.NDArray[np.uint8]
 
 
-def _pattern_flags(known: Pattern) -> Flags:
+def _pattern_flags(known: SplitPattern) -> Flags:
     """The seams of texts that are split by a pattern."""
     flags = np.zeros((256, 256), dtype=np.uint8)
     visible = [name for name in _CLASSES if name not in SPACE]
@@ -67,7 +67,7 @@ def _pattern_flags(known: Pattern) -> Flags:
     return flags
 
 
-def _behind_space(flags: Flags, known: Pattern, visible: Sequence[str]) -> None:
+def _behind_space(flags: Flags, known: SplitPattern, visible: Sequence[str]) -> None:
     """Seams in and behind white space, where a pattern looks ahead to what follows."""
     lone_breaks = not known.breaks and "PR" not in known.held
     for right in visible:
@@ -87,7 +87,7 @@ def _behind_space(flags: Flags, known: Pattern, visible: Sequence[str]) -> None:
         flags[_area(SPACE, "R")] |= BEFORE | CONFIRMING
 
 
-def _behind_symbols(flags: Flags, known: Pattern) -> None:
+def _behind_symbols(flags: Flags, known: SplitPattern) -> None:
     """A symbol behind a symbol or a space cannot begin a piece, and so not one that goes on with a letter."""
     symbols = _codes("PA")
     flags[np.ix_([32, *symbols], symbols)] |= CONFIRMING
@@ -123,7 +123,7 @@ def _cut_at_digits(flags: Flags, *, alone: bool) -> None:
         flags[_area("N", "N")] |= SEAM
 
 
-def joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
+def list_joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
     """Every pair of characters at which some merge joins two parts."""
     parts = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in merges)
     return {(left[-1], right[0]) for left, right in parts if left and right}
@@ -145,7 +145,7 @@ def _merge_flags(joins: set[tuple[str, str]], vocabulary: set[str], space: str) 
     return flags
 
 
-def spare(flags: Flags, content: bytes, *, hidden: bool) -> None:
+def spare_token(flags: Flags, content: bytes, *, hidden: bool) -> None:
     """Take away the seams inside an added token, and those that rely on what is there not being one."""
     for left, right in pairwise(content):
         flags[left, right] = 0
@@ -173,7 +173,6 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 _SYMBOLS = "SP SA PP PA AP AA"
 _LINES = "PR AR"
 _PLAIN_WORDS = (
-    r" ?\p{L}+",
     r"[^\r\n\p{L}\p{N}]?\p{L}+",
     r"[^\r\n\p{L}\p{N}]?+\p{L}+",
     r"[^\r\n\p{L}\p{N}]?+\p{L}++",
@@ -194,7 +193,7 @@ _ALTERNATIVES = {
     **dict.fromkeys((_CONTRACTION, "'(?i:[sdmt]|ll|ve|re)", "'(?:[sdmt]|ll|ve|re)"), ("", "AL LL")),
     # Words, with a space or any one symbol in front; then with upper before lower case, contraction included.
     r" ?\p{L}+": ("L", "SL LL"),
-    **dict.fromkeys(_PLAIN_WORDS[1:], ("L", "SL PL AL LL")),
+    **dict.fromkeys(_PLAIN_WORDS, ("L", "SL PL AL LL")),
     **dict.fromkeys((*_UPPER_THEN_LOWER, *_UPPER_ONLY), ("L", "SL PL AL LL LA")),
     # Numbers: whole, three digits at a time, one at a time.
     r" ?\p{N}+": ("N", "SN NN"),
@@ -216,37 +215,25 @@ _ALTERNATIVES = {
     ),
     r" ?[^\s\p{L}\p{N}]+[\r\n/]*": ("PA", f"{_SYMBOLS} {_LINES} RP"),
 }
-_WORDS = {
-    **dict.fromkeys(_PLAIN_WORDS, " ?[A-Za-z]+"),
-    **dict.fromkeys(_UPPER_THEN_LOWER, " ?[A-Z]*[a-z]+"),
-    **dict.fromkeys(_UPPER_ONLY, " ?[A-Z]+"),
-    r" ?\p{N}+": " ?[0-9]+",
-    r"\p{N}+": "[0-9]+",
-    r"\p{N}{1,3}": "[0-9]{1,3}",
-    r"\p{N}{1,2}": "[0-9]{1,2}",
-    r"\p{N}": "[0-9]",
-}
 _BREAKS = (r"\s*[\r\n]+", r"\s*[\r\n]")
 _WHITE_SPACE = [r"\s+(?!\S)", r"\s+"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class SplitPattern:
     """What is known of a pattern.
 
     `held`: the neighbours it can hold in one piece, as pairs of class letters, white space left out.
     `breaks`: white space up to its last line break is taken in one go. All that is left of a run of white
     space is one piece, less its last character where something else follows: that one stands alone, or
-    goes with a word, number or symbols behind it. `words`: regular expressions for ASCII text, and what
-    matches one as a whole is one piece.
+    goes with a word, number or symbols behind it.
     """
 
     held: frozenset[str]
     breaks: bool
-    words: tuple[str, ...]
 
 
-def understood(pattern: str) -> Pattern | None:
+def parse_pattern(pattern: str) -> SplitPattern | None:
     """What is known of a pattern; None if any part of it is not.
 
     >>> known = understood(GPT2)
@@ -264,8 +251,7 @@ def understood(pattern: str) -> Pattern | None:
     if {letter for alternative in visible for letter in _ALTERNATIVES[alternative][0]} != set("LNPA"):
         return None
     held = frozenset(pair for alternative in visible for pair in _ALTERNATIVES[alternative][1].split())
-    words = tuple(_WORDS[alternative] for alternative in visible if alternative in _WORDS)
-    return Pattern(held, breaks, words)
+    return SplitPattern(held, breaks)
 
 
 def _alternatives(pattern: str) -> list[str]:
@@ -295,9 +281,7 @@ class Seams:
     `flags` is uint8 [65536], indexed by 256 · right byte + left byte. It holds where none of the added
     tokens that `added` finds occurs, and `careful` holds anywhere. `prefixed`: the tokenizer puts something
     before a text, so that a text's first piece differs from the same piece further on. A text in which
-    `whole` is found must not be cut at all. What matches `words` as a whole (letters, digits and spaces of
-    ASCII) is a single word for the tokenizer's model, which calls a space `space`; None where some is not.
-    `name` says it in words.
+    `whole` is found must not be cut at all. `name` says it in words.
     """
 
     flags: Flags
@@ -306,8 +290,6 @@ class Seams:
     prefixed: bool
     added: re.Pattern[bytes] | None
     whole: re.Pattern[str] | None
-    words: str | None
-    space: str
 
     def at(self, raw: bytes) -> Flags:
         """The flags that hold in these texts."""
@@ -328,8 +310,6 @@ class _Found:
     flags: Flags
     name: str
     prefixed: bool
-    words: Sequence[str]
-    space: str
 
 
 def find_seams(spec: _Spec) -> Seams | Seamless:
@@ -368,18 +348,14 @@ def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> _Found 
         return Seamless(f"its pre-tokenizer is {_names(stages)}")
     if bytelevel["add_prefix_space"] and len(stages) > 1:
         return Seamless("its pre-tokenizer puts a space before every part of a text")
-    known = understood(pattern)
+    known = parse_pattern(pattern)
     if known is None:
         return Seamless("the pattern it splits with is not one of those known")
-    flags, words = _pattern_flags(known), known.words
+    flags = _pattern_flags(known)
     if digits is not None:
         _cut_at_digits(flags, alone=digits["individual_digits"])
-        words = (
-            *(word for word in words if "0" not in word),
-            "[0-9]" if digits["individual_digits"] else "[0-9]+",
-        )
     name = f"cut by the pattern of its pre-tokenizer ({_names(stages)})"
-    return _Found(flags, name, bytelevel["add_prefix_space"], words, "Ġ")
+    return _Found(flags, name, bytelevel["add_prefix_space"])
 
 
 def _isolates(stage: _Spec) -> bool:
@@ -406,8 +382,8 @@ def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec
     prefixed = any(stage["type"] == "Prepend" for stage in normalizers) or (
         metaspace and stages[0]["prepend_scheme"] != "never"
     )
-    flags = _merge_flags(joins(model["merges"]), set(model["vocab"]), space)
-    return _Found(flags, "cut where its BPE model has no merge", prefixed, [" ?[A-Za-z0-9]+"], space)
+    flags = _merge_flags(list_joins(model["merges"]), set(model["vocab"]), space)
+    return _Found(flags, "cut where its BPE model has no merge", prefixed)
 
 
 def _replaces_space(stage: _Spec) -> bool:
@@ -429,7 +405,6 @@ def _around_added(found: _Found, added: Iterable[_Spec], normalizers: set[str]) 
     """The seams less those that an added token would be cut at, and which texts must stay whole for one."""
     flags, careful = found.flags.copy(), found.flags.copy()
     searched, whole = [], []
-    words: str | None = "|".join(found.words)
     for token in added:
         content = token["content"]
         # Such a token depends on what stands beside it, as does all that follows where a prefix is put.
@@ -440,11 +415,9 @@ def _around_added(found: _Found, added: Iterable[_Spec], normalizers: set[str]) 
         if wide:
             whole.append(re.escape(content))
             continue
-        if re.fullmatch("[A-Za-z0-9 ]+", content):
-            words = None
-        spare(careful, content.encode(), hidden=bool(hidden))
+        spare_token(careful, content.encode(), hidden=bool(hidden))
         if hidden:
-            spare(flags, content.encode(), hidden=True)
+            spare_token(flags, content.encode(), hidden=True)
         else:
             searched.append(re.escape(content.encode()))
     for table in (flags, careful):
@@ -458,8 +431,6 @@ def _around_added(found: _Found, added: Iterable[_Spec], normalizers: set[str]) 
         found.prefixed,
         re.compile(b"|".join(searched)) if searched else None,
         re.compile("|".join(whole)) if whole else None,
-        words,
-        found.space,
     )
 
 

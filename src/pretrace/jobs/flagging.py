@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,8 @@ from pretrace.jobs.merging import LISTED, SAMPLE, Hashes, in_order, keyed_hashes
 from pretrace.jobs.worker import Manifest, Parts
 from pretrace.results.folder import Write, arrow_column, texts_of
 from pretrace.results.run import p_bars, score_bars
-from pretrace.scoring.provenance import record_card
+from pretrace.scoring.detect import CutTokens
+from pretrace.scoring.provenance import content_of, record_texts
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Bools, Skipped, Table, Text, Verdict
 from pretrace.verdicts.draws import TextsSketch, text_digest
@@ -66,12 +67,7 @@ class Side:
     def add(self, text: Text) -> None:
         """A text as its file has it."""
         self.texts += 1
-        found = bytearray()
-        for part in (text.id, text.text, str(text.member), text.group):  # as `record_corpus` hashes them
-            encoded = part.encode("utf-8", "surrogatepass")
-            found += len(encoded).to_bytes(8, "little")
-            found += encoded
-        self.digest.update(found)
+        self.digest.update(content_of(text))
         self.digests += text_digest(text.text)
 
     @property
@@ -238,15 +234,7 @@ def recorded(both: Both, found: Gathered, documents: Documents) -> tuple[dict[st
         (both.known, found.known, documents.codes[first:]),
     )
     asked, known = (
-        {
-            "name": stream.name,
-            "source": stream.source,
-            "texts": side.texts,
-            "documents": len(np.unique(codes)),
-            "sha256": side.digest.hexdigest(),
-            "notes": list(stream.notes),
-            **record_card(stream.card),
-        }
+        record_texts(stream, side.texts, len(np.unique(codes)), side.digest.hexdigest())
         for stream, side, codes in sides
     )
     return asked, known
@@ -467,7 +455,6 @@ def _plain(names: Any, prefix: str) -> tuple[str, ...]:
     return tuple(name.removeprefix(prefix) for name in names)
 
 
-_CUT_IDS = 50
 WITHOUT = (
     "The workers that scored the texts hold the model, and what concludes does not: flag a sample of the documents "
     "with --power, by one process."
@@ -563,11 +550,12 @@ def _read_scored(job: Job, parts: Parts, documents: Documents) -> Scored:
     placebo = [f"placebo: {one['score']}" for one in job.outlines if one["kind"] == "placebo"]
     columns: dict[str, list[Any]] = {"asked": [], "documents": [], score: [], "n_chars": []}
     columns |= {name: [] for name in placebo}
-    complete, begin, cut = [], 0, Cut()
+    complete, begin, cut = [], 0, CutTokens()
     for manifest in manifests(job, parts):
         parts.check(manifest)
         table = parts.table(manifest)
-        cut.add(table)
+        dropped = table.column("n_cut").to_numpy()
+        cut.add(texts_of(table, "id") if dropped.any() else (), dropped, table.column("n_tokens").to_numpy())
         whole = np.isfinite(table.column(score).to_numpy())
         for name in placebo:
             whole &= np.isfinite(table.column(name).to_numpy())
@@ -589,26 +577,7 @@ def _read_scored(job: Job, parts: Parts, documents: Documents) -> Scored:
         joined[placebo[0]] if placebo else None,
         joined["n_chars"].astype(np.float64),
     )
-    return Scored(rows, tuple(complete), cut.facts)
-
-
-@dataclass(slots=True)
-class Cut:
-    """How many tokens the length limit dropped, and of which texts."""
-
-    facts: dict[str, Any]
-
-    def __init__(self) -> None:
-        self.facts = {"texts": 0, "tokens": 0, "of_tokens": 0, "ids": []}
-
-    def add(self, table: Any) -> None:
-        """The rows of one part."""
-        dropped = table.column("n_cut").to_numpy()
-        rows, facts = np.flatnonzero(dropped), self.facts
-        facts["texts"] += len(rows)
-        facts["tokens"] += int(dropped.sum(dtype=np.int64))
-        facts["of_tokens"] += int((dropped + table.column("n_tokens").to_numpy()).sum(dtype=np.int64))
-        facts["ids"] += texts_of(table.take(rows[: _CUT_IDS - len(facts["ids"])]), "id")
+    return Scored(rows, tuple(complete), asdict(cut))
 
 
 def unscored(job: Job, parts: Parts) -> Iterator[Skipped]:

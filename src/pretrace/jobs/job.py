@@ -15,10 +15,9 @@ from pretrace.jobs.worker import Parts, Shard, Survey, Worker, shards
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.scoring.detect import Options, recorded
-from pretrace.scoring.evidence import Progress, Weighed
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software
-from pretrace.types import Backend
+from pretrace.types import Backend, Progress
 
 _FORMAT = 1
 _FORMAT_KEY = "pretrace_job"
@@ -181,25 +180,20 @@ def missing_shards(job: Job, parts: Parts) -> list[int]:
     return [i for i, (key, _) in enumerate(job.survey.shards) if parts.manifest(key) is None]
 
 
-class WholeJobProgress:
+class WholeJobProgress(Progress):
     """Progress over a whole job: the work of all its shards is announced once, and that of a shard not again."""
 
     def __init__(self, progress: Progress, texts: int) -> None:
         self._progress = progress
         progress.begin(texts)
 
-    def begin(self, texts: int) -> None:
-        """Nothing: it was announced."""
-
     def weigh(self, texts: int, work: float) -> None:
         """So many of them are so much work."""
-        if isinstance(self._progress, Weighed):
-            self._progress.weigh(texts, work)
+        self._progress.weigh(texts, work)
 
     def worked(self, work: float) -> None:
         """So much of it is done."""
-        if isinstance(self._progress, Weighed):
-            self._progress.worked(work)
+        self._progress.worked(work)
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many are done."""

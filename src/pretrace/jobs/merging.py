@@ -8,7 +8,7 @@ import shutil
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from pretrace.jobs.job import Job, missing_shards
 from pretrace.jobs.worker import Manifest, Parts, Ranked, remove_parts
 from pretrace.results.folder import texts_of, write_csv
 from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns
-from pretrace.scoring.detect import NOTHING, SHOWN
+from pretrace.scoring.detect import NO_TOKENS, NO_VALUE, NOTHING, SHOWN, CutTokens, rank_note, ranked_ends
 from pretrace.types import EXTREMES, Bools, Control, Doubles, Heat, Missing, Run, Skipped, TablePart, Whole
 
 # What a large run shows of its texts: counts over all of them, a sample drawn at random, and the ends of each
@@ -50,9 +50,7 @@ class Summary:
     size: int = SAMPLE
     members: int = 0
     nonmembers: int = 0
-    tokens: int = 0
-    cut: Counter[str] = field(default_factory=Counter)
-    cut_ids: list[str] = field(default_factory=list)
+    cut: CutTokens = field(default_factory=CutTokens)
     skipped: list[Skipped] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
@@ -86,11 +84,8 @@ class Summary:
         labels = table.column("label").to_numpy()
         self.members += int(np.count_nonzero(labels == 1))
         self.nonmembers += int(np.count_nonzero(labels == 0))
-        self.tokens += int(table.column("n_tokens").to_numpy().sum(dtype=np.int64))
-        dropped = table.column("n_cut").to_numpy()
-        self.cut.update(texts=int(np.count_nonzero(dropped)), tokens=int(dropped.sum(dtype=np.int64)))
         ids = texts_of(table, "id")
-        self.cut_ids += [ids[i] for i in np.flatnonzero(dropped)[: 50 - len(self.cut_ids)].tolist()]
+        self.cut.add(ids, table.column("n_cut").to_numpy(), table.column("n_tokens").to_numpy())
         groups = texts_of(table, "group")
         self._documents.extend([hash(group or name) for group, name in zip(groups, ids, strict=True)])
         self.skipped += manifest.skipped[: max(0, LISTED - len(self.skipped))]
@@ -123,14 +118,11 @@ class Summary:
         """TextsError where no text has a score, or one score has no text, or no text one under the placebo."""
         name = self.job.corpus
         if not self.seen and not self.known:
-            raise TextsError(
-                f"none of the {self.job.survey.texts} texts of {name} has a token to predict; "
-                "a text needs at least two tokens."
-            )
+            raise TextsError(NO_TOKENS.format(self.job.survey.texts, name))
         for score in self.job.scores:
             if score not in self.known:
                 reason = self.why.get(score, "it was skipped")
-                raise TextsError(f"no text of {name} has a value of {score} ({reason}): leave {score} out.")
+                raise TextsError(NO_VALUE.format(name, score, reason))
         if any(one["kind"] == "placebo" for one in self.job.outlines) and not self._placebo:
             raise TextsError(NOTHING)
 
@@ -144,12 +136,11 @@ class Summary:
     @property
     def heat(self) -> tuple[Heat, ...]:
         """The texts from both ends of the first score, token by token, with their ranks among all."""
-        many = self.seen > 2 * SHOWN
-        chosen = [*self._ranked[:SHOWN], *self._ranked[-SHOWN:]] if many else self._ranked
-        ranks = [*range(1, SHOWN + 1), *range(self.seen - SHOWN + 1, self.seen + 1)] if many else range(1, 99)
         return tuple(
-            replace(one.heat, note=_note(rank, self.seen, one))
-            for rank, one in zip(ranks, chosen, strict=False)
+            replace(
+                one.heat, note="; ".join(filter(None, (rank_note(rank, self.seen, one.label), one.heat.note)))
+            )
+            for rank, one in ranked_ends(self._ranked, self.seen)
         )
 
     def whole(self, sampled: int) -> Whole:
@@ -159,12 +150,12 @@ class Summary:
             documents=len(np.unique(np.frombuffer(self._documents, np.int64))),
             members=self.members,
             nonmembers=self.nonmembers,
-            tokens=self.tokens,
+            tokens=self.cut.of_tokens - self.cut.tokens,
             skipped=self.lost["skipped"],
             missing=self.lost["cells"],
             lacking=self.lost["texts"],
-            cut_texts=self.cut["texts"],
-            cut_tokens=self.cut["tokens"],
+            cut_texts=self.cut.texts,
+            cut_tokens=self.cut.tokens,
             unreadable=self.job.survey.unreadable,
             sampled=sampled,
             reasons=dict(self.reasons.most_common(_REASONS)),
@@ -182,11 +173,6 @@ def keyed_hashes(ids: Sequence[str], seed: int) -> Hashes:
 def _missing_of(manifests: Sequence[Manifest], ids: set[str]) -> tuple[Missing, ...]:
     """The cells without a value of these texts."""
     return tuple(one for manifest in manifests for one in manifest.missing if one.id in ids)
-
-
-def _note(rank: int, seen: int, one: Ranked) -> str:
-    note = f"rank {rank} of {seen} by score, {one.label}"
-    return f"{note}; {one.heat.note}" if one.heat.note else note
 
 
 def _least(values: Any, places: npt.NDArray[np.int64], most: int) -> tuple[Any, npt.NDArray[np.int64]]:
@@ -289,13 +275,7 @@ def _sample(job: Job, parts: Parts, rows: list[Place], summary: Summary) -> Run:
             lacking += _missing_of([manifest], set(texts_of(taken[number], "id")))
     table = _in_order(taken, rows, wanted)
     whole = summary.whole(sampled=len(summary.rows[0]))
-    cut = {
-        "texts": whole.cut_texts,
-        "tokens": whole.cut_tokens,
-        "of_tokens": whole.cut_tokens + whole.tokens,
-        "ids": summary.cut_ids,
-    }
-    settings = {**job.settings, "cut": cut}
+    settings = {**job.settings, "cut": asdict(summary.cut)}
     run = run_of(job, table, settings=settings, skipped=summary.skipped, missing=lacking)
     return replace(run, heat=summary.heat, whole=whole)
 

@@ -9,24 +9,23 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
-from pretrace.errors import OutputError, TextsError
+from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.folder import arrow_column
 from pretrace.results.run import control_columns
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
-from pretrace.scoring.detect import Options, Scored, heat_of, label_words
+from pretrace.scoring.detect import Scored, Scorer, check_label_counts, heat_of, label_words
 from pretrace.scoring.evidence import CHUNK
-from pretrace.scoring.plan import FittedScores, Models, ScorePlan
+from pretrace.scoring.provenance import content_of, texts_hash
 from pretrace.types import Control, Doubles, Heat, Missing, Skipped, Text
 
 # A source in shards: so many consecutive texts, named by the hash of what they hold.
@@ -70,7 +69,7 @@ def shards(stream: TextStream, size: int = SHARD) -> Iterator[Shard]:
         some = tuple(itertools.islice(texts, size))
         if not some:
             return
-        yield Shard(index, hashlib.sha256(_content(some)).hexdigest()[:32], some)
+        yield Shard(index, texts_hash(some)[:32], some)
 
 
 def survey(
@@ -117,7 +116,7 @@ class _Seen:
 
     def add(self, texts: tuple[Text, ...]) -> None:
         """One shard of texts."""
-        content = _content(texts)
+        content = b"".join(map(content_of, texts))
         self.digest.update(content)
         self.shards.append((hashlib.sha256(content).hexdigest()[:32], len(texts)))
         self.ids.extend([hash(text.id) for text in texts])
@@ -132,17 +131,6 @@ class _Seen:
                 self.nonmembers += 1
 
 
-def _content(texts: tuple[Text, ...]) -> bytes:
-    """Ids, texts, labels and groups, each after its length, as `provenance.record_corpus` hashes them."""
-    found = bytearray()
-    for text in texts:
-        for part in (text.id, text.text, str(text.member), text.group):
-            encoded = part.encode("utf-8", "surrogatepass")
-            found += len(encoded).to_bytes(8, "little")
-            found += encoded
-    return bytes(found)
-
-
 def _refuse_repeated(ids: array[int], stream: TextStream) -> None:
     """TextsError where ids repeat. Equal hashes are only a suspicion: the source is then read again for the ids that
     have them."""
@@ -155,16 +143,7 @@ def _refuse_repeated(ids: array[int], stream: TextStream) -> None:
 
 def check_labelled(found: Survey, name: str) -> None:
     """TextsError unless every text is labelled and both classes are there."""
-    unknown = found.texts - found.members - found.nonmembers
-    if unknown:
-        raise TextsError(
-            f"{unknown} of {found.texts} texts of {name} have no label (such as {found.unlabelled!r}): "
-            "evaluation needs a column with 1 for members and 0 for non-members (--label-column), "
-            "or use `pretrace score`."
-        )
-    if not (found.members and found.nonmembers):
-        kind = "members" if found.members else "non-members"
-        raise TextsError(f"all {found.texts} texts of {name} are {kind}: evaluation needs both classes.")
+    check_label_counts(name, found.members, found.nonmembers, found.texts, found.unlabelled)
 
 
 # Parts of a table on disk, each with a manifest, which alone makes it count.
@@ -300,36 +279,13 @@ COLUMNS = ("id", "label", "group", "n_tokens", "n_cut", "n_chars")
 """The columns of a part before those of the scores and controls."""
 
 
-class Worker:
-    """Scores shards with models that are open. A context manager, which closes the stores of traces.
-
-    Its scores are fitted once, when it is made; errors are those of `ScorePlan.fit`.
-    """
-
-    def __init__(self, models: Models, plan: ScorePlan, options: Options) -> None:
-        self.models, self.plan = models, plan
-        self._options = options
-        self.scores = self._fitted(models, options)
-        self._placebo = self._fitted(models.placebo, replace(options, shuffles=0)) if models.placebo else None
-        self._reader = self._opened(models, self.scores)
-        self._beside = (
-            self._opened(models.placebo, self._placebo) if models.placebo and self._placebo else None
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        for reader in (self._reader, self._beside):
-            if reader is not None:
-                reader.__exit__()
+class Worker(Scorer):
+    """Scores shards."""
 
     @property
     def outlines(self) -> list[dict[str, Any]]:
         """Kind, score and number of repeats of each control, in the order of the parts' columns."""
-        placebo = [(name, "placebo", 1) for name in self.scores.ready] if self._placebo else []
+        placebo = [(name, "placebo", 1) for name in self.scores.ready] if self.placebo else []
         shuffled = [(name, "shuffled", len(some)) for name, some in self.scores.shuffled.items()]
         return [
             {"kind": kind, "score": name, "repeats": repeats} for name, kind, repeats in (*placebo, *shuffled)
@@ -337,19 +293,13 @@ class Worker:
 
     def part(self, shard: Shard) -> tuple[Any, dict[str, Any]]:
         """The part of a shard, a pyarrow table, and what its manifest says besides."""
-        found = Scored(self.scores, self.plan).read(self._reader.read(shard.texts))
-        controls: tuple[Control, ...] = ()
-        if self._placebo and self._beside:
-            other = Scored(self._placebo, self.plan).read(self._beside.read(shard.texts))
-            controls = found.held_against(other, required=False)
-        return table_of(found, (*controls, *found.shuffled)), self._facts(shard, found)
-
-    def _facts(self, shard: Shard, found: Scored) -> dict[str, Any]:
+        found = self.read(shard.texts)
+        controls = self.controls(found, shard.texts, required=False)
         ends = tuple(
             Ranked(score, place, label_words(text), heat_of(text, trace, self.models.target))
             for score, place, text, trace in found.extremes.ends
         )
-        return {
+        facts = {
             "index": shard.index,
             "texts": len(shard.texts),
             "seen": found.extremes.seen,
@@ -357,19 +307,7 @@ class Worker:
             "missing": tuple(found.missing),
             "ends": ends,
         }
-
-    def _fitted(self, models: Models, options: Options) -> FittedScores:
-        return self.plan.fit(
-            models,
-            seed=options.seed,
-            shuffles=options.shuffles,
-            cache=options.cache,
-            progress=options.progress,
-        )
-
-    def _opened(self, models: Models, scores: FittedScores) -> Any:
-        options = self._options
-        return models.reader(scores.needs, plan=self.plan, cache=options.cache, progress=options.progress)
+        return table_of(found, controls), facts
 
 
 def table_of(found: Scored, controls: tuple[Control, ...]) -> Any:

@@ -5,18 +5,32 @@ A section gives a heading and markup, or None where the audit has nothing to say
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import first_page
-from pretrace.report.chance_plots import power_curve
+from pretrace.report import audit_plots as plots
+from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.facts import searched
-from pretrace.report.frame import Page, Section, Sections, fill, titled
+from pretrace.report.first_page import (
+    UNSTATED,
+    IdentityRow,
+    checks,
+    first_values,
+    hash_of,
+    repeating,
+    title_of,
+    who_asked,
+    why_inconclusive,
+)
+from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
 from pretrace.types import Answer, AuditFigures, Design, Outcome, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
+from pretrace.verdicts.audit.designs import ALIKE, widest_gap
 
 _DESIGNS: dict[Design, str] = {
     "controls": "control documents, compared directly",
@@ -33,15 +47,200 @@ _GRADES = {
     "sibling": "same architecture and tokenizer, other weights: a fair kind",
     "other": "another family: the weakest kind",
 }
-_PARTS = {
-    "corpus": "The texts",
-    "heldout": "The control documents",
-    "snippets": "How the texts were cut",
-    "sampling": "How the generator wrote",
-    "software": "Software",
-    "timings": "Time taken",
+_ADVICE = 3
+"""Sentences of advice that stand here; the test has all."""
+_TITLES = ("Nothing was found", "Nothing shown", "Inconclusive")
+"""What a statement may begin with, before a colon; it stands above the rest of the statement."""
+_PLAIN_GRADES = {
+    "own": "an earlier state of the model in question",
+    "sibling": "a model of the same kind, trained apart from it",
+    "other": "a model of another family",
 }
 _EXAMPLES, _CONTROL_EXAMPLES = 12, 4
+
+
+def first_page(audit: Verdict) -> Markup:
+    """The answer, who asked and what was compared, the figures, how strong it is, the checks, and what would help."""
+    own = figures_of(audit)
+    values = first_values(audit, title_of(audit, _TITLES))
+    failed, advised = values["failed"], values["advised"]
+    values |= {
+        "audit": audit,
+        "own": own,
+        "suspects": len(documents_of(audit, SUSPECT)[0]),
+        "controls": len(documents_of(audit, CONTROL)[0]),
+        "rows": identity(audit),
+        "failed": [(one, "" if audit.outcome == "inconclusive" else words) for one, words in failed],
+        "advice": advised[:_ADVICE],
+        "advised": len(advised),
+        "reasons": wording.once(audit.reasons),
+        "why": why_inconclusive(audit, [one for one, _ in failed]),
+        "withheld": facts.rejected(audit) and audit.outcome == "inconclusive",
+        "meant": _meant(audit, own),
+    }
+    return fill("audit/first.html", values | _compared(own) | _drawn(audit, own) | _strength(audit, own))
+
+
+def identity(audit: Verdict) -> tuple[IdentityRow, ...]:
+    """The date, who asked, the model, those it is compared with, the texts and the control documents."""
+    own = figures_of(audit)
+    return (
+        *who_asked(audit, "audit"),
+        IdentityRow(
+            "Model in question", *facts.model_as_served(audit.model, facts.of_model(audit, "target"))
+        ),
+        *_models(audit, own),
+        IdentityRow(
+            "Suspect texts", _listed(len(documents_of(audit, SUSPECT)[0]), "document"), _hash(audit, "corpus")
+        ),
+        *_controls(audit, own),
+    )
+
+
+def _compared(own: AuditFigures) -> dict[str, object]:
+    """What the sentences on the comparison say."""
+    other, tuned = _other(own)
+    return {
+        "other": other,
+        "tuned": tuned,
+        "tests": len(own.answers),
+        "margin": own.margin,
+        "told_apart": _told_apart(own),
+    }
+
+
+def _other(own: AuditFigures) -> tuple[str | None, bool]:
+    """The name of the model that the deciding test compares with, and whether it is a copy that the audit tuned: the
+    name is then that of the placebo it was made from."""
+    other = own.compared_with
+    base = next((one.name for one in own.placebos if other and other.startswith(f"{one.name} + ")), None)
+    return (base, True) if base and own.placebo is None else (other, False)
+
+
+def _told_apart(own: AuditFigures) -> str:
+    """How often a program that sees only texts tells a suspect text from a control document, by the classifier that
+    decides; empty where it is not known, or there are none."""
+    deciding = widest_gap(own.plan.gaps, (ALIKE,)) if own.plan else None
+    if own.design == "placebos" or deciding is None:
+        return ""
+    widest = deciding.auc
+    low, high = round(100 * max(0.0, widest.low)), round(100 * min(1.0, widest.high))
+    return f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
+
+
+def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
+    """The two figures, and what their captions count."""
+    found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
+    ahead = int((found > 0).sum())
+    shows_test = own.procedure == "pretrace"
+    values: dict[str, object] = {
+        "ahead": ahead,
+        "behind": len(found) - ahead,
+        "per_dot": plots.per_dot(audit),
+        "shows_test": shows_test,
+        "level": wording.share(audit.level),
+        "dots": "",
+        "hill": "",
+    }
+    if len(found):
+        label = f"One dot for each of {len(found)} suspect and {len(others)} control documents."
+        values["dots"] = to_svg(plots.documents(audit), name="dots", label=label, titles=plots.titles(audit))
+    if audit.null and shows_test:
+        label = (
+            f"A histogram of the {sum(audit.null.counts)} results that chance gave, the result of this audit at "
+            f"{strength(audit.null.observed, wording.brief(audit.null.observed, 3))}, and a line at "
+            f"{strength(audit.null.critical, wording.brief(audit.null.critical, 3))}."
+        )
+        values["hill"] = to_svg(against_chance(audit.null), name="hill", label=label)
+    return values
+
+
+def _strength(audit: Verdict, own: AuditFigures) -> dict[str, object]:
+    """How often chance gives as much, what hidden bias the result withstands, what innocent models showed, and what
+    the audit could have seen."""
+    shown = facts.rejected(audit) and own.procedure == "pretrace"
+    found, effect = own.sensitivity if shown else None, audit.effect
+    gamma, shift = (found.gamma_sign, found.shift) if found else (None, None)
+    leans, p = wording.beside_leans(own.leans, effect, own.margin), audit.p
+    power = audit.planted
+    return {
+        "often": wording.strength(p, own.facts) if p is not None else "",
+        "withstands": gamma is not None or shift is not None or leans,
+        "gamma": wording.brief(gamma, 2) if gamma is not None else "",
+        "shift": wording.brief(shift, 2) if shift is not None else "",
+        "effect": wording.figure(effect) if effect else "",
+        "leans": leans,
+        "seen": [_seen(one) for one in own.powers or ((power,) if power else ())],
+        "register": audit.register[0] if audit.register else "",
+        "left_out": _left_out(audit, own) if shown else "",
+    }
+
+
+def _meant(audit: Verdict, own: AuditFigures) -> str:
+    """What the effect says of documents, in cases of 100; empty where the decision is not made on them."""
+    found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
+    if not len(found) or own.procedure != "pretrace":
+        return ""
+    if not len(others):
+        ahead = int((found > 0).sum())
+        return f"In {wording.count(ahead)} of the {wording.plural(len(found), 'document')} the true text is ahead."
+    ranked = np.searchsorted(np.sort(others), found, side="left") + np.searchsorted(
+        np.sort(others), found, side="right"
+    )
+    share = int(ranked.sum()) / (2 * len(others) * len(found))  # a tie counts half
+    return (
+        "Of one suspect document and one control document drawn by lot, the suspect one lies ahead in "
+        f"{wording.cases(share)}; 50 is no difference."
+    )
+
+
+def _seen(power: Power) -> tuple[str, str, str]:
+    """The training that was tried, how often such an audit finds it, and the interval of that."""
+    chance = power.probability
+    how = str(power.facts.get("how", ""))
+    said = f"{wording.times(power.epochs)}{f' ({how})' if how else ''}"
+    return said, wording.cases(chance.value), wording.case_spread(chance)
+
+
+def _left_out(audit: Verdict, own: AuditFigures) -> str:
+    """How many control documents of another kind could not explain the result; empty where that was not recorded."""
+    number = own.sensitivity.left_out if own.sensitivity else None
+    if number is None:
+        return ""
+    controls = len(documents_of(audit, CONTROL)[0])
+    return f"{wording.count(number)} of the {wording.count(controls)} control documents ({number / controls:.0%})"
+
+
+def _models(audit: Verdict, own: AuditFigures) -> Iterator[IdentityRow]:
+    """Each model that never saw the texts, and how that is known."""
+    used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
+    if not used:
+        yield IdentityRow("Compared with", "no other model")
+        return
+    how = audit.statements.get("placebo") or UNSTATED
+    for placebo in used:
+        recorded = {**placebo.facts, **facts.of_placebo(audit, placebo)}
+        name, marks = facts.model_as_served(placebo.name, recorded)
+        yield IdentityRow("Compared with", name, ((_PLAIN_GRADES[placebo.grade], False), *marks))
+    each = "it" if len(used) == 1 else "each"
+    yield IdentityRow(f"How {each} is known not to have seen the texts", how)
+
+
+def _controls(audit: Verdict, own: AuditFigures) -> Iterator[IdentityRow]:
+    if own.design == "placebos":
+        yield IdentityRow("Control documents", "none")
+        return
+    counted = _listed(len(documents_of(audit, CONTROL)[0]), "control document")
+    yield IdentityRow("Control documents", counted, _hash(audit, "heldout"))
+    yield IdentityRow("Where they come from", audit.statements.get("controls") or UNSTATED)
+
+
+def _listed(number: int, noun: str) -> str:
+    return f"{wording.plural(number, noun)}, each listed in documents.csv"
+
+
+def _hash(audit: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
+    return hash_of(facts.mapping(audit.settings.get(part)))
 
 
 def deciding_test(audit: Verdict) -> Section:
@@ -104,12 +303,6 @@ def leans(audit: Verdict) -> Section | None:
         "words": wording.beside_leans(own.leans, audit.effect, own.margin),
     }
     return Section("What innocent models showed", "leans", fill("audit/leans.html", values))
-
-
-def checks(audit: Verdict) -> Section | None:
-    """Each check with its figures, in the order in which they were made; nothing where there were none."""
-    made = [(check, facts.line(check.figures)) for check in facts.checks(audit)]
-    return Section("The checks", "checks", fill("audit/checks.html", {"checks": made})) if made else None
 
 
 def power(audit: Verdict) -> Section | None:
@@ -191,18 +384,6 @@ def limits(audit: Verdict) -> Section:
     return Section("What this audit cannot say", "limits", fill("audit/limits.html", values))
 
 
-def repeating(audit: Verdict) -> Section | None:
-    """A table for each part of the settings; nothing where none were recorded."""
-    told = {key: value for key, value in audit.settings.items() if key != "earlier"}
-    if isinstance(told.get("timings"), Mapping):
-        told["timings"] = _timed(told["timings"])
-    parts = facts.parts(told, "This audit", _PARTS)
-    if not parts:
-        return None
-    values = {"parts": parts}
-    return Section("To repeat this audit", "repeat", fill("audit/repeating.html", values), appendix=True)
-
-
 SECTIONS: Sections[Verdict] = (
     *(deciding_test, placebo, leans, checks, power, searched, variants, limits),
     plan,
@@ -219,7 +400,7 @@ def heading(audit: Verdict) -> str:
     return titled("Audit", audit.corpus, called(audit.model))
 
 
-PAGE = Page(heading, SECTIONS, lambda audit: {"first": first_page(audit)})
+PAGE = ReportPage(heading, SECTIONS, lambda audit: {"first": first_page(audit)})
 render, write = PAGE.render, PAGE.write
 
 
@@ -272,14 +453,3 @@ def _spaced(pairs: Sequence[Pair], number: int) -> Sequence[Pair]:
 
 def _brief(value: float | None) -> str:
     return "–" if value is None else wording.brief(value, 3)
-
-
-def _timed(timings: Mapping[str, Any]) -> dict[str, Any]:
-    """Seconds as people say them, and all of them together."""
-    seconds = {
-        key: value
-        for key, value in timings.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
-    }
-    said = {**timings, **{key: wording.duration(value) for key, value in seconds.items()}}
-    return said | ({"all": wording.duration(sum(seconds.values()))} if len(seconds) > 1 else {})

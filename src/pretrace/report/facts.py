@@ -200,9 +200,10 @@ def rejected(audit: Verdict) -> bool:
     return audit.p is not None and audit.p <= audit.level
 
 
-def checks(audit: Verdict) -> tuple[Check, ...]:
-    """The checks that have something to say: what could have been missed is no question beside a result."""
-    return tuple(check for check in audit.checks if not (check.name == "power" and rejected(audit)))
+def checks(verdict: Verdict) -> tuple[Check, ...]:
+    """The checks that have something to say: beside a result of an audit nobody asks what could have been missed."""
+    told = verdict.test == "audit" and rejected(verdict)
+    return tuple(check for check in verdict.checks if not (told and check.name == "power"))
 
 
 def _is_p(name: str) -> bool:

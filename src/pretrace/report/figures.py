@@ -24,7 +24,7 @@ _DARK = "#1c1c1c"
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnFigure:
     """A figure, its label for those who cannot see it, and its caption."""
 
     figure: Figure
@@ -32,7 +32,7 @@ class Drawn:
     caption: str
 
 
-def figures_of(verdict: Verdict) -> Sequence[Drawn]:
+def figures_of(verdict: Verdict) -> Sequence[DrawnFigure]:
     """The figures of the test that gave this verdict, none where it has none of its own."""
     draw = _DRAWN.get(verdict.test)
     return draw(verdict) if draw else ()
@@ -44,7 +44,7 @@ _STRIP_COLUMNS, _STRIP_HEIGHT, _MOST_DOTS = 80, 95.0, 1200
 """Columns of dots, the height of the strip in points, and the dots beyond which one stands for several units."""
 
 
-def _differences(verdict: Verdict) -> Sequence[Drawn]:
+def _differences(verdict: Verdict) -> Sequence[DrawnFigure]:
     """One dot a unit: what was published less the mean of what was not, to the left and right of 0."""
     name = "texts" if verdict.test == "marks" else "strings"
     found = np.asarray(verdict.table(name).columns["difference"], dtype=np.float64)
@@ -70,10 +70,10 @@ def _differences(verdict: Verdict) -> Sequence[Drawn]:
         f"{dots}. Filled dots lie to the right of 0: there the model prefers what was published. Without training the "
         "two sides are balanced, except for chance. Values far out stand at the ends."
     )
-    return (Drawn(figure, label, caption),)
+    return (DrawnFigure(figure, label, caption),)
 
 
-def _hits(verdict: Verdict) -> Sequence[Drawn]:
+def _hits(verdict: Verdict) -> Sequence[DrawnFigure]:
     """The hits that were found over the numbers that chance gives."""
     chance = np.asarray(verdict.table("chance").columns["probability"], dtype=np.float64)
     found, critical = (
@@ -103,7 +103,7 @@ def _hits(verdict: Verdict) -> Sequence[Drawn]:
         "The bars show how many hits chance alone gives, if the model has not seen the texts. The mark is what was "
         f"found. The dark bars, from {critical} hits on, are together no more than {verdict.level:.0%} of the whole."
     )
-    return (Drawn(figure, label, caption),)
+    return (DrawnFigure(figure, label, caption),)
 
 
 def _compared(verdict: Verdict) -> str:
@@ -143,7 +143,7 @@ def _plain(axes: Axes) -> None:
 # The figure of an evaluation's log: the accuracy of each side with its interval.
 
 
-def _accuracies(verdict: Verdict) -> Sequence[Drawn]:
+def _accuracies(verdict: Verdict) -> Sequence[DrawnFigure]:
     """One mark a side, with its 95% interval."""
     table = verdict.table("accuracy").columns
     sides = [str(name) for name in table["side"]]
@@ -160,10 +160,10 @@ def _accuracies(verdict: Verdict) -> Sequence[Drawn]:
         axes.set_xlabel("accuracy, with its 95% interval")
     told = ", ".join(f"{100 * value:.1f}% of {side}" for side, value in zip(sides, values, strict=True))
     caption = "The share of right answers on each side, and the number of items (documents) that it rests on."
-    return (Drawn(figure, f"Accuracy: {told}.", caption),)
+    return (DrawnFigure(figure, f"Accuracy: {told}.", caption),)
 
 
-_DRAWN: Mapping[str, Callable[[Verdict], Sequence[Drawn]]] = {
+_DRAWN: Mapping[str, Callable[[Verdict], Sequence[DrawnFigure]]] = {
     "marks": _differences,
     "canaries": _differences,
     "triggers": _hits,

@@ -177,7 +177,7 @@ _FIGURES = ("neurons", "probe", "sensitivity")
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FittedFacts:
     """What one fitted score tells of itself.
 
     `neurons` and `probe` are figures by layer, `sensitivity` one entry a setting that was tried, each empty
@@ -211,17 +211,17 @@ def fitted(run: Run) -> Section | None:
     )
 
 
-def fitted_facts(run: Run) -> tuple[Facts, ...]:
+def fitted_facts(run: Run) -> tuple[FittedFacts, ...]:
     """The facts of every fitted score, in the order they were recorded."""
     found = mapping(run.settings.get("fitted"))
     return tuple(_facts(str(name), facts) for name, facts in found.items() if isinstance(facts, Mapping))
 
 
-def _facts(name: str, facts: Mapping[str, Any]) -> Facts:
+def _facts(name: str, facts: Mapping[str, Any]) -> FittedFacts:
     layers = facts.get("layers")
     sizes = entries([facts.get("reference")], _SIDES)
     neurons = entries(layers, _NEURONS)
-    return Facts(
+    return FittedFacts(
         name=name,
         neurons=neurons,
         probe=entries(layers, _PROBE),
@@ -299,7 +299,7 @@ def _spaced(value: str) -> str:
     return wording.count(int(value)) if re.fullmatch(r"[0-9]{4,18}", value) else value
 
 
-def _score(facts: Facts, number: int) -> dict[str, object]:
+def _score(facts: FittedFacts, number: int) -> dict[str, object]:
     """What the template prints of one fitted score."""
     pairs = flattened(facts.others)
     return {
@@ -310,7 +310,7 @@ def _score(facts: Facts, number: int) -> dict[str, object]:
     }
 
 
-def _figures(facts: Facts, number: int) -> Iterator[tuple[str, Markup]]:
+def _figures(facts: FittedFacts, number: int) -> Iterator[tuple[str, Markup]]:
     if facts.neurons:
         label = f"Member and non-member neurons of {len(facts.neurons)} layers for {facts.name}"
         yield "neurons", to_svg(neurons(facts.neurons), name=f"neurons-{number}", label=label)

@@ -16,9 +16,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed
-from pretrace.report.facts import searched, sentences, shares
-from pretrace.report.frame import Page, Section, Sections, fill, titled
+from pretrace.report.facts import searched, shares
+from pretrace.report.first_page import IdentityRow, checks, first_values, hash_of, repeating, who_asked
+from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.svg import canvas, to_svg
 from pretrace.report.wording import count, named, p_value, plural
@@ -58,32 +58,29 @@ def first_page(flagged: Verdict) -> Markup:
         f"The scores of {values['scored']} texts, {values['texts_flagged']} of them flagged, beside those of "
         f"{flagged.figures['counts']['known']} known non-members."
     )
+    values |= first_values(flagged, title)
+    if flagged.outcome == "refused":
+        values["foreseen"] = None
     values |= {
-        "title": title,
-        "statement": wording.after(flagged.statement, f"{title}: "),
         "css": _CLASSES[flagged.outcome],
-        "failed": why_failed([check for check in flagged.checks if check.status == "failed"]),
-        "others": [check for check in flagged.checks if check.status != "failed"],
         "expected": expected(values["number"], flagged.figures["fdr"]),
-        "advised": wording.once(flagged.advice),
         "whole": " ".join(whole(set_test(flagged), flagged.units)),
         "tried": " ".join(tried(flagged.outcome, flagged.planted)),
-        "served": (*facts.served(flagged.settings), *sentences(flagged.settings)),
-        "foreseen": advice.foreseeable(flagged) if flagged.outcome != "refused" else None,
         "rows": tuple(identity(flagged)),
         "sides": to_svg(sides(flagged), name="sides", label=label),
     }
     return _filled("first", values)
 
 
-def identity(flagged: Verdict) -> Iterator[Row]:
+def identity(flagged: Verdict) -> Iterator[IdentityRow]:
     """The date, who asked, the models, the texts and the known non-members."""
     settings, counts = flagged.settings, flagged.figures["counts"]
-    yield Row("Date of the flagging", when(settings.get("time")))
-    yield Row("Requested by", flagged.statements.get("requested_by") or UNSTATED)
+    yield from who_asked(flagged, "flagging")
     for role, one in facts.mapping(settings.get("models")).items():
         label = _ROLES.get(role, f"{role[:1].upper()}{role[1:]} model")
-        yield Row(label, *facts.model_as_served(str(facts.mapping(one).get("name", "")), facts.mapping(one)))
+        yield IdentityRow(
+            label, *facts.model_as_served(str(facts.mapping(one).get("name", "")), facts.mapping(one))
+        )
     sides = (
         ("Texts", "texts", "texts", "documents"),
         ("Known non-members", "nonmembers", "known", "known_documents"),
@@ -92,7 +89,7 @@ def identity(flagged: Verdict) -> Iterator[Row]:
         recorded = facts.mapping(settings.get(part))
         of = f" of {plural(counts[documents], 'document')}" if counts[documents] < counts[texts_] else ""
         name = flagged.corpus if part == "texts" else flagged.figures["nonmembers"]
-        yield Row(label, f"{named(name)}, {plural(counts[texts_], 'text')}{of}", hash_of(recorded))
+        yield IdentityRow(label, f"{named(name)}, {plural(counts[texts_], 'text')}{of}", hash_of(recorded))
 
 
 def deciding_test(flagged: Verdict) -> Section:
@@ -133,20 +130,9 @@ def texts(flagged: Verdict) -> Section:
     )
 
 
-def checks(flagged: Verdict) -> Section:
-    """Each check with its figures."""
-    return Section("The checks", "checks", _filled("checks", _numbers(flagged)))
-
-
 def limits(flagged: Verdict) -> Section:
     """What a flagging cannot say."""
     return Section("What this cannot say", "limits", _filled("limits", _numbers(flagged)))
-
-
-def repeating(flagged: Verdict) -> Section:
-    """Everything needed to make the flagging again."""
-    parts = facts.parts(flagged.settings, "This flagging", {})
-    return Section("To repeat this", "repeat", _filled("repeating", {"parts": parts}), appendix=True)
 
 
 SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, repeating, advice.of_verdict)
@@ -158,7 +144,7 @@ def heading(flagged: Verdict) -> str:
     return titled("Flagged texts", flagged.corpus, called(flagged.model))
 
 
-PAGE = Page(heading, SECTIONS, lambda flagged: {"first": first_page(flagged)})
+PAGE = ReportPage(heading, SECTIONS, lambda flagged: {"first": first_page(flagged)})
 render, write = PAGE.render, PAGE.write
 
 
@@ -255,7 +241,6 @@ def _numbers(flagged: Verdict) -> dict[str, Any]:
         "rate": wording.share(flagged.figures["fdr"]),
         "test": test,
         "level": wording.share(test.level) if test else "",
-        "checks": [(check, facts.line(check.figures)) for check in flagged.checks],
     }
 
 

@@ -45,7 +45,7 @@ def speaking(sections: Sections[Result], result: Result) -> tuple[Section, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Result]):
+class ReportPage(Generic[Result]):
     """How a kind of result is shown, as one HTML document: what its report is called, a list of sections in reading
     order, and the template around them, with its own values."""
 

@@ -35,7 +35,7 @@ _TERMINAL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class HeatStep:
     """One step of the scale: probabilities from `floor` up to the step before."""
 
     floor: float
@@ -44,19 +44,19 @@ class Step:
 
 
 STEPS = (
-    Step(0.5, "#ffffff", "1 in 2"),
-    Step(0.1, "#fff1cf", "1 in 10"),
-    Step(0.01, "#fedd9a", "1 in 100"),
-    Step(0.001, "#fdbd68", "1 in 1,000"),
-    Step(0.0001, "#f2953a", "1 in 10,000"),
-    Step(0.0, "#dd6f1e", "less"),
+    HeatStep(0.5, "#ffffff", "1 in 2"),
+    HeatStep(0.1, "#fff1cf", "1 in 10"),
+    HeatStep(0.01, "#fedd9a", "1 in 100"),
+    HeatStep(0.001, "#fdbd68", "1 in 1,000"),
+    HeatStep(0.0001, "#f2953a", "1 in 10,000"),
+    HeatStep(0.0, "#dd6f1e", "less"),
 )
 _ASCII = str.maketrans("⟦⟧↵→−“”·", '[]$>-""*')
 _CEILINGS = tuple(math.log(step.floor) for step in STEPS[:-1])
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class HeatSummary:
     """One text in figures: tokens given, tokens the model predicted, their mean log-probability in nats
     (None where nothing was predicted), the perplexity in words, and the most surprising tokens."""
 
@@ -74,13 +74,13 @@ def heat_step(logp: float | None) -> int | None:
     return next((i for i, ceiling in enumerate(_CEILINGS) if logp >= ceiling), len(STEPS) - 1)
 
 
-def summarise(heat: Heat, *, most: int = 5) -> Summary:
+def summarise(heat: Heat, *, most: int = 5) -> HeatSummary:
     """The figures of one text, over all its pieces, shown or not."""
     known, mean = heat.predicted, heat.mean_logp
     if mean is None:
-        return Summary(len(heat.pieces), 0, None, "", ())
+        return HeatSummary(len(heat.pieces), 0, None, "", ())
     surprising = sorted(known, key=lambda pair: pair[1])[:most]
-    return Summary(len(heat.pieces), len(known), mean, wording.perplexity(mean), tuple(surprising))
+    return HeatSummary(len(heat.pieces), len(known), mean, wording.perplexity(mean), tuple(surprising))
 
 
 def print_heat(heat: Heat, console: Console) -> None:
@@ -137,7 +137,7 @@ def _legend(plain: bool) -> Line:
     return legend
 
 
-def _figures(summary: Summary) -> Line:
+def _figures(summary: HeatSummary) -> Line:
     if summary.mean is None:
         return Line(f"{wording.plural(summary.tokens, 'token')}, none of them predicted")
     parts = [

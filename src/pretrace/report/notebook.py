@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from pretrace.report import audit_first, facts, flags, verdict, wording
+from pretrace.report import audit, facts, flags, verdict, wording
 from pretrace.report.frame import fill
 from pretrace.results.run import counts
 from pretrace.types import Run, Verdict
@@ -22,7 +22,7 @@ def html(result: Run | Verdict) -> str:
     if isinstance(result, Run):
         return str(_run(result))
     if result.test == "audit" and result.figures:
-        return _framed("Audit", result, audit_first.first_page(result))
+        return _framed("Audit", result, audit.first_page(result))
     if result.test == "flag":
         return _framed("Flagging", result, flags.first_page(result))
     return _framed("Test", result, verdict.first_page(result))

@@ -171,16 +171,6 @@ def distribution(groups: Mapping[str, Doubles]) -> Figure:
     return figure
 
 
-def save_png(figure: Figure, path: Path, *, dpi: int = 200) -> None:
-    """Write a figure as a PNG on white, whole or not at all; OutputError where it cannot be written."""
-
-    def draw(beside: Path) -> None:
-        with styled():
-            figure.savefig(beside, format="png", dpi=dpi, facecolor="white", metadata={"Software": None})
-
-    write_atomically(path, draw)
-
-
 def save_vectors(figure: Figure, path: Path) -> None:
     """Write a figure as PDF or SVG, as the path ends, whole or not at all; the same figure gives the same bytes.
     OutputError where it cannot be written."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from pretrace.report import facts, plots, wording
 from pretrace.report.fitted import fitted
-from pretrace.report.frame import Page, Section, Sections, fill, titled
+from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.heat import MAX_PIECES, heat_step, shown, summarise
 from pretrace.report.svg import to_svg
 from pretrace.results.run import axis_range, counts
@@ -323,7 +323,7 @@ def heading(run: Run) -> str:
     return titled("Membership report", run.corpus, facts.model_name(run))
 
 
-PAGE = Page(
+PAGE = ReportPage(
     heading, SECTIONS, lambda run: {"run": run, "model": facts.model_name(run)}, template="run/page.html"
 )
 render, write = PAGE.render, PAGE.write

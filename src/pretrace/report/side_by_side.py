@@ -6,7 +6,7 @@ What does not compare stands first, then a table and a figure for each score.
 from __future__ import annotations
 
 from pretrace.report import plots, wording
-from pretrace.report.frame import Page, Section, Sections, fill
+from pretrace.report.frame import ReportPage, Section, Sections, fill
 from pretrace.report.svg import to_svg
 from pretrace.report.wording import named
 from pretrace.types import ComparedRun, Difference, Estimate, RunScore, SideBySide
@@ -68,7 +68,7 @@ def heading(found: SideBySide) -> str:
     return f"{wording.plural(len(found.runs), 'run')} side by side"
 
 
-PAGE = Page(heading, SECTIONS, lambda found: {"found": found}, template="side_by_side/page.html")
+PAGE = ReportPage(heading, SECTIONS, lambda found: {"found": found}, template="side_by_side/page.html")
 render, write = PAGE.render, PAGE.write
 
 

@@ -12,10 +12,20 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.audit_first import UNSTATED, Row, hash_of, when, why_failed, why_inconclusive
 from pretrace.report.chance_plots import against_chance, power_curve, strength
 from pretrace.report.figures import figures_of
-from pretrace.report.frame import Page, Section, Sections, fill, titled
+from pretrace.report.first_page import (
+    IdentityRow,
+    checks,
+    first_values,
+    hash_of,
+    repeating,
+    title_of,
+    when,
+    who_asked,
+    why_inconclusive,
+)
+from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
 from pretrace.report.wording import named
 from pretrace.types import Bools, Doubles, Table, Verdict
@@ -42,46 +52,34 @@ _STATES = {
     "no": "hardly anything was found",
 }
 _TITLES = ("Nothing was found", "Inconclusive", "Found", "Not found")
-_PARTS = {"corpus": "The texts", "software": "Software", "timings": "Time taken"}
 
 
 def first_page(verdict: Verdict) -> Markup:
     """The answer, who asked and what was compared, the figures, how far it can be trusted, the checks, what would
     help."""
-    title = next((one for one in _TITLES if verdict.statement.startswith(f"{one}:")), "")
-    failed = [check for check in verdict.checks if check.status == "failed"]
     withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
-    values = {
+    values = first_values(verdict, title_of(verdict, _TITLES))
+    values |= {
         "verdict": verdict,
-        "title": title,
-        "why": why_inconclusive(verdict, failed) if withheld else (),
-        "statement": wording.after(verdict.statement, title and f"{title}: "),
+        "why": why_inconclusive(verdict, [check for check, _ in values["failed"]]) if withheld else (),
         "rows": tuple(identity(verdict)),
-        "failed": why_failed(failed),
-        "others": [check for check in verdict.checks if check.status != "failed"],
         "reasons": wording.once(verdict.reasons, verdict.trust),
-        "advised": wording.once(verdict.advice),
         "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "drawn": drawn(verdict),
         "often": wording.often(verdict.p) if verdict.p is not None and not withheld else "",
-        "p": wording.p_value(verdict.p) if verdict.p is not None else "",
-        "served": facts.served(verdict.settings),
-        "foreseen": advice.foreseeable(verdict),
     }
     return fill("verdict/first.html", values)
 
 
-def identity(verdict: Verdict) -> Iterator[Row]:
+def identity(verdict: Verdict) -> Iterator[IdentityRow]:
     """The date, who asked, the model, and the texts."""
     said, corpus = verdict.statements, facts.mapping(verdict.settings.get("corpus"))
-    yield Row(
-        "Date of the test" if verdict.hypothesis else "Date of the search", when(verdict.settings.get("time"))
-    )
-    yield Row("Requested by", said.get("requested_by") or UNSTATED)
+    made = "test" if verdict.hypothesis else "search"
+    yield from who_asked(verdict, made)
     models = facts.mapping(verdict.settings.get("models"))
     if verdict.model:
         target = facts.mapping(models.get("target"))
-        yield Row("Model in question", *facts.model_as_served(verdict.model, target))
+        yield IdentityRow("Model in question", *facts.model_as_served(verdict.model, target))
     for title, role in (("Second model", "placebo"), ("Reference model", "reference")):
         for key, one in models.items():
             if key.partition(" ")[0] == role and (name := facts.mapping(one).get("name")):
@@ -89,18 +87,17 @@ def identity(verdict: Verdict) -> Iterator[Row]:
                 unasked = role == "placebo" and any(
                     check.name == SECOND and check.status == "not run" for check in verdict.checks
                 )
-                yield Row(title, own, ((("not asked", False),) if unasked else ()) + marks)
+                yield IdentityRow(title, own, ((("not asked", False),) if unasked else ()) + marks)
     if said.get("placebo"):
-        yield Row("How it is known not to have seen the texts", said["placebo"])
-    made = "test" if verdict.hypothesis else "search"
-    yield Row(
+        yield IdentityRow("How it is known not to have seen the texts", said["placebo"])
+    yield IdentityRow(
         "Texts",
         f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}",
         hash_of(corpus),
     )
     if verdict.register:
         first, *others = verdict.register
-        yield Row(
+        yield IdentityRow(
             "Tests of these texts",
             wording.plain(first),
             tuple((named(wording.plain(one)), False) for one in others[:_MOST_TESTS]),
@@ -143,14 +140,6 @@ def deciding_test(verdict: Verdict) -> Section:
     )
 
 
-def checks(verdict: Verdict) -> Section | None:
-    """Each check with its figures."""
-    if not verdict.checks:
-        return None
-    values = {"checks": [(check, facts.line(check.figures)) for check in verdict.checks]}
-    return Section("The checks", "checks", fill("verdict/checks.html", values))
-
-
 def power(verdict: Verdict) -> Section | None:
     """What the test would have seen, where that was measured."""
     found = verdict.planted
@@ -185,13 +174,6 @@ def tables(verdict: Verdict) -> Section | None:
         fill("verdict/tables.html", {"tables": shown, "most": MOST_ROWS}),
         appendix=True,
     )
-
-
-def repeating(verdict: Verdict) -> Section:
-    """Everything needed to make the test again."""
-    parts = facts.parts(verdict.settings, "This test", _PARTS)
-    values = {"parts": parts, "skipped": verdict.skipped}
-    return Section("To repeat this", "repeat", fill("verdict/repeating.html", values), appendix=True)
 
 
 def passages(verdict: Verdict) -> Section | None:
@@ -309,7 +291,7 @@ def heading(verdict: Verdict) -> str:
     return titled("Test", verdict.corpus, called(verdict.model))
 
 
-PAGE = Page(heading, SECTIONS, lambda verdict: {"first": first_page(verdict)})
+PAGE = ReportPage(heading, SECTIONS, lambda verdict: {"first": first_page(verdict)})
 render, write = PAGE.render, PAGE.write
 
 

@@ -186,17 +186,17 @@ def beside_leans(leans: Sequence[Lean], effect: Estimate | None, margin: float) 
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it.
+    """A time as people say it, in two units at most.
 
-    >>> duration(1.44), duration(412.4), duration(7384)
-    ('1.4 s', '6 min 52 s', '2 h 03 min')
+    >>> duration(1.44), duration(52.3), duration(412.4), duration(7384)
+    ('1.4 s', '52 s', '6 min 52 s', '2 h 3 min')
     """
-    if seconds < 59.95:
-        return f"{fixed(seconds, 1)} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{count(whole // 3600)} h {whole % 3600 // 60:02d} min"
+    if seconds < 9.95:
+        return f"{fixed(seconds, 1).removesuffix('.0')} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{count(minutes // 60)} h {minutes % 60} min"
 
 
 def plain(sentence: str) -> str:

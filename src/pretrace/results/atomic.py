@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from pretrace.errors import OutputError, PretraceError
-from pretrace.results.output_checks import OWN, Output, OutputFile, check_file, check_replaceable
+from pretrace.results.output_checks import OWN, FolderKind, OutputFile, check_file, check_replaceable
 
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 # Names this process is working under; its id may be that of a killed one (in a container it often is 1).
@@ -54,7 +54,7 @@ def atomic_text(path: Path, text: str, output: OutputFile = OWN) -> None:
 
 
 @contextmanager
-def new_folder(path: Path, output: Output | None = None) -> Iterator[Path]:
+def new_folder(path: Path, output: FolderKind | None = None) -> Iterator[Path]:
     """A folder to fill, which takes the place of `path` when the block ends well.
 
     An empty folder at `path` is replaced, and with `output` an earlier result of the same kind; of two writers the
@@ -72,7 +72,7 @@ def new_folder(path: Path, output: Output | None = None) -> Iterator[Path]:
             _flush(place.parent)
 
 
-def check_writable(path: Path, output: Output | OutputFile | None = None) -> None:
+def check_writable(path: Path, output: FolderKind | OutputFile | None = None) -> None:
     """Raise OutputError if a folder or file of this kind could not be written at `path`; without a kind, a folder that
     takes the place of nothing.
 
@@ -204,7 +204,7 @@ def _delete(path: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _install(partial: Path, place: Path, output: Output | None) -> None:
+def _install(partial: Path, place: Path, output: FolderKind | None) -> None:
     """Rename `partial` to `place`, moving an earlier result out of the way as often as one turns up there."""
     occupied = (errno.ENOTEMPTY, errno.EEXIST)
     while True:

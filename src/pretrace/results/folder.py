@@ -14,7 +14,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from pretrace.errors import OutputError, regular
 from pretrace.results.atomic import new_folder
-from pretrace.results.output_checks import FILES_KEY
+from pretrace.results.output_checks import FILES_KEY, FolderKind
 from pretrace.results.serialization import expect, from_json, to_json
 
 T = TypeVar("T")
@@ -35,28 +35,8 @@ Rendered = Mapping[str, Render]
 _SEAL = "sha256"
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of result folder: its JSON part (`marker`), by whose `key` it is known and which holds the number of
-    its `format`, and the words for messages: what it is called, what writes it, and what mends a damaged one. It is an
-    `Output`: a result replaces none of another `test`."""
-
-    name: str
-    marker: str
-    key: str
-    format: int
-    writer: str
-    cure: str
-    sealed: bool = True
-    test: str = ""
-
-    def of(self, test: str) -> Kind:
-        """The same kind, of one test alone."""
-        return replace(self, test=test)
-
-
 def write_folder(
-    kind: Kind,
+    kind: FolderKind,
     folder: Path,
     content: Mapping[str, Any],
     *,
@@ -96,7 +76,7 @@ class Integrity:
     seal: bool | None
 
 
-def seal_of(kind: Kind, folder: Path) -> str:
+def seal_of(kind: FolderKind, folder: Path) -> str:
     """The hash that the JSON part of a folder has of itself, which stands for the whole result; "" where an earlier
     pretrace wrote none. OutputError where it cannot be read."""
     return Opened(kind, folder).seal
@@ -109,7 +89,7 @@ class Opened:
     is no error; `seal_holds` says whether it does, None where there is none.
     """
 
-    def __init__(self, kind: Kind, folder: Path, *, believe: bool = False) -> None:
+    def __init__(self, kind: FolderKind, folder: Path, *, believe: bool = False) -> None:
         self._kind, self._folder = kind, folder
         self.content = self.explained(kind.marker, lambda: from_json(self._bytes(kind.marker)))
         found = self.content.get(kind.key)
@@ -174,7 +154,7 @@ class Opened:
         return OutputError(f"{place} is damaged, was changed or belongs to another {kind.name}; {kind.cure}.")
 
 
-def read_folder(kind: Kind, folder: Path, make: Callable[[Opened], T]) -> T:
+def read_folder(kind: FolderKind, folder: Path, make: Callable[[Opened], T]) -> T:
     """What `make` builds of the parts of a folder of this kind.
 
     OutputError, naming the file, where `folder` holds no such result, where a file is damaged or was changed, or

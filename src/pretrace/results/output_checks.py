@@ -11,10 +11,10 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pretrace.errors import OutputError
 
@@ -34,35 +34,24 @@ COMPARISON = "comparison.json"
 COMPARISON_KEY = "pretrace_comparison"
 
 
-class Output(Protocol):
-    """A kind of folder: what it is called, its JSON file, the key by which that is known, and of the results of tests
-    which test it is ("" where that does not matter)."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in a message."""
-
-    @property
-    def marker(self) -> str:
-        """Its JSON file."""
-
-    @property
-    def key(self) -> str:
-        """What that has at its top level."""
-
-    @property
-    def test(self) -> str:
-        """The test whose result it is."""
-
-
 @dataclass(frozen=True, slots=True)
-class _OutputFolder:
-    """An `Output`, and nothing else."""
+class FolderKind:
+    """A kind of folder: what it is called, its JSON part (`marker`), by whose `key` it is known and which holds the
+    number of its `format`; in messages what writes it, and what mends a damaged one. A result replaces none of another
+    `test` ("" where that does not matter)."""
 
     name: str
     marker: str
     key: str
+    format: int = 1
+    writer: str = ""
+    cure: str = ""
+    sealed: bool = True
     test: str = ""
+
+    def of(self, test: str) -> FolderKind:
+        """The same kind, of one test alone."""
+        return replace(self, test=test)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +62,14 @@ class OutputFile:
     known: Callable[[Path], bool]
 
 
-ADAPTER = _OutputFolder("adapter", ADAPTER_CARD, ADAPTER_KEY)
-PLANTED = _OutputFolder("planted model", CARD, CARD_KEY)
-_FOLDERS: tuple[Output, ...] = (
-    _OutputFolder("run", MARKER, FORMAT_KEY),
+ADAPTER = FolderKind("adapter", ADAPTER_CARD, ADAPTER_KEY)
+PLANTED = FolderKind("planted model", CARD, CARD_KEY)
+_FOLDERS: tuple[FolderKind, ...] = (
+    FolderKind("run", MARKER, FORMAT_KEY),
     PLANTED,
     ADAPTER,
-    _OutputFolder("test result", RESULT, RESULT_KEY),
-    _OutputFolder("comparison", COMPARISON, COMPARISON_KEY),
+    FolderKind("test result", RESULT, RESULT_KEY),
+    FolderKind("comparison", COMPARISON, COMPARISON_KEY),
 )
 """All that pretrace writes as a folder."""
 
@@ -114,7 +103,7 @@ def check_file(place: Path, output: OutputFile) -> None:
         )
 
 
-def check_replaceable(place: Path, output: Output | None = None) -> None:
+def check_replaceable(place: Path, output: FolderKind | None = None) -> None:
     """Raise OutputError unless `place` is free, an empty folder, or one that pretrace wrote and that holds a result of
     the kind of `output`; without one, unless it is free or empty."""
     for _ in range(100):
@@ -142,7 +131,7 @@ def _identity(place: Path) -> tuple[int, int, int] | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
-def _objection(place: Path, output: Output | None) -> str | None:
+def _objection(place: Path, output: FolderKind | None) -> str | None:
     if not place.is_dir():
         return f"{place} is a file; choose another name for the folder."
     if os.path.ismount(place) or _stand_in(place):
@@ -175,7 +164,7 @@ def _stand_in(place: Path) -> bool:
     return False
 
 
-def _found(place: Path) -> Iterator[tuple[Output, Mapping[str, Any]]]:
+def _found(place: Path) -> Iterator[tuple[FolderKind, Mapping[str, Any]]]:
     """The kinds of results that lie in a folder, with their JSON."""
     for kind in _FOLDERS:
         facts = json_object(place / kind.marker)

@@ -25,7 +25,6 @@ import numpy as np
 
 from pretrace.results.folder import (
     Column,
-    Kind,
     Opened,
     Rendered,
     Write,
@@ -37,7 +36,7 @@ from pretrace.results.folder import (
     write_folder,
     write_parquet,
 )
-from pretrace.results.output_checks import COMPARISON, COMPARISON_KEY, FORMAT_KEY, MARKER
+from pretrace.results.output_checks import COMPARISON, COMPARISON_KEY, FORMAT_KEY, MARKER, FolderKind
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.types import (
     Bars,
@@ -90,7 +89,7 @@ def _of_all(whole: Whole) -> dict[str, int]:
     }
 
 
-RUN = Kind("run", MARKER, FORMAT_KEY, 1, "--out", "run the detection again", sealed=False)
+RUN = FolderKind("run", MARKER, FORMAT_KEY, 1, "--out", "run the detection again", sealed=False)
 SCORES, METRICS, HEAT, CONTROLS = "scores.parquet", "metrics.json", "heat.json", "controls.parquet"
 _FIXED = ("id", "label", "group", "n_tokens", "copies")
 SKIPPED_COLUMNS = ("id", "reason", "n_tokens")
@@ -380,7 +379,7 @@ def _counts(values: Doubles, edges: Doubles) -> tuple[int, ...]:
 # Runs side by side on disk: `comparison.json`, which holds everything, and `table.csv`, a row a run and score.
 
 
-COMPARISONS = Kind(
+COMPARISONS = FolderKind(
     "comparison", COMPARISON, COMPARISON_KEY, 1, "pretrace runs compare", "make the comparison again"
 )
 TABLE = "table.csv"

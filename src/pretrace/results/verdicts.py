@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pretrace.results.folder import (
-    Kind,
     Opened,
     Rendered,
     Write,
@@ -24,13 +23,13 @@ from pretrace.results.folder import (
     write_csv,
     write_folder,
 )
-from pretrace.results.output_checks import RESULT, RESULT_KEY
+from pretrace.results.output_checks import RESULT, RESULT_KEY, FolderKind
 from pretrace.results.serialization import expect, from_plain, to_plain
 from pretrace.types import Bools, Outcome, Table, Verdict
 
 T = TypeVar("T")
 
-VERDICTS = Kind("test result", RESULT, RESULT_KEY, 2, "one of pretrace's tests", "run the test again")
+VERDICTS = FolderKind("test result", RESULT, RESULT_KEY, 2, "one of pretrace's tests", "run the test again")
 FLAGGING = replace(VERDICTS.of("flag"), name="flagging", writer="pretrace flag", cure="run it again")
 AUDIT = replace(VERDICTS.of("audit"), name="audit", writer="pretrace audit", cure="run the audit again")
 _NAMED = {one.test: one for one in (FLAGGING, AUDIT)}
@@ -78,7 +77,7 @@ def save_verdict(
     write_folder(kind_of_test(verdict.test), folder, content, parts=parts, extra=extra, rendered=rendered)
 
 
-def kind_of_test(test: str) -> Kind:
+def kind_of_test(test: str) -> FolderKind:
     """The kind of the folders of a test."""
     return _NAMED.get(test) or VERDICTS.of(test)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pretrace.registry import rewrites
 from pretrace.rewrites.forms import After, Disturbance, Lower, Neighbors, Plain, disturbances, readable
-from pretrace.types import Rewrite, Selective
+from pretrace.types import Rewrite
 
 __all__ = [
     "After",
@@ -17,7 +17,6 @@ __all__ = [
     "Neighbors",
     "Plain",
     "Rewrite",
-    "Selective",
     "disturbances",
     "readable",
     "rewrites",

@@ -22,15 +22,23 @@ import numpy.typing as npt
 
 from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.formats import LINES, looks_like_rows
-from pretrace.corpora.packing import HEAD, encoding_of, opened, opened_as_it_is, packer, packing_of, unpacked
+from pretrace.corpora.packing import (
+    HEAD,
+    encoding_of,
+    open_raw,
+    open_unpacked,
+    packer,
+    packing_of,
+    unpack_stream,
+)
 from pretrace.errors import OutputError, PretraceError, TextsError
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.folder import write_csv
 from pretrace.scan.files import CorpusFile, Unread, kind_of
 from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import SLIGHT, Searching, parts_of
-from pretrace.scan.searching import CHARACTERS, DOCUMENT, END, LAST, START, STRING, TEXT, Search, Table
-from pretrace.scan.sightings import UNIQUE, Part, common_bytes, counted
+from pretrace.scan.searching import CHARACTERS, DOCUMENT, END, LAST, START, STRING, TEXT, BlockTable, Search
+from pretrace.scan.sightings import UNIQUE, ScanPart, common_bytes, select_runs
 
 CLEANED = (".jsonl", ".ndjson", ".json", ".parquet", ".txt", SOURCE)
 LIST = "taken-out.csv"
@@ -75,7 +83,7 @@ def _no_cleaning(file: CorpusFile) -> str | None:
     if file.is_index:
         return "is an index"
     try:
-        with opened(file.address) as stream:
+        with open_unpacked(file.address) as stream:
             head = stream.peek(HEAD)[:HEAD]
             kind, is_packed = kind_of(file.address, head), not stream.seekable()
     except (OSError, EOFError, PretraceError, Unread):
@@ -89,7 +97,7 @@ def _no_cleaning(file: CorpusFile) -> str | None:
     return None if encoding_of(head, None) == "utf-8" else "is written in another encoding or with a mark"
 
 
-def clean(asked: Searching, whole: Part, folder: Path) -> Cleaned:
+def clean(asked: Searching, whole: ScanPart, folder: Path) -> Cleaned:
     """Write the files of a scan without the documents that hold its texts; `whole` is what was found in all of them.
 
     OutputError where another scan is being cleaned beside `folder`, Unread for a file that cannot be read again.
@@ -108,7 +116,7 @@ def clean(asked: Searching, whole: Part, folder: Path) -> Cleaned:
     told.mkdir(parents=True, exist_ok=True)
     atomic_text(mark, wanted)
     table, common = (
-        Table.of(asked.texts.contents),
+        BlockTable.of(asked.texts.contents),
         common_bytes(whole, asked.texts.contents, asked.texts.starts),
     )
     names = _names(asked.files)
@@ -150,7 +158,7 @@ def _names(files: Sequence[CorpusFile]) -> list[str]:
 
 
 def _found(
-    asked: Searching, table: Table, file: CorpusFile, common: npt.NDArray[np.bool_]
+    asked: Searching, table: BlockTable, file: CorpusFile, common: npt.NDArray[np.bool_]
 ) -> tuple[list[tuple[int, str, float]], int]:
     """The documents of a file to be taken out, each with a text and the share of it that it holds; and how many
     documents the file has."""
@@ -158,7 +166,7 @@ def _found(
     suspects, starts = asked.texts.corpus.texts, asked.texts.starts
     sizes = np.array([len(one) for one in asked.texts.contents], dtype=np.int64)
     for found in asked.reader().documents(file):
-        runs, _ = counted(search.runs(found.stream), found.stream, sizes)
+        runs, _ = select_runs(search.runs(found.stream), found.stream, sizes)
         documents = found.number
         held: dict[tuple[int, int], list[list[int]]] = {}
         for row in runs.tolist():
@@ -178,9 +186,9 @@ def _found(
 
 def _write(file: CorpusFile, path: Path, gone: set[int]) -> None:
     """The file without some of its documents, in the same format, packed in the same way."""
-    with opened_as_it_is(file.address) as raw, path.open("wb") as plain:
+    with open_raw(file.address) as raw, path.open("wb") as plain:
         packing = packing_of(raw.peek(HEAD)[:HEAD])
-        source = unpacked(raw, file.address)
+        source = unpack_stream(raw, file.address)
         kind = kind_of(file.address, source.peek(HEAD)[:HEAD])
         if kind == ".parquet":
             _write_parquet(source, plain, gone)

@@ -19,8 +19,8 @@ import numpy as np
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.formats import LINES, is_json_list, rows_in
-from pretrace.corpora.packing import HEAD, as_utf8, is_utf8, opened, place_of
-from pretrace.corpora.reading import EveryColumn, Row, Unreadable
+from pretrace.corpora.packing import HEAD, as_utf8, is_utf8, open_unpacked, place_of
+from pretrace.corpora.reading import EveryColumn, SourceRow, Unreadable
 from pretrace.errors import PretraceError
 from pretrace.scan.files import CorpusFile, Unread, check_characters, check_end, kind_of, warc_rows
 from pretrace.scan.folding import (
@@ -39,13 +39,16 @@ BLOCK_BYTES, LINES_BYTES = 8 << 20, 1 << 20
 PARQUET_BYTES = 4 << 20
 """Bytes of parquet that are searched at a time, about."""
 ROWS = 1024
-_ID_NAMES = ("id", "doc_id", "document_id", "uuid", "warc_record_id")
-_URL_NAMES = ("url", "source_url", "link", "source")
-_DATE_NAMES = ("date", "timestamp", "created", "added", "published")
+_FACTS = {
+    "id": ("id", "doc_id", "document_id", "uuid", "warc_record_id"),
+    "url": ("url", "source_url", "link", "source"),
+    "date": ("date", "timestamp", "created", "added", "published"),
+}
+"""Names of the columns that tell of a document."""
 _NESTED = ("meta", "metadata")
 
 
-class Facts(NamedTuple):
+class DocumentFacts(NamedTuple):
     """What is known of a document of the corpus, "" where nothing is."""
 
     id: str = ""
@@ -54,32 +57,32 @@ class Facts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Batch:
+class _StringBatch:
     """What was read of a file at a time: strings, what is known of a row of theirs (asked later), how many rows were
     read so far, how far the file was read in its own bytes, and rows that hold no text."""
 
     strings: Strings
-    facts: Callable[[int], Callable[[], Facts]]
+    facts: Callable[[int], Callable[[], DocumentFacts]]
     number: int
     read: int
     unreadable: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Documents:
+class CorpusDocuments:
     """Documents in one buffer, which is that of the next ones as soon as these are asked for. `facts` tells of a row,
     `number` rows were read so far, up to byte `read` of the file, and `unreadable` more hold no text."""
 
     stream: Stream
     strings: Strings
-    facts: Callable[[int], Facts]
+    facts: Callable[[int], DocumentFacts]
     number: int
     read: int
     unreadable: int = 0
 
 
 @dataclass(slots=True)
-class Reader:
+class CorpusReader:
     """Reads files of the corpus, all strings of each row, or those of the column `text`; `exact` compares bytes as they
     are; `fast` uses the kernels. `encoding` is that of the files that are no UTF-8."""
 
@@ -88,47 +91,45 @@ class Reader:
     fast: bool = True
     encoding: str | None = None
 
-    def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[Documents]:
+    def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[CorpusDocuments]:
         """The documents of a file, a buffer at a time, up to `most` bytes of it; Unread where it breaks off."""
         streams, number, read = Streams(exact=self.exact, fast=self.fast), 0, 0
-        kept: dict[int, Callable[[], Facts]] = {}
+        kept: dict[int, Callable[[], DocumentFacts]] = {}
         for batch in self._batches(file):
             number, read, unreadable = batch.number, batch.read, batch.unreadable
             if self.text is not None and number and unreadable == number:
                 raise Unread(f"{file.address} has no column {self.text}: name another with --corpus-column.")
 
-            def facts(row: int, batch: _Batch = batch, kept: dict[int, Callable[[], Facts]] = kept) -> Facts:
+            def facts(
+                row: int, batch: _StringBatch = batch, kept: dict[int, Callable[[], DocumentFacts]] = kept
+            ) -> DocumentFacts:
                 return (kept[row] if row in kept else batch.facts(row))()
 
             for stream in streams.join(batch.strings):
-                yield Documents(stream, batch.strings, facts, number, read, unreadable)
+                yield CorpusDocuments(stream, batch.strings, facts, number, read, unreadable)
             if most is not None and read >= most:
                 return
             kept = {row: kept[row] if row in kept else batch.facts(row) for row in streams.rows}
         for stream in streams.end():
-            yield Documents(stream, Strings.of([]), lambda row: kept[row](), number, read)
+            yield CorpusDocuments(stream, Strings.of([]), lambda row: kept[row](), number, read)
 
-    def _batches(self, file: CorpusFile) -> Iterator[_Batch]:
+    def _batches(self, file: CorpusFile) -> Iterator[_StringBatch]:
         if file.fault:
             raise Unread(f"{file.address}: {file.fault}")
         try:
-            with opened(file.address) as stream:
+            with open_unpacked(file.address) as stream:
                 yield from self._read(stream, file)
         except PretraceError as error:
             said = str(error)
             raise Unread(said if said.startswith(file.address) else f"{file.address}: {said}") from None
-        except (EOFError, OSError, ValueError) as error:
-            raise Unread(
-                f"{file.address}: {str(error).partition(chr(10))[0] or type(error).__name__}"
-            ) from None
         except Exception as error:
-            if type(error).__module__.partition(".")[0] not in ("pyarrow", "fsspec", "aiohttp"):
+            known = isinstance(error, EOFError | OSError | ValueError)
+            if not known and type(error).__module__.partition(".")[0] not in ("pyarrow", "fsspec", "aiohttp"):
                 raise
-            raise Unread(
-                f"{file.address}: {str(error).partition(chr(10))[0] or type(error).__name__}"
-            ) from None
+            said = str(error).partition("\n")[0] or type(error).__name__
+            raise Unread(f"{file.address}: {said}") from None
 
-    def _read(self, stream: Any, file: CorpusFile) -> Iterator[_Batch]:
+    def _read(self, stream: Any, file: CorpusFile) -> Iterator[_StringBatch]:
         head = stream.peek(HEAD)[:HEAD]
         kind = kind_of(file.address, head)
         columns = replace(USUAL, encoding=None if is_utf8(head, cut=True) else self.encoding)
@@ -151,7 +152,7 @@ class Reader:
         )
         yield from self._rows(rows, stream, file)
 
-    def _rows(self, rows: Iterator[Row], stream: Any, file: CorpusFile) -> Iterator[_Batch]:
+    def _rows(self, rows: Iterator[SourceRow], stream: Any, file: CorpusFile) -> Iterator[_StringBatch]:
         """The strings of rows that hold every column of theirs."""
         number = read = 0
         while some := _some(rows):
@@ -160,14 +161,16 @@ class Reader:
             )
             read += len(strings.raw)
 
-            def facts(row: int, some: Sequence[Row] = some, number: int = number) -> Callable[[], Facts]:
+            def facts(
+                row: int, some: Sequence[SourceRow] = some, number: int = number
+            ) -> Callable[[], DocumentFacts]:
                 return lambda: _facts_in(some[row - number].fields)
 
             unreadable, place = len(some) - len(np.unique(strings.rows)), place_of(stream, read)
             number += len(some)
-            yield _Batch(strings, facts, number, min(file.size or place, place), unreadable)
+            yield _StringBatch(strings, facts, number, min(file.size or place, place), unreadable)
 
-    def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
+    def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
         number, read, rest = 0, 0, 0
         space, checked = bytearray(2 * LINES_BYTES), False
         while True:
@@ -190,7 +193,7 @@ class Reader:
             if not some:
                 return
 
-    def _of_lines(self, raw: memoryview, number: int, read: int) -> _Batch:
+    def _of_lines(self, raw: memoryview, number: int, read: int) -> _StringBatch:
         if self.fast:
             strings, lines, odd = strings_of_lines(raw, number)
         else:
@@ -207,12 +210,12 @@ class Reader:
             strings = Strings.joined([strings, _strings_of(items, odd + number)])
         strings = self._wanted(strings)
 
-        def facts(row: int) -> Callable[[], Facts]:
+        def facts(row: int) -> Callable[[], DocumentFacts]:
             line = bytes(raw[slice(*lines[row - number].tolist())])
             return lambda: _facts(line)
 
         unreadable = len(lines) - len(np.unique(strings.rows))
-        return _Batch(strings, facts, number + len(lines), read, unreadable)
+        return _StringBatch(strings, facts, number + len(lines), read, unreadable)
 
     def _wanted(self, strings: Strings) -> Strings:
         """Those of the column that was named, where one was."""
@@ -221,7 +224,7 @@ class Reader:
         named = [hash_of(0, one.encode()) for one in self.text.split(",")]
         return strings.only(np.isin(strings.outermost, np.array(named, dtype=np.uint64)))
 
-    def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
+    def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
         from pyarrow import parquet
 
         table = parquet.ParquetFile(stream, pre_buffer=False)
@@ -241,14 +244,14 @@ class Reader:
             ]
             strings = self._wanted(Strings.joined([Strings.of([]), *every]))
 
-            def facts(row: int, batch: Any = batch, first: int = first) -> Callable[[], Facts]:
+            def facts(row: int, batch: Any = batch, first: int = first) -> Callable[[], DocumentFacts]:
                 known = {k: _said(batch.column(n)[row - first].as_py()) for k, n in beside.items() if n}
-                return lambda: Facts(**known)
+                return lambda: DocumentFacts(**known)
 
             unreadable = batch.num_rows - len(np.unique(strings.rows))
-            yield _Batch(strings, facts, number, int(file.size * number / total), unreadable)
+            yield _StringBatch(strings, facts, number, int(file.size * number / total), unreadable)
 
-    def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
+    def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
         """A text file is one document, in pieces."""
         rest, read, checked = b"", 0, False
         while True:
@@ -261,12 +264,14 @@ class Reader:
             rest = raw[cut:]
             if cut:
                 strings = Strings.of([raw[:cut]])
-                yield _Batch(strings, lambda _: lambda: Facts(file.address), 1, place_of(stream, read))
+                yield _StringBatch(
+                    strings, lambda _: lambda: DocumentFacts(file.address), 1, place_of(stream, read)
+                )
             if not some:
                 return
 
 
-def _some(rows: Iterator[Row]) -> list[Row]:
+def _some(rows: Iterator[SourceRow]) -> list[SourceRow]:
     """Rows of one buffer: so many, or as many as have so many bytes."""
     some, size = [], 0
     for row in rows:
@@ -275,9 +280,6 @@ def _some(rows: Iterator[Row]) -> list[Row]:
         if len(some) >= ROWS or size >= BLOCK_BYTES:
             break
     return some
-
-
-_FACTS: Mapping[str, tuple[str, ...]] = {"id": _ID_NAMES, "url": _URL_NAMES, "date": _DATE_NAMES}
 
 
 def _leaves(array: Any, column: int, outermost: int, rows: Numbers) -> Iterator[Strings]:
@@ -331,41 +333,34 @@ def _item(line: bytes) -> object:
 _LENIENT = json.JSONDecoder(strict=False)
 
 
-def _facts(line: bytes) -> Facts:
+def _facts(line: bytes) -> DocumentFacts:
     """What the object of a line says of its text."""
     try:
         item = _LENIENT.decode(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        return Facts()
-    return _facts_in(item) if isinstance(item, dict) else Facts()
+        return DocumentFacts()
+    return _facts_in(item) if isinstance(item, dict) else DocumentFacts()
 
 
-def _facts_in(item: Mapping[str, Any]) -> Facts:
+def _facts_in(item: Mapping[str, Any]) -> DocumentFacts:
     """What the cells of a row say of its text."""
-    nested: Mapping[str, Any] = {}
-    for name in _NESTED:
-        if isinstance(item.get(name), dict):
-            nested = item[name]
-            break
+    nested = next((item[name] for name in _NESTED if isinstance(item.get(name), dict)), {})
     both = {**nested, **item} if nested else item
-    return Facts(_first(both, _ID_NAMES), _first(both, _URL_NAMES), _first(both, _DATE_NAMES))
+    return DocumentFacts(*(_first(both, names) for names in _FACTS.values()))
 
 
-def facts_of(metadata: str) -> Facts:
+def facts_of(metadata: str) -> DocumentFacts:
     """What an index keeps beside a document: what its line said, and the file where it said nothing of itself."""
     facts = _facts(metadata.encode("utf-8", "replace"))
-    if facts == Facts():
+    if facts == DocumentFacts():
         with suppress(ValueError, RecursionError, AttributeError):
             item = json.loads(metadata)
-            return Facts(url=_said(item.get("path")))
+            return DocumentFacts(url=_said(item.get("path")))
     return facts
 
 
 def _first(item: Mapping[str, Any], names: Sequence[str]) -> str:
-    for name in names:
-        if name in item:
-            return _said(item[name])
-    return ""
+    return next((_said(item[name]) for name in names if name in item), "")
 
 
 def _said(value: object) -> str:

@@ -19,10 +19,10 @@ import numpy as np
 
 from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
-from pretrace.corpora.formats import ending_of, recognised
-from pretrace.corpora.packing import HEAD, is_utf8, not_utf8, opened
-from pretrace.corpora.reading import Row
-from pretrace.corpora.webpages import decoded, read_html
+from pretrace.corpora.formats import ending_of, recognise_format
+from pretrace.corpora.packing import HEAD, is_utf8, not_utf8, open_unpacked
+from pretrace.corpora.reading import SourceRow
+from pretrace.corpora.webpages import decode_page, read_html
 from pretrace.errors import PretraceError, TextsError
 
 _NO_DATA = frozenset((
@@ -65,7 +65,7 @@ def kind_of(address: str, head: bytes) -> str:
     """What a file of a corpus is read as: a format of texts, a web archive, or text as it stands. Unread for bytes that
     are none of these."""
     name = address.partition("?")[0]
-    kind = recognised(name, head)
+    kind = recognise_format(name, head)
     if kind or ending_of(name) in (".wet", ".warc"):
         return kind or ".warc"
     if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -167,7 +167,7 @@ def _of_folder(folder: Path) -> list[CorpusFile]:
 def _local(path: Path) -> CorpusFile:
     file = CorpusFile(str(path), path.stat().st_size)
     try:
-        with opened(path) as stream:
+        with open_unpacked(path) as stream:
             kind_of(str(path), stream.peek(HEAD)[:HEAD])
     except Unread as error:
         return replace(file, fault=str(error).removeprefix(f"{path}: "))
@@ -179,12 +179,12 @@ def _local(path: Path) -> CorpusFile:
 def _may_hold_texts(name: str) -> bool:
     """Whether a file below a folder is to be read, or told where it cannot be: pictures and the like are neither, and
     no facts on data that lie beside them."""
-    known = bool(recognised(name, b""))
+    known = bool(recognise_format(name, b""))
     hidden = Path(name).name.startswith(".")
     return not (holds_facts(name) or (not known and (hidden or ending_of(name)[1:] in _NO_DATA)))
 
 
-def holds(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
+def find_own_files(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
     """The files of the corpus that are a file of the texts itself, or a copy of one; `path` is a file or a folder."""
     own: dict[int, list[Path]] = {}
     if not path:
@@ -211,7 +211,7 @@ _WARC_VERSION = re.compile(rb"WARC/\d+\.\d+\s*")
 _HTTP_TYPE = re.compile(rb"^content-type:\s*([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
-def warc_rows(stream: IO[bytes]) -> Iterator[Row]:
+def warc_rows(stream: IO[bytes]) -> Iterator[SourceRow]:
     """The texts of WET files, and the texts of the HTML pages of WARC files. EOFError where a record is shorter than it
     says, ValueError for what is no record."""
     facts = {"id": "warc-record-id", "url": "warc-target-uri", "date": "warc-date"}
@@ -227,10 +227,10 @@ def warc_rows(stream: IO[bytes]) -> Iterator[Row]:
         try:
             text = raw if kind == "conversion" else _page_of(raw) if kind == "response" else None
         except TextsError as error:
-            yield Row({}, fault=str(error))
+            yield SourceRow({}, fault=str(error))
             continue
         if text is not None:
-            yield Row({"text": text, **{name: head.get(key, "") for name, key in facts.items()}})
+            yield SourceRow({"text": text, **{name: head.get(key, "") for name, key in facts.items()}})
 
 
 def _warc_record(stream: IO[bytes]) -> tuple[dict[str, str], bytes]:
@@ -255,4 +255,4 @@ def _page_of(raw: bytes) -> bytes | None:
     kind = _HTTP_TYPE.search(http)
     if not (http.startswith(b"HTTP/") and kind and b"html" in kind[1].lower()):
         return None
-    return read_html(decoded(body)).encode("utf-8", "surrogatepass")
+    return read_html(decode_page(body)).encode("utf-8", "surrogatepass")

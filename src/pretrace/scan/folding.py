@@ -48,16 +48,8 @@ as this run has, up to the second number."""
 _COLUMNS = 256
 """Columns of a buffer whose ends are kept for the next one."""
 _IGNORED = {
-    0x0345,
-    0x034F,
-    0x0640,
-    0x115F,
-    0x1160,
-    0x17B4,
-    0x17B5,
-    *range(0x180B, 0x1810),
-    *range(0xFE00, 0xFE10),
-}
+    0x0345, 0x034F, 0x0640, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10),
+}  # fmt: skip
 """Letters and accents that are not seen, or only stretch a word."""
 
 _AND = rb"(?:&|\\+u0026)(?:amp;)*"
@@ -337,7 +329,7 @@ def _folded_in_python(
             at += len(parts[-1])
         written = strings.written(i)
         if exact:
-            made = (unescaped(written) if strings.escaped[i] else written).replace(b"\xff", b"?")
+            made = (unescape(written) if strings.escaped[i] else written).replace(b"\xff", b"?")
         else:
             made = fold_plainly(written, spaced=spaced)
         parts.append(made)
@@ -351,7 +343,7 @@ _ESCAPE = re.compile(rb'\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\(?:u(....)|(["\
 _SIGNS = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
 
 
-def unescaped(written: bytes) -> bytes:
+def unescape(written: bytes) -> bytes:
     """The bytes that a string of JSON stands for."""
 
     def one(found: re.Match[bytes]) -> bytes:

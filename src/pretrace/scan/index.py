@@ -17,23 +17,24 @@ import json
 import re
 import threading
 import time
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pretrace.backends.serving.address import holds_secret, split_url
 from pretrace.backends.serving.client import Client, Cures
 from pretrace.errors import MissingPackageError, ModelError, TextsError
-from pretrace.scan.corpus import Facts, facts_of
+from pretrace.scan.corpus import DocumentFacts, facts_of
 from pretrace.scan.files import INDEX, CorpusFile, Unread
 from pretrace.scan.searching import RUN
-from pretrace.scan.sightings import FileFacts, Part, Sighting, added_up
+from pretrace.scan.sightings import FileFacts, ScanPart, Sighting, add_changes
 
 if TYPE_CHECKING:
     import tokenizers
@@ -52,35 +53,35 @@ _OPERATORS = re.compile(r"\s(?:AND|OR)\s")
 _WORDS = re.compile(r"\S+")
 
 
-class _Index(Protocol):
+class Index(ABC):
     """Counts passages. `most` characters may be asked for at once, `at_once` questions may be under way."""
 
     most: int
     at_once: int
-    documents: int
-    size: int
+    documents = 0
+    size = 0
 
+    @abstractmethod
     def count(self, passage: str) -> int:
         """The places where whole words stand, as they are written; Unread where there is no answer."""
-        ...
 
-    def holding(self, passage: str, most: int) -> list[tuple[int, Facts]]:
+    @abstractmethod
+    def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
         """The numbers of documents that hold it, up to `most`, and what is known of them."""
-        ...
 
     def backwards(self, passage: str) -> int:
         """The places where its tokens stand in the opposite order; 0 where that cannot be asked."""
-        ...
+        return 0
 
     def unasked(self, text: str) -> bool:
         """Whether a passage of this text cannot be asked for."""
-        ...
+        return False
 
 
-class Served:
+class ServedIndex(Index):
     """An index behind the interface of infini-gram's own server (https://api.infini-gram.io)."""
 
-    most, at_once, documents, size = LONGEST, ASKED_AT_ONCE, 0, 0
+    most, at_once = LONGEST, ASKED_AT_ONCE
 
     def __init__(self, url: str, name: str) -> None:
         cures = Cures(
@@ -95,7 +96,7 @@ class Served:
         )  # fmt: skip
 
     def count(self, passage: str) -> int:
-        """As `_Index`; a passage with a word that the server takes for an operator is not asked for."""
+        """As `Index`; a passage with a word that the server takes for an operator is not asked for."""
         if _OPERATORS.search(passage):
             return 0
         found = self._asked({"query_type": "count", "query": passage}).get("count")
@@ -103,8 +104,8 @@ class Served:
             raise Unread(f"{self._client.url} gave no count, so it is no server of infini-gram.")
         return found
 
-    def holding(self, passage: str, most: int) -> list[tuple[int, Facts]]:
-        """As `_Index`."""
+    def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
+        """As `Index`."""
         found = self._asked({"query_type": "find", "query": passage}).get("segment_by_shard")
         return _documents(
             found, most,
@@ -112,10 +113,6 @@ class Served:
                 {"query_type": "get_doc_by_rank", "query": passage, "s": shard, "rank": rank, "max_disp_len": 1}
             ),
         )  # fmt: skip
-
-    def backwards(self, passage: str) -> int:
-        """Not asked: the server knows its index."""
-        return 0
 
     def unasked(self, text: str) -> bool:
         """Whether it holds a word that the server takes for an operator."""
@@ -133,7 +130,7 @@ class Served:
         return found
 
 
-class _Local:
+class LocalIndex(Index):
     """An index in a folder of this machine, asked by infini-gram's own package. `tokens` gives the ids of a passage, in
     each form in which it may stand in a document."""
 
@@ -172,12 +169,12 @@ class _Local:
         )  # fmt: skip
 
     def count(self, passage: str) -> int:
-        """As `_Index`."""
+        """As `Index`."""
         return sum(int(self._engine.count(input_ids=one)["count"]) for one in self._forms(passage))
 
-    def holding(self, passage: str, most: int) -> list[tuple[int, Facts]]:
-        """As `_Index`."""
-        found: dict[int, Facts] = {}
+    def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
+        """As `Index`."""
+        found: dict[int, DocumentFacts] = {}
         for ids in self._forms(passage):
             segments = self._engine.find(input_ids=ids)["segment_by_shard"]
             found |= _documents(
@@ -186,12 +183,8 @@ class _Local:
         return sorted(found.items())[:most]
 
     def backwards(self, passage: str) -> int:
-        """As `_Index`: an index of version 5 holds each document from its end to its beginning."""
+        """As `Index`: an index of version 5 holds each document from its end to its beginning."""
         return sum(int(self._engine.count(input_ids=one[::-1])["count"]) for one in self._forms(passage))
-
-    def unasked(self, text: str) -> bool:
-        """None: tokens are asked for."""
-        return False
 
     def _forms(self, passage: str) -> list[list[int]]:
         """The ids behind a space and at the beginning of a line, which are the same for bytes."""
@@ -206,23 +199,25 @@ class _Local:
         return [behind, alone]
 
 
-def _open_index(file: CorpusFile) -> _Index:
+def _open_index(file: CorpusFile) -> Index:
     """The index that an address names; TextsError for one that is written otherwise."""
     place, _, name = file.address.removeprefix(INDEX).partition("#")
     if "://" not in place:
-        return _Local(Path(place), name)
+        return LocalIndex(Path(place), name)
     parts = split_url(place)
     if parts is None or holds_secret(parts) or not name:
         raise TextsError(
             f"a served index is written {INDEX}https://api.infini-gram.io/#NAME, with the name of the index behind #, "
             f"found {file.address!r}."
         )
-    return Served(place, name)
+    return ServedIndex(place, name)
 
 
-def _documents(segments: Any, most: int, document: Callable[[int, int], Any]) -> list[tuple[int, Facts]]:
+def _documents(
+    segments: Any, most: int, document: Callable[[int, int], Any]
+) -> list[tuple[int, DocumentFacts]]:
     """The first documents of the places that `find` names: number, and what the index keeps beside it."""
-    found: dict[int, Facts] = {}
+    found: dict[int, DocumentFacts] = {}
     with suppress(TypeError, ValueError, KeyError):
         for shard, (first, last) in enumerate(segments):
             for rank in range(int(first), min(int(last), int(first) + most)):
@@ -236,8 +231,7 @@ def _documents(segments: Any, most: int, document: Callable[[int, int], Any]) ->
 # Runs
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Stretch(NamedTuple):
     """Characters [start, end) of a text that stand at so many places."""
 
     start: int
@@ -245,8 +239,7 @@ class _Stretch:
     places: int
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class RunsInText(NamedTuple):
     """What an index says of a text: the longest stretches that it holds, the shortest ones of which they are made with
     the places of each, and the places of the whole text."""
 
@@ -258,7 +251,7 @@ class Asked:
 class _Words:
     """The words of a text, and at how many places stretches of them stand."""
 
-    def __init__(self, text: str, index: _Index) -> None:
+    def __init__(self, text: str, index: Index) -> None:
         self.text, self.most, self._index = text, index.most, index
         self.spans = [(one.start(), one.end()) for one in _WORDS.finditer(text)]
         self._known: dict[tuple[int, int], int] = {}
@@ -290,14 +283,14 @@ class _Words:
         return _last(last, len(self.spans), lambda i: self.places(first, i) > 0)
 
 
-def runs_of(text: str, index: _Index) -> Asked:
+def runs_of(text: str, index: Index) -> RunsInText:
     """The runs of a text that an index holds. Found are all stretches of whole words with `RUN` or more characters that
     it counts at one place or more, up to `Index.most` characters each."""
     words = _Words(text, index)
     runs = _longest(words)
     found = tuple(_Stretch(words.spans[a][0], words.spans[b - 1][1], words.places(a, b)) for a, b in runs)
     whole = runs == [(0, len(words.spans))]
-    return Asked(found, tuple(_pieces(words, runs)), found[0].places if whole else 0)
+    return RunsInText(found, tuple(_pieces(words, runs)), found[0].places if whole else 0)
 
 
 def _longest(words: _Words) -> list[tuple[int, int]]:
@@ -347,13 +340,7 @@ def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[_Stretch
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
     """The first number from `low` on for which it holds, where it holds for all behind one; `high` where for none."""
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return low + bisect_left(range(low, high), True, key=holds)
 
 
 def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
@@ -373,14 +360,14 @@ def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptAnswers:
     """Answers that were had before, by the number of the text, and what `speaks` said, None before it was asked; each
     is written as it comes."""
 
     path: Path | None
     speaks: str | None = None
-    found: dict[int, Asked] = field(default_factory=dict)
-    named: dict[int, list[tuple[int, Facts]]] = field(default_factory=dict)
+    found: dict[int, RunsInText] = field(default_factory=dict)
+    named: dict[int, list[tuple[int, DocumentFacts]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -393,26 +380,19 @@ class Kept:
                     self.speaks = str(row["speaks"])
                     continue
                 runs, pieces = (tuple(_Stretch(*one) for one in row[name]) for name in ("runs", "pieces"))
-                self.named[row["text"]] = [(number, Facts(*facts)) for number, facts in row["named"]]
-                self.found[row["text"]] = Asked(runs, pieces, row["copies"])
+                self.named[row["text"]] = [(number, DocumentFacts(*facts)) for number, facts in row["named"]]
+                self.found[row["text"]] = RunsInText(runs, pieces, row["copies"])
 
     def keep_speaks(self, said: str) -> None:
-        """What `speaks` said."""
+        """What `check_language` said."""
         self.speaks = said
         self._write({"speaks": said})
 
-    def keep(self, text: int, found: Asked, named: list[tuple[int, Facts]]) -> None:
+    def keep(self, text: int, found: RunsInText, named: list[tuple[int, DocumentFacts]]) -> None:
         """The answers about a text."""
         with self._lock:
             self.found[text], self.named[text] = found, named
-            row = {
-                "text": text,
-                "runs": [[one.start, one.end, one.places] for one in found.runs],
-                "pieces": [[one.start, one.end, one.places] for one in found.pieces],
-                "copies": found.copies,
-                "named": [[number, [facts.id, facts.url, facts.date]] for number, facts in named],
-            }
-            self._write(row)
+            self._write({"text": text, **found._asdict(), "named": named})
 
     def _write(self, row: dict[str, Any]) -> None:
         if self.path is not None:
@@ -426,10 +406,10 @@ def ask_index(
     starts: Sequence[int],
     kept: Path | None = None,
     stop: threading.Event | None = None,
-) -> Part | None:
+) -> ScanPart | None:
     """What an index holds of texts, `starts` being the first byte of each among all; None where `stop` was set. Answers
     are kept in the file `kept`, so that nothing is asked twice."""
-    had, unread = Kept(kept), ""
+    had, unread = KeptAnswers(kept), ""
     index = _open_index(file)
 
     def one(i: int) -> None:
@@ -442,8 +422,8 @@ def ask_index(
 
     try:
         if had.speaks is None:
-            had.keep_speaks(speaks(index, texts))
-        unread = had.speaks or left_out(index, texts)
+            had.keep_speaks(check_language(index, texts))
+        unread = had.speaks or list_unasked(index, texts)
         with ThreadPoolExecutor(index.at_once) as pool:
             for _ in pool.map(one, range(len(texts))):
                 pass
@@ -455,7 +435,7 @@ def ask_index(
     return _part(facts, texts, starts, had)
 
 
-def speaks(index: _Index, texts: Sequence[str]) -> str:
+def check_language(index: Index, texts: Sequence[str]) -> str:
     """Why an index says nothing of these texts, "" where it does: pairs of their words must stand in it."""
     pairs = []
     for text in texts:
@@ -474,7 +454,7 @@ def speaks(index: _Index, texts: Sequence[str]) -> str:
     return ""
 
 
-def left_out(index: _Index, texts: Sequence[str]) -> str:
+def list_unasked(index: Index, texts: Sequence[str]) -> str:
     """What of the texts an index cannot be asked for, "" where nothing: what was not asked for clears nobody."""
     some = sum(map(index.unasked, texts))
     if not some:
@@ -496,12 +476,8 @@ def seconds_for(file: CorpusFile, texts: Sequence[str]) -> tuple[int, float]:
     return questions, questions * taken / index.at_once
 
 
-def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: Kept) -> Part:
-    changes: list[tuple[int, int]] = []
-    documents: dict[int, int] = {}
-    wholes: dict[int, int] = {}
-    longest: dict[int, int] = {}
-    best: dict[int, list[Sighting]] = {}
+def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: KeptAnswers) -> ScanPart:
+    part, changes = ScanPart((facts,)), list[tuple[int, int]]()
     for i, text in enumerate(texts):
         found = had.found.get(i)
         if found is None or not found.runs:
@@ -511,16 +487,17 @@ def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: Ke
         )
         changes += [(starts[i] + at[one.start], one.places) for one in found.pieces]
         changes += [(starts[i] + at[one.end], -one.places) for one in found.pieces]
-        documents[i] = max(one.places for one in found.pieces)
+        part.documents[i] = max(one.places for one in found.pieces)
         run = max(found.runs, key=lambda one: one.end - one.start)
-        longest[i] = run.end - run.start
+        part.longest[i] = run.end - run.start
         if found.copies:
-            wholes[i] = found.copies
+            part.wholes[i] = found.copies
         start, end = at[run.start], at[run.end]
-        best[i] = [
+        part.best[i] = [
             Sighting(end - start, facts.file, number, start, end, known) for number, known in had.named[i]
         ]
-    return Part((facts,), added_up([np.array(changes, dtype=np.int64)]), documents, wholes, longest, best)
+    part.changes = add_changes([np.array(changes, dtype=np.int64)])
+    return part
 
 
 def _bytes_at(text: str, places: Iterable[int]) -> dict[int, int]:

@@ -15,10 +15,10 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -27,10 +27,10 @@ from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
-from pretrace.scan.corpus import Documents, Facts, Reader
-from pretrace.scan.files import INDEX, CorpusFile, Unread, holds
+from pretrace.scan.corpus import CorpusDocuments, CorpusReader, DocumentFacts
+from pretrace.scan.files import INDEX, CorpusFile, Unread, find_own_files
 from pretrace.scan.folding import Streams, Strings, fold_all, has_numba
-from pretrace.scan.searching import COMMON, RUN, Search, Table
+from pretrace.scan.searching import COMMON, RUN, BlockTable, Search
 from pretrace.scan.sightings import (
     MANY,
     UNIQUE,
@@ -38,16 +38,15 @@ from pretrace.scan.sightings import (
     FileFacts,
     FoundText,
     Gathering,
-    Part,
-    found_texts,
-    merged,
-    written_passages,
+    ScanPart,
+    list_passages,
+    merge_parts,
+    summarise_texts,
 )
 from pretrace.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, check_ranges, option, requested_option, statements_of
-from pretrace.types import Corpus, Doubles, Estimate, Skipped, Text, Verdict
-from pretrace.types import Table as ResultTable
+from pretrace.types import Corpus, Doubles, Estimate, Skipped, Table, Text, Verdict
 
 SEARCH = "Search"
 """The group of options on how the corpus is searched."""
@@ -151,7 +150,7 @@ class _ScanPlan:
     def words(self) -> str:
         """The plan in one sentence or two."""
         asked = (
-            f"About {self.questions:,} questions are asked of an index, which takes about {spoken(self.asking)}."
+            f"About {self.questions:,} questions are asked of an index, which takes about {say_duration(self.asking)}."
             if self.questions
             else ""
         )
@@ -160,7 +159,7 @@ class _ScanPlan:
         took = (
             ""
             if self.seconds is None
-            else f" It takes about {spoken(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
+            else f" It takes about {say_duration(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
         )
         slow = (
             ""
@@ -184,7 +183,7 @@ class Texts:
     @classmethod
     def of(cls, corpus: Corpus, heldout: Corpus | None, *, exact: bool) -> Texts:
         """Fold the texts; TextsError where none is long enough to be found."""
-        both = (*corpus.texts, *(heldout.texts if heldout else ()))
+        both = [*corpus.texts, *(heldout.texts if heldout else ())]
         made = None
         if any(len(text.text) >= RUN or not text.text.isascii() for text in corpus.texts):
             made = cls(corpus, heldout, fold_all([text.text for text in both], exact=exact), exact)
@@ -196,9 +195,14 @@ class Texts:
         return made
 
     @property
-    def written(self) -> list[str]:
+    def both(self) -> tuple[Text, ...]:
         """The texts as they are given."""
-        return [one.text for one in (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))]
+        return (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
+
+    @property
+    def written(self) -> list[str]:
+        """What is written in them."""
+        return [one.text for one in self.both]
 
     @property
     def starts(self) -> list[int]:
@@ -258,27 +262,29 @@ class Searching:
         """What documents are compared with."""
         fast, asked = has_numba(), self.settings
         wording = Wording.of(self.texts.written, near=asked.near, overlap=asked.overlap, fast=fast)
-        return Tables(Table.of(self.texts.contents), wording)
+        return Tables(BlockTable.of(self.texts.contents), wording)
 
     def workers(self, files: int) -> int:
         """How many of so many files are read at once."""
-        return max(1, min(self.settings.workers or cores(), files))
+        return max(1, min(self.settings.workers or count_cores(), files))
 
-    def reader(self) -> Reader:
+    def reader(self) -> CorpusReader:
         """A reader of the files."""
         asked = self.settings
-        return Reader(asked.corpus_column, self.texts.exact, has_numba(), asked.corpus_encoding)
+        return CorpusReader(asked.corpus_column, self.texts.exact, has_numba(), asked.corpus_encoding)
 
 
 class Tables(NamedTuple):
     """The texts as documents are compared with them: by their blocks, and by words where that is wanted."""
 
-    blocks: Table
+    blocks: BlockTable
     words: Wording | None
 
 
 Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
+SearchElsewhere = Callable[[Searching, Sequence[CorpusFile]], Iterator[tuple[CorpusFile, ScanPart]]]
+"""Searches files in other processes: each file with what was found in it, as they come."""
 
 
 def plan_scan(asked: Searching) -> _ScanPlan:
@@ -318,16 +324,8 @@ def plan_scan(asked: Searching) -> _ScanPlan:
     return _ScanPlan(len(files), size, read, seconds, fast, questions, asking)
 
 
-class Crew(Protocol):
-    """Who searches the files, other than the threads of this process."""
-
-    def searched(self, asked: Searching, files: Sequence[CorpusFile]) -> Iterator[tuple[CorpusFile, Part]]:
-        """Each file with what was found in it, as they come."""
-        ...
-
-
 def scan(
-    asked: Searching, parts: Path, *, watch: Watch | None = None, crew: Crew | None = None
+    asked: Searching, parts: Path, *, watch: Watch | None = None, elsewhere: SearchElsewhere | None = None
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
     are still missing (`ScanSettings.shard`).
@@ -339,22 +337,21 @@ def scan(
     missing = [file for file in asked.mine if not _whole(_part(parts, file))]
     if missing:
         progress = _Progress(asked.mine, missing, watch)
-        if crew is None:
+        if elsewhere is None:
             _search(asked, missing, parts, progress)
         else:
-            for file, part in crew.searched(asked, missing):
+            for file, part in elsewhere(asked, missing):
                 write_atomically(_path(parts, file), part.save)
-                progress.read(file.size)
-                progress.done()
-    whole = found_in(asked, parts)
+                progress.add(file.size, files=1)
+    whole = merge_found(asked, parts)
     return None if whole is None else _verdict(asked, whole, time.perf_counter() - began)
 
 
-def found_in(asked: Searching, parts: Path) -> Part | None:
+def merge_found(asked: Searching, parts: Path) -> ScanPart | None:
     """What was found in all files; None where one has no part yet."""
     complete = True
 
-    def each() -> Iterator[Part]:  # one at a time: a part holds much where much was found
+    def each() -> Iterator[ScanPart]:  # one at a time: a part holds much where much was found
         nonlocal complete
         for file in asked.files:
             part = _part(parts, file)
@@ -363,7 +360,7 @@ def found_in(asked: Searching, parts: Path) -> Part | None:
                 return
             yield part
 
-    whole = merged(each())
+    whole = merge_parts(each())
     return whole if complete else None
 
 
@@ -375,7 +372,7 @@ def search_file(
     read: Callable[[int], object] | None = None,
     stop: threading.Event | None = None,
     kept: Path | None = None,
-) -> Part | None:
+) -> ScanPart | None:
     """What is found in one file; `read` is told of the bytes that were read. None where `stop` was set meanwhile. What
     an index answers is kept in the file `kept`."""
     texts = asked.texts
@@ -406,37 +403,27 @@ def search_file(
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress: _Progress) -> None:
-    """Search files, several at once, each into a part of its own."""
+    """Search files, several at once, each into a part of its own; the first error ends them all, and no further file
+    is begun."""
     tables, stop = asked.tables(), threading.Event()
 
     def one(file: CorpusFile) -> None:
-        kept = _path(parts, file).with_suffix(".answers")
-        part = search_file(asked, tables, file, read=progress.read, stop=stop, kept=kept)
-        if part is not None:
-            write_atomically(_path(parts, file), part.save)
-            if _whole(part):
-                kept.unlink(missing_ok=True)
-            progress.done()
-
-    _each(files, one, asked.workers(len(files)), stop)
-
-
-def _each(
-    files: Sequence[CorpusFile], one: Callable[[CorpusFile], None], workers: int, stop: threading.Event
-) -> None:
-    """Do `one` for each file, several at once; the first error ends them all, and no further file is begun."""
-
-    def begun(file: CorpusFile) -> None:
         if stop.is_set():
             return
+        kept = _path(parts, file).with_suffix(".answers")
         try:
-            one(file)
+            part = search_file(asked, tables, file, read=progress.add, stop=stop, kept=kept)
+            if part is not None:
+                write_atomically(_path(parts, file), part.save)
+                if _whole(part):
+                    kept.unlink(missing_ok=True)
+                progress.add(0, files=1)
         except BaseException:
             stop.set()  # before this thread takes the next file
             raise
 
-    with ThreadPoolExecutor(workers) as pool:
-        waiting = [pool.submit(begun, file) for file in files]
+    with ThreadPoolExecutor(asked.workers(len(files))) as pool:
+        waiting = [pool.submit(one, file) for file in files]
         try:
             for job in as_completed(waiting):
                 job.result()
@@ -445,36 +432,23 @@ def _each(
             raise
 
 
-@dataclass(slots=True)
 class _Progress:
     """Counts what was read, over all threads."""
 
-    mine: Sequence[CorpusFile]
-    missing: Sequence[CorpusFile]
-    watch: Watch | None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _bytes: int = 0
-    _files: int = 0
+    def __init__(
+        self, mine: Sequence[CorpusFile], missing: Sequence[CorpusFile], watch: Watch | None
+    ) -> None:
+        self._watch, self._lock = watch, threading.Lock()
+        self._total = len(mine), sum(file.size for file in mine)
+        self._files = len(mine) - len(missing)
+        self._bytes = self._total[1] - sum(file.size for file in missing)
 
-    def __post_init__(self) -> None:
-        self._files = len(self.mine) - len(self.missing)
-        self._bytes = sum(f.size for f in self.mine) - sum(f.size for f in self.missing)
-
-    def read(self, size: int) -> None:
-        """So many more bytes were read."""
+    def add(self, size: int, *, files: int = 0) -> None:
+        """So many more bytes were read, and files to their end."""
         with self._lock:
-            self._bytes += size
-            self._tell()
-
-    def done(self) -> None:
-        """A file was read."""
-        with self._lock:
-            self._files += 1
-            self._tell()
-
-    def _tell(self) -> None:
-        if self.watch is not None:
-            self.watch(self._files, len(self.mine), self._bytes, sum(f.size for f in self.mine))
+            self._files, self._bytes = self._files + files, self._bytes + size
+            if self._watch is not None:
+                self._watch(self._files, self._total[0], self._bytes, self._total[1])
 
 
 def parts_of(out: Path) -> Path:
@@ -482,7 +456,7 @@ def parts_of(out: Path) -> Path:
     return out.parent / f"{out.name}.parts"
 
 
-def forget(parts: Path) -> None:
+def delete_parts(parts: Path) -> None:
     """Delete the parts of a scan that was concluded; what stands there beside them stays."""
     for one in [*parts.glob("*.npz"), *parts.glob("*.answers"), parts / "scan.txt"]:
         one.unlink(missing_ok=True)
@@ -513,20 +487,20 @@ def _path(parts: Path, file: CorpusFile) -> Path:
     return parts / f"{name[:32]}.npz"
 
 
-def _part(parts: Path, file: CorpusFile) -> Part | None:
+def _part(parts: Path, file: CorpusFile) -> ScanPart | None:
     """The part of a file, None where there is none that can be read."""
     try:
-        return Part.load(_path(parts, file))
+        return ScanPart.load(_path(parts, file))
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error):
         return None
 
 
-def _whole(part: Part | None) -> bool:
+def _whole(part: ScanPart | None) -> bool:
     """Whether a file was read to its end; one that broke off is tried again."""
     return part is not None and not any(one.unread for one in part.files)
 
 
-def cores() -> int:
+def count_cores() -> int:
     """The cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
@@ -555,7 +529,7 @@ def state_of(found: FoundText) -> State:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _FoundSide:
     """The texts of one side: the states that occur, and of its documents (groups of texts) how many have a whole text,
     of how many that could be looked for."""
 
@@ -564,7 +538,7 @@ class _Side:
     units: int
 
     @classmethod
-    def of(cls, texts: Sequence[Text], found: Sequence[FoundText]) -> _Side:
+    def of(cls, texts: Sequence[Text], found: Sequence[FoundText]) -> _FoundSide:
         states = tuple(map(state_of, found))
         looked = {text.document for text, state in zip(texts, states, strict=True) if state != "too short"}
         whole = {text.document for text, state in zip(texts, states, strict=True) if state == "whole"}
@@ -579,7 +553,7 @@ class _Side:
         """Texts of which something was found."""
         return self.count("whole", "template", "part", "common")
 
-    def chance(self, other: _Side) -> float:
+    def chance(self, other: _FoundSide) -> float:
         """The chance of so many documents with a whole text, or more, where a random draw divides those of both sides
         (Fisher's exact test, one-sided)."""
         from scipy.stats import hypergeom
@@ -589,12 +563,12 @@ class _Side:
         )
 
 
-def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
+def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     texts, files = asked.texts, asked.files
     suspect = len(texts.corpus)
-    found = found_texts(whole, texts.contents, texts.starts)
-    mine = _Side.of(texts.corpus.texts, found[:suspect])
-    controls = _Side.of(texts.heldout.texts, found[suspect:]) if texts.heldout else None
+    found = summarise_texts(whole, texts.contents, texts.starts)
+    mine = _FoundSide.of(texts.corpus.texts, found[:suspect])
+    controls = _FoundSide.of(texts.heldout.texts, found[suspect:]) if texts.heldout else None
     overlap = _overlap(asked, whole)
     counted = {name: mine.count(name) for name in STATES}
     unread = [one for one in whole.files if one.unread or one.unreadable]
@@ -609,7 +583,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
     read = [one for one in whole.files if not one.file.startswith(INDEX)]
     documents, size = sum(one.documents for one in read), sum(one.bytes for one in read)
     number = len(files) - len(asked.indexes)
-    own = holds(files, texts.corpus.source)
+    own = find_own_files(files, texts.corpus.source)
     return Verdict(
         test="scan",
         corpus=texts.corpus.name,
@@ -629,7 +603,7 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
         units=len(usable),
         unit="text",
         question=f"Do the texts of “{texts.corpus.name}” stand in {asked.name}?",
-        compared=(*_compared(asked, documents, size), *_compared_words(asked.settings)),
+        compared=_compared(asked, documents, size),
         trust=_trust(controls, exact=texts.exact),
         effect=Estimate(coverage, coverage, coverage),
         effect_unit="of a text's letters found, on average",
@@ -677,27 +651,28 @@ def _verdict(asked: Searching, whole: Part, seconds: float) -> Verdict:
     )
 
 
-def _unique(asked: Searching, found: Sequence[FoundText], mine: _Side) -> int:
+def _unique(asked: Searching, found: Sequence[FoundText], mine: _FoundSide) -> int:
     """Whole texts with a long passage that stands in no other document of the corpus, and in no other text of the
     collection."""
     if not mine.whole:
         return 0
     texts, fast = asked.texts, has_numba()
     gathering = Gathering("", texts.starts, [len(one) for one in texts.contents])
-    search, streams = Search(Table.of(texts.contents), fast=fast), Streams(exact=texts.exact, fast=fast)
+    search, streams = Search(BlockTable.of(texts.contents), fast=fast), Streams(exact=texts.exact, fast=fast)
     strings = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts.written])
     for stream in itertools.chain(streams.join(strings), streams.end()):
         gathering.add(
-            search.runs(stream), Documents(stream, strings, lambda _: Facts(), len(texts.written), 0)
+            search.runs(stream),
+            CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(texts.written), 0),
         )
-    own = found_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
+    own = summarise_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
     return sum(
         state == "whole" and one.unique(beside) >= UNIQUE
         for one, beside, state in zip(found, own, mine.states, strict=True)
     )
 
 
-def _overlap(asked: Searching, whole: Part) -> Doubles | None:
+def _overlap(asked: Searching, whole: ScanPart) -> Doubles | None:
     """The share of each text's sequences of 13 words that stand in the corpus; None where they were not looked for."""
     if not asked.settings.overlap:
         return None
@@ -733,8 +708,8 @@ def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles
 
 def _statement(
     asked: Searching,
-    mine: _Side,
-    controls: _Side | None,
+    mine: _FoundSide,
+    controls: _FoundSide | None,
     chance: float | None,
     outcome: str,
     unread: Sequence[FileFacts],
@@ -803,17 +778,12 @@ def _compared(asked: Searching, documents: int, size: int) -> tuple[str, ...]:
             "word in another way, such as at the beginning of a line. It counts places and not documents, names a few "
             "documents at most, and does not say where in them a passage stands.",
         ]
+    if asked.settings.near or asked.settings.overlap:
+        said.append(
+            "Sequences of words were compared by hashes of 64 bits, in lower case and without punctuation, and not "
+            "letter by letter."
+        )
     return tuple(said)
-
-
-def _compared_words(settings: ScanSettings) -> tuple[str, ...]:
-    """How words were compared, where they were."""
-    if not (settings.near or settings.overlap):
-        return ()
-    return (
-        "Sequences of words were compared by hashes of 64 bits, in lower case and without punctuation, and not "
-        "letter by letter.",
-    )
 
 
 UNSEEN = (
@@ -822,7 +792,7 @@ UNSEEN = (
 )
 
 
-def _trust(controls: _Side | None, *, exact: bool) -> tuple[str, ...]:
+def _trust(controls: _FoundSide | None, *, exact: bool) -> tuple[str, ...]:
     said = [
         "“In this corpus” means “in the training data” only if the model was trained on this corpus. “Not in this "
         "corpus” does not mean “not in the training data”: a model may have read other collections.",
@@ -846,8 +816,8 @@ _COMMON_WORDS = (
 
 
 def _reasons(
-    mine: _Side,
-    controls: _Side | None,
+    mine: _FoundSide,
+    controls: _FoundSide | None,
     chance: float | None,
     unread: Sequence[FileFacts],
     own: Sequence[CorpusFile],
@@ -881,7 +851,11 @@ def _reasons(
 
 
 def _advice(
-    outcome: str, mine: _Side, controls: _Side | None, unread: Sequence[FileFacts], own: Sequence[CorpusFile]
+    outcome: str,
+    mine: _FoundSide,
+    controls: _FoundSide | None,
+    unread: Sequence[FileFacts],
+    own: Sequence[CorpusFile],
 ) -> tuple[str, ...]:
     said = []
     if any(one.unread and one.file.startswith(INDEX) for one in unread):
@@ -917,9 +891,9 @@ def _megabytes(size: int) -> str:
 
 def _tables(
     asked: Searching, found: Sequence[FoundText], states: Sequence[State], overlap: Doubles | None
-) -> tuple[ResultTable, ...]:
+) -> tuple[Table, ...]:
     texts = asked.texts
-    both = (*texts.corpus.texts, *(texts.heldout.texts if texts.heldout else ()))
+    both = texts.both
     sets = ("texts",) * len(texts.corpus) + ("heldout",) * (len(both) - len(texts.corpus))
     numbers = {
         name: np.array([float(getattr(one, name)) for one in found])
@@ -932,78 +906,50 @@ def _tables(
         )
     if overlap is not None:
         numbers["13-word overlap"] = overlap
-    summary = ResultTable(
+    summary = Table(
         "texts", {"id": tuple(text.id for text in both), "set": sets, "found": tuple(states), **numbers}
     )
+    named = [(text.id, kind, one) for text, kind, one in zip(both, sets, found, strict=True)]
     hits = [
-        (both[i].id, sets[i], rank, seen, one)
-        for i, one in enumerate(found)
+        (name, kind, rank, seen.file, seen.document, *seen.facts, seen.covered, *seen.around)
+        for name, kind, one in named
         for rank, seen in enumerate(one.best, 1)
     ]
-    where = ResultTable(
-        "hits",
-        {
-            "id": tuple(row[0] for row in hits),
-            "set": tuple(row[1] for row in hits),
-            "rank": np.array([float(row[2]) for row in hits]),
-            "file": tuple(row[3].file for row in hits),
-            "document": np.array([float(row[3].document) for row in hits]),
-            "document id": tuple(row[3].facts.id for row in hits),
-            "url": tuple(row[3].facts.url for row in hits),
-            "date": tuple(row[3].facts.date for row in hits),
-            "bytes": np.array([float(row[3].covered) for row in hits]),
-            **{
-                name: tuple(row[3].around[i] for row in hits)
-                for i, name in enumerate(("before", "passage", "behind"))
-            },
-        },
-    )
-    return summary, where, _marked(texts, found, states), *_near_copies(asked, found)
+    copies = [
+        (name, kind, rank, copy.jaccard, copy.file, copy.document, *copy.facts)
+        for name, kind, one in named
+        for rank, copy in enumerate(one.nearest, 1)
+    ]
+    place = ("document id", "url", "date")
+    hit_names = ("id", "set", "rank", "file", "document", *place, "bytes", "before", "passage", "behind")
+    near = _table("near", ("id", "set", "rank", "jaccard", "file", "document", *place), copies)
+    where, marked = _table("hits", hit_names, hits), _marked(texts, found, states)
+    return (summary, where, marked, near) if asked.settings.near else (summary, where, marked)
 
 
-def _near_copies(asked: Searching, found: Sequence[FoundText]) -> tuple[ResultTable, ...]:
-    """The documents that are near copies of each text, the nearest first; nothing where they were not looked for."""
-    if not asked.settings.near:
-        return ()
-    texts, suspect = asked.texts, len(asked.texts.corpus)
-    both = (*texts.corpus.texts, *(texts.heldout.texts if texts.heldout else ()))
-    rows = [(i, rank, copy) for i, one in enumerate(found) for rank, copy in enumerate(one.nearest, 1)]
-    columns: dict[str, tuple[str, ...] | Doubles] = {
-        "id": tuple(both[i].id for i, _, _ in rows),
-        "set": tuple("texts" if i < suspect else "heldout" for i, _, _ in rows),
-        "rank": np.array([float(rank) for _, rank, _ in rows]),
-        "jaccard": np.array([copy.jaccard for _, _, copy in rows]),
-        "file": tuple(copy.file for _, _, copy in rows),
-        "document": np.array([float(copy.document) for _, _, copy in rows]),
-        "document id": tuple(copy.facts.id for _, _, copy in rows),
-        "url": tuple(copy.facts.url for _, _, copy in rows),
-        "date": tuple(copy.facts.date for _, _, copy in rows),
-    }
-    return (ResultTable("near", columns),)
+_NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
 
 
-def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -> ResultTable:
+def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
+    """Rows as a table; the columns of `_NUMBERS` are float64."""
+    cells = zip(*rows, strict=True) if rows else itertools.repeat(())
+    made = zip(columns, cells, strict=False)
+    return Table(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in made})
+
+
+def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -> Table:
     """The passages of the texts that were found most, the worst first, each with the number of documents."""
     suspect = range(len(texts.corpus))
     order = sorted(suspect, key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i))
-    rows: list[tuple[str, str, str, float]] = []
-    for i in order[:MARKED]:
-        if not found[i].coverage:
-            continue
-        written = texts.corpus.texts[i]
-        for passage, documents in written_passages(
-            written.text, texts.contents[i], found[i], MARKED_CHARACTERS, exact=texts.exact
-        ):
-            rows.append((written.id, states[i], passage, float(documents)))
-    return ResultTable(
-        "marked",
-        {
-            "id": tuple(row[0] for row in rows),
-            "found": tuple(row[1] for row in rows),
-            "passage": tuple(row[2] for row in rows),
-            "documents": np.array([row[3] for row in rows]),
-        },
-    )
+    rows = [
+        (texts.corpus.texts[i].id, states[i], passage, documents)
+        for i in order[:MARKED]
+        if found[i].coverage
+        for passage, documents in list_passages(
+            texts.corpus.texts[i].text, texts.contents[i], found[i], MARKED_CHARACTERS, exact=texts.exact
+        )
+    ]
+    return _table("marked", ("id", "found", "passage", "documents"), rows)
 
 
 def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> dict[str, Any]:
@@ -1025,7 +971,7 @@ def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> di
     }
 
 
-def spoken(seconds: float) -> str:
+def say_duration(seconds: float) -> str:
     """A time in words."""
     if seconds < 1.5:
         return "a second"

@@ -48,7 +48,7 @@ and ends. Of runs of a string that differ only in where they begin in it, the fi
 DOCUMENT, TEXT, START, END, AT, CHARACTERS, STRING, LAST = range(8)
 
 
-def hashed(first: Words, second: Words, third: Words, factors: Words) -> Words:
+def hash_blocks(first: Words, second: Words, third: Words, factors: Words) -> Words:
     """The hashes of blocks, from their three words of 8 bytes each: each is mixed thoroughly before the next one is
     added, or words that differ in a few bytes would cancel each other. What agrees is compared byte by byte."""
     h = np.zeros_like(first)
@@ -62,7 +62,7 @@ def hashed(first: Words, second: Words, third: Words, factors: Words) -> Words:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class BlockTable:
     """The blocks of the texts. `texts` is one buffer with the texts at `spans`; `keys` are the different hashes in
     order, and `places[first[i]:first[i + 1]]` the places of the blocks with the i-th, which are all the same block;
     `bitmap` has the bit of the first
@@ -84,7 +84,7 @@ class Table:
     repeats: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, texts: Sequence[bytes]) -> Table:
+    def of(cls, texts: Sequence[bytes]) -> BlockTable:
         """The table of folded texts."""
         size = sum(map(len, texts))
         stride, every = (1, BLOCK) if size <= SPARSE else (3, 8)
@@ -139,7 +139,7 @@ class Search:
     """Looks for the texts of a table in the streams of one file: what is found in a file depends on no other. With
     `fast` the kernels of numba are used; without, the same functions by Python, to the same result."""
 
-    def __init__(self, table: Table, *, fast: bool) -> None:
+    def __init__(self, table: BlockTable, *, fast: bool) -> None:
         self._table, self._fast = table, fast
         self._follow = _fast() if fast else followed
         self._seen = np.full((len(table.keys), 2), -1, dtype=np.int64)
@@ -151,7 +151,7 @@ class Search:
         """The runs of a stream, as far as they reach on both sides, in order; those that may go on behind its end are
         left for the next one, which is told to hold them."""
         table, buffer = self._table, found.buffer
-        places, keys = probed(buffer, table, fast=self._fast)
+        places, keys = probe_blocks(buffer, table, fast=self._fast)
         strings = np.searchsorted(found.spans[:, 0], places, side="right") - 1
         inside = strings >= 0
         places, keys, strings = places[inside], keys[inside], strings[inside]
@@ -208,7 +208,9 @@ def _thinned(
     return places[kept], sums[first], repeats
 
 
-def probed(buffer: Bytes, table: Table, *, fast: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def probe_blocks(
+    buffer: Bytes, table: BlockTable, *, fast: bool
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
     words = buffer[: len(buffer) // 8 * 8].view(np.uint64)
     step, shift = table.every // 8, np.uint64(64 - table.bits)
@@ -226,13 +228,13 @@ def probed(buffer: Bytes, table: Table, *, fast: bool) -> tuple[npt.NDArray[np.i
     slab = (1 << 18) * step
     for first in range(0, max(0, len(words) - 2) if len(table.keys) else 0, slab):
         last = min(first + slab, len(words) - 2)
-        h = hashed(
+        h = hash_blocks(
             words[first:last:step],
             words[first + 1 : last + 1 : step],
             words[first + 2 : last + 2 : step],
             FACTORS,
         )
-        wanted = signs(h)
+        wanted = bloom_bits(h)
         set_ = table.bitmap[h >> shift] & wanted == wanted
         hit = np.flatnonzero(set_)
         key = np.minimum(np.searchsorted(table.keys, h[hit]), len(table.keys) - 1)
@@ -242,7 +244,7 @@ def probed(buffer: Bytes, table: Table, *, fast: bool) -> tuple[npt.NDArray[np.i
     return np.concatenate(found_places), np.concatenate(found_keys)
 
 
-def signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def bloom_bits(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """The three bits that a hash sets in a word of the bit map (a Bloom filter whose bits lie in one word)."""
     one, low = np.uint64(1), np.uint64(63)
     set_bits: npt.NDArray[np.uint64] = (
@@ -365,10 +367,10 @@ def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
 
 
 def _signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The same as `signs`, in pieces that stay in the processor's memory."""
+    """The same as `bloom_bits`, in pieces that stay in the processor's memory."""
     made = np.empty(len(hashes), dtype=np.uint64)
     for begin in range(0, len(hashes), 1 << 14):
-        made[begin : begin + (1 << 14)] = signs(hashes[begin : begin + (1 << 14)])
+        made[begin : begin + (1 << 14)] = bloom_bits(hashes[begin : begin + (1 << 14)])
     return made
 
 
@@ -377,7 +379,7 @@ def _hashes(words: Words, places: npt.NDArray[np.int32 | np.int64]) -> Words:
     made = np.empty(len(places), dtype=np.uint64)
     for begin in range(0, len(places), 1 << 14):
         some = places[begin : begin + (1 << 14)]
-        made[begin : begin + (1 << 14)] = hashed(words[some], words[some + 8], words[some + 16], FACTORS)
+        made[begin : begin + (1 << 14)] = hash_blocks(words[some], words[some + 8], words[some + 16], FACTORS)
     return made
 
 
@@ -412,7 +414,7 @@ def _fast() -> Callable[..., tuple[int, int]]:
     return made
 
 
-def _bring(found: npt.NDArray[np.int64], table: Table, seen: Numbers) -> None:
+def _bring(found: npt.NDArray[np.int64], table: BlockTable, seen: Numbers) -> None:
     """Have what `followed` looks up for these keys brought from memory, all at once."""
     from pretrace.scan import kernels
 

@@ -1,7 +1,7 @@
 """What was found of every text: how often each passage stands in the corpus, and the documents that hold most of it.
 
-Files are searched one by one, and what is found in one is a `Part`, written when the file was read. Parts add up in any
-order to the same numbers, so a scan may be killed, divided over machines, and go on.
+Files are searched one by one, and what is found in one is a `ScanPart`, written when the file was read. Parts add up
+in any order to the same numbers, so a scan may be killed, divided over machines, and go on.
 """
 
 from __future__ import annotations
@@ -9,30 +9,18 @@ from __future__ import annotations
 import json
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.scan.corpus import Documents, Facts
-from pretrace.scan.folding import Bytes, Stream, fold_pieces, unescaped
-from pretrace.scan.searching import (
-    AT,
-    CHARACTERS,
-    DOCUMENT,
-    END,
-    LAST,
-    RUN,
-    SHORT,
-    START,
-    STRING,
-    TEXT,
-    Runs,
-)  # fmt: skip
+from pretrace.scan.corpus import CorpusDocuments, DocumentFacts
+from pretrace.scan.folding import Bytes, Stream, fold_pieces, unescape
+from pretrace.scan.searching import AT, CHARACTERS, DOCUMENT, END, LAST, RUN, SHORT, START, STRING, TEXT, Runs
 from pretrace.scan.wording import NEAREST, NearCopy, WordsFound
 
 KEPT = 20
@@ -72,7 +60,7 @@ class Sighting(NamedTuple):
     document: int
     start: int
     end: int
-    facts: Facts
+    facts: DocumentFacts
     around: tuple[str, str, str] = ("", "", "")
 
     @property
@@ -93,7 +81,7 @@ class FileFacts:
 
 
 @dataclass(slots=True)
-class Part:
+class ScanPart:
     """What was found in some files. `changes` [places, 2] says at which byte of all texts how many more documents hold
     what follows; `documents`, `wholes`, `longest` and `near` go by the text's number. `grams` are the hashes of the
     texts' sequences of 13 words that were found."""
@@ -110,51 +98,38 @@ class Part:
 
     def save(self, path: Path) -> None:
         """Write it; the caller renames."""
-        plain = {
-            "files": [asdict(one) for one in self.files],
-            "documents": self.documents,
-            "wholes": self.wholes,
-            "longest": self.longest,
-            "best": self.best,
-            "near": self.near,
-            "nearest": self.nearest,
-        }
+        plain = {name: getattr(self, name) for name in (*_NUMBERS, "best", "nearest")}
+        plain["files"] = [asdict(one) for one in self.files]
         written = json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
         changes, grams = _packed(self.changes.tobytes()), _packed(self.grams.tobytes())
         with path.open("wb") as file:
             np.savez(file, plain=_packed(written), changes=changes, grams=grams)
 
     @classmethod
-    def load(cls, path: Path) -> Part:
+    def load(cls, path: Path) -> ScanPart:
         """What `save` wrote; ValueError or OSError where it is damaged."""
         with np.load(path) as found:
             written, changes, grams = (zlib.decompress(found[name]) for name in ("plain", "changes", "grams"))
         plain: dict[str, Any] = json.loads(written.decode("utf-8", "surrogatepass"))
-        documents, wholes, longest, near = (
-            {int(text): int(number) for text, number in plain[name].items()}
-            for name in ("documents", "wholes", "longest", "near")
-        )
-        best = {
-            int(text): [
-                Sighting._make((*one, Facts._make(facts), tuple(around))) for *one, facts, around in some
-            ]
-            for text, some in plain["best"].items()
-        }
-        nearest = {
-            int(text): [NearCopy._make((*one, Facts._make(facts))) for *one, facts in some]
-            for text, some in plain["nearest"].items()
-        }
+
+        def by_text(name: str, make: Callable[[Any], Any]) -> dict[int, Any]:
+            return {int(text): make(one) for text, one in plain[name].items()}
+
         return cls(
-            tuple(FileFacts(**one) for one in plain["files"]),
-            np.frombuffer(changes, dtype=np.int64).reshape(-1, 2),
-            documents,
-            wholes,
-            longest,
-            best,
-            near,
-            nearest,
-            np.frombuffer(grams, dtype=np.uint64),
-        )
+            files=tuple(FileFacts(**one) for one in plain["files"]),
+            changes=np.frombuffer(changes, dtype=np.int64).reshape(-1, 2),
+            **{name: by_text(name, int) for name in _NUMBERS},
+            best=by_text("best", lambda some: [
+                Sighting._make((*one, DocumentFacts._make(facts), tuple(around))) for *one, facts, around in some
+            ]),
+            nearest=by_text("nearest", lambda some: [
+                NearCopy._make((*one, DocumentFacts._make(facts))) for *one, facts in some
+            ]),
+            grams=np.frombuffer(grams, dtype=np.uint64),
+        )  # fmt: skip
+
+
+_NUMBERS = ("documents", "wholes", "longest", "near")
 
 
 def _packed(raw: bytes) -> Bytes:
@@ -186,14 +161,14 @@ class Gathering:
         )
         self._last, self._last_whole = np.full((2, len(starts)), -1, dtype=np.int64)
         self._noted: list[npt.NDArray[np.int64]] = []
-        self._fresh, self._facts = 0, dict[int, Facts]()
-        self._passages: dict[int, tuple[int, Written]] = {}
+        self._fresh, self._facts = 0, dict[int, DocumentFacts]()
+        self._passages: dict[int, tuple[int, WrittenPassage]] = {}
         self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
 
-    def add(self, runs: Runs, found: Documents) -> None:
+    def add(self, runs: Runs, found: CorpusDocuments) -> None:
         """The runs of a buffer of documents. Short ones count where several stand in one place; what covers a text to
         `WHOLE`, in one place and with hardly anything else between, is whole there."""
-        runs, places = counted(runs, found.stream, self._sizes)
+        runs, places = select_runs(runs, found.stream, self._sizes)
         if not len(runs):
             return
         held = np.concatenate([_held(runs, one, self._sizes) for one in places])
@@ -235,12 +210,12 @@ class Gathering:
         self._changes.append(change)
         self._pending += len(change)
         if self._pending > _GATHERED:
-            self._changes, self._pending = [added_up(self._changes)], 0
+            self._changes, self._pending = [add_changes(self._changes)], 0
         np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
         np.add.at(self._documents, text[fresh], 1)
         self._last[text] = document
 
-    def _sight(self, held: npt.NDArray[np.int64], runs: Runs, found: Documents) -> None:
+    def _sight(self, held: npt.NDArray[np.int64], runs: Runs, found: CorpusDocuments) -> None:
         """Note the documents that may be among those that hold most of a text: text, document and bytes of each in
         `held`."""
         held = held[held[:, 2] > self._floor[held[:, 0]]]
@@ -257,7 +232,7 @@ class Gathering:
             text, document, covered = held[i, :3].tolist()
             if covered > self._most[text]:
                 self._most[text] = covered
-                self._passages[text] = (document, written_around(found.stream, runs[longest[i]]))
+                self._passages[text] = (document, take_passage(found.stream, runs[longest[i]]))
         self._fresh += len(held)
         if self._fresh > max(SIGHTED, len(self._noted[0]) // 4):
             self._keep_best()
@@ -276,7 +251,7 @@ class Gathering:
         self._noted, self._fresh = [noted], 0
         self._facts = {document: self._facts[document] for document in np.unique(noted[:, 2]).tolist()}
 
-    def part(self, facts: FileFacts, words: WordsFound | None = None) -> Part:
+    def part(self, facts: FileFacts, words: WordsFound | None = None) -> ScanPart:
         """What was found, with what was read of the file, and what it shares with the texts word by word."""
         documents, wholes, longest = (
             {int(text): int(values[text]) for text in np.flatnonzero(values)}
@@ -292,7 +267,7 @@ class Gathering:
             around = passage.read() if shown == document and text in worst else ("", "", "")
             seen = Sighting(-less, self._file, document, start, end, self._facts[document], around)
             best.setdefault(text, []).append(seen)
-        made = Part((facts,), added_up(self._changes), documents, wholes, longest, best)
+        made = ScanPart((facts,), add_changes(self._changes), documents, wholes, longest, best)
         return (
             made
             if words is None
@@ -300,7 +275,7 @@ class Gathering:
         )
 
 
-def counted(runs: Runs, stream: Stream, sizes: npt.NDArray[np.int64]) -> tuple[Runs, tuple[_Places, ...]]:
+def select_runs(runs: Runs, stream: Stream, sizes: npt.NDArray[np.int64]) -> tuple[Runs, tuple[_Places, ...]]:
     """The runs that count, in order, and the places that they stand in: all of `RUN` characters, and short ones where
     several stand in one place. A place is a stretch of the buffer about as long as the text, or a document that is not
     much longer; `sizes` are those of the texts."""
@@ -356,7 +331,7 @@ def _held(runs: Runs, places: _Places, sizes: npt.NDArray[np.int64]) -> npt.NDAr
     return np.stack([texts, runs[places.first, DOCUMENT], places.covered, whole.astype(np.int64)], axis=1)
 
 
-class Written(NamedTuple):
+class WrittenPassage(NamedTuple):
     """The strings that a passage stands in, as they are written, each with whether as JSON writes it; and the first and
     the last of its folded bytes, in the first string and in the last one."""
 
@@ -380,7 +355,7 @@ class Written(NamedTuple):
         return before[-AROUND:], said, behind[:AROUND]
 
 
-def written_around(stream: Stream, run: npt.NDArray[np.int64]) -> Written:
+def take_passage(stream: Stream, run: npt.NDArray[np.int64]) -> WrittenPassage:
     """What is written where a run stands, and around it."""
     first, last = int(run[STRING]), int(run[LAST])
     wanted = range(first, last + 1) if last - first < _SHOWN else (*range(first, first + _SHOWN), last)
@@ -394,7 +369,7 @@ def written_around(stream: Stream, run: npt.NDArray[np.int64]) -> Written:
         edges.append(place)
     if first == last:
         edges.append(edges[0] + stop - int(run[AT]))
-    return Written(tuple(strings), edges[0], edges[-1])
+    return WrittenPassage(tuple(strings), edges[0], edges[-1])
 
 
 def _near_to(raw: bytes, place: int) -> tuple[bytes, int]:
@@ -416,7 +391,7 @@ def _written_place(raw: bytes, place: int) -> int:
     return found
 
 
-def written_passages(
+def list_passages(
     text: str, content: bytes, found: FoundText, most: int, *, exact: bool
 ) -> Iterator[tuple[str, int]]:
     """The passages of a text as they are written in it, up to so many characters, with the documents of each."""
@@ -437,7 +412,7 @@ def written_passages(
 
 def _read(raw: bytes, escaped: bool) -> str:
     """A piece of a string as one reads it."""
-    said = (unescaped(raw) if escaped else raw).decode("utf-8", "ignore")
+    said = (unescape(raw) if escaped else raw).decode("utf-8", "ignore")
     return " ".join(said.split())
 
 
@@ -453,7 +428,7 @@ def _in_order(runs: Runs) -> npt.NDArray[np.intp]:
     return np.argsort(number, kind="stable")
 
 
-def added_up(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def add_changes(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """Changes at each place once, in order, without those that come to nothing."""
     some = [one for one in changes if len(one)]
     if not some:
@@ -465,9 +440,9 @@ def added_up(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     return np.stack([places[kept], sums[kept]], axis=1)
 
 
-def merged(parts: Iterable[Part]) -> Part:
+def merge_parts(parts: Iterable[ScanPart]) -> ScanPart:
     """The parts as one, the same in whichever order they come."""
-    whole = Part()
+    whole = ScanPart()
     files: list[FileFacts] = []
     changes: list[npt.NDArray[np.int64]] = []
     grams: list[npt.NDArray[np.uint64]] = []
@@ -486,26 +461,19 @@ def merged(parts: Iterable[Part]) -> Part:
             whole.nearest[text] = _first(whole.nearest.get(text, []), copies, NEAREST)
         grams.append(part.grams)
         if len(changes) > 64:
-            changes, grams = [added_up(changes)], [np.unique(np.concatenate(grams))]
+            changes, grams = [add_changes(changes)], [np.unique(np.concatenate(grams))]
     if grams:
         whole.grams = np.unique(np.concatenate(grams))
-    whole.changes = added_up(changes)
+    whole.changes = add_changes(changes)
     whole.files = tuple(sorted(files, key=lambda one: one.file))
     return whole
 
 
-class _Ordered(Protocol):
-    @property
-    def order(self) -> Any: ...
-
-
-_One = TypeVar("_One", bound=_Ordered)
+_One = TypeVar("_One", Sighting, NearCopy)
 
 
 def _first(mine: list[_One], more: list[_One], most: int) -> list[_One]:
     """The first of two lists that are in order each, up to so many."""
-    if not mine:
-        return more[:most]
     if len(mine) == most and mine[-1].order < more[0].order:
         return mine
     both = [*mine, *more]
@@ -514,7 +482,7 @@ def _first(mine: list[_One], more: list[_One], most: int) -> list[_One]:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class FoundPassage:
     """Characters [start, end) of a folded text, found in so many documents (0: in none)."""
 
     start: int
@@ -535,7 +503,7 @@ class FoundText:
     longest: int
     documents: int
     copies: int
-    passages: tuple[Passage, ...]
+    passages: tuple[FoundPassage, ...]
     best: tuple[Sighting, ...]
     near: int = 0
     nearest: tuple[NearCopy, ...] = ()
@@ -578,7 +546,7 @@ class FoundText:
         return self.coverage - self.common
 
 
-def _below(passages: Sequence[Passage], most: float) -> Iterator[tuple[int, int]]:
+def _below(passages: Sequence[FoundPassage], most: float) -> Iterator[tuple[int, int]]:
     """The stretches of passages that stand in `most` documents or fewer."""
     for low, some in groupby(passages, lambda one: one.documents <= most):
         stretch = list(some)
@@ -586,25 +554,15 @@ def _below(passages: Sequence[Passage], most: float) -> Iterator[tuple[int, int]
             yield stretch[0].start, stretch[-1].end
 
 
-def found_texts(whole: Part, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:
+def summarise_texts(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:
     """What was found of each text, whose folded bytes begin at `starts` of all texts."""
     places = np.ascontiguousarray(whole.changes[:, 0])
     ends = np.array(starts, dtype=np.int64) + np.array([len(one) for one in contents], dtype=np.int64) + 1
     edges = zip(np.searchsorted(places, starts).tolist(), np.searchsorted(places, ends).tolist(), strict=True)
     return [
         _found_text(whole, text, content, whole.changes[first:last] - (start, 0))
-        if last > first
-        else _not_found(whole, text, content)
         for text, (content, start, (first, last)) in enumerate(zip(contents, starts, edges, strict=True))
     ]
-
-
-def _not_found(whole: Part, text: int, content: bytes) -> FoundText:
-    """A text of which no passage was found, as most."""
-    total = len(content) if content.isascii() else len(_letters(content))
-    passages: tuple[Passage, ...] = (Passage(0, total, 0),) if total else ()
-    near, nearest = whole.near.get(text, 0), tuple(whole.nearest.get(text, ()))
-    return FoundText(total, 0.0, 0.0, 0, 0, 0, passages, (), near, nearest)
 
 
 def _letters(content: bytes) -> npt.NDArray[np.intp]:
@@ -612,7 +570,7 @@ def _letters(content: bytes) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.frombuffer(content, dtype=np.uint8) & 0xC0 != 0x80)
 
 
-def _found_text(whole: Part, text: int, content: bytes, mine: npt.NDArray[np.int64]) -> FoundText:
+def _found_text(whole: ScanPart, text: int, content: bytes, mine: npt.NDArray[np.int64]) -> FoundText:
     """What was found of one text, whose own changes are `mine`, from its first byte on."""
     size = len(content)
     edges = [0, *mine[:, 0].tolist(), size]
@@ -620,7 +578,7 @@ def _found_text(whole: Part, text: int, content: bytes, mine: npt.NDArray[np.int
     total = letters[-1]
     counts = [0, *np.cumsum(mine[:, 1]).tolist()]
     passages = tuple(
-        Passage(one, other, number)
+        FoundPassage(one, other, number)
         for one, other, number in zip(letters[:-1], letters[1:], counts, strict=True)
         if other > one
     )
@@ -643,10 +601,10 @@ def _found_text(whole: Part, text: int, content: bytes, mine: npt.NDArray[np.int
     )
 
 
-def common_bytes(whole: Part, contents: Sequence[bytes], starts: Sequence[int]) -> npt.NDArray[np.bool_]:
+def common_bytes(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> npt.NDArray[np.bool_]:
     """Which bytes of all texts stand in common passages, each text at its own first byte."""
     made = np.zeros(starts[-1] + len(contents[-1]), dtype=np.bool_)
-    for content, start, text in zip(contents, starts, found_texts(whole, contents, starts), strict=True):
+    for content, start, text in zip(contents, starts, summarise_texts(whole, contents, starts), strict=True):
         found = text.passages
         usual = _rare_quarter([one for one in found if one.documents])
         first = np.append(_letters(content), len(content))
@@ -661,7 +619,7 @@ def is_common(documents: int, usual: float) -> bool:
     return documents >= _EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
 
 
-def _rare_quarter(covered: Sequence[Passage]) -> float:
+def _rare_quarter(covered: Sequence[FoundPassage]) -> float:
     """The number of documents of the rarest quarter of the characters that were found."""
     left = sum(one.end - one.start for one in covered) / 4
     for one in sorted(covered, key=lambda one: one.documents):

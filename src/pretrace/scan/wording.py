@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.scan.corpus import Documents, Facts
+from pretrace.scan.corpus import CorpusDocuments, DocumentFacts
 from pretrace.scan.folding import SPACE, Bytes, Strings, fold_strings
-from pretrace.scan.searching import FACTORS, signs
+from pretrace.scan.searching import FACTORS, bloom_bits
 
 SHINGLE, GRAM = 5, 13
 """Words of a sequence, for near copies and for the overlap."""
@@ -43,7 +43,7 @@ def kinds() -> Bytes:
     return made
 
 
-def mixed(numbers: Numbers) -> Numbers:
+def mix_bits(numbers: Numbers) -> Numbers:
     """Each number with its bits spread over all of them."""
     made = numbers ^ numbers >> np.uint64(32)
     for factor in FACTORS:
@@ -61,7 +61,7 @@ def words_of(strings: Strings, *, fast: bool) -> tuple[Numbers, npt.NDArray[np.i
 
         found, owners = np.empty(len(buffer) // 2 + 1, np.uint64), np.empty(len(buffer) // 2 + 1, np.int64)
         number = kernels.words(buffer, spans, kinds(), BY_BYTE, found, owners)
-        return mixed(found[:number]), owners[:number]
+        return mix_bits(found[:number]), owners[:number]
     kind = kinds()[buffer]
     places = np.flatnonzero(kind != LEFT_OUT)
     letters = kind[places] == LETTER
@@ -71,7 +71,7 @@ def words_of(strings: Strings, *, fast: bool) -> tuple[Numbers, npt.NDArray[np.i
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(np.where(letters, weighted, np.uint64(0)))])
     found = (sums[last] - sums[first]) * _powers(_inverse(BY_BYTE), len(places))[first]
     owners = np.searchsorted(spans[:, 0], places[first], side="right") - 1
-    return mixed(found), owners.astype(np.int64)
+    return mix_bits(found), owners.astype(np.int64)
 
 
 def sequences(
@@ -84,7 +84,7 @@ def sequences(
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words * _powers(BY_WORD, len(words)))])
     found = (sums[size:] - sums[:-size]) * _powers(_inverse(BY_WORD), len(words))[:number]
     whole = owners[:number] == owners[size - 1 :]
-    return mixed(found[whole]), owners[:number][whole]
+    return mix_bits(found[whole]), owners[:number][whole]
 
 
 def _powers(base: np.uint64, number: int) -> Numbers:
@@ -127,7 +127,7 @@ class Held:
         keys, first = np.unique(hashes, return_index=True)
         bits = max(_BITS, int(np.ceil(np.log2(max(1, len(keys) // 4)))))
         made = np.zeros(1 << bits, dtype=np.uint64)
-        np.bitwise_or.at(made, keys >> np.uint64(64 - bits), signs(keys))
+        np.bitwise_or.at(made, keys >> np.uint64(64 - bits), bloom_bits(keys))
         return cls(keys, np.append(first, len(hashes)), owners, np.bincount(owners, minlength=number), made)
 
     def shares(self, found: Numbers) -> npt.NDArray[np.float64]:
@@ -140,7 +140,7 @@ class Held:
         """Which of some hashes are keys, and which."""
         if not len(self.keys):
             return np.zeros(0, np.intp), np.zeros(0, np.intp)
-        wanted = signs(hashes)
+        wanted = bloom_bits(hashes)
         shift = np.uint64(64 - (len(self.filter) - 1).bit_length())
         at = np.flatnonzero(self.filter[hashes >> shift] & wanted == wanted)
         key = np.minimum(np.searchsorted(self.keys, hashes[at]), len(self.keys) - 1)
@@ -175,7 +175,7 @@ class NearCopy(NamedTuple):
     jaccard: float
     file: str
     document: int
-    facts: Facts
+    facts: DocumentFacts
 
     @property
     def order(self) -> tuple[float, str, int]:
@@ -199,7 +199,7 @@ class WordsFound:
         held = self._wording.grams
         return np.zeros(0, np.uint64) if held is None else held.keys[self._grams]
 
-    def add(self, found: Documents) -> None:
+    def add(self, found: CorpusDocuments) -> None:
         """The documents of a buffer."""
         words, owners = words_of(found.strings, fast=self._fast)
         if self._wording.grams is not None:
@@ -212,7 +212,7 @@ class WordsFound:
         held: Held,
         hashes: Numbers,
         owners: npt.NDArray[np.int64],
-        found: Documents,
+        found: CorpusDocuments,
     ) -> None:
         at, key = held.hits(hashes)
         if not len(at):

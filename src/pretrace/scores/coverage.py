@@ -35,11 +35,10 @@ def covered(end: npt.NDArray[np.int32], written: npt.NDArray[np.int32], n: int) 
 class Coverage:
     """Share of a text's end that the model writes by itself, in runs of n tokens (Hallinan et al. 2025).
 
-    The model reads the first `share` of the text's predicted tokens and writes the rest `samples` times, each token
-    drawn at `temperature`. coverage(x) = max over samples s of the share of the end's tokens that stand in a run of
-    `n` or more which s contains as well. The paper counts words and takes the samples of any chat model; here both are
-    the model's own tokens, so that every language and code is counted alike. Needs a model with weights here. A text
-    whose end is shorter than a run has no value.
+    The model reads the first `share` of the text's predicted tokens and writes the rest `samples` times, at
+    `temperature`. coverage(x) = max over samples s of the share of the end's tokens that are in a run of `n` or more
+    which s also contains. The paper counts words and samples any chat model; here tokens of the model itself are
+    counted. Needs a model with weights. A text whose end is shorter than a run has no value.
 
     >>> from dataclasses import replace
     >>> from pretrace.testing import make_trace

@@ -51,16 +51,16 @@ def features(evidence: Evidence) -> Doubles:
 class Learned:
     """Log-odds of membership by a classifier that learned from texts with known labels (LT-MIA, Ilić et al. 2026b).
 
-    Of each token: the gain over the reference model logp_i − logp_ref,i; logp_i; (logp_i − mean_i) / max(std_i, 1e-6),
-    held within ±10; logp_i − max_v log p(v); mean_i; std_i. Each is averaged over every 1, 4 and 16 tokens in a row
-    (all of them where there are fewer); of the m averages the mean, the mean of the lowest max(1, int(m/5)) and that of
-    as many highest are features. learned(x) = w·z + b over the 54 standardised features z: a logistic regression with
+    For each token: the gain over the reference model logp_i − logp_ref,i; logp_i; (logp_i − mean_i) / max(std_i, 1e-6),
+    limited to ±10; logp_i − max_v log p(v); mean_i; std_i. Each is averaged over every 1, 4 and 16 tokens in a row (all
+    of them if there are fewer). The features are the mean of the m averages, the mean of the lowest max(1, int(m/5)),
+    and that of as many highest. learned(x) = w·z + b over the 54 standardised features z: a logistic regression with
     inverse penalty `c`, fitted on reference texts (`--reference`), which are never scored.
 
-    `pretrace plant` makes a model with known labels. `run` names the folder of a run with `learned` on such a model:
-    its classifier is carried over, and no reference texts are needed; texts it was fitted on are refused.
-    The paper trains a transformer on 154 statistics a token of many fine-tuned models; this is its idea at the size of
-    a few hundred texts. The reference model (`--reference-model`) must have the target's tokenizer.
+    `run` names the folder of a run with `learned` on a model with known labels (`pretrace plant`): its classifier is
+    used, and no reference texts are needed; texts it was fitted on are refused. The paper trains a transformer on 154
+    statistics per token of many fine-tuned models; this is its idea for a few hundred texts. The reference model
+    (`--reference-model`) must have the target's tokenizer.
     """
 
     c: float = 0.1

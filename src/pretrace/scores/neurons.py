@@ -35,18 +35,17 @@ _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=
 class NAPDD:
     """Overlap with the neurons of known members over that with non-members' (Tang et al. 2025, eq. 2-12).
 
-    A text activates neuron n where its activation exceeds `threshold`. With f(n) the share of the reference
-    members, or non-members, that activate n: member neurons are {n: f_mem(n) > alpha · f_non(n)}, non-member
-    neurons {n: f_non(n) > alpha · f_mem(n)}. Of the `k` layers with the largest |mem| − |non| (`by_absolute`: with the
-    largest distance from 0; ties to the lower layer) na_pdd(x) = (mean share of the member neurons that x
-    activates + 1e-6) / (the same of non-member neurons + 1e-6); an empty set counts as a share of 0.
+    A text activates neuron n if its activation exceeds `threshold`. f(n) is the share of the reference members, or
+    non-members, that activate n. Member neurons are {n: f_mem(n) > alpha · f_non(n)}, non-member neurons
+    {n: f_non(n) > alpha · f_mem(n)}. Of the `k` layers with the largest |mem| − |non| (`by_absolute`: with the largest
+    distance from 0; ties to the lower layer) na_pdd(x) = (mean share of the member neurons that x activates + 1e-6) /
+    (the same of non-member neurons + 1e-6); an empty set counts as a share of 0.
 
-    `pool` "any": active at one position or more; "mean": the mean over the positions exceeds the threshold;
-    "notebook", as in the authors' code for Pythia and OPT: f(n) is the number of positions at which n is
-    active, divided by the number of texts, and the scored text itself is pooled by "any". `preset` "paper"
-    is threshold=1.0, alpha=1.5, k=10, the default; "appendix" is 1.5, 1.8, 5. `gated` takes the activation
-    function's output times the gate's other branch, which is what the down projection reads. Needs labelled
-    texts (`--reference`) and a model with weights.
+    `pool` "any": active at one position or more; "mean": the mean over the positions exceeds the threshold; "notebook",
+    as in the authors' code for Pythia and OPT: f(n) is the number of positions at which n is active, divided by the
+    number of texts, and the scored text is pooled by "any". `preset` "paper" is threshold=1.0, alpha=1.5, k=10, the
+    default; "appendix" is 1.5, 1.8, 5. `gated` uses the activation function's output times the gate's other branch,
+    which is what the down projection reads. Needs a model with weights.
 
     >>> from dataclasses import replace
     >>> from pretrace.testing import make_trace
@@ -132,7 +131,7 @@ class NAPDD:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Marked:
+class NeuronSets:
     """Member and non-member neurons: bits packed along the neurons, uint8 [layers, bytes], and how many
     there are, int64 [layers]."""
 
@@ -142,7 +141,7 @@ class Marked:
     nonmembers: Numbers
 
     @classmethod
-    def of(cls, member: Doubles, nonmember: Doubles, alpha: float) -> Marked:
+    def of(cls, member: Doubles, nonmember: Doubles, alpha: float) -> NeuronSets:
         """From how often each side activates each neuron, [layers, neurons] (eq. 5 and 6)."""
         first, second = member > alpha * nonmember, nonmember > alpha * member
         bits = np.packbits(first, axis=1), np.packbits(second, axis=1)
@@ -153,9 +152,9 @@ class Marked:
         difference = self.members - self.nonmembers
         return np.argsort(-(np.abs(difference) if by_absolute else difference), kind="stable")[:k]
 
-    def at(self, layers: Numbers) -> Marked:
+    def at(self, layers: Numbers) -> NeuronSets:
         """These layers alone."""
-        return Marked(
+        return NeuronSets(
             self.member[layers], self.nonmember[layers], self.members[layers], self.nonmembers[layers]
         )
 
@@ -178,7 +177,7 @@ class Overlap:
     """NA-PDD with its neurons: `layers` are those it looks at, counted from 0."""
 
     recipe: NAPDD
-    marked: Marked
+    marked: NeuronSets
     layers: Numbers
     reference: Reference
 
@@ -188,7 +187,7 @@ class Overlap:
         return self.recipe.needs
 
     @cached_property
-    def _looked_at(self) -> tuple[Firing, Marked]:
+    def _looked_at(self) -> tuple[Firing, NeuronSets]:
         return self.recipe.firing(self.recipe.chosen[0]), self.marked.at(self.layers)
 
     def __call__(self, evidence: Evidence, /) -> float:
@@ -200,7 +199,6 @@ class Overlap:
         """Neurons by layer (numbered from 1, as in the paper), the settings, and the sensitivity: AUC within the
         reference texts, a half judged by the neurons of the other, as one setting is varied at a time."""
         recipe, marked = self.recipe, self.marked
-        threshold, alpha, k = recipe.chosen
         members = known(self.reference, "na_pdd", recipe.reference)
         layers = [
             {
@@ -215,12 +213,8 @@ class Overlap:
         return {
             "layers": layers,
             "settings": {
-                "threshold": threshold,
-                "alpha": alpha,
-                "k": k,
-                "pool": recipe.pool,
-                "by_absolute": recipe.by_absolute,
-                "gated": recipe.gated,
+                **dict(zip(("threshold", "alpha", "k"), recipe.chosen, strict=True)),
+                **{name: getattr(recipe, name) for name in ("pool", "by_absolute", "gated")},
             },
             "reference": {"members": int(members.sum()), "nonmembers": int((~members).sum())},
             "sensitivity": _sensitivity(recipe, self.reference, members, layers=len(layers)),
@@ -261,12 +255,12 @@ def _sensitivity(
 
 def _marked(
     recipe: NAPDD, threshold: float, evidence: Sequence[Evidence], members: Bools, *, alpha: float
-) -> Marked:
+) -> NeuronSets:
     member, nonmember = (
         _frequency(recipe, threshold, [e for e, m in zip(evidence, members, strict=True) if m == side])
         for side in (True, False)
     )
-    return Marked.of(member, nonmember, alpha)
+    return NeuronSets.of(member, nonmember, alpha)
 
 
 def _frequency(recipe: NAPDD, threshold: float, evidence: Sequence[Evidence]) -> Doubles:

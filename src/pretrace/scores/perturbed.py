@@ -20,11 +20,10 @@ class Perturbed:
     With perplexity=True it is minus the ratio of perplexities, as in the releases of dataset inference. With
     difference=True it is mean logp(x) − mean logp(disturbed x), with both minus the difference of perplexities.
 
-    `kind` says what is done to a `share` of the text: "typos" replaces a letter by a neighbouring key,
-    "deletion" drops words, "case" changes upper to lower case and back, "whitespace" removes spaces and adds
-    others inside words, "underscore" writes underscores around words in place of spaces. The places are drawn
-    from the text and the seed, so that one text is always disturbed in the same way. A text with nothing to
-    disturb gives −1: Chinese under "typos" and "case", and under "deletion" where it has no spaces.
+    `kind` changes a `share` of the text: "typos" replaces a letter by a neighbouring key, "deletion" drops words,
+    "case" swaps upper and lower case, "whitespace" removes spaces and adds others inside words, "underscore" writes
+    underscores around words instead of spaces. The places are drawn from the text and the seed. A text with nothing to
+    change gives −1: Chinese under "typos" and "case", and under "deletion" if it has no spaces.
 
     >>> from pretrace.testing import make_evidence
     >>> Perturbed()(make_evidence(logp=[-1.0, -2.0, -6.0], typos=[-4.0, -4.0, -4.0]))
@@ -69,12 +68,11 @@ class Perturbed:
 class Neighbor:
     """Mean log-probability of the text above that of its neighbours (Mattern et al. 2023).
 
-    neighbor(x) = mean logp(x) − 1/m Σ_j mean logp(x_j), each mean over the tokens of its own text. In the
-    neighbour x_j a share of the tokens, at positions drawn at random, is replaced by words that another
-    model (`--neighbors`) finds likely there: drawn from its 50 likeliest words for the place, never the
-    word itself. A causal model is given the text before the place, a masked model the text around all
-    places of the draw. The rest of the text is unchanged. Neighbours with nothing to predict are left out;
-    where none is left the score is 0, as it is where every neighbour equals the text.
+    neighbor(x) = mean logp(x) − 1/m Σ_j mean logp(x_j), each mean over the tokens of its own text. In the neighbour x_j
+    a share of the tokens, at random positions, is replaced by words that another model (`--neighbors`) finds likely
+    there: drawn from its 50 likeliest words, never the word itself. A causal model sees the text before the place, a
+    masked model the text around all places of the draw. Neighbours with nothing to predict are left out; if none is
+    left, or every neighbour equals the text, the score is 0.
 
     >>> from pretrace.testing import make_evidence, make_trace
     >>> near = {View(rewrite="neighbors(m=2, share=0.15, seed=0)"): (make_trace([-4.0]), make_trace([-5.0, -7.0]))}

@@ -124,14 +124,14 @@ class Behind:
 
 @scores.add("codec")
 @dataclass(frozen=True)
-class Codec:
+class CollectionContext:
     """How much less likely a text is behind others of its collection than alone (CoDeC, Zawalski et al. 2025).
 
-    codec(x) = mean logp(x) − mean logp(x | C), where C are `shots` texts of the collection in question, one a document,
-    drawn at random from the members among the reference texts (`--reference`), which are never scored, and joined by
-    blanks. The paper's figure of a collection is the share of its texts with codec(x) > 0. It has no valid null by
-    itself: what context helps depends on the kind of text, so the share means something only beside that of control
-    documents of the same kind, read behind the same C, and a model that never saw the texts.
+    codec(x) = mean logp(x) − mean logp(x | C), where C are `shots` texts of the collection in question, one per
+    document, drawn at random from the members among the reference texts (`--reference`), which are never scored, and
+    joined by blanks. The paper's figure of a collection is the share of its texts with codec(x) > 0. It has no valid
+    null: what context helps depends on the kind of text. Compare the share with that of control documents of the same
+    kind, read behind the same C, and with a model that never saw the texts.
 
     >>> from pretrace.testing import make_evidence, make_trace
     >>> text, score = make_evidence(logp=[-1.0, -2.0]), Disturbed(After("Other words."))

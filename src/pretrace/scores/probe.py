@@ -51,13 +51,12 @@ _STEPS = 1000
 class Probe:
     """Probability of membership that a linear probe reads off a hidden state (Liu et al. 2024c).
 
-    Of the reference texts' hidden states h_l at the last token, one logistic regression a layer learns on
-    standardised features z = (h_l − mean) / std, with inverse penalty `c`; about a `share` of the texts, whole
-    documents drawn at random, is held back, and the layer of highest AUC on those is chosen (ties to the
-    lower). probe(x) = 1 / (1 + exp(−w·z − b)), with the classifier that was validated: it is not fitted
-    again on the texts it was chosen by. The paper fine-tunes a proxy of the model on known members so that
-    the labels are certain; here the reference labels are taken as correct, and `pretrace plant` makes such a
-    model. Needs labelled texts (`--reference`) and a model with weights.
+    On the reference texts' hidden states h_l at the last token, one logistic regression per layer learns on
+    standardised features z = (h_l − mean) / std, with inverse penalty `c`. About a `share` of the texts, whole
+    documents drawn at random, is held back; the layer with the highest AUC on those is chosen (ties to the lower).
+    probe(x) = 1 / (1 + exp(−w·z − b)), with the validated classifier, which is not fitted again. The paper fine-tunes a
+    proxy of the model on known members; here the reference labels are taken as correct (`pretrace plant` makes such a
+    model). Needs a model with weights.
 
     >>> from dataclasses import replace
     >>> from pretrace.testing import make_trace

@@ -97,10 +97,9 @@ class ErrorZone:
     """Rise over fall, against a reference model, of tokens that the target does not expect most (Ilić et al. 2026a).
 
     With Δ_i = logp_i − logp_ref,i over the tokens that are not the target's likeliest: P = Σ max(Δ_i, 0),
-    N = Σ max(−Δ_i, 0); ez(x) = (P + 1e-6) / (N + 1e-6), which puts a text without a fall at the top, where the authors'
-    code gives it 0, the bottom. A text of which the target expects every token most has no such token: there all its
-    tokens count. The reference model (`--reference-model`) must have the target's tokenizer; the paper takes the model
-    before fine-tuning.
+    N = Σ max(−Δ_i, 0); ez(x) = (P + 1e-6) / (N + 1e-6). A text without a fall is at the top; the authors' code gives it
+    0, the bottom. If the target expects every token most, all tokens count. The reference model (`--reference-model`)
+    must have the target's tokenizer; the paper uses the model before fine-tuning.
 
     >>> import numpy as np
     >>> from dataclasses import replace

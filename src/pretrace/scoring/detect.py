@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pretrace.cache.location import text_key
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import PretraceError, TextsError, shown
-from pretrace.rewrites import Selective
+from pretrace.rewrites import Lower
 from pretrace.scoring.evidence import CHUNK, Progress, Silent
 from pretrace.scoring.holdout import check_disjoint
 from pretrace.scoring.plan import FittedScores, Models, ScorePlan
@@ -55,8 +55,7 @@ _Ranked = tuple[float, int, Text, Trace]
 class Extremes:
     """Keeps the texts with the highest and the lowest score as they come by, with their traces."""
 
-    def __init__(self, shown: int = SHOWN) -> None:
-        self.shown = shown
+    def __init__(self) -> None:
         self.seen = 0
         self._high: list[_Ranked] = []
         self._low: list[_Ranked] = []
@@ -65,15 +64,15 @@ class Extremes:
         """One text with its score; equal scores rank in the order they come."""
         ranked = (-score, self.seen, text, trace)
         self.seen += 1
-        if self.seen <= 2 * self.shown or score > -self._high[-1][0]:
-            self._high = sorted([*self._high, ranked], key=_rank)[: 2 * self.shown]
-        if self.seen <= 2 * self.shown or score <= -self._low[0][0]:
-            self._low = sorted([*self._low, ranked], key=_rank)[-self.shown :]
+        if self.seen <= 2 * SHOWN or score > -self._high[-1][0]:
+            self._high = sorted([*self._high, ranked], key=_rank)[: 2 * SHOWN]
+        if self.seen <= 2 * SHOWN or score <= -self._low[0][0]:
+            self._low = sorted([*self._low, ranked], key=_rank)[-SHOWN:]
 
     def offer_all(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
         """As many texts one after another. Only those beyond what is kept when the first one comes can be kept."""
         first, beyond = self.seen, np.ones(len(scores), dtype=bool)
-        if first >= 2 * self.shown:
+        if first >= 2 * SHOWN:
             beyond = (scores > -self._high[-1][0]) | (scores <= -self._low[0][0])
         for i in np.flatnonzero(beyond).tolist():
             self.seen = first + i
@@ -90,15 +89,25 @@ class Extremes:
 
     def heat(self, backend: Backend) -> tuple[Heat, ...]:
         """Heat maps, highest score first: all texts where they are few, else so many from each end."""
-        many = self.seen > 2 * self.shown
-        best = self._high[: self.shown] if many else self._high
-        places = list(enumerate(best, start=1))
-        if many:
-            places += enumerate(self._low, start=self.seen - self.shown + 1)
         return tuple(
-            heat_of(text, trace, backend, note=f"rank {place} of {self.seen} by score, {label_words(text)}")
-            for place, (_, _, text, trace) in places
+            heat_of(text, trace, backend, note=rank_note(rank, self.seen, label_words(text)))
+            for rank, (_, _, text, trace) in ranked_ends(self.ends, self.seen)
         )
+
+
+T = TypeVar("T")
+
+
+def ranked_ends(ends: Sequence[T], seen: int) -> list[tuple[int, T]]:
+    """Those of the `ends`, highest score first, that are shown, each with its rank among all that were seen."""
+    if seen <= 2 * SHOWN:
+        return list(enumerate(ends, start=1))
+    return [*enumerate(ends[:SHOWN], start=1), *enumerate(ends[-SHOWN:], start=seen - SHOWN + 1)]
+
+
+def rank_note(rank: int, seen: int, label: str) -> str:
+    """What is said of a text that is shown."""
+    return f"rank {rank} of {seen} by score, {label}"
 
 
 def heat_of(
@@ -339,7 +348,7 @@ def _reason(evidence: Evidence, empty: frozenset[View], plan: ScorePlan) -> str:
         return "a single token: without a start token there is nothing to predict"
     lacking = [view for view in evidence.views if view in empty]
     formless = (plan.rewrites[view.rewrite] for view in lacking if not evidence.views[view])
-    reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Selective))
+    reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Lower))
     first = lacking[0]
     return (
         "; ".join(reasons) or f"its {first.rewrite} form under the {first.model} model has nothing to predict"
@@ -384,50 +393,80 @@ def detect(
         if some is not None:  # the placebo as well: it is asked last, perhaps hours later
             plan.check(some)
             _check_leaks(corpus, some)
-    found = _over(corpus.texts, models, plan, options)
-    if not found.rows:
-        raise TextsError(
-            f"none of the {len(corpus)} texts of {corpus.name} has a token to predict; "
-            "a text needs at least two tokens."
-        )
-    for name, column in zip(plan.scores, found.matrix.T, strict=True):
-        if np.isnan(column).all():
-            reason = next(one.reason for one in found.missing if one.score == name)
-            raise TextsError(f"no text of {corpus.name} has a value of {name} ({reason}): leave {name} out.")
-    placebo: tuple[Control, ...] = ()
-    if models.placebo is not None:
-        blank = replace(options, shuffles=0)
-        placebo = found.held_against(_over(corpus.texts, models.placebo, plan, blank))
-    return _run(corpus, models, options, found, placebo)
+    with Scorer(models, plan, options) as scorer:
+        found = scorer.read(corpus.texts)
+        if not found.rows:
+            raise TextsError(NO_TOKENS.format(len(corpus), corpus.name))
+        for name, column in zip(plan.scores, found.matrix.T, strict=True):
+            if np.isnan(column).all():
+                reason = next(one.reason for one in found.missing if one.score == name)
+                raise TextsError(NO_VALUE.format(corpus.name, name, reason))
+        controls = scorer.controls(found, corpus.texts)
+    return _run(corpus, models, options, found, controls)
 
 
-def _over(texts: Sequence[Text], models: Models, plan: ScorePlan, options: Options) -> Scored:
-    """The scores of all texts under these models."""
-    scores = plan.fit(
-        models, seed=options.seed, shuffles=options.shuffles, cache=options.cache, progress=options.progress
-    )
-    with models.reader(scores.needs, plan=plan, cache=options.cache, progress=options.progress) as reader:
-        return Scored(scores, plan).read(reader.read(texts))
+NO_TOKENS = "none of the {} texts of {} has a token to predict; a text needs at least two tokens."
+NO_VALUE = "no text of {0} has a value of {1} ({2}): leave {1} out."
+
+
+class Scorer:
+    """Scores texts with models that are open, and with the placebo among them. A context manager, which closes the
+    stores of traces.
+
+    Its scores are fitted once, when it is made; errors are those of `ScorePlan.fit`.
+    """
+
+    def __init__(self, models: Models, plan: ScorePlan, options: Options) -> None:
+        self.models, self.plan = models, plan
+        self._how = {"cache": options.cache, "progress": options.progress}
+        self.scores = plan.fit(models, seed=options.seed, shuffles=options.shuffles, **self._how)
+        self._reader = models.reader(self.scores.needs, plan=plan, **self._how)
+        self.placebo = plan.fit(models.placebo, seed=options.seed, **self._how) if models.placebo else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reader.__exit__()
+
+    def read(self, texts: Sequence[Text]) -> Scored:
+        """The scores of texts under the target."""
+        return Scored(self.scores, self.plan).read(self._reader.read(texts))
+
+    def controls(self, found: Scored, texts: Sequence[Text], *, required: bool = True) -> tuple[Control, ...]:
+        """The controls of the rows that were found of these texts; errors are those of `Scored.held_against`."""
+        placebo: tuple[Control, ...] = ()
+        if self.placebo and self.models.placebo:
+            with self.models.placebo.reader(self.placebo.needs, plan=self.plan, **self._how) as reader:
+                other = Scored(self.placebo, self.plan).read(reader.read(texts))
+            placebo = found.held_against(other, required=required)
+        return (*placebo, *found.shuffled)
 
 
 def _run(
-    corpus: Corpus, models: Models, options: Options, found: Scored, placebo: tuple[Control, ...]
+    corpus: Corpus, models: Models, options: Options, found: Scored, controls: tuple[Control, ...]
 ) -> Run:
     texts = [row.text for row in found.rows]
+    ids = tuple(text.id for text in texts)
+    tokens, cut = (
+        np.array([getattr(row, name) for row in found.rows], np.int32) for name in ("tokens", "cut")
+    )
+    dropped = CutTokens()
+    dropped.add(ids, cut, tokens)
     return Run(
         corpus=corpus.name,
-        ids=tuple(text.id for text in texts),
+        ids=ids,
         groups=tuple(text.document for text in texts),
         members=tuple(text.member for text in texts),
-        tokens=np.array([row.tokens for row in found.rows], dtype=np.int32),
-        cut=np.array([row.cut for row in found.rows], dtype=np.int32),
+        tokens=tokens,
+        cut=cut,
         scores=tuple(found.scores.ready),
         matrix=found.matrix,
         skipped=tuple(found.skipped),
         missing=tuple(found.missing),
         heat=found.extremes.heat(models.target),
-        controls=(*placebo, *found.shuffled),
-        settings=recorded(models, options, record_corpus(corpus), _cut(found), found.scores.facts),
+        controls=controls,
+        settings=recorded(models, options, record_corpus(corpus), asdict(dropped), found.scores.facts),
         copies=_copies(texts),
     )
 
@@ -508,30 +547,44 @@ def evaluate(
 
 def check_labels(corpus: Corpus) -> None:
     """TextsError unless every text is labelled and both classes are there."""
-    unknown = [text.id for text in corpus.texts if text.member is None]
+    labels = [text.member for text in corpus.texts]
+    unlabelled = next((text.id for text in corpus.texts if text.member is None), "")
+    check_label_counts(corpus.name, labels.count(True), labels.count(False), len(corpus), unlabelled)
+
+
+def check_label_counts(name: str, members: int, nonmembers: int, texts: int, unlabelled: str) -> None:
+    """The same by the numbers of texts of each class and of all, and the id of the first text without a label."""
+    unknown = texts - members - nonmembers
     if unknown:
         raise TextsError(
-            f"{len(unknown)} of {len(corpus)} texts of {corpus.name} have no label (such as {unknown[0]!r}): "
+            f"{unknown} of {texts} texts of {name} have no label (such as {unlabelled!r}): "
             "evaluation needs a column with 1 for members and 0 for non-members (--label-column), "
             "or use `pretrace score`."
         )
-    members = sum(text.member is True for text in corpus.texts)
-    if members in (0, len(corpus)):
+    if not (members and nonmembers):
         kind = "members" if members else "non-members"
-        raise TextsError(
-            f"all {len(corpus)} texts of {corpus.name} are {kind}: evaluation needs both classes."
-        )
+        raise TextsError(f"all {texts} texts of {name} are {kind}: evaluation needs both classes.")
 
 
-def _cut(found: Scored) -> dict[str, Any]:
-    """How many tokens the length limit dropped, and of which texts."""
-    cut = [row for row in found.rows if row.cut]
-    return {
-        "texts": len(cut),
-        "tokens": sum(row.cut for row in cut),
-        "of_tokens": sum(row.cut + row.tokens for row in found.rows),
-        "ids": [row.text.id for row in cut[:50]],
-    }
+@dataclass(slots=True)
+class CutTokens:
+    """How many tokens the length limit dropped, of how many, from how many texts, and the ids of the first of these."""
+
+    texts: int = 0
+    tokens: int = 0
+    of_tokens: int = 0
+    ids: list[str] = field(default_factory=list)
+
+    def add(self, ids: Sequence[str], cut: Ints, tokens: Ints) -> None:
+        """More texts, with the tokens that were dropped and those that were read; ids only where any was cut."""
+        rows = np.flatnonzero(cut)
+        self.texts += len(rows)
+        self.tokens += int(cut.sum(dtype=np.int64))
+        self.of_tokens += int((cut + tokens).sum(dtype=np.int64))
+        self.ids += [ids[i] for i in rows[: _CUT_IDS - len(self.ids)].tolist()]
+
+
+_CUT_IDS = 50
 
 
 def recorded(

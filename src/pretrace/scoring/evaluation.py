@@ -27,7 +27,7 @@ from pretrace.registry import require
 from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
 from pretrace.statistics.controls import (
     PLACEBO,
-    Division,
+    ThresholdDivision,
     check_controls,
     placebos,
     shuffled_rows,
@@ -35,11 +35,11 @@ from pretrace.statistics.controls import (
     survives,
 )
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Groups, grouped_split
-from pretrace.statistics.paired import Pair, adjusted, usual_baseline
+from pretrace.statistics.paired import ScorePair, adjusted, usual_baseline
 from pretrace.statistics.resampling import (
     Bootstrap,
     Calls,
-    Difference,
+    PairedDifference,
     Spread,
     group_bootstrap,
     paired_difference,
@@ -63,7 +63,7 @@ class Labelled:
 
     members: Bools
     groups: npt.NDArray[np.str_] | npt.NDArray[np.int64]
-    division: Division
+    division: ThresholdDivision
     seed: int
     resamples: int
 
@@ -284,7 +284,7 @@ def _comparisons(scores: Sequence[str], parts: Parts) -> tuple[Comparison, ...]:
         return ()
     first = usual_baseline(scores)
     pairs = ((name, parts.beside((name, "score"), (first, "score"))) for name in scores if name != first)
-    found = [Pair.of(name, part.auc, columns, part.documents) for name, (part, columns) in pairs if part]
+    found = [ScorePair.of(name, part.auc, columns, part.documents) for name, (part, columns) in pairs if part]
     return adjusted(found, first, measure="auc")
 
 
@@ -351,7 +351,7 @@ def placebo_name(settings: Mapping[str, Any]) -> str:
     return path.name if path.is_absolute() else str(name or "")
 
 
-def _lead(rows: Sequence[Measured], parts: Parts) -> Difference | None:
+def _lead(rows: Sequence[Measured], parts: Parts) -> PairedDifference | None:
     """How far the best score is ahead of the blind baseline."""
     best, blind = best_of(rows), blind_of(rows)
     if best is None or blind is None:
@@ -397,9 +397,9 @@ def _note(judged: baseline.BlindScores | None) -> str:
     return judged.note if judged.scores is not None else f"There is no blind baseline: {judged.note}"
 
 
-def _divided(members: Bools, groups: Groups, *, share: float, seed: int) -> Division:
+def _divided(members: Bools, groups: Groups, *, share: float, seed: int) -> ThresholdDivision:
     """The texts thresholds are chosen on and the others, by whole documents; all for both where few."""
     whole = np.ones(len(members), dtype=bool)
     chosen = grouped_split(groups, share, seed, labels=members) if share else ~whole
     apart = all(len(np.unique(members[part])) == 2 for part in (chosen, ~chosen))
-    return Division(chosen, ~chosen, True) if apart else Division(whole, whole, False)
+    return ThresholdDivision(chosen, ~chosen, True) if apart else ThresholdDivision(whole, whole, False)

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from pretrace.types import (
     Evidence,
     Firing,
     Needs,
-    Paced,
     Peak,
     Proposer,
     Quantity,
@@ -37,6 +36,8 @@ from pretrace.types import (
     Trace,
     View,
 )
+from pretrace.types import Progress as Progress  # what reads texts is told of here
+from pretrace.types import Silent as Silent
 from pretrace.types.scoring import Rewrite
 
 CHUNK = 2048
@@ -144,26 +145,6 @@ def state_name(state: State) -> str:
     return f"hidden {'all' if state.layer is None else int(state.layer)}"
 
 
-class Progress(Protocol):
-    """Told of work that lies ahead, piece by piece, and of every finished batch; `fresh` is False for
-    what came from the store."""
-
-    def begin(self, texts: int) -> None: ...
-
-    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None: ...
-
-
-@runtime_checkable
-class Weighed(Progress, Protocol):
-    """Progress that counts work: told of texts that are about to be read and how much work they are, without those
-    whose answers are in the store, and then of how much is done. The unit is a token of a short text. The longest texts
-    are read first, so that a text is no measure of the time left."""
-
-    def weigh(self, texts: int, work: float) -> None: ...
-
-    def worked(self, work: float) -> None: ...
-
-
 class Work:
     """How much of the passes that must be made is done: by the work they are, and by texts where nobody weighed
     them."""
@@ -197,16 +178,6 @@ class Work:
         if self._ahead:
             return self._worked, self._ahead * max(self.total, self._weighed) / self._weighed
         return self.fresh, self.fresh + max(0, self.total - self.done)
-
-
-class Silent:
-    """Progress that is not shown."""
-
-    def begin(self, texts: int) -> None:
-        """Nothing."""
-
-    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
-        """Nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,8 +285,7 @@ def trace(
     different = dict(zip(keys, texts, strict=True))
     if len(different) < len(texts):
         again = len(texts) - len(different)
-        if isinstance(progress, Weighed):
-            progress.weigh(again, 0)
+        progress.weigh(again, 0)
         once = trace(backend, list(different.values()), want, store=store, progress=progress, after=after)
         progress.advance(again, 0, 0.0, False)
         found = dict(zip(different, once, strict=True))
@@ -330,14 +300,19 @@ def trace(
             traces[i] = _empty(e, want.quantity)
             progress.advance(1, lengths[i], 0.0, False)
     batches = remaining_batches(backend, encoded, traces)
-    under_way = _UnderWay(backend, batches, lengths, progress, len(texts))
+    weight = getattr(backend, "work", sum)  # of a batch, by the lengths of its rows
+    work = {batch: weight([lengths[i] for i in batch]) for batch in batches}
+    progress.weigh(len(texts), sum(work.values()))
+    last = time.perf_counter()
     # closed whatever happens: a batch that is under way elsewhere does not outlive the call
     hold = HELD if "device" in backend.facts else 0.0
     with closing(store.keeping(keys, _passes(backend, encoded, batches, want), hold)) as passes:
         for batch, made in passes:
             for i, one in zip(batch, made, strict=True):
                 traces[i] = _fixed(one)
-            under_way.ended(batch)
+            progress.worked(work[batch])
+            before, last = last, time.perf_counter()
+            progress.advance(len(batch), sum([lengths[i] for i in batch]), last - before, True)
     read = [found for found in traces if found is not None]
     if len(read) < len(texts):  # the others would stand beside the wrong texts
         raise ModelError(
@@ -345,36 +320,6 @@ def trace(
             "cannot be used. Ask again; where it happens again, the back end is at fault."
         )
     return read
-
-
-class _UnderWay:
-    """How much work each batch is, and telling `progress` how much of it is done."""
-
-    def __init__(
-        self,
-        backend: Backend,
-        batches: Sequence[tuple[int, ...]],
-        lengths: Sequence[int],
-        progress: Progress,
-        texts: int,
-    ) -> None:
-        rows = [[lengths[i] for i in batch] for batch in batches]
-        paced = backend if isinstance(backend, Paced) else None
-        self._tokens = [sum(some) for some in rows]
-        self.work = [paced.work(some) for some in rows] if paced else self._tokens
-        self._progress, self._last = progress, time.perf_counter()
-        self._weighed = progress if isinstance(progress, Weighed) else None
-        if self._weighed:
-            self._weighed.weigh(texts, sum(self.work))
-        self._number = {batch: i for i, batch in enumerate(batches)}
-
-    def ended(self, batch: tuple[int, ...]) -> None:
-        """A batch is done."""
-        i, now = self._number[batch], time.perf_counter()
-        if self._weighed:
-            self._weighed.worked(self.work[i])
-        self._progress.advance(len(batch), self._tokens[i], now - self._last, True)
-        self._last = now
 
 
 def encoded_for(backend: Backend, texts: Sequence[str], want: Want, after: str = "") -> list[Encoded]:
@@ -424,8 +369,7 @@ def _fixed(made: Trace) -> Trace:
 
 
 def _unread(encoded: Sequence[Encoded], progress: Progress) -> list[Trace]:
-    if isinstance(progress, Weighed):
-        progress.weigh(len(encoded), 0)
+    progress.weigh(len(encoded), 0)
     progress.advance(len(encoded), 0, 0.0, False)
     tokens = [one.tokens[len(one.tokens) - one.predicted :] for one in encoded]
     return [

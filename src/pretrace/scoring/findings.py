@@ -6,16 +6,12 @@ as well" that the interval of a paired difference does not lie above 0, and "sur
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from pretrace.statistics.controls import ENOUGH_SHUFFLES, PLACEBO, SHUFFLED, survives
 from pretrace.statistics.documents import FEW_DOCUMENTS
-from pretrace.statistics.resampling import Difference
+from pretrace.statistics.resampling import PairedDifference
 from pretrace.types import Estimate, Evaluation, Measured
 
 # Figures as the findings print them, and which score counts as the best.
@@ -100,7 +96,7 @@ def length(rows: Sequence[Measured]) -> list[str]:
     ]
 
 
-def blind(blind: Measured, best: Measured | None, lead: Difference | None) -> list[str]:
+def blind(blind: Measured, best: Measured | None, lead: PairedDifference | None) -> list[str]:
     """What a classifier of words reaches, and what that leaves of the best score's success."""
     known = f"AUC {short(blind.auc)}"
     if blind.auc.high < 0.5:
@@ -129,7 +125,7 @@ def blind(blind: Measured, best: Measured | None, lead: Difference | None) -> li
     ]
 
 
-def _blind_at_chance(blind: Measured, lead: Difference | None) -> str:
+def _blind_at_chance(blind: Measured, lead: PairedDifference | None) -> str:
     opening = f"The blind classifier, bag of words, is at chance (AUC {short(blind.auc)}): "
     if lead is None:
         found = opening + "no difference in words was found between the two sets"
@@ -371,36 +367,18 @@ class Circumstances:
     `lead` is the AUC of the best score less that of the blind baseline, None without either; the groups
     are those that hold members and those that hold non-members; `asked` is the number of resamples
     asked for; `blind_note` is what the blind baseline had to say of itself; `placebo` is the name of the
-    placebo model; `shuffles` says how often each fitted score was fitted on shuffled labels. `member_weight` and
-    `nonmember_weight` say how many documents of equal size the documents of a class are worth
-    (`effective_documents`). `partial` are sentences on scores that lack values for some texts.
+    placebo model; `shuffles` says how often each fitted score was fitted on shuffled labels. `partial` are sentences on
+    scores that lack values for some texts.
     """
 
-    lead: Difference | None
+    lead: PairedDifference | None
     member_groups: int
     nonmember_groups: int
     asked: int
     blind_note: str = ""
     placebo: str = ""
     shuffles: Mapping[str, int] = field(default_factory=dict)
-    member_weight: float = math.inf
-    nonmember_weight: float = math.inf
     partial: tuple[str, ...] = ()
-
-
-def effective_documents(
-    documents: npt.NDArray[np.int64], members: npt.NDArray[np.bool_]
-) -> tuple[float, float]:
-    """How many documents of equal size those of the members are worth, and those of the non-members.
-
-    `documents` [texts] numbers the document of each text from 0 on. With n texts in each, (sum of n)² / (sum of
-    n²) (Kish 1965, *Survey Sampling*, section 11.7), 0.0 for a class without texts.
-    """
-    weights = []
-    for side in (members, ~members):
-        sizes = np.bincount(documents[side]).astype(np.float64)
-        weights.append(float(sizes.sum() ** 2 / max(1.0, float(sizes @ sizes))))
-    return weights[0], weights[1]
 
 
 def documents(evaluation: Evaluation, circumstances: Circumstances) -> list[str]:
@@ -416,8 +394,6 @@ def documents(evaluation: Evaluation, circumstances: Circumstances) -> list[str]
         )
     elif fewest < FEW_DOCUMENTS:
         found.append(f"{held}: with fewer than {FEW_DOCUMENTS} of either the 95% intervals are rough.")
-    else:
-        found += _giants(circumstances)
     if evaluation.nonmembers < _FEW_NONMEMBERS:
         found.append(
             f"With {evaluation.nonmembers} non-members, 5% of them is less than one: "
@@ -435,21 +411,6 @@ def documents(evaluation: Evaluation, circumstances: Circumstances) -> list[str]
             f"{circumstances.asked:,}, for there are many texts."
         )
     return found
-
-
-def _giants(circumstances: Circumstances) -> list[str]:
-    """Classes whose documents are many, but of which a few hold most of the texts."""
-    sides = (
-        ("members", circumstances.member_groups, circumstances.member_weight),
-        ("non-members", circumstances.nonmember_groups, circumstances.nonmember_weight),
-    )
-    return [
-        f"A few large documents dominate the {name}: by the number of their texts, the {counted(groups)} are worth "
-        f"about {max(1, round(weight))} of equal size. The 95% intervals are then too narrow; use fewer texts of "
-        "each large document."
-        for name, groups, weight in sides
-        if weight < FEW_DOCUMENTS
-    ]
 
 
 def accuracies(evaluation: Evaluation) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from pretrace.cache.location import text_key
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require
-from pretrace.statistics.documents import Groups, Labels, grouped_split, linked
+from pretrace.statistics.documents import Groups, Labels, grouped_split, link_documents
 from pretrace.types import Bools, Corpus, Text
 
 
@@ -56,7 +56,7 @@ def _draw(
     texts: Sequence[Text], share: float, *, seed: Sequence[int], corpus: str
 ) -> tuple[list[Text], list[Text]]:
     """About a share of the texts, and the others."""
-    document = linked(texts)
+    document = link_documents(texts)
     groups = [document[text.document] for text in texts]
     number = int(np.random.default_rng(list(seed)).integers(1 << 31))
     taken = grouped_split(groups, share, number, [text.member for text in texts])

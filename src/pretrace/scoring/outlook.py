@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -24,12 +24,8 @@ _GPU = 200.0
 """How many times faster a graphics processor is: an order of magnitude again."""
 _TRUSTED = 0.1
 """The share of a stage from which its own pace alone says how long the rest takes."""
-_WAVE = 1.25
-"""Times the seconds of the first batch of a stage within which batches began with it: other cores had them."""
 _OVERDUE = 0.25
 """The share of what was foretold, or of what it took so far, that is left at least of what is not over yet."""
-_SLOWEST = 4.0
-"""The most that other programs are taken to slow down what has no pace of its own yet."""
 REPORT = 1.7
 """Seconds that a result and its report take, of one core; most of it is opening what draws."""
 EVALUATION, SET_TEST = 0.7, 0.8
@@ -49,23 +45,19 @@ class Outlook:
 
     What finished stages really took, and the one under way so far, corrects the guesses of those ahead: they are
     multiplied by the seconds measured over the seconds guessed. A stage under way is judged by its own pace from a
-    tenth of it on; up to there its guess and its pace count in part. Once enough is done, the first batches do not
-    count: they set up what later ones use. `after` are the seconds of all that is computed outside of stages, tests and
-    the report, on a core of its own; what other programs took from this one until the first stage began corrects that.
+    tenth of it on; up to there its guess and its pace count in part. `after` are the seconds of all that is computed
+    outside of stages, tests and the report.
     """
 
-    def __init__(self, clock: Clock = time.monotonic, used: Clock = time.thread_time) -> None:
-        self.clock, self._used = clock, used
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self.clock = clock
         self.stages: list[Stage] = []
         self.after = REPORT
         self.current: int | None = None
         self.share = 0.0
-        self._born, self._born_used = clock(), used()
-        self._crowd: float | None = None
-        self._guessed = self._measured = 0.0
-        self._running, self._began, self._outside = False, self._born, 0.0
-        self._last = self._wave = 0.0, 0.0
-        self._of, self._shown = 1.0, 0.0
+        self._born = self._began = clock()
+        self._guessed = self._measured = self._last = self._shown = 0.0
+        self._running = False
 
     def plan(self, stages: Sequence[Stage], after: float | None = None) -> None:
         """Set the stages ahead, and the seconds `after` them; those already begun stay in front of them."""
@@ -75,15 +67,10 @@ class Outlook:
             self.after = after
 
     def begin(self, name: str) -> None:
-        """A stage begins: the next of this name, or an earlier one that is entered again, or a new one.
+        """Begin a stage: the next of this name, or an earlier one that is entered again, or a new one.
 
         Stages between the last and this one were skipped; their seconds are no longer ahead.
         """
-        now = self.clock()
-        if self._crowd is None:
-            self._crowd = self._measured_crowd()
-        elif not self._running:
-            self._outside += now - self._began
         begun = 0 if self.current is None else self.current + 1
         names = [stage.name for stage in self.stages]
         if name in names[begun:]:
@@ -91,25 +78,22 @@ class Outlook:
         elif name not in names[:begun]:
             self.stages.insert(begun, Stage(name, 0.0))
             self.current = begun
-        self.share, self._running, self._began = 0.0, True, now
-        self._last = self._wave = 0.0, 0.0
+        self.share, self._running, self._began, self._last = 0.0, True, self.clock(), 0.0
 
     def waited(self) -> None:
-        """What the stage under way waited for until now was not its own work."""
+        """Note that what the stage under way waited for until now was not its own work."""
         if self._running and not self.share:
             self._began = self.clock()
 
     def advance(self, done: float, of: float = 1.0) -> None:
-        """So much of the stage under way is done, of so much as it has; how much that is may turn out on the way."""
-        if done > self._last[1]:
-            gone = self.clock() - self._began
-            if gone <= _WAVE * self._wave[0] or not self._wave[1]:
-                self._wave = self._wave[0] or gone, done
-            self._last = gone, done
-        self._of, self.share = of, min(max(done / of, 0.0), 1.0) if of else 0.0
+        """Note how much of the stage under way is done, and of how much; that may turn out on the way."""
+        share = min(max(done / of, 0.0), 1.0) if of else 0.0
+        if share != self.share:
+            self._last = self.clock() - self._began
+        self.share = share
 
     def end(self) -> None:
-        """The stage under way is done; its time corrects the guesses of those ahead."""
+        """End the stage under way; its time corrects the guesses of those ahead."""
         now, guessed = self.clock(), self._stage().seconds
         if guessed > 0:
             self._guessed += guessed
@@ -136,53 +120,34 @@ class Outlook:
         if self.current is None and not self.stages:
             return None
         ahead = [stage.seconds for stage in self.stages[0 if self.current is None else self.current + 1 :]]
-        rest = self._rest()
-        return None if rest is None or 0 in ahead else rest + self._pace() * sum(ahead) + self._after()
+        rest, idle = (
+            self._rest(),
+            0.0 if self._running or self.current is None else self.clock() - self._began,
+        )
+        if rest is None or 0 in ahead:
+            return None
+        return rest + self._pace() * sum(ahead) + _still(self.after, idle)
 
     def _rest(self) -> float | None:
         """Seconds left of the stage under way: by its pace, and as long as there is little of it by the guess."""
         if not self._running or self.share >= 1:
             return 0.0
         gone, guessed = self.clock() - self._began, self._stage().seconds
-        guess = _still(self._factor() * guessed, gone) if guessed else None
+        factor = self._measured / self._guessed if self._guessed > 0 else 1.0
+        guess = _still(factor * guessed, gone) if guessed else None
         if self.share <= 0:
             return guess
-        own = _still(self._whole() * (1 - self.share), gone - self._last[0])
+        own = _still(self._last / self.share * (1 - self.share), gone - self._last)
         weight = 1.0 if guess is None else min(1.0, self.share / _TRUSTED)
         return weight * own + (1 - weight) * (guess or 0.0)
 
-    def _whole(self) -> float:
-        """Seconds of the stage under way, by what is done of it: without its first batches, once twice as much as these
-        came behind them."""
-        (first, some), (gone, done) = self._wave, self._last
-        return self._of * ((gone - first) / (done - some) if done >= 3 * some else gone / done)
-
-    def _factor(self) -> float:
-        """Seconds measured over seconds guessed, of finished stages alone."""
-        return self._measured / self._guessed if self._guessed > 0 else 1.0
-
     def _pace(self) -> float:
-        """The same with what is done of the stage under way; of its first tenth as far as it is done, beside so much of
-        the guesses where nothing else was measured."""
-        if not self._running or not 0 < self.share < 1:
-            return self._factor()
-        guess, weight = self._stage().seconds, min(1.0, self.share / _TRUSTED)
-        known = 0.0 if self._guessed > 0 else (1 - weight) * guess * _TRUSTED
-        guessed = self._guessed + weight * self.share * guess + known
-        measured = self._measured + (weight * self.share * self._whole() + known if guess else 0.0)
-        return measured / guessed if guessed > 0 else self._factor()
-
-    def _after(self) -> float:
-        """Seconds left of what is computed outside of stages."""
-        gone = self._outside
-        if self._crowd is not None and not self._running:
-            gone += self.clock() - self._began
-        return _still((self._crowd or 1.0) * self.after, gone)
-
-    def _measured_crowd(self) -> float:
-        """How many times longer than alone this thread took until now: it computed nearly all the time."""
-        used = self._used() - self._born_used
-        return min(max((self.clock() - self._born) / used, 1.0), _SLOWEST) if used > 1 else 1.0
+        """Seconds measured over seconds guessed, of finished stages and of what is done of the one under way."""
+        guessed, measured = self._guessed, self._measured
+        if self._running and self.share >= _TRUSTED and self._stage().seconds:
+            guessed += self.share * self._stage().seconds
+            measured += self._last
+        return measured / guessed if guessed > 0 else 1.0
 
     def _stage(self) -> Stage:
         assert self.current is not None, "no stage has begun"
@@ -217,7 +182,8 @@ def device_of(backend: Backend) -> str:
 
 
 class Watch(Protocol):
-    """An observer of an audit's stages, and of the training steps and passes over texts within them.
+    """An observer of an audit's stages, and of the training steps and passes over texts within them. A subclass shows
+    what it overrides.
 
     `plan` comes before the first stage. A stage that was not in the plan is shown all the same, and a stage
     may be entered again.
@@ -225,40 +191,22 @@ class Watch(Protocol):
 
     def planned(self, plan: AuditPlan, /) -> None:
         """What the audit can answer, before anything is done."""
-        ...
 
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """All stages that lie ahead, in their order, and the seconds that are computed outside of them; told again, it
         replaces those not begun."""
-        ...
 
     def passes(self, stage: str, /) -> AbstractContextManager[Progress]:
         """For a stage in which texts go through a model."""
-        ...
+        return nullcontext(Silent())
 
     def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
         """For a stage in which a model is trained."""
-        ...
+        return nullcontext()
 
 
-class Unwatched:
+class Unwatched(Watch):
     """An audit that nobody watches."""
-
-    def planned(self, plan: AuditPlan, /) -> None:
-        """Nothing is shown."""
-
-    def plan(self, stages: Sequence[Stage], after: float, /) -> None:
-        """Nothing is shown."""
-
-    @contextmanager
-    def passes(self, stage: str, /) -> Iterator[Progress]:
-        """Nothing is shown."""
-        yield Silent()
-
-    @contextmanager
-    def training(self, stage: str, /) -> Iterator[OnStep | None]:
-        """Nothing is shown."""
-        yield None
 
 
 @dataclass

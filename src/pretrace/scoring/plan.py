@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends import open_adapter, open_model
-from pretrace.backends.serving.address import served_kind
+from pretrace.backends.serving.address import called_apart, served_kind
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
 from pretrace.registry import scores
-from pretrace.rewrites import Neighbors, Rewrite, Selective, rewrites
+from pretrace.rewrites import Lower, Neighbors, Rewrite, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import Parts
@@ -73,6 +73,10 @@ class Models:
     def read_by(self, backend: Backend) -> Backend:
         """What reads texts with a model."""
         return self.elsewhere(backend) if self.elsewhere else backend
+
+    def names(self, *others: Backend) -> dict[str, str]:
+        """What the target, its placebos and others are called in sentences and tables, by their own names."""
+        return called_apart([one.name for one in (self.target, *self.placebos, *others)])
 
     def named(self) -> dict[str, Backend]:
         """The models by the names views use."""
@@ -195,7 +199,7 @@ class ScorePlan:
         for name, score in self.scores.items():
             for rewrite in {view.rewrite for view in score.needs.views}:
                 made = self.rewrites[rewrite]
-                why = made.refusal(texts) if isinstance(made, Selective) else ""
+                why = made.refusal(texts) if isinstance(made, Lower) else ""
                 if why:
                     raise TextsError(f"{name} {why} ({corpus.name}): leave {name} out of the scores.")
 

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pretrace import __version__
+from pretrace.corpora import TextStream
 from pretrace.types import Card, Corpus, Text, TokenTable
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn")
@@ -26,26 +27,38 @@ def record_software() -> dict[str, str]:
     return found
 
 
+def content_of(text: Text) -> bytes:
+    """Id, text, label and group, each after its length in 8 bytes."""
+    parts = [
+        part.encode("utf-8", "surrogatepass") for part in (text.id, text.text, str(text.member), text.group)
+    ]
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
 def texts_hash(texts: Iterable[Text]) -> str:
-    """The SHA-256 of ids, texts, labels and groups in their order, each after its length."""
+    """The SHA-256 of what texts contain (`content_of`), in their order."""
     digest = hashlib.sha256()
     for text in texts:
-        for part in (text.id, text.text, str(text.member), text.group):
-            encoded = part.encode("utf-8", "surrogatepass")
-            digest.update(len(encoded).to_bytes(8, "little") + encoded)
+        digest.update(content_of(text))
     return digest.hexdigest()
 
 
 def record_corpus(corpus: Corpus) -> dict[str, Any]:
     """Name, source, size and hash of the texts (ids, texts and labels, in order), and a benchmark's card."""
+    documents = len({text.document for text in corpus.texts})
+    return record_texts(corpus, len(corpus), documents, texts_hash(corpus.texts))
+
+
+def record_texts(source: Corpus | TextStream, texts: int, documents: int, sha256: str) -> dict[str, Any]:
+    """The same of texts that may not be in memory."""
     return {
-        "name": corpus.name,
-        "source": corpus.source,
-        "texts": len(corpus),
-        "documents": len({text.document for text in corpus.texts}),
-        "sha256": texts_hash(corpus.texts),
-        "notes": list(corpus.notes),
-        **record_card(corpus.card),
+        "name": source.name,
+        "source": source.source,
+        "texts": texts,
+        "documents": documents,
+        "sha256": sha256,
+        "notes": list(source.notes),
+        **record_card(source.card),
     }
 
 

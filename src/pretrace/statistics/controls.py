@@ -36,7 +36,7 @@ def survives(target: Measured, placebo: Measured) -> Survival:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Division:
+class ThresholdDivision:
     """Which texts thresholds are chosen on and which accuracy is measured on; `apart` is False where both
     are all texts."""
 
@@ -49,15 +49,15 @@ class Division:
         """How many texts thresholds are chosen on and accuracy is not measured on; 0 where both are all texts."""
         return int(np.count_nonzero(self.chosen)) if self.apart else 0
 
-    def within(self, texts: Bools, members: Bools) -> Division:
+    def within(self, texts: Bools, members: Bools) -> ThresholdDivision:
         """The division of these texts alone; all of them for both where a part would lack one of the classes."""
         if texts.all():
             return self
         parts = (self.chosen[texts], self.tested[texts])
         if all(len(np.unique(members[texts][part])) == 2 for part in parts):
-            return Division(*parts, self.apart)
+            return ThresholdDivision(*parts, self.apart)
         whole = np.ones(int(np.count_nonzero(texts)), dtype=bool)
-        return Division(whole, whole, False)
+        return ThresholdDivision(whole, whole, False)
 
 
 def check_controls(run: Run) -> None:
@@ -98,7 +98,7 @@ def shuffles(run: Run) -> dict[str, int]:
     return {control.score: control.values.shape[1] for control in _of_kind(run, SHUFFLED)}
 
 
-def shuffled_rows(run: Run, members: Bools, division: Division) -> tuple[Measured, ...]:
+def shuffled_rows(run: Run, members: Bools, division: ThresholdDivision) -> tuple[Measured, ...]:
     """One row a score fitted on shuffled labels: each figure is the median of the repeats, from the lowest
     to the highest; curve and threshold are those of the repeat in the middle."""
     found = []
@@ -115,7 +115,7 @@ def _of_kind(run: Run, kind: str) -> list[Control]:
     return sorted(found, key=lambda control: run.scores.index(control.score))
 
 
-def _shuffled(name: str, values: Doubles, members: Bools, division: Division) -> Measured:
+def _shuffled(name: str, values: Doubles, members: Bools, division: ThresholdDivision) -> Measured:
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
     once = np.ones((1, len(members)), dtype=np.float32)
     figures = np.concatenate([RankedScores.of(column, members).figures(once, rates) for column in values.T])

@@ -42,7 +42,7 @@ def by_document(values: npt.ArrayLike, documents: Sequence[str]) -> tuple[tuple[
 def means(values: npt.ArrayLike, groups: Groups) -> Doubles:
     """The mean of the values of each group, in the order of the groups, float64 [groups]; errors as in
     `by_document`."""
-    found = checked(values, "means by document")
+    found = check_values(values, "means by document")
     if len(found) != len(groups):
         raise TextsError(f"wanted one document for each of {len(found):,} values, found {len(groups):,}.")
     grouping = Grouping.of(groups)
@@ -50,7 +50,7 @@ def means(values: npt.ArrayLike, groups: Groups) -> Doubles:
     return np.asarray(sums / grouping.sizes)
 
 
-def checked(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Doubles:
+def check_values(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Doubles:
     """The values as float64 [n]; TextsError where they are no list, too few, or one is not finite."""
     found = np.asarray(values, dtype=np.float64)
     if found.ndim != 1:
@@ -65,42 +65,35 @@ def checked(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Doubles:
     return found
 
 
-def linked(texts: Sequence[Text]) -> dict[str, str]:
+def link_documents(texts: Sequence[Text]) -> dict[str, str]:
     """For each document the first, by name, of those it shares a text with, directly or through others.
 
     Texts that differ only in white space at their ends count as one; empty texts link nothing.
     """
-    parent = {text.document: text.document for text in texts}
-
-    def root(name: str) -> str:
-        while parent[name] != name:
-            parent[name] = name = parent[parent[name]]
-        return name
-
-    first: dict[str, str] = {}
-    for text in texts:
-        content = text.text.strip()
-        if content:
-            here, there = root(text.document), root(first.setdefault(content, text.document))
-            parent[max(here, there)] = min(here, there)
-    return {name: root(name) for name in parent}
+    names = sorted({text.document for text in texts})
+    numbers = {name: number for number, name in enumerate(names)}
+    known = {"": 0}
+    contents = [known.setdefault(text.text.strip(), len(known)) for text in texts]
+    documents = np.array([numbers[text.document] for text in texts], dtype=np.int64)
+    first = linked_numbers(np.array(contents, dtype=np.int64), documents, len(names))
+    return {name: names[first[numbers[name]]] for name in dict.fromkeys(text.document for text in texts)}
 
 
 def linked_numbers(contents: Numbers, documents: npt.NDArray[np.integer[Any]], number: int) -> Numbers:
-    """`linked` for texts of which only a hash is known: for each of the `number` documents the least, by number, of
-    those it shares a text with, [documents].
+    """`link_documents` for texts of which only a hash is known: for each of the `number` documents the least, by
+    number, of those it shares a text with, [documents].
 
     `contents` are the hashes [texts] of the texts without white space at their ends, 0 for an empty one; `documents`
     [texts] are numbers in the order of the names.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     order = np.argsort(contents, kind="stable")
     hashes, theirs = contents[order], documents[order]
     same = (hashes[1:] == hashes[:-1]) & (hashes[1:] != 0) & (theirs[1:] != theirs[:-1])
     if not same.any():
         return np.arange(number)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     ones, ends = np.ones(int(same.sum()), dtype=np.int8), (theirs[:-1][same], theirs[1:][same])
     labels = connected_components(coo_array((ones, ends), shape=(number, number)), directed=False)[1]
     return np.asarray(np.unique(labels, return_index=True)[1][labels])

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.documents import checked
+from pretrace.statistics.documents import check_values
 from pretrace.types import Doubles, Estimate
 
 
 def mean_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
     """The mean of one value a document with Student's interval at `level`; TextsError for fewer than two."""
-    found = checked(values, "an interval", fewest=2)
+    found = check_values(values, "an interval", fewest=2)
     error = math.sqrt(float(found.var(ddof=1)) / len(found))
     return _student(float(found.mean()), error, len(found) - 1, level)
 
@@ -26,7 +26,7 @@ def difference_interval(suspect: npt.ArrayLike, heldout: npt.ArrayLike, *, level
 
     One value a document on either side; TextsError where a side has fewer than two.
     """
-    first, second = (checked(side, "an interval", fewest=2) for side in (suspect, heldout))
+    first, second = (check_values(side, "an interval", fewest=2) for side in (suspect, heldout))
     shares = [np.float64(side.var(ddof=1) / len(side)) for side in (first, second)]
     error = math.sqrt(float(sum(shares)))
     freedom = satterthwaite(shares[0], shares[1], (len(first), len(second)))
@@ -60,7 +60,7 @@ def score_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
     It is never empty, also where all documents are right. For values between 0 and 1 it is wider than need be, since
     those vary less than right and wrong. TextsError without a value.
     """
-    found = checked(values, "an interval", fewest=1)
+    found = check_values(values, "an interval", fewest=1)
     z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
     number, share = len(found), float(np.clip(found.mean(), 0, 1))
     middle = (share + z2 / (2 * number)) / (1 + z2 / number)
@@ -88,7 +88,7 @@ def standardised(values: npt.ArrayLike, heldout: npt.ArrayLike | None = None) ->
     With two sides the deviation is the root of the mean of both variances. None where it has no meaning:
     fewer than two documents on a side, or values that do not vary.
     """
-    sides = [checked(side, "a standardised effect") for side in (values, heldout) if side is not None]
+    sides = [check_values(side, "a standardised effect") for side in (values, heldout) if side is not None]
     if min(map(len, sides)) < 2:
         return None
     deviation = math.sqrt(sum(float(side.var(ddof=1)) for side in sides) / len(sides))

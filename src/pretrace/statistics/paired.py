@@ -59,7 +59,7 @@ def compare(
         bootstrap = group_bootstrap(matrix, here, groups=of, seed=seed, resamples=resamples)
         spread = bootstrap.tpr if measure == "tpr" else bootstrap.auc
         fewest = Grouping.of(of, here).fewest
-        found += [Pair.of(name, spread, (k, 0), fewest) for k, name in enumerate(names, start=1)]
+        found += [ScorePair.of(name, spread, (k, 0), fewest) for k, name in enumerate(names, start=1)]
     return adjusted(sorted(found, key=lambda one: others.index(one.score)), first, measure=measure)
 
 
@@ -74,7 +74,7 @@ def _alike(run: Run, first: str, others: Sequence[str]) -> list[tuple[Bools, lis
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ScorePair:
     """A score beside the baseline on the texts that both have: how far it is ahead, its p-value for that many
     documents, and the smallest that it could have been."""
 
@@ -84,7 +84,7 @@ class Pair:
     least: float
 
     @classmethod
-    def of(cls, score: str, spread: Spread, columns: tuple[int, int], documents: int) -> Pair:
+    def of(cls, score: str, spread: Spread, columns: tuple[int, int], documents: int) -> ScorePair:
         """The pair from resamples that were made: the `columns` of the score and of the baseline. `documents` is
         the number of documents of the scarcer class: see `for_few`."""
         found = paired_difference(spread, *columns)
@@ -92,7 +92,7 @@ class Pair:
         return cls(score, found.estimate, for_few(found.p, documents), least)
 
 
-def adjusted(pairs: Sequence[Pair], baseline: str, *, measure: Measure) -> tuple[Comparison, ...]:
+def adjusted(pairs: Sequence[ScorePair], baseline: str, *, measure: Measure) -> tuple[Comparison, ...]:
     """The comparisons of all these pairs, with Holm's correction over them."""
     p = holm([one.p for one in pairs])
     return tuple(

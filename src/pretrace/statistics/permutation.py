@@ -55,7 +55,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.documents import checked
+from pretrace.statistics.documents import check_values
 from pretrace.types import Bools, Doubles
 
 EXACT = 13
@@ -118,7 +118,7 @@ def sign_flip_test(
     `corrected=False`, the p-value is that of `sign_flip`. Errors as there.
     """
     require(flips > 0, f"a permutation test takes at least one flip, found {flips}.")
-    found = np.sort(checked(values, "a sign-flip test"))
+    found = np.sort(check_values(values, "a sign-flip test"))
     exact = len(found) <= EXACT
     size = math.sqrt(float(np.mean(_scaled(found) ** 2)))
     if size == 0:
@@ -148,7 +148,7 @@ def two_sample_test(
 ) -> PermutationTest:
     """The test of `two_sample` with the null distribution it drew, `null` [permutations]."""
     require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
-    first, second = (np.sort(checked(side, "a two-sample test")) for side in (suspect, heldout))
+    first, second = (np.sort(check_values(side, "a two-sample test")) for side in (suspect, heldout))
     both = np.concatenate((first, second))
     both = _scaled(both - both.mean())
     if not both.any():
@@ -176,7 +176,7 @@ def critical(null: npt.ArrayLike, level: float, *, exact: bool = False) -> float
     reaches the level, because draws or documents are too few. ExpressionError for a level outside 0 to 1.
     """
     require(0 < level < 1, f"a test takes a level between 0 and 1, found {level}.")
-    drawn = np.sort(checked(null, "a null distribution"))
+    drawn = np.sort(check_values(null, "a null distribution"))
     total = len(drawn) if exact else len(drawn) + 1
     allowed = int(level * total) + 1
     while allowed / total > level:

@@ -15,7 +15,8 @@ tests to about 0.03; with fewer and a long tail they were up to 0.1 apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -23,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.documents import checked
+from pretrace.statistics.documents import check_values
 from pretrace.statistics.intervals import satterthwaite, share_interval
 from pretrace.statistics.permutation import skew_corrected
 from pretrace.statistics.resampling import tail_share
@@ -43,7 +44,7 @@ LARGE = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Planted:
+class PlantedValues:
     """The values of documents without training (`noise`, mean 0) and what training adds (`shift`).
 
     Of equal length they belong to the same documents and are drawn together. `heldout` (mean 0) holds the
@@ -55,7 +56,9 @@ class Planted:
     heldout: Doubles | None = None
 
     @classmethod
-    def of(cls, noise: npt.ArrayLike, shift: npt.ArrayLike, heldout: npt.ArrayLike | None = None) -> Planted:
+    def of(
+        cls, noise: npt.ArrayLike, shift: npt.ArrayLike, heldout: npt.ArrayLike | None = None
+    ) -> PlantedValues:
         """From measured values; TextsError for fewer than two on a side or one that is not finite."""
         beside = None if heldout is None else _widened(heldout, "held-out values", centred=True)
         return cls(_widened(noise, "noise", centred=True), _widened(shift, "shift", centred=False), beside)
@@ -65,16 +68,16 @@ class Planted:
         """Whether noise and shift belong to the same documents."""
         return len(self.noise) == len(self.shift)
 
-    def resampled(self, rng: np.random.Generator) -> Planted:
+    def resampled(self, rng: np.random.Generator) -> PlantedValues:
         """The same measured on other documents, drawn from these."""
         first = rng.integers(0, len(self.noise), len(self.noise))
         shift = self.shift[first] if self.paired else rng.choice(self.shift, len(self.shift))
         beside = None if self.heldout is None else rng.choice(self.heldout, len(self.heldout))
-        return Planted.of(self.noise[first], shift, beside)
+        return PlantedValues.of(self.noise[first], shift, beside)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SimulatedAudits:
     """How audits are simulated: suspect documents, held-out ones (0 for a sign-flip test), level and seed."""
 
     documents: int
@@ -109,7 +112,7 @@ def power(
     `noise` and `shift` are one value a planted document. The 95% interval resamples the planted documents: it
     says how well their effect is known. TextsError for fewer than two of either or one that is not finite.
     """
-    return _estimate(Planted.of(noise, shift), Plan(documents, 0, level, seed), audits)
+    return _estimate(PlantedValues.of(noise, shift), SimulatedAudits(documents, 0, level, seed), audits)
 
 
 def power_two_sample(
@@ -125,9 +128,9 @@ def power_two_sample(
 
     They are held against as many held-out documents as `heldout` has values; otherwise as `power`.
     """
-    planted = Planted.of(noise, shift, heldout)
+    planted = PlantedValues.of(noise, shift, heldout)
     assert planted.heldout is not None
-    return _estimate(planted, Plan(documents, len(planted.heldout), level, seed), AUDITS)
+    return _estimate(planted, SimulatedAudits(documents, len(planted.heldout), level, seed), AUDITS)
 
 
 def curve(
@@ -144,7 +147,7 @@ def curve(
     With `heldout` values the test is `two_sample`, and the number that of the documents on each side.
     TextsError as in `power`.
     """
-    planted = Planted.of(noise, shift, heldout)
+    planted = PlantedValues.of(noise, shift, heldout)
     return tuple((size, rejections(planted, _alike(planted, size, level, seed), AUDITS)) for size in sizes)
 
 
@@ -163,22 +166,24 @@ def needed(
     would take more than ten million. `heldout` as in `curve`, TextsError as in `power`.
     """
     require(0 < power < 1, f"a power lies between 0 and 1, found {power}.")
-    planted = Planted.of(noise, shift, heldout)
+    planted = PlantedValues.of(noise, shift, heldout)
     if planted.shift.mean() <= 0:
         return None
 
     def enough(size: int) -> bool:
         return rejections(planted, _alike(planted, size, level, seed), AUDITS) >= power
 
-    low, high = 0, 1
+    return _fewest(enough, 1)
+
+
+def _fewest(enough: Callable[[int], bool], first: int) -> int | None:
+    """The fewest documents, from `first` on, that are enough, where more always are; None where MOST are not."""
+    low, high = first - 1, first
     while not enough(high):
         low, high = high, 2 * high
         if high > MOST:
             return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return low + 1 + bisect_left(range(low + 1, high), True, key=enough)
 
 
 def auc_power(auc: float, documents: int, controls: int, *, level: float = 0.05) -> float:
@@ -206,18 +211,10 @@ def auc_power(auc: float, documents: int, controls: int, *, level: float = 0.05)
 
 def auc_documents(auc: float, *, power: float = 0.8, level: float = 0.05) -> int | None:
     """The fewest documents on each side at which `auc_power` reaches `power`; None where ten million would not do."""
-    low, high = 1, 2
-    while auc_power(auc, high, high, level=level) < power:
-        low, high = high, 2 * high
-        if high > MOST:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if auc_power(auc, middle, middle, level=level) >= power else (middle, high)
-    return high
+    return _fewest(lambda size: auc_power(auc, size, size, level=level) >= power, 2)
 
 
-def _estimate(planted: Planted, plan: Plan, audits: int) -> Estimate:
+def _estimate(planted: PlantedValues, plan: SimulatedAudits, audits: int) -> Estimate:
     require(audits > 0, f"a probability takes at least one simulated audit, found {audits}.")
     value = rejections(planted, plan, audits)
     rng = np.random.default_rng([plan.seed, 1])
@@ -230,12 +227,12 @@ def _estimate(planted: Planted, plan: Plan, audits: int) -> Estimate:
     return Estimate(value, min(float(low), counted.low), max(float(high), counted.high))
 
 
-def _alike(planted: Planted, size: int, level: float, seed: int) -> Plan:
+def _alike(planted: PlantedValues, size: int, level: float, seed: int) -> SimulatedAudits:
     """The same number of documents on each side."""
-    return Plan(size, 0 if planted.heldout is None else size, level, seed)
+    return SimulatedAudits(size, 0 if planted.heldout is None else size, level, seed)
 
 
-def rejections(planted: Planted, plan: Plan, audits: int) -> float:
+def rejections(planted: PlantedValues, plan: SimulatedAudits, audits: int) -> float:
     """The share of simulated audits that reject. Audits of other sizes with the same seed draw the same
     documents first, so that the rate hardly ever falls as their number grows."""
     if plan.hopeless:
@@ -257,7 +254,7 @@ def rejections(planted: Planted, plan: Plan, audits: int) -> float:
     return rejected / audits
 
 
-def _limit(planted: Planted, plan: Plan) -> float:
+def _limit(planted: PlantedValues, plan: SimulatedAudits) -> float:
     """The same for so many documents that means are normal."""
     together = planted.noise + planted.shift if planted.paired else planted.shift
     trained = together.var() + (0.0 if planted.paired else planted.noise.var())
@@ -274,7 +271,7 @@ def _blocks(audits: int) -> list[tuple[int, int]]:
     return [(start // BLOCK, min(BLOCK, audits - start)) for start in range(0, audits, BLOCK)]
 
 
-def _drawn(planted: Planted, plan: Plan, block: tuple[int, int]) -> Doubles:
+def _drawn(planted: PlantedValues, plan: SimulatedAudits, block: tuple[int, int]) -> Doubles:
     """Values of the trained documents of a block of audits, [documents, audits]."""
     first, second = ((plan.seed, part, *block) for part in (2, 3))
     if planted.paired:
@@ -320,6 +317,6 @@ def _student(freedom: npt.ArrayLike, level: float) -> Doubles:
 
 
 def _widened(values: npt.ArrayLike, what: str, *, centred: bool) -> Doubles:
-    found = checked(values, f"the {what} of a power analysis", fewest=2)
+    found = check_values(values, f"the {what} of a power analysis", fewest=2)
     away = (found - found.mean()) * math.sqrt(len(found) / (len(found) - 1))
     return np.asarray(away if centred else found.mean() + away)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.documents import checked
+from pretrace.statistics.documents import check_values
 from pretrace.statistics.permutation import PermutationTest, chunks, share_reached
 from pretrace.types import Doubles
 
@@ -29,8 +29,8 @@ def lot_test(values: Sequence[npt.ArrayLike], *, draws: int = DRAWS, seed: int =
     ExpressionError for a unit with one alternative.
     """
     require(draws > 0, f"a test by lot takes at least one draw, found {draws}.")
-    rows = [centred(row) for row in values]
-    checked([row[0] for row in rows], "a test by lot")
+    rows = [centre_values(row) for row in values]
+    check_values([row[0] for row in rows], "a test by lot")
     unit = math.sqrt(sum(float(np.mean(row**2)) for row in rows))
     if unit == 0:
         return PermutationTest(1.0, 0.0, np.zeros(draws))
@@ -39,16 +39,16 @@ def lot_test(values: Sequence[npt.ArrayLike], *, draws: int = DRAWS, seed: int =
     return PermutationTest(share_reached(null, np.float64(observed)), observed, null)
 
 
-def centred(alternatives: npt.ArrayLike) -> Doubles:
+def centre_values(alternatives: npt.ArrayLike) -> Doubles:
     """The values of a unit's alternatives less their mean."""
-    row = checked(alternatives, "a test by lot")
+    row = check_values(alternatives, "a test by lot")
     require(len(row) > 1, "a test by lot takes at least two alternatives a unit, found one.")
     return np.asarray(row - row.mean())
 
 
 def lot_effects(values: Sequence[npt.ArrayLike]) -> Doubles:
     """For each unit the realised alternative's value less the mean of those that were not drawn, [units]."""
-    rows = [checked(row, "a test by lot") for row in values]
+    rows = [check_values(row, "a test by lot") for row in values]
     return np.array([row[0] - row[1:].mean() for row in rows], dtype=np.float64)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.documents import checked
+from pretrace.statistics.documents import check_values
 from pretrace.statistics.permutation import chunks, share_reached, two_sample, welch_corrected
 from pretrace.types import Doubles, Sensitivity
 
@@ -107,7 +107,7 @@ def two_sample_shift(
     """
     _check_level(level)
     require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
-    first, second = (np.sort(checked(side, "a two-sample test")) for side in (suspect, heldout))
+    first, second = (np.sort(check_values(side, "a two-sample test")) for side in (suspect, heldout))
     values = np.concatenate((first, second))
     values -= values.mean()
     unit = float(np.abs(values).max())
@@ -135,7 +135,10 @@ def controls_left_out(
     of a fortieth, at most half of them. None where the test does not reject as it is. Errors as in `two_sample`.
     """
     _check_level(level)
-    first, second = checked(suspect, "a two-sample test"), np.sort(checked(heldout, "a two-sample test"))
+    first, second = (
+        check_values(suspect, "a two-sample test"),
+        np.sort(check_values(heldout, "a two-sample test")),
+    )
     left_out = None
     for number in range(0, len(second) // 2 + 1, max(1, len(second) // 40)):
         if two_sample(first, second[number:], permutations=permutations, seed=seed) > level:
@@ -197,7 +200,7 @@ def _last(rejects: Callable[[float], bool], low: float, high: float) -> float:
 
 def _signs(values: npt.ArrayLike) -> tuple[int, int]:
     """How many values are above 0, and how many are not 0."""
-    found = checked(values, "a sensitivity analysis")
+    found = check_values(values, "a sensitivity analysis")
     return int(np.count_nonzero(found > 0)), int(np.count_nonzero(found))
 
 
@@ -205,7 +208,7 @@ def _ranks(values: npt.ArrayLike) -> tuple[Doubles, float]:
     """Ranks of the sizes of the values that are not 0, and the sum of those above 0."""
     from scipy.stats import rankdata
 
-    found = checked(values, "a sensitivity analysis")
+    found = check_values(values, "a sensitivity analysis")
     found = found[found != 0]
     ranks = np.asarray(rankdata(np.abs(found)), dtype=np.float64)
     return ranks, float(ranks[found > 0].sum())

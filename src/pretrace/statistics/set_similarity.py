@@ -76,7 +76,7 @@ class Similarity:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class SetComparison:
     """The measures, how many texts of A and B they are of, and what was left out, in sentences."""
 
     rows: tuple[Similarity, ...]
@@ -86,7 +86,7 @@ class Compared:
 
 def compare_sets(
     a: Sequence[Text], b: Sequence[Text], settings: Comparing | None = None, *, embed: Embed | None = None
-) -> Compared:
+) -> SetComparison:
     """A with itself beside A with B; without `embed` there is no row of the embeddings' similarity.
 
     Texts without a word are left out and counted. TextsError where A has fewer than four documents or B fewer
@@ -94,8 +94,8 @@ def compare_sets(
     """
     settings, notes = settings or Comparing(), list[str]()
     numbers: dict[str, int] = {}
-    left = _Set.of(a, "A", settings, numbers, notes)
-    right = _Set.of(b, "B", settings, numbers, notes)
+    left = _TextSet.of(a, "A", settings, numbers, notes)
+    right = _TextSet.of(b, "B", settings, numbers, notes)
     draws = _Draws.of(left, right, settings)
     rows = []
     for size, name in ((1, "1-gram"), (2, "2-gram")):
@@ -108,7 +108,7 @@ def compare_sets(
         both = own_rows @ own_rows.T, own_rows @ other_rows.T
         rows.append(draws.similarity("similarity", both, "Cosine of the embeddings of two texts."))
     rows += _divergences(left, right, settings)
-    return Compared(tuple(rows), (len(left.texts), len(right.texts)), tuple(notes))
+    return SetComparison(tuple(rows), (len(left.texts), len(right.texts)), tuple(notes))
 
 
 def js_divergence(p: Doubles, q: Doubles) -> float:
@@ -124,7 +124,7 @@ def js_divergence(p: Doubles, q: Doubles) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Set:
+class _TextSet:
     """A side: texts with words, their words, and the document of each as a number, `codes` [texts]."""
 
     texts: tuple[str, ...]
@@ -134,7 +134,7 @@ class _Set:
     @classmethod
     def of(
         cls, given: Sequence[Text], name: str, settings: Comparing, numbers: dict[str, int], notes: list[str]
-    ) -> _Set:
+    ) -> _TextSet:
         """The texts with words, at most so many, drawn by the seed; `numbers` are those of documents met so far,
         `notes` say what was left out."""
         usable = [(text, words) for text in given if (words := words_of(text.text))]
@@ -171,7 +171,7 @@ class _Draws:
     tail: float
 
     @classmethod
-    def of(cls, left: _Set, right: _Set, settings: Comparing) -> _Draws:
+    def of(cls, left: _TextSet, right: _TextSet, settings: Comparing) -> _Draws:
         rng = np.random.default_rng([settings.seed, 1])
         drawn, sizes = [], []
         for side in (left, right):
@@ -242,7 +242,7 @@ def _jaccard(one: Any, two: Any) -> Doubles:
     return share
 
 
-def _divergences(left: _Set, right: _Set, settings: Comparing) -> list[Similarity]:
+def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[Similarity]:
     """Over repeated random halves of A, by documents: half with half, and the first half with as many of B."""
     rng = np.random.default_rng([settings.seed, 2])
     every = sorted({word for side in (left, right) for words in side.words for word in words})
@@ -274,7 +274,7 @@ def _divergences(left: _Set, right: _Set, settings: Comparing) -> list[Similarit
     return rows
 
 
-def _counts(side: _Set, chosen: npt.NDArray[np.int64], vocabulary: dict[str, int]) -> Doubles:
+def _counts(side: _TextSet, chosen: npt.NDArray[np.int64], vocabulary: dict[str, int]) -> Doubles:
     counts = np.zeros(len(vocabulary))
     for word, number in Counter(word for i in chosen.tolist() for word in side.words[i]).items():
         counts[vocabulary[word]] = number

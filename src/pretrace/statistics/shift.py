@@ -24,6 +24,7 @@ At 200 asked and 200 known documents, normal values and a level of 5%, sets foun
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -31,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.documents import checked
+from pretrace.statistics.documents import check_values
 from pretrace.statistics.permutation import CELLS, TIE
 from pretrace.types import Doubles
 
@@ -44,7 +45,7 @@ STEPS, FARTHEST = 12, 64.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shift:
+class SetShift:
     """A test of the set: `p`, and `least`, the number of documents from which on it would have rejected.
 
     `least` supposes that so many asked documents stand above all known ones while the others lie evenly among
@@ -63,7 +64,7 @@ class Shift:
     def p_after(self, drift: float = 0.0, spread: float = 1.0) -> float:
         """p were all asked documents `drift` standard deviations (of the known ones) lower, and `spread` times less far
         from the median of the known ones: what is left of p where drift and spread are not of the model's making."""
-        moved = moved_by(self.asked, self.known, drift, spread)
+        moved = remove_drift(self.asked, self.known, drift, spread)
         scores, number = _rank_scores(np.concatenate((moved, self.known))), len(moved)
         reached = _larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0]
         at_least = int(np.count_nonzero(self.dealt >= reached - TIE))
@@ -86,7 +87,7 @@ class Shift:
         return low
 
 
-def moved_by(asked: npt.ArrayLike, known: npt.ArrayLike, drift: float, spread: float) -> Doubles:
+def remove_drift(asked: npt.ArrayLike, known: npt.ArrayLike, drift: float, spread: float) -> Doubles:
     """The asked values without a drift, in standard deviations of the known ones, and without a `spread` around their
     median, float64 [asked]."""
     values, others = np.asarray(asked, dtype=np.float64), np.asarray(known, dtype=np.float64)
@@ -101,7 +102,7 @@ def set_shift(
     level: float = 0.05,
     seed: int = 0,
     permutations: int = PERMUTATIONS,
-) -> Shift:
+) -> SetShift:
     """The one-sided test that the asked documents score higher than the known ones, one value a document.
 
     p is the share of the permutations that reach the statistic, the one that was found among them; `level` is for
@@ -110,7 +111,7 @@ def set_shift(
     """
     require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
     require(0 < level < 1, f"a test has a level between 0 and 1, found {level:g}.")
-    first, second = (checked(side, "a test of the set") for side in (asked, known))
+    first, second = (check_values(side, "a test of the set") for side in (asked, known))
     both = np.concatenate((first, second))
     number = len(first)
     scores = _rank_scores(both)
@@ -126,7 +127,7 @@ def set_shift(
         p = (1 + np.count_nonzero(dealt >= observed - TIE)) / (1 + len(dealt))
     every = dealt if exact else np.append(dealt, observed)
     least = _least(number, len(second), every, level)
-    return Shift(float(p), least, len(every), first, second, level, dealt, exact)
+    return SetShift(float(p), least, len(every), first, second, level, dealt, exact)
 
 
 def _every_choice(scores: Doubles, number: int) -> Doubles:
@@ -188,13 +189,7 @@ def _least(number: int, known: int, dealt: Doubles, level: float) -> int | None:
         reached = int(np.count_nonzero(dealt >= _standing(above, number, known) - TIE))
         return max(1, reached) <= level * len(dealt) * (1 + TIE)
 
-    if not rejects(number):
-        return None
-    low, high = 1, number
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if rejects(middle) else (middle + 1, high)
-    return low
+    return 1 + bisect_left(range(1, number), True, key=rejects) if rejects(number) else None
 
 
 def _standing(above: int, number: int, known: int) -> float:
@@ -211,7 +206,7 @@ def _standing(above: int, number: int, known: int) -> float:
 # with medians): normal scores of the ranks of the distances from each side's median, which holds its level under
 # heavy tails. Of seven such tests it was among the most robust in Conover, Johnson and Johnson 1981.
 #
-# `below` is for the score of the target. Training can only raise a score, and where some of the asked documents
+# `compare_below` is for the score of the target. Training can only raise a score, and where some of the asked documents
 # were seen the spread of all of them rises for that very reason. So only what lies below the median of the known
 # documents is compared: documents that were seen leave it, and those that stay are spread there as the known ones
 # are. Asked documents that lie farther below than known ones differ by something else than training.
@@ -245,11 +240,11 @@ class Below:
         return self.ratio * math.exp(wide * self.error)
 
 
-def below(asked: npt.ArrayLike, known: npt.ArrayLike) -> Below:
+def compare_below(asked: npt.ArrayLike, known: npt.ArrayLike) -> Below:
     """How the lower halves compare; errors as in `set_shift`."""
     from scipy.stats import mannwhitneyu
 
-    first, second = (checked(side, "a comparison of spreads") for side in (asked, known))
+    first, second = (check_values(side, "a comparison of spreads") for side in (asked, known))
     middle = np.median(second)
     mine, others = middle - first[first < middle], middle - second[second < middle]
     if min(len(mine), len(others)) < FEWEST:
@@ -263,7 +258,7 @@ def spread_p(asked: npt.ArrayLike, known: npt.ArrayLike) -> float:
     """The two-sided p-value that both sides vary alike; 1 where neither varies. Errors as in `set_shift`."""
     from scipy.stats import fligner
 
-    first, second = (checked(side, "a comparison of spreads", fewest=2) for side in (asked, known))
+    first, second = (check_values(side, "a comparison of spreads", fewest=2) for side in (asked, known))
     if not (np.ptp(first) or np.ptp(second)):
         return 1.0
     p = float(fligner(first, second, center="median").pvalue)
@@ -279,7 +274,7 @@ def serial_p(values: npt.ArrayLike) -> float:
     from scipy.special import ndtr
     from scipy.stats import rankdata
 
-    found = checked(values, "a comparison of neighbours")
+    found = check_values(values, "a comparison of neighbours")
     number = len(found)
     ranks = rankdata(found)
     total = float(((ranks - ranks.mean()) ** 2).sum())

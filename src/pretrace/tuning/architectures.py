@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
@@ -106,38 +106,24 @@ def new_model(
     tokenizer = train_vocabulary(texts, size=architecture.vocabulary, max_tokens=architecture.max_tokens)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = (_gpt_neox if architecture.family == "gpt_neox" else _llama)(architecture, tokenizer)
+        model = _built(architecture, tokenizer)
     return model.float(), tokenizer
 
 
-def _gpt_neox(architecture: Architecture, tokenizer: PreTrainedTokenizerFast) -> PreTrainedModel:
-    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+def _built(architecture: Architecture, tokenizer: PreTrainedTokenizerFast) -> PreTrainedModel:
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM
 
-    config = GPTNeoXConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=architecture.width,
-        intermediate_size=4 * architecture.width,
-        num_hidden_layers=architecture.layers,
-        num_attention_heads=architecture.heads,
-        max_position_embeddings=architecture.max_tokens,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    return GPTNeoXForCausalLM(config)
-
-
-def _llama(architecture: Architecture, tokenizer: PreTrainedTokenizerFast) -> PreTrainedModel:
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=architecture.width,
-        # A gated layer has three matrices where a plain one has two: 8/3 of the width costs the same.
-        intermediate_size=max(8, 8 * architecture.width // 3 // 8 * 8),
-        num_hidden_layers=architecture.layers,
-        num_attention_heads=architecture.heads,
-        max_position_embeddings=architecture.max_tokens,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    return LlamaForCausalLM(config)
+    width = architecture.width
+    shape: dict[str, Any] = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": width,
+        "num_hidden_layers": architecture.layers,
+        "num_attention_heads": architecture.heads,
+        "max_position_embeddings": architecture.max_tokens,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+    }
+    if architecture.family == "gpt_neox":
+        return GPTNeoXForCausalLM(GPTNeoXConfig(**shape, intermediate_size=4 * width))
+    # A gated layer has three matrices where a plain one has two: 8/3 of the width costs the same.
+    return LlamaForCausalLM(LlamaConfig(**shape, intermediate_size=max(8, 8 * width // 3 // 8 * 8)))

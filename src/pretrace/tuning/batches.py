@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
-from pretrace.statistics.documents import linked
+from pretrace.statistics.documents import link_documents
 from pretrace.tuning.methods import Method, On
 from pretrace.tuning.plan import TrainingPlan
 from pretrace.types import Backend, Corpus, Text
@@ -122,7 +122,7 @@ def split_members(corpus: Corpus, share: float = 0.5, seed: int = 0) -> Corpus:
     """
     require(0 < share < 1, f"the members' share of the text must be between 0 and 1, found {share}.")
     require(seed >= 0, f"a seed is 0 or more, found {seed}.")
-    document = linked(corpus.texts)
+    document = link_documents(corpus.texts)
     sizes: dict[str, int] = dict.fromkeys(sorted(set(document.values())), 0)
     for text in corpus.texts:
         sizes[document[text.document]] += len(text.text)

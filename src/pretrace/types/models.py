@@ -58,7 +58,8 @@ class Backend(Protocol):
         ...
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
-        """Which texts go through the model together: indices, every text with a prediction exactly once."""
+        """Which texts go through the model together: indices, every text with a prediction exactly once. Where there is
+        a method `work`, it gives the work of a batch by the lengths of its rows, in tokens of a short text."""
         ...
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = ..., /) -> list[Trace]:
@@ -77,13 +78,25 @@ class Streaming(Protocol):
         ...
 
 
-@runtime_checkable
-class Paced(Protocol):
-    """What a back end has besides that knows how long its batches take beside each other."""
+class Progress(Protocol):
+    """Told of work that lies ahead, piece by piece, and of every finished batch. A subclass shows what it overrides."""
 
-    def work(self, lengths: Sequence[int], /) -> float:
-        """How much work a batch of rows of so many tokens is, in tokens of a short text."""
-        ...
+    def begin(self, texts: int) -> None:
+        """So many more passes over a text lie ahead."""
+
+    def weigh(self, texts: int, work: float) -> None:
+        """So many of them are so much work, without those whose answers are in the store. The unit is a token of a
+        short text: the longest texts are read first, so that a text is no measure of the time left."""
+
+    def worked(self, work: float) -> None:
+        """So much of it is done."""
+
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
+        """So many texts are done; `fresh` is False for what came from the store."""
+
+
+class Silent(Progress):
+    """Progress that is not shown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,7 @@ from pretrace.errors import MissingPackageError, ModelError
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.ranks import centred, lot_effects, lot_test
+from pretrace.statistics.ranks import centre_values, lot_effects, lot_test
 from pretrace.types import (
     Backend,
     Check,
@@ -317,7 +317,7 @@ def verdict(
         replace(
             shown,
             figures={**shown.figures, **(second.figures if second else {})},
-            tables=(*shown.tables, *_values_table(test, {called(name): values, **beside})),
+            tables=(*shown.tables, *_values_table(test, {test.models.names()[name]: values, **beside})),
             notes=(*test.corpus.notes, *shown.notes, *notes),
         ),
         checks,
@@ -462,7 +462,7 @@ def beyond_by_lot(
     Not `scaled`, both models' values are on one scale, as answers are, and stand as they are.
     """
     both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
-    x, y = [centred(own[i]) for i in both], [centred(other[i]) for i in both]
+    x, y = [centre_values(own[i]) for i in both], [centre_values(other[i]) for i in both]
     spread_x, spread_y = (np.sqrt(sum(float(np.mean(row**2)) for row in rows)) for rows in (x, y))
     if not scaled:
         spread_y = spread_x
@@ -494,8 +494,10 @@ def _read_second(test: Test[V], found: Tested) -> dict[str, V]:
     none."""
     if test.second_if_found and (found.p is None or found.p > test.settings.level):
         return {}
-    names = {called(one.name): one for one in test.models.placebos}
-    return {name: test.read(one, f"reading with {name}") for name, one in names.items()}
+    names = test.models.names()
+    return {
+        names[one.name]: test.read(one, f"reading with {names[one.name]}") for one in test.models.placebos
+    }
 
 
 def _values_table(test: Test[V], read: Mapping[str, V]) -> tuple[Table, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.serving.address import called
-from pretrace.building.reading import days
+from pretrace.corpora.dates import days
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.results.rounding import listed, recorded_p
 from pretrace.scoring.outlook import Watch

@@ -1,8 +1,7 @@
 """What lies in an upload: checked against what its name says, unpacked where it is a zip.
 
-A zip is opened by the process that looks into an upload, whose time and memory are limited (`pretrace.web.inspection`).
-It is read entry by entry and never past the limits, whatever its table of contents says. The names in a zip, and those
-of a folder's files, become paths inside the upload's own folder or the whole upload is refused (`places`).
+A zip is read entry by entry and never past the limits, whatever its table of contents says. The names in a zip, and
+those of a folder's files, become paths inside the upload's own folder or the whole upload is refused (`places`).
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from pathlib import Path, PurePosixPath
 
 from pretrace.corpora.documents import DOCUMENTS
 from pretrace.corpora.folders import is_about
-from pretrace.corpora.formats import FORMATS, recognised
+from pretrace.corpora.formats import FORMATS, recognise_format
 from pretrace.corpora.packing import HEAD, encoding_of, without_packing
-from pretrace.corpora.packing import opened as unpacked_file
+from pretrace.corpora.packing import open_unpacked as unpacked_file
 from pretrace.corpora.webpages import FEEDS
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, slug
@@ -89,7 +88,7 @@ def check(place: Path, name: str, limits: Limits) -> None:
     """RequestError where a file that should be plain text is none, or a packed one unpacks to too much."""
     with readable(name), unpacked_file(place) as file:
         head = file.peek(HEAD)[:HEAD]
-        kind, size = recognised(name, head), 0
+        kind, size = recognise_format(name, head), 0
         while not file.seekable() and (piece := file.read(_PIECE)):
             size += len(piece)
             _check_size(size, name, limits)

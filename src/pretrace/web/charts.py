@@ -24,7 +24,7 @@ _MarkKind = Literal["own", "known", "interval"]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ChartMark:
     """Something with a value, what is said of it, and for an interval its ends."""
 
     value: float
@@ -43,11 +43,11 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChartRow:
     """Marks that stand on one line, and what they are."""
 
     label: str
-    marks: tuple[Mark, ...]
+    marks: tuple[ChartMark, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ class Chart:
     """Rows over one axis; `at` says where a value stands, from 0 to 1."""
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[ChartRow, ...]
     ends: tuple[float, float]
     ticks: tuple[float, ...]
     zero: bool = False
     """Whether a line is drawn at 0."""
 
     @classmethod
-    def of(cls, title: str, rows: Sequence[Row], *, zero: bool = False) -> Chart:
+    def of(cls, title: str, rows: Sequence[ChartRow], *, zero: bool = False) -> Chart:
         """The chart of some rows, whose axis is as long as their marks reach, and to 0 where that is drawn."""
         reaches = [end for row in rows for mark in row.marks for end in mark.reach] + [0.0] * zero
         low, high = min(reaches), max(reaches)
@@ -87,12 +87,12 @@ class Chart:
 
 def thinned(
     values: Sequence[float] | Doubles, names: Sequence[str], kind: _MarkKind = "known"
-) -> tuple[Mark, ...]:
+) -> tuple[ChartMark, ...]:
     """A mark for each value that is a number, sorted; of more than `_MOST_DRAWN` evenly many."""
     order = [i for i in np.argsort(values, kind="stable") if not np.isnan(values[i])]
     step = max(1, -(-len(order) // _MOST_DRAWN))
     return tuple(
-        Mark(float(values[i]), f"{names[i]}: {wording.significant(float(values[i]))}", kind)
+        ChartMark(float(values[i]), f"{names[i]}: {wording.significant(float(values[i]))}", kind)
         for i in order[::step]
     )
 
@@ -103,7 +103,7 @@ def of_documents(found: object) -> Chart | None:
     if not isinstance(found, Verdict):
         return None
     tables = {table.name: table for table in found.tables}
-    rows: list[Row] = []
+    rows: list[ChartRow] = []
     if found.test == "audit" and DOCUMENTS in tables:
         table = tables[DOCUMENTS]
         for words, wanted in (("suspect documents", True), ("control documents", False)):
@@ -119,9 +119,11 @@ def of_documents(found: object) -> Chart | None:
     return Chart.of(title, shown, zero=found.test == "audit") if len(shown) > 1 else None
 
 
-def _row(words: str, table: Table, names: str, values: str, chosen: Sequence[int], kind: _MarkKind) -> Row:
+def _row(
+    words: str, table: Table, names: str, values: str, chosen: Sequence[int], kind: _MarkKind
+) -> ChartRow:
     marks = thinned([table[values][i] for i in chosen], [table[names][i] for i in chosen], kind)
-    return Row(f"{wording.count(len(chosen))} {words}", marks)
+    return ChartRow(f"{wording.count(len(chosen))} {words}", marks)
 
 
 def side_by_side(sides: Sequence[tuple[str, object]]) -> tuple[Chart, ...]:
@@ -131,7 +133,7 @@ def side_by_side(sides: Sequence[tuple[str, object]]) -> tuple[Chart, ...]:
     charts = []
     for axis in dict.fromkeys(label[0] for label in shared):
         rows = [
-            Row(f"{label[1]}{' · ' * bool(label[1])}{name}", (_interval(measured[label]),))
+            ChartRow(f"{label[1]}{' · ' * bool(label[1])}{name}", (_interval(measured[label]),))
             for label in shared
             if label[0] == axis
             for name, measured in found
@@ -149,6 +151,6 @@ def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
         yield from ((("AUC, where 0.5 is chance", name), auc) for name, auc in rows.items())
 
 
-def _interval(found: Estimate) -> Mark:
+def _interval(found: Estimate) -> ChartMark:
     said = f"{wording.figure(found)} {wording.spread(found)}".strip()
-    return Mark(found.value, said, "interval", found.low, found.high)
+    return ChartMark(found.value, said, "interval", found.low, found.high)

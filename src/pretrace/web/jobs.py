@@ -47,7 +47,7 @@ WORDS: dict[Name, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FilledForm:
     """A form as it was filled in: its test, what stood in each field, and the visitor's own notes."""
 
     test: str = ""
@@ -56,7 +56,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WebJob:
     """One command: what it is called, its arguments, the folder its result goes to (relative to the workspace), and
     the process that does it (0 while it waits). `stopped` is when a visitor asked it to stop, 0 if nobody did.
     `test` and `asked` are the form that was filled in, by field, and `notes` what the visitor wrote down."""
@@ -132,11 +132,17 @@ class Jobs:
         self.workspace.left(self.settings.most_kept * 1_000_000)
 
     def add(
-        self, title: str, command: tuple[str, ...], out: str, *, texts: str = "", form: Asked = Asked()
-    ) -> Job:
+        self,
+        title: str,
+        command: tuple[str, ...],
+        out: str,
+        *,
+        texts: str = "",
+        form: FilledForm = FilledForm(),
+    ) -> WebJob:
         """A job that waits for its turn; `texts` is the upload it is about. RequestError where `check_room` has one."""
         here = str(Path.cwd())
-        made = Job(
+        made = WebJob(
             fresh(command[0]), title, command, out, time.time(), here,
             texts=texts, test=form.test, asked=form.values, notes=form.notes,
         )  # fmt: skip
@@ -149,19 +155,19 @@ class Jobs:
         self.tick()
         return self.get(made.id)
 
-    def get(self, name: str) -> Job:
+    def get(self, name: str) -> WebJob:
         """The job of that id; RequestError (404) where there is none."""
-        found = record_in(Job, inside(self.workspace.room("jobs"), name) / "job.json")
+        found = record_in(WebJob, inside(self.workspace.room("jobs"), name) / "job.json")
         if found is None:
             raise RequestError("There is no such job here: it may have been deleted from the workspace.", 404)
         return found
 
-    def all(self) -> list[Job]:
+    def all(self) -> list[WebJob]:
         """All jobs, the latest first."""
         places = sorted(self.workspace.room("jobs").glob("*/job.json"), reverse=True)
-        return [found for place in places if (found := record_in(Job, place))]
+        return [found for place in places if (found := record_in(WebJob, place))]
 
-    def state(self, job: Job) -> State:
+    def state(self, job: WebJob) -> State:
         """How a job is doing, from its process and its files."""
         alive = self._alive(job)  # before the file is read: a command writes how it ended, and is gone then
         told = read(self._place(job) / "progress.json")
@@ -185,7 +191,7 @@ class Jobs:
         )
         return State("stopped", said=gone, result=result)
 
-    def log(self, job: Job) -> str:
+    def log(self, job: WebJob) -> str:
         """The end of what the command printed."""
         with suppress(OSError), (self._place(job) / "log.txt").open("rb") as file:
             file.seek(0, os.SEEK_END)
@@ -193,7 +199,7 @@ class Jobs:
             return file.read().decode("utf-8", "replace")
         return ""
 
-    def stop(self, job: Job) -> None:
+    def stop(self, job: WebJob) -> None:
         """Ask the command to stop, as Ctrl-C does; what it has read is kept."""
         with self._lock:
             job = self.get(job.id)
@@ -210,7 +216,7 @@ class Jobs:
             for job in waiting_first:
                 self.stop(job)
 
-    def resume(self, job: Job) -> None:
+    def resume(self, job: WebJob) -> None:
         """Let a job that is over take its turn again."""
         with self._lock:
             job = self.get(job.id)
@@ -235,7 +241,7 @@ class Jobs:
             for job in waiting[: max(0, self.limits.running - running)]:
                 self._start(job)
 
-    def _start(self, job: Job) -> None:
+    def _start(self, job: WebJob) -> None:
         place = self._place(job)
         environment = self.settings.environment(os.environ)
         environment |= {_PROGRESS_VARIABLE: str(place / "progress.json"), "NO_COLOR": "1", "COLUMNS": "100"}
@@ -259,7 +265,7 @@ class Jobs:
         with suppress(psutil.Error):
             self._keep(replace(job, pid=child.pid, born=psutil.Process(child.pid).create_time()))
 
-    def _excess(self, job: Job) -> str:
+    def _excess(self, job: WebJob) -> str:
         """What a running job takes too much of, as a sentence; "" where it keeps the limits."""
         memory, hours = self.settings.job_memory, self.settings.job_hours
         if _memory(job.pid) > memory * 1_000_000:
@@ -274,7 +280,7 @@ class Jobs:
             )
         return ""
 
-    def _end(self, job: Job, said: str) -> None:
+    def _end(self, job: WebJob, said: str) -> None:
         """End the processes of a job, and note why."""
         with suppress(psutil.Error):
             process = psutil.Process(job.pid)
@@ -284,7 +290,7 @@ class Jobs:
             process.wait(self.limits.stop_seconds)
         atomic_bytes(self._place(job) / "progress.json", to_json({"ended": 2, "message": said}))
 
-    def _alive(self, job: Job) -> bool:
+    def _alive(self, job: WebJob) -> bool:
         """Whether the process of the job is still there, and still that one."""
         if not job.pid:
             return False
@@ -298,15 +304,15 @@ class Jobs:
         except psutil.Error:
             return False
 
-    def _signal(self, job: Job, number: signal.Signals) -> None:
+    def _signal(self, job: WebJob, number: signal.Signals) -> None:
         with suppress(psutil.Error):
             if self._alive(job):
                 psutil.Process(job.pid).send_signal(number)
 
-    def _place(self, job: Job) -> Path:
+    def _place(self, job: WebJob) -> Path:
         return self.workspace.room("jobs") / job.id
 
-    def _keep(self, job: Job) -> None:
+    def _keep(self, job: WebJob) -> None:
         save(self._place(job) / "job.json", job)
 
 

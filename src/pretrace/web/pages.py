@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,12 +13,11 @@ from starlette.datastructures import FormData, UploadFile
 
 from pretrace import __version__
 from pretrace.report.frame import fill
-from pretrace.report.wording import count
-from pretrace.web.forms import Form, Models, check_part
-from pretrace.web.guard import LOGIN
+from pretrace.report.wording import count, duration
+from pretrace.web.forms import CommandForm, ModelChoice, check_part
 from pretrace.web.jobs import Jobs
 from pretrace.web.settings import Limits, ServeSettings
-from pretrace.web.workspace import RequestError, Workspace
+from pretrace.web.workspace import Workspace
 
 _PACKAGE = "pretrace.web"
 
@@ -31,14 +28,14 @@ class Desk:
 
     workspace: Workspace
     jobs: Jobs
-    forms: Mapping[str, Form]
+    forms: Mapping[str, CommandForm]
     settings: ServeSettings
     limits: Limits = field(default_factory=Limits)
 
     @property
-    def models(self) -> Models:
+    def models(self) -> ModelChoice:
         """The models that visitors may choose."""
-        return Models(self.settings.model, self.settings.any_model)
+        return ModelChoice(self.settings.model, self.settings.any_model)
 
     @property
     def corpora(self) -> tuple[str, ...]:
@@ -50,27 +47,13 @@ class Desk:
         """The bytes of a workspace from which on nothing more is taken in."""
         return self.settings.most_kept * 1_000_000
 
-    @property
-    def form_key(self) -> str:
-        """What every form carries."""
-        return form_key(self.workspace)
-
     def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """A template in the frame of the site."""
-        shared = {"desk": self, "form_key": self.form_key, "most": self.settings.most_bytes}
+        shared = {"desk": self, "most": self.settings.most_bytes}
         return HTMLResponse(
             rendered(template, {"here": "", "problem": "", "field": "", **shared, **values}),
             status_code=status,
         )
-
-
-def form_key(workspace: Workspace, path: str = "") -> str:
-    """What forms carry; the same for the next server of the workspace, so that open pages stay good.
-
-    The form of the login, which everybody may see, has a key of its own.
-    """
-    purpose = b"login" if path == LOGIN else b"form"
-    return hmac.new(workspace.secret, purpose, hashlib.sha256).hexdigest()
 
 
 def rendered(template: str, values: Mapping[str, Any]) -> str:
@@ -91,16 +74,11 @@ def desk_of(request: Request) -> Desk:
 
 
 async def posted(request: Request) -> FormData:
-    """The form of a request; RequestError where it does not carry the key of this server's own pages."""
+    """The form of a request."""
     limits = desk_of(request).limits
-    form = await request.form(
+    return await request.form(
         max_files=limits.entries, max_fields=limits.fields, max_part_size=limits.field_bytes
     )
-    key = form.get("form_key")
-    wanted = form_key(desk_of(request).workspace, request.url.path)
-    if not isinstance(key, str) or not hmac.compare_digest(key.encode("utf-8", "replace"), wanted.encode()):
-        raise RequestError("This form was not made by this page: reload the page and send it again.", 403)
-    return form
 
 
 Here = Annotated[Desk, Depends(desk_of)]
@@ -134,15 +112,6 @@ def go(path: str) -> RedirectResponse:
 def moment(at: float) -> str:
     """A time as a person reads it."""
     return time.strftime("%-d %b %Y, %H:%M", time.localtime(at))
-
-
-def duration(seconds: float) -> str:
-    """Seconds in words."""
-    whole = round(seconds)
-    if whole < 90:
-        return f"{max(1, whole)} s"
-    minutes = round(whole / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def bytes_in_words(size: int) -> str:

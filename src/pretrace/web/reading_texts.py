@@ -44,7 +44,7 @@ def begin(desk: Here, form: Posted) -> RedirectResponse:
         text = text_in(desk.workspace, name, file.file, desk.limits)
     model = line(form, "model")
     desk.models.check("Model", model)
-    asked = single_texts.Asked(model, line(form, "scores"), line(form, "known"))
+    asked = single_texts.TextQuestion(model, line(form, "scores"), line(form, "known"))
     look = single_texts.begin(desk.jobs, text, asked, desk.models)
     return go(f"/text/{look.id}")
 

@@ -36,7 +36,7 @@ OUTCOMES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ResultEntry:
     """One result in the list: its folder's name, what it is, of which texts and model, and how it ended."""
 
     name: str
@@ -55,20 +55,20 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class IntegrityMark:
     """Whether a result is as it was written, and a sentence that says so."""
 
     sound: bool
     words: str
 
 
-def entries(workspace: Workspace) -> list[Entry]:
+def entries(workspace: Workspace) -> list[ResultEntry]:
     """All results, the latest first."""
     found = [entry for place in workspace.room("results").iterdir() if (entry := _entry(place))]
     return sorted(found, key=lambda one: one.at, reverse=True)
 
 
-def chosen(all_of_them: Sequence[Entry], kind: str, name: str, outcome: str) -> list[Entry]:
+def chosen(all_of_them: Sequence[ResultEntry], kind: str, name: str, outcome: str) -> list[ResultEntry]:
     """The entries of a kind and outcome whose name, texts or model hold some words; empty filters let all pass."""
     words = name.lower().split()
     return [
@@ -85,7 +85,7 @@ def result_folder(workspace: Workspace, name: str) -> Path:
     return inside(workspace.room("results"), name)
 
 
-def _entry(place: Path) -> Entry | None:
+def _entry(place: Path) -> ResultEntry | None:
     if place.is_symlink() or place.name.startswith(
         "."
     ):  # what lies elsewhere, or is being written, is not shown
@@ -98,7 +98,7 @@ def _entry(place: Path) -> Entry | None:
 
 
 @lru_cache(maxsize=4096)
-def _read_entry(place: Path, marker: str, changed: int) -> Entry:
+def _read_entry(place: Path, marker: str, changed: int) -> ResultEntry:
     facts, report = read(place / marker), (place / runs.REPORT).is_file()
     kind = runs.kind_of(place).name
     if kind == "test result":
@@ -115,21 +115,21 @@ def _read_entry(place: Path, marker: str, changed: int) -> Entry:
         many = len(scores) if isinstance(scores, list) else 0
         if isinstance(number, int):
             statement = f"{wording.plural(number, 'text')}, {wording.plural(many, 'score')}."
-    return Entry(
+    return ResultEntry(
         place.name, kind, str(facts.get("corpus") or ""), model, outcome, statement, changed / 1e9, report
     )
 
 
-def verified(folder: Path) -> Checked:
+def verified(folder: Path) -> IntegrityMark:
     """Whether a result is what was written: its files, its JSON part and its report. The one place that asks."""
     try:
         found = verify_folder(folder)
     except OutputError as error:
-        return Checked(False, str(error).replace(f"{folder.parent}/", ""))
+        return IntegrityMark(False, str(error).replace(f"{folder.parent}/", ""))
     wrong = "; ".join(one.words for one in found.checks if one.state == "no")
     if wrong:
-        return Checked(False, f"{wrong.replace(f'{folder.parent}/', '')}. Make the result again.")
-    return Checked(
+        return IntegrityMark(False, f"{wrong.replace(f'{folder.parent}/', '')}. Make the result again.")
+    return IntegrityMark(
         True, "Every file with a recorded hash is as it was written, and the report is what the tables give."
     )
 

@@ -26,7 +26,7 @@ from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
 from pretrace.web import reading_texts, showing, testing_collections
-from pretrace.web.forms import Form
+from pretrace.web.forms import CommandForm
 from pretrace.web.guard import Guard
 from pretrace.web.jobs import Jobs
 from pretrace.web.pages import Desk, desk_of, refusal
@@ -46,7 +46,7 @@ _HOST, _NAMES = "127.0.0.1", ("127.0.0.1", "localhost")
 
 def application(
     settings: ServeSettings,
-    forms: Mapping[str, Form],
+    forms: Mapping[str, CommandForm],
     *,
     port: int | None = None,
     limits: Limits | None = None,
@@ -112,7 +112,7 @@ async def _http(request: Request, error: Exception) -> HTMLResponse:
 
 def serve(
     settings: ServeSettings,
-    forms: Mapping[str, Form],
+    forms: Mapping[str, CommandForm],
     *,
     ready: Callable[[str], object] = print,
     limits: Limits | None = None,

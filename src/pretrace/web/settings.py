@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 from pretrace.backends.serving.address import KEY_HOSTS, KEYS, host_of
 from pretrace.registry import require
@@ -123,13 +122,9 @@ class ServeSettings:
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """What a command that is started from the page may know of this process's environment: not the token, and the
         keys of servers only where there are hosts that may have them, with the names of these hosts."""
+        kept = {name: value for name, value in given.items() if name not in (TOKEN_VARIABLE, *KEYS)}
         keys = {name: given[name] for name in KEYS if name in given and self.key_host}
-        return self.bare(given) | keys | {KEY_HOSTS: ",".join(self.key_host)}
-
-    @staticmethod
-    def bare(given: Mapping[str, str]) -> dict[str, str]:
-        """An environment without the token of the page and the keys of servers."""
-        return {name: value for name, value in given.items() if name not in (TOKEN_VARIABLE, *KEYS)}
+        return kept | keys | {KEY_HOSTS: ",".join(self.key_host)}
 
     @property
     def most_bytes(self) -> int:
@@ -137,63 +132,36 @@ class ServeSettings:
         return self.most_upload * 1_000_000
 
 
-# What the page takes in, keeps, starts and waits for, at most: every number of it in this place.
-#
-# docs/serve.md lists them, from `Limits.rows`. What a user may change is an option of `pretrace serve`
-# (`settings.ServeSettings`), and stands in the list as its default.
-
-
-Unit = Literal["", "s", "bytes"]
-
-
-def _limit(number: float, words: str, unit: Unit = "") -> Any:
-    return field(default=number, metadata={"words": words, "unit": unit})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of a page. Times are in seconds, sizes in bytes (1 MB is a million)."""
+    """What the page takes in, keeps, starts and waits for at most, where `pretrace serve` has no option for it; times
+    are in seconds, sizes in bytes. docs/serve.md lists it."""
 
-    connections: int = _limit(200, "Connections at once")
-    head_bytes: int = _limit(16_000, "The head of a request", "bytes")
-    login_bytes: int = _limit(8_000, "The body of a login", "bytes")
-    files: int = _limit(20, "Collections that one upload makes: each file is one, and each folder")
-    fields: int = _limit(200, "Fields of a form")
-    field_bytes: int = _limit(4_000_000, "A field of a form that is no file", "bytes")
-    part_characters: int = _limit(10_000, "Characters of one option of a test")
-    text_characters: int = _limit(1_000_000, "Characters of a single text that is looked at")
-    looks: int = _limit(2, "Uploads that are looked into at once")
-    look_wait: float = _limit(20, "Time that a further one waits for its turn", "s")
-    look_seconds: float = _limit(
-        60, "Processor time for looking into an upload; twice that on the clock", "s"
-    )
-    look_bytes: int = _limit(
-        1_500_000_000, "Memory for looking into an upload, the program included", "bytes"
-    )
-    expanded: int = _limit(
-        300_000_000,
-        "An upload when it is unpacked: all files of a zip, a packed file, the cells of a table",
-        "bytes",
-    )
-    entries: int = _limit(20_000, "Files and folders of a zip, or of a folder that is uploaded")
-    depth: int = _limit(10, "Folders inside each other there")
-    texts: int = _limit(200_000, "Texts of an upload")
-    columns: int = _limit(1_000, "Columns of an upload")
-    column_characters: int = _limit(100_000, "Characters of the names of all its columns together")
-    waiting: int = _limit(20, "Jobs that wait for their turn")
-    running: int = _limit(1, "Jobs that run at once")
-    stop_seconds: float = _limit(10, "Time in which a job that is stopped may end by itself", "s")
-    kept: int = _limit(1_000, "Uploads, texts that were looked at, and jobs in a workspace: of each")
-
-    @staticmethod
-    def rows() -> Iterator[tuple[str, str]]:
-        """What is limited and to how much, as docs/serve.md shows it."""
-        for one in fields(Limits):
-            yield str(one.metadata["words"]), _written(one.default, one.metadata["unit"])
-
-
-def _written(number: Any, unit: Unit) -> str:
-    if unit in ("", "s"):
-        return f"{number:,}{' s' if unit else ''}"
-    scale, name = next((n, word) for n, word in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")) if number >= n)
-    return f"{number / scale:g} {name}"
+    connections: int = 200
+    head_bytes: int = 16_000
+    login_bytes: int = 8_000
+    files: int = 20
+    """Collections that one upload makes: each file is one, and each folder."""
+    fields: int = 200
+    field_bytes: int = 4_000_000
+    part_characters: int = 10_000
+    """Characters of one option of a test."""
+    text_characters: int = 1_000_000
+    """Characters of a single text that is looked at."""
+    expanded: int = 300_000_000
+    """An upload when it is unpacked: all files of a zip, a packed file, the cells of a table."""
+    entries: int = 20_000
+    """Files and folders of a zip, or of a folder that is uploaded."""
+    depth: int = 10
+    """Folders inside each other there."""
+    texts: int = 200_000
+    columns: int = 1_000
+    column_characters: int = 100_000
+    """Characters of the names of all columns together."""
+    waiting: int = 20
+    """Jobs that wait for their turn."""
+    running: int = 1
+    stop_seconds: float = 10
+    """Time in which a job that is stopped may end by itself."""
+    kept: int = 1_000
+    """Uploads, texts that were looked at, and jobs in a workspace: of each."""

@@ -22,8 +22,8 @@ from pretrace.runs import APPENDIX, REPORT
 from pretrace.web import charts, example, results
 from pretrace.web.archives import TAKEN
 from pretrace.web.guard import ENTERED, LOGIN, REPORT_POLICY
-from pretrace.web.jobs import AHEAD, Asked
-from pretrace.web.pages import Here, Posted, form_key, go, line, rendered
+from pretrace.web.jobs import AHEAD, FilledForm
+from pretrace.web.pages import Here, Posted, go, line, rendered
 from pretrace.web.single_texts import looks
 from pretrace.web.uploads import remove
 from pretrace.web.workspace import RequestError, inside
@@ -108,7 +108,7 @@ def begin(desk: Here, name: str, form: Posted) -> RedirectResponse:
         raise RequestError("This job was no plan: it cannot be started in this way.", 409)
     command = tuple(part for part in planned.command if part not in AHEAD)
     title = planned.title.removeprefix("Plan of ")
-    asked = Asked(planned.test, planned.asked, planned.notes)
+    asked = FilledForm(planned.test, planned.asked, planned.notes)
     made = desk.jobs.add(title, command, planned.out, texts=planned.texts, form=asked)
     return go(f"/jobs/{made.id}")
 
@@ -216,7 +216,7 @@ def delete(desk: Here, name: str, form: Posted) -> RedirectResponse:
 def compare(desk: Here, one: str = "", other: str = "") -> HTMLResponse:
     """The figures and the reports of two results side by side."""
     everything = results.entries(desk.workspace)
-    sides: list[tuple[results.Entry, dict[str, str], str]] = []
+    sides: list[tuple[results.ResultEntry, dict[str, str], str]] = []
     loaded = []
     for name in filter(None, (one, other)):
         folder = results.result_folder(desk.workspace, name)
@@ -245,7 +245,7 @@ def compare(desk: Here, one: str = "", other: str = "") -> HTMLResponse:
 @router.get(LOGIN, response_class=HTMLResponse)
 def login(desk: Here) -> HTMLResponse:
     """The form for the token."""
-    return desk.page("login.html", form_key=form_key(desk.workspace, LOGIN))
+    return desk.page("login.html")
 
 
 @router.post(LOGIN)
@@ -253,7 +253,7 @@ def enter(desk: Here, request: Request, form: Posted) -> Response:
     """Let a visitor in who gives the token."""
     if not desk.settings.is_token(line(form, "token")):
         said = "That is not the token: it was set where pretrace serve was started."
-        return desk.page("login.html", 403, problem=said, form_key=form_key(desk.workspace, LOGIN))
+        return desk.page("login.html", 403, problem=said)
     request.session[ENTERED] = True
     return go("/")
 

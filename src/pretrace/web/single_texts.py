@@ -16,8 +16,8 @@ from pretrace.report import wording
 from pretrace.results.atomic import atomic_text
 from pretrace.runs import load_run
 from pretrace.types import Doubles, Run
-from pretrace.web.charts import Chart, Mark, Row, thinned
-from pretrace.web.forms import Models
+from pretrace.web.charts import Chart, ChartMark, ChartRow, thinned
+from pretrace.web.forms import ModelChoice
 from pretrace.web.jobs import Jobs, State
 from pretrace.web.uploads import facts_of, texts_of, upload_of
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
@@ -29,7 +29,7 @@ _TITLE = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TextQuestion:
     """What is asked of a text: a model, scores (the usual ones where empty), and an upload of known non-members."""
 
     model: str
@@ -56,7 +56,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankAmongKnown:
     """Where a text stands in one score among known non-members: its value, how many of `known` are at least as high,
     and all of them on one axis."""
 
@@ -77,7 +77,7 @@ class Place:
         return (self.above + 1) / (self.known + 1)
 
 
-def begin(jobs: Jobs, text: str, asked: Asked, models: Models) -> Look:
+def begin(jobs: Jobs, text: str, asked: TextQuestion, models: ModelChoice) -> Look:
     """A look at a text, whose jobs wait for their turn; RequestError for an empty text, and for a model that is not
     there."""
     model, scores, known = asked.model, asked.scores or SCORES, asked.known
@@ -181,7 +181,7 @@ def run_in(workspace: Workspace, relative: str, state: State) -> tuple[Run | Non
         return None, str(error)
 
 
-def places(run: Run, known: Run) -> tuple[Place, ...]:
+def places(run: Run, known: Run) -> tuple[RankAmongKnown, ...]:
     """Where the one text of a run stands among the texts of another, score by score."""
     found = []
     for score in run.scores:
@@ -195,8 +195,10 @@ def places(run: Run, known: Run) -> tuple[Place, ...]:
     return tuple(found)
 
 
-def _placed(score: str, value: float, others: Doubles, names: Sequence[str]) -> Place:
-    own = Mark(value, f"the text: {wording.significant(value)}", "own")
-    row = Row("known non-members, and the text", (*thinned(others, names), own))
+def _placed(score: str, value: float, others: Doubles, names: Sequence[str]) -> RankAmongKnown:
+    own = ChartMark(value, f"the text: {wording.significant(value)}", "own")
+    row = ChartRow("known non-members, and the text", (*thinned(others, names), own))
     above = int((others >= value).sum())
-    return Place(score, value, len(others), above, Chart.of(f"Where the text stands in {score}", (row,)))
+    return RankAmongKnown(
+        score, value, len(others), above, Chart.of(f"Where the text stands in {score}", (row,))
+    )

@@ -15,9 +15,9 @@ from pretrace.verdicts.expected import enough
 from pretrace.verdicts.looking import situate
 from pretrace.web import example
 from pretrace.web.archives import TAKEN
-from pretrace.web.facts import UNSPOKEN, Facts
-from pretrace.web.forms import COMMANDS, Form, prefilled
-from pretrace.web.jobs import Asked
+from pretrace.web.facts import UNSPOKEN, UploadFacts
+from pretrace.web.forms import COMMANDS, CommandForm, prefilled
+from pretrace.web.jobs import FilledForm
 from pretrace.web.pages import Desk, Here, Posted, files_in, go, line
 from pretrace.web.uploads import (
     Upload,
@@ -236,7 +236,7 @@ def _begun(
         (*wanted.words, *paths, *options, *([ahead] if ahead else [])),
         out,
         texts=found.id,
-        form=Asked(
+        form=FilledForm(
             test,
             {field: tuple(one for one in given if one) for field, given in values.items() if any(given)},
             notes,
@@ -271,12 +271,12 @@ def example_run(desk: Here, form: Posted) -> RedirectResponse:
     )
     out = f"results/{fresh('flag-example')}"
     paths = (texts_of(desk.workspace, suspect.id), f"--out={desk.workspace.folder / out}")
-    made = Asked("flag", asked, "The example: docstrings of Python's library.")
+    made = FilledForm("flag", asked, "The example: docstrings of Python's library.")
     job = desk.jobs.add("flag: the example", ("flag", *paths, *options), out, texts=suspect.id, form=made)
     return go(f"/jobs/{job.id}")
 
 
-def _form(desk: Desk, test: str) -> Form:
+def _form(desk: Desk, test: str) -> CommandForm:
     command = COMMANDS.get(test, test if test in _OTHERS else "")
     if command not in desk.forms:
         raise RequestError("There is no such test here.", 404)
@@ -299,7 +299,7 @@ def _query(given: Mapping[str, str]) -> str:
     return urlencode({name: value for name, value in given.items() if value})
 
 
-def _advice(desk: Desk, upload: Upload, facts: Facts, given: Mapping[str, str]) -> Advice:
+def _advice(desk: Desk, upload: Upload, facts: UploadFacts, given: Mapping[str, str]) -> Advice:
     has: Situation = facts.situation
     unseen = 0
     if given.get("controls"):

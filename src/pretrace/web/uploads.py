@@ -2,8 +2,7 @@
 
 There is one way in (`take` for a file, `take_folder` for several that are one text each), and it fails in one way: a
 RequestError, after which nothing is left. The bytes lie in
-`incoming/` while another process looks into them (`pretrace.web.inspection`), and become an entry of `texts/` by one
-renaming.
+`incoming/` while they are looked into, and become an entry of `texts/` by one renaming.
 """
 
 from __future__ import annotations
@@ -18,15 +17,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from pretrace.corpora.columns import USUAL
+from pretrace.corpora.documents import DOCUMENTS, SOURCE
+from pretrace.corpora.formats import ending_of as reader_of
+from pretrace.corpora.formats import file_rows
+from pretrace.corpora.reading import TextReading
+from pretrace.errors import PretraceError
 from pretrace.results.atomic import explained
-from pretrace.web.archives import OF_A_FOLDER, ending_of, places
-from pretrace.web.facts import Facts
-from pretrace.web.inspection import BUSY, Inspected, inspected, text_of_document
+from pretrace.web.archives import OF_A_FOLDER, check, ending_of, opened, places
+from pretrace.web.facts import UploadFacts, look_into
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError, Workspace, fresh, record_in, save, slug
 
 _PIECE = 1 << 20
 _LONGEST_NAME = 200
+_LONGEST_SENTENCE = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,10 @@ def take(
         size, digest = _copied(stream, file)
         if not size:
             raise RequestError(f"{name} is empty: choose a file that holds texts.")
-        found = inspected(file, name, limits, unpack=True, most_bytes=min(limits.expanded, left))
-        return _kept(folder, name, (size, digest), found)
+        with _readable(file, name):
+            path, files, left_out = opened(file, name, replace(limits, expanded=min(limits.expanded, left)))
+            facts = look_into(path, name, "", limits)
+        return _kept(path, name, (size, digest), facts, (files, left_out))
 
 
 def take_folder(
@@ -86,8 +93,10 @@ def take_folder(
             one, hashed = _copied(files[path], place)
             size += one
             digest.update(f"{hashed}  {path}\n".encode("utf-8", "replace"))
-        seen = replace(inspected(texts, name, limits), files=len(found), left_out=len(files) - len(found))
-        return _kept(folder, name, (size, digest.hexdigest()), seen)
+        with _readable(texts, name):
+            facts = look_into(texts, name, "", limits)
+        counts = len(found), len(files) - len(found)
+        return _kept(texts, name, (size, digest.hexdigest()), facts, counts)
 
 
 @contextmanager
@@ -105,12 +114,34 @@ def _entry(workspace: Workspace, stem: str, limits: Limits, most: int | None) ->
             raise
 
 
-def _kept(folder: Path, name: str, sent: tuple[int, str], found: Inspected) -> Upload:
-    """The upload, moved to the others by one renaming."""
+@contextmanager
+def _readable(path: Path, name: str) -> Iterator[None]:
+    """RequestError, with the name that the visitor knows, for what readers of archives, tables and texts raise."""
+    try:
+        yield
+    except RequestError:
+        raise
+    except PretraceError as error:
+        raise RequestError(str(error).replace(str(path), name)[:_LONGEST_SENTENCE], 422) from error
+    except (ValueError, LookupError, ArithmeticError, TypeError, OSError, MemoryError, RuntimeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the disk, and not the file
+            raise
+        said = f"{type(error).__name__}: {error}".rstrip(".: ").replace(str(path), name)
+        raise RequestError(
+            f"{name} cannot be read ({' '.join(said.split())[:_LONGEST_SENTENCE]}): mend it, or leave out the column "
+            "that holds this.",
+            422,
+        ) from error
+
+
+def _kept(
+    path: Path, name: str, sent: tuple[int, str], facts: UploadFacts, counts: tuple[int, int]
+) -> Upload:
+    """Move the upload, whose texts lie at `path`, to the others by one renaming."""
+    folder = path.parent
     made = folder.name
-    path = f"texts/{made}/{found.path.relative_to(folder).as_posix()}"
-    upload = Upload(made, name, path, *sent, time.time(), found.files, found.left_out)
-    save(folder / "facts.json", found.facts)
+    upload = Upload(made, name, f"texts/{made}/{path.name}", *sent, time.time(), *counts)
+    save(folder / "facts.json", facts)
     save(folder / "upload.json", upload)
     folder.rename(folder.parent.parent / "texts" / made)
     return upload
@@ -147,7 +178,12 @@ def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -
         try:
             file = folder / "document"
             _copied(stream, file)
-            return text_of_document(file, name[-_LONGEST_NAME:], limits)
+            name = name[-_LONGEST_NAME:]
+            with _readable(file, name):
+                check(file, name, limits)
+                reading = TextReading(USUAL, name)
+                kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
+                return next(reading.strings(file_rows(file, reading, kind)))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -201,29 +237,31 @@ def texts_of(workspace: Workspace, name: str) -> str:
     return str(workspace.within(one.path))
 
 
-def facts_of(workspace: Workspace, upload: Upload) -> Facts:
+def facts_of(workspace: Workspace, upload: Upload) -> UploadFacts:
     """What was seen in an upload, from its file; looked into now where that was not done. It never fails: what cannot
     be seen is a `problem`."""
     place = workspace.room("texts") / upload.id / "facts.json"
-    known = record_in(Facts, place)
+    known = record_in(UploadFacts, place)
     if known is not None:
         return known
     try:
         return seen(workspace, upload)
     except RequestError as error:
-        found = Facts(problem=str(error))
-        if error.status != BUSY:
-            save(place, found)
+        found = UploadFacts(problem=str(error))
+        save(place, found)
         return found
 
 
-def seen(workspace: Workspace, upload: Upload, text_column: str = "", limits: Limits | None = None) -> Facts:
+def seen(
+    workspace: Workspace, upload: Upload, text_column: str = "", limits: Limits | None = None
+) -> UploadFacts:
     """Look into an upload again, at another column of text, and keep what was seen; RequestError, and what was seen
     before stays, where that cannot be."""
     path = workspace.within(upload.path)
     if not os.path.lexists(path):
         raise RequestError(f"The file of {upload.name} is not there any more: upload it again.", 404)
-    found = inspected(path, upload.name, limits or Limits(), text_column=text_column).facts
+    with _readable(path, upload.name):
+        found = look_into(path, upload.name, text_column, limits or Limits())
     save(workspace.room("texts") / upload.id / "facts.json", found)
     return found
 

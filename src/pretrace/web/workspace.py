@@ -6,7 +6,7 @@
     jobs/ID/       one command: job.json, log.txt, progress.json
     results/NAME/  what commands write; results from elsewhere may be put here as well
     models.json    models that were named before
-    secret         the key of the forms and of the session; nobody else may read it
+    secret         the key of sessions; nobody else may read it
     server.json    the process that serves this folder
 
 Nobody but the user who made it may open the folder.
@@ -77,7 +77,7 @@ class Workspace:
 
     @property
     def secret(self) -> bytes:
-        """The key of forms and sessions."""
+        """The key of sessions."""
         return (self.folder / "secret").read_bytes()
 
     def room(self, name: str) -> Path:

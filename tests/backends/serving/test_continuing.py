@@ -145,26 +145,6 @@ def test_an_answer_of_another_shape_is_refused(body):
         model.client.close()
 
 
-LISTS = [
-    "5",
-    "null",
-    '{"data": 5}',
-    '{"data": true}',
-    '{"data": {"a": 1}}',
-    '{"data": [5]}',
-    '{"data": [{"id": 5}]}',
-]
-LISTS += ['{"data": [{"id": "\\u001b[31mx"}, {"id": "y"}]}', '{"data": %s' % ("[" * 100_000), ""]
-
-
-@pytest.mark.parametrize("body", LISTS, ids=lambda body: body[:40])
-def test_a_list_of_models_of_another_shape_is_refused(body):
-    said = "--served-model|else than a list|does not answer in JSON"
-    with always(body) as url, pytest.raises(ModelError, match=said) as error:
-        open_continuing(f"chat:{url}", ModelSettings())
-    assert "\x1b" not in str(error.value)
-
-
 def test_more_than_was_asked_for_is_not_kept(tmp_path):
     with always(CHOICE % json.dumps({"content": "word " * 100_000})) as url:
         [[found]] = open_continuing(f"chat:{url}#x", ModelSettings()).continued(

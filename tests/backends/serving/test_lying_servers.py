@@ -151,21 +151,6 @@ def test_a_lie_told_always_is_refused_while_connecting(
         opened(kind)
 
 
-@pytest.mark.parametrize(
-    "name", ["zero", "-9997", "false", "string", "2 decimals", "noise small", "log2", "bias up"]
-)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_lie_told_from_the_middle_on_stops_the_run(
-    name: str, kind: str, opened: Open, server: ModelServer
-) -> None:
-    model, texts = opened(kind), drawn(12)
-    from_now_on(server, server_lies.LIES[name], after=6)
-    with open_store(model.fingerprint) as store:
-        with pytest.raises(ModelError):
-            asked(model, texts, store)
-        assert store.get([text_key(one) for one in texts], Quantity.LOGP) == [None] * len(texts)
-
-
 def test_what_a_server_does_unseen_is_in_the_record(opened: Open, server: ModelServer) -> None:
     model = opened()
     assert model.facts["bit_identical"] is True
@@ -278,12 +263,6 @@ def test_odd_model_lists(body: str, says: str) -> None:
 
     with answering(sent) as url, pytest.raises(ModelError, match=says):
         open_model(f"vllm:{url}", tokenizer="/nowhere/at/all")
-
-
-def test_a_number_of_400_digits(opened: Open, server: ModelServer) -> None:
-    server.lie = server_lies._one(int("9" * 400))
-    with pytest.raises(ModelError, match="a number without end"):
-        opened()
 
 
 def test_only_tries_that_were_made_are_told(opened: Open, server: ModelServer) -> None:

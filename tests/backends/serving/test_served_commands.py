@@ -214,50 +214,6 @@ def until(reached: Callable[[], bool], process: Started) -> None:
         time.sleep(0.02)
 
 
-def test_the_key_is_in_no_file_and_no_message(
-    call: Call, server: ModelServer, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PRETRACE_API_KEY", "sk-canary")
-    monkeypatch.setenv("OPENAI_LOG", "debug")
-    texts, out = written(tmp_path / "t.jsonl", 24), tmp_path / "RUN"
-    how = ("score", texts, *target(server, model_folder), "--scores", "loss", "--out", out)
-    shown = list(call(*how)[1:])
-    server.key = "sk-right"
-    code, *said = call(*how)
-    assert code == 2
-    shown += said
-    places = [out, Path(os.environ["PRETRACE_CACHE"])]
-    files = [path for place in places for path in place.rglob("*") if path.is_file()]
-    assert len(files) > 4
-    shown += [path.read_bytes().decode("latin-1") for path in files]
-    assert server.keys == {"Bearer sk-canary"}
-    assert not any("canary" in one for one in shown)
-
-
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        (("--served-model", "huge"), "serves no model 'huge': it has tiny"),
-        (("--dtype", "bfloat16"), "is for weights that are opened here"),
-        (("--scores", "loss,min_k_plus_plus"), '--scores "loss"'),
-        (("--scores", "fsd(ppl)", "--tuned", "NOWHERE"), "NOWHERE"),
-        (("--scores", "neighbor", "--neighbors", "causal"), "needs its weights"),
-    ],
-)
-def test_mistakes_are_one_line(
-    more: tuple[str, ...], says: str, call: Call, server: ModelServer, model_folder: Path, tmp_path: Path
-) -> None:
-    texts = written(tmp_path / "t.jsonl", 12)
-    scores = () if "--scores" in more else ("--scores", "loss")
-    code, _, said = call(
-        "score", texts, *target(server, model_folder), *scores, *more, "--out", tmp_path / "RUN"
-    )
-    assert code == 2
-    assert says in said
-    assert said.count("\n") == 1
-    assert not (tmp_path / "RUN").exists()
-
-
 @pytest.mark.parametrize("command", ["tune", "plant"])
 def test_weights_are_wanted(
     command: str, call: Call, server: ModelServer, model_folder: Path, tmp_path: Path

@@ -14,7 +14,7 @@ from model_servers import Model, ModelServer, serving
 from tiny import SENTENCES
 
 from pretrace import Models, detect, open_corpus, open_model
-from pretrace.backends import known_backends, open_tokenizer
+from pretrace.backends import open_tokenizer
 from pretrace.backends.serving.client import Client
 from pretrace.backends.serving.self_check import SENTENCES as PROBES
 from pretrace.errors import MissingPackageError, ModelError
@@ -213,14 +213,6 @@ def test_a_slow_server(opened: Open, server: ModelServer) -> None:
         asked(model, SENTENCES)
 
 
-def test_a_later_answer_that_is_wrong_is_noticed(opened: Open, server: ModelServer) -> None:
-    model = opened("vllm")
-    for trouble, says in {"other ids": "other tokens", "constant": "-9999", "none": "no log-prob"}.items():
-        server.trouble = trouble
-        with pytest.raises(ModelError, match=says):
-            asked(model, SENTENCES)
-
-
 def test_names(opened: Open, server: ModelServer) -> None:
     server.names = ["small", "large"]
     with pytest.raises(ModelError, match="several models, name one with --served-model: large, small"):
@@ -328,16 +320,3 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch, opened: Open) -> None:
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingPackageError, match=r"pretrace\[server\]"):
         opened()
-
-
-def test_servers_are_listed() -> None:
-    assert {"vllm:URL", "completions:URL"} <= set(known_backends())
-
-
-def test_two_models_are_told_apart(
-    plain: Model, started: Model, model_folder: Path, reference_folder: Path
-) -> None:
-    with serving(ModelServer(plain)) as one, serving(ModelServer(started)) as other:
-        first = open_model(f"vllm:{one.root}", tokenizer=str(model_folder))
-        second = open_model(f"vllm:{other.root}", tokenizer=str(reference_folder))
-    assert first.facts["weights"] != second.facts["weights"]

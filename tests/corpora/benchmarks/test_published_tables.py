@@ -12,7 +12,7 @@ import pytest
 
 from pretrace.corpora import open_corpus
 from pretrace.corpora.benchmarks.books_and_papers import bookmia
-from pretrace.corpora.benchmarks.published import Schema, one_table, published, tables
+from pretrace.corpora.benchmarks.published import Schema, find_tables, one_table, read_published
 from pretrace.errors import TextsError
 
 SCHEMA = Schema("Bench", text="passage", group="book", meta=("page",))
@@ -47,7 +47,7 @@ def write(path: Path, rows: list[dict[str, object]]) -> Path:
     "name", ["t.jsonl", "t.jsonl.gz", "t.csv", "t.csv.gz", "t.parquet", "t.parquet.gz", "t.json"]
 )
 def test_every_format_gives_the_same_texts(tmp_path: Path, name: str) -> None:
-    corpus = published(write(tmp_path / name, ROWS), SCHEMA)
+    corpus = read_published(write(tmp_path / name, ROWS), SCHEMA)
     assert [(t.id, t.text, t.member, t.group, dict(t.meta)) for t in corpus.texts] == [
         ("0", "a😀", True, "B1", {"page": "3"}),
         ("1", "", False, "B2", {"page": ""}),
@@ -58,7 +58,7 @@ def test_every_format_gives_the_same_texts(tmp_path: Path, name: str) -> None:
 def test_wrong_columns_are_told_with_those_that_were_found(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, [{"passage": "a", "y": 1, "page": 1}])
     with pytest.raises(TextsError) as caught:
-        published(path, SCHEMA)
+        read_published(path, SCHEMA)
     message = str(caught.value)
     assert "lacks 'label', 'book'" in message
     assert "Bench is published with the columns 'passage', 'label', 'book'" in message
@@ -69,7 +69,7 @@ def test_wrong_columns_are_told_with_those_that_were_found(tmp_path: Path, name:
 def test_a_later_row_without_a_column(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", [ROWS[0], {"passage": "b", "label": 0}])
     with pytest.raises(TextsError, match=r"row 1 \(line 2\) lacks 'book'"):
-        published(path, SCHEMA)
+        read_published(path, SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -83,19 +83,19 @@ def test_a_later_row_without_a_column(tmp_path: Path) -> None:
 )
 def test_cells_that_make_no_sense(tmp_path: Path, cells: dict[str, object], message: str) -> None:
     with pytest.raises(TextsError, match=message):
-        published(write(tmp_path / "t.jsonl", [{**ROWS[0], **cells}]), SCHEMA)
+        read_published(write(tmp_path / "t.jsonl", [{**ROWS[0], **cells}]), SCHEMA)
 
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.csv"])
 def test_an_empty_file(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("")
     with pytest.raises(TextsError, match="holds no texts"):
-        published(tmp_path / name, SCHEMA)
+        read_published(tmp_path / name, SCHEMA)
 
 
 def test_a_text_of_any_length(tmp_path: Path) -> None:
     long = "word " * 100_000
-    corpus = published(
+    corpus = read_published(
         write(tmp_path / "t.jsonl", [{**ROWS[0], "passage": text} for text in (long, "a")]), SCHEMA
     )
     assert [t.text for t in corpus.texts] == [long, "a"]
@@ -104,7 +104,7 @@ def test_a_text_of_any_length(tmp_path: Path) -> None:
 def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"passage,label,book\ncaf\xe9,1,B\n")
     with pytest.raises(TextsError, match="line 2, is not UTF-8; it looks like cp1252"):
-        published(tmp_path / "t.csv", SCHEMA)
+        read_published(tmp_path / "t.csv", SCHEMA)
 
 
 def test_the_data_files_of_a_folder(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_data_files_of_a_folder(tmp_path: Path) -> None:
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
-    assert [file.relative_to(tmp_path).as_posix() for file in tables(tmp_path)] == [
+    assert [file.relative_to(tmp_path).as_posix() for file in find_tables(tmp_path)] == [
         "a.csv.gz",
         "b/train.jsonl",
     ]

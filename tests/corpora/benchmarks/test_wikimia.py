@@ -11,6 +11,7 @@ import pytest
 
 from pretrace.corpora import open_corpus
 from pretrace.corpora.benchmarks import wikimia as module
+from pretrace.corpora.benchmarks.published import card_of
 from pretrace.corpora.benchmarks.wikimia import wikimia
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.types import Corpus
@@ -54,7 +55,7 @@ def test_one_length(folder: Path) -> None:
         ("64/0", 64, False),
         ("64/1", 64, True),
     ]
-    assert corpus.card is module.CARD
+    assert corpus.card == card_of("wikimia")
 
 
 def test_all_lengths_are_grouped_by_article(folder: Path) -> None:

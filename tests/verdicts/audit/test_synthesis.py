@@ -21,7 +21,7 @@ from pretrace.cache.location import cache_folder
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.testing import FakeBackend
 from pretrace.tuning.plan import TrainingStep
-from pretrace.types import Quantity, Sampling
+from pretrace.types import Progress, Quantity, Sampling
 from pretrace.verdicts.audit import generation
 from pretrace.verdicts.audit.generation import Draw, complete, tuned_generator
 
@@ -45,7 +45,7 @@ class Echo:
         return [f" {prompt[::-1]} {tokens} {sampling.temperature} {seed}" for prompt in prompts]
 
 
-class Shown:
+class Shown(Progress):
     """Progress that remembers."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pretrace.statistics.shift import below, serial_p, spread_p
+from pretrace.statistics.shift import compare_below, serial_p, spread_p
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.flag import FlagSettings, concluding
 from pretrace.verdicts.flag.planning import prospect
@@ -87,11 +87,14 @@ def test_spreads_in_both_directions_and_below_the_middle_alone():
     assert spread_p(other, 1.6 * one) < 1e-6
     assert spread_p(one + 9.0, other) > 0.01
     assert spread_p(np.zeros(9), np.zeros(9)) == 1.0
-    wide, seen = below(1.6 * one, other), one.copy()
+    wide, seen = compare_below(1.6 * one, other), one.copy()
     seen[:30] += 2.0
     assert (wide.p < 1e-4, wide.allowed(0.84) > 1.5) == (True, True)
-    assert (below(seen, other).p > 0.01, below(seen, other).allowed(0.84) < 1.3) == (True, True)
-    assert below(np.full(9, 5.0), other).allowed(0.84) == 1.5  # nothing lies below: nothing is known
+    assert (compare_below(seen, other).p > 0.01, compare_below(seen, other).allowed(0.84) < 1.3) == (
+        True,
+        True,
+    )
+    assert compare_below(np.full(9, 5.0), other).allowed(0.84) == 1.5  # nothing lies below: nothing is known
 
 
 def test_neighbours_that_are_alike_are_noticed():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -39,6 +40,9 @@ _GENERATED_ONLY = (
 
 
 _HUB_ID = re.compile(r"\w[\w.-]*/[\w.-]+")
+_SAYS_LITTLE = re.compile(
+    r"(model|base|final|best|last|latest|merged|output|weights|hf|checkpoint|step|epoch)?[-_]?\w?\d*|[0-9a-f]{40}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +206,27 @@ def served_as(name: str) -> tuple[str, str]:
 
 
 def called(name: str) -> str:
-    """A model's name in a sentence: one on a server by its name and the host, without the path.
+    """A model's name in a sentence: one on a server by its name and the host, a folder by its last name, or its last
+    two where the last alone says little.
 
     >>> called("chat:https://api.example.org/v1#writer-2"), called("vllm:http://127.0.0.1:8000"), called("smollm2")
     ('writer-2 at api.example.org', 'the model at 127.0.0.1:8000', 'smollm2')
+    >>> called("/home/ann/runs/poems-70m"), called("runs/7/checkpoint-500/"), called("EleutherAI/pythia-70m")
+    ('poems-70m', '7/checkpoint-500', 'EleutherAI/pythia-70m')
     """
     model, url = served_as(name)
-    return f"{model or 'the model'} at {urlsplit(url).netloc}" if url else model
+    if url:
+        return f"{model or 'the model'} at {urlsplit(url).netloc}"
+    parts = [part for part in re.split(r"[/\\]", model) if part not in ("", ".", "..", "~")]
+    if not parts or _HUB_ID.fullmatch(model):
+        return model
+    return "/".join(parts[-2:] if _SAYS_LITTLE.fullmatch(parts[-1]) else parts[-1:])
+
+
+def called_apart(names: Sequence[str]) -> dict[str, str]:
+    """By each of several models' names what it is called in a sentence: whole, where two would be called the same."""
+    short = {name: called(name) for name in names}
+    return short if len({*short.values()}) == len(short) else {name: name for name in short}
 
 
 def api_key(url: str) -> str:

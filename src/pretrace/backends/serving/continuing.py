@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
 from pretrace.cache.written import Draw, open_written
 from pretrace.errors import ModelError, shown
-from pretrace.types import Encoded, Quantity, States, Trace, Written
+from pretrace.types import Encoded, Progress, Quantity, States, Trace, Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
 INSTRUCTION = (
@@ -45,14 +45,6 @@ _FILTERED = re.compile(
     r"content.?(filter|management|policy)|safety|moderation|recitation|copyright", re.IGNORECASE
 )
 """What servers say where they refuse a prompt for what it is, and not for its form."""
-
-
-class Answered(Protocol):
-    """Told of requests that lie ahead, and of every answer (`scoring.evidence.Progress`)."""
-
-    def begin(self, texts: int) -> None: ...
-
-    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +117,7 @@ class Continuing:
         return replace(self, instruction="{beginning}")
 
     def continued(
-        self, prompts: Sequence[str], draws: Sequence[Draw], progress: Answered, /
+        self, prompts: Sequence[str], draws: Sequence[Draw], progress: Progress, /
     ) -> list[list[Written]]:
         """What the model writes after each prompt, one a draw; "" where it refused or was filtered.
 

@@ -18,63 +18,30 @@ from pretrace.corpora.benchmarks.published import (
     Cells,
     PathLabels,
     Schema,
-    carded,
-    joined,
-    kept,
-    labelled,
-    one_table,
-    published,
+    add_card,
+    find_tables,
+    join_parts,
+    keep_texts,
     read_by_path,
+    read_published,
+    read_sides,
+    read_table,
+    refuse_one_sided,
     stem,
-    tables,
 )
 from pretrace.corpora.columns import kind_of
 from pretrace.corpora.opening import shown
 from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
-from pretrace.types import Card, Corpus
+from pretrace.types import Corpus
 
 _HUBBLE_HUB = "allegrolab"
 _HUBBLE_KINDS = (
-    "passages_gutenberg_popular",
-    "passages_gutenberg_unpopular",
-    "passages_wikipedia",
-    "paraphrases_mrpc",
-    "paraphrases_paws",
-    "biographies_yago",
-    "biographies_ecthr",
-    "chats_personachat",
-    "testset_popqa",
-    "testset_mmlu",
-    "testset_hellaswag",
-    "testset_piqa",
-    "testset_winogrande-mcq",
-    "testset_winogrande-infill",
-    "testset_munch",
+    "passages_gutenberg_popular", "passages_gutenberg_unpopular", "passages_wikipedia", "paraphrases_mrpc",
+    "paraphrases_paws", "biographies_yago", "biographies_ecthr", "chats_personachat", "testset_popqa", "testset_mmlu",
+    "testset_hellaswag", "testset_piqa", "testset_winogrande-mcq", "testset_winogrande-infill", "testset_munch",
     "testset_ellie",
-)
-_HUBBLE_CARD = Card(
-    title="Hubble",
-    what="English texts of one kind (book passages, biographies, test sets and others). Members were put into the "
-    "training of the perturbed models at random places 1, 4, 16, 64 or 256 times; non-members, drawn from the same "
-    "source, were put into none.",
-    size="16 kinds with some 700 to 8,000 texts each; models of 1 and 8 billion parameters that read 100 and 500 "
-    "billion tokens.",
-    licence="See the page of each data set on the hub; the texts are under the licences of their sources.",
-    citation="Wei et al. 2025, Hubble: a Model Suite to Advance the Study of LLM Memorization (arXiv:2510.19811)",
-    home=f"{_HUBBLE_HUB}/KIND on the hub; models {_HUBBLE_HUB}/hubble-1b-100b_toks-perturbed-hf and the like",
-    flaws=(
-        "Labels hold for perturbed models alone. The standard model of the same size and tokens read none of the "
-        "texts: take it as --reference-model or as --placebo (the authors' README).",
-        "Popular books and articles are all over the web: the authors searched the corpus for the texts, yet "
-        "quotations and other editions may remain, in the standard model too (scripts/decontamination of their "
-        "repository).",
-        "A single copy is next to invisible at this scale: Min-K%++ has an AUC of 0.509 to 0.580 at one copy in models "
-        "of 500 billion tokens, so that hundreds to thousands of texts a side are needed (the paper's table of "
-        "scores).",
-        "Passages of one book or article are kept together only where the file says its title.",
-    ),
-)
+)  # fmt: skip
 _HUBBLE_FILES = PathLabels(members=("train",), nonmembers=("test",))
 
 
@@ -136,19 +103,18 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
     require(kind in _HUBBLE_KINDS, f"hubble: kind must be one of {known}; found {kind!r}.")
     if path is None:
         home = f"{_HUBBLE_HUB}/{kind}"
-        parts = {side: published(f"{home}::{split}", _HUBBLE) for side, split in _SPLITS.items()}
-        corpus = joined(parts, "hubble", f"hub:{home}")
+        parts = {side: read_published(f"{home}::{split}", _HUBBLE) for side, split in _SPLITS.items()}
+        corpus = join_parts(parts, "hubble", f"hub:{home}")
     else:
         folder = Path(path) / kind if (Path(path) / kind).is_dir() else Path(path)
-        files = tables(folder)
+        files = find_tables(folder)
         if len(files) == 1:
-            corpus = published(files[0], _HUBBLE)
+            corpus = read_published(files[0], _HUBBLE)
         else:
-            corpus = read_by_path(folder, _HUBBLE_FILES, _HUBBLE)
-            corpus = _by_copies(corpus)
-    _two_sides(corpus, "duplicates above 0", "duplicates of 0")
+            corpus = _by_copies(read_by_path(folder, _HUBBLE_FILES, _HUBBLE))
+    refuse_one_sided(corpus, "duplicates above 0", "duplicates of 0")
     corpus = _of_copies(corpus, copies, "hubble")
-    return carded(corpus, replace(_HUBBLE_CARD, title=f"Hubble, {kind}"), "hubble")
+    return add_card(corpus, "hubble", f"Hubble, {kind}")
 
 
 _SPLITS = {MEMBERS: "train", NONMEMBERS: "test"}
@@ -165,48 +131,18 @@ def _by_copies(corpus: Corpus) -> Corpus:
     return corpus
 
 
-def _two_sides(corpus: Corpus, members: str, nonmembers: str) -> None:
-    for side, words in ((True, members), (False, nonmembers)):
-        if not any(text.member is side for text in corpus.texts):
-            raise TextsError(f"{corpus.source} holds no text with {words}: give both sides, as published.")
-
-
 def _of_copies(corpus: Corpus, copies: int | None, name: str) -> Corpus:
     """All non-members, and of the members those of so many copies; ExpressionError for a number that no member has."""
     if copies is None:
         return corpus
     have = sorted({text.copies or 0 for text in corpus.texts if text.member})
     require(copies in have, f"{name}: copies must be one of {', '.join(map(str, have))}, found {copies}.")
-    return kept(corpus, lambda text: not text.member or text.copies == copies, f"{copies} copies, or none")
+    return keep_texts(
+        corpus, lambda text: not text.member or text.copies == copies, f"{copies} copies, or none"
+    )
 
 
-_TOAA_HUB = "sbordt/TOAA-Membership-Inference"
 _TOAA_TOKENIZER = "allenai/OLMo-2-0425-1B"
-_TOAA_CARD = Card(
-    title="Train Once, Answer All",
-    what="Short made-up conversations in English with a suffix of 0, 1, 8 or 32 tokens: rare ones, random ones, or "
-    "ones "
-    "that a model wrote. Members were put into the training of the Exp models 1, 4 or 16 times, non-members, made in "
-    "the same way, never.",
-    size="About 1.16 million sequences in 30 conditions; a target and a model that never saw them at 179M and other "
-    "sizes.",
-    licence="ODC-BY, as stated on its page on the hub; the conversations are those of allenai/soda.",
-    citation="Bordt et al. 2025, Train Once, Answer All: Many Pretraining Experiments for the Cost of One "
-    "(arXiv:2509.23383)",
-    home=f"{_TOAA_HUB} on the hub; target sbordt/OLMo-2-179M-Exp, reference sbordt/OLMo-2-179M",
-    flaws=(
-        "In conditions of rare tokens all members share one token and non-members draw theirs from a pool: compare "
-        "with "
-        "the reference model, never the target alone (the authors' scoring script).",
-        "The suffix carries nearly all of the trace, and pretrace scores the whole text: a figure here is lower than "
-        "one "
-        "of the suffix alone (the same script).",
-        "Published are token ids. They are turned into text here and cut into tokens again by the model; sequences "
-        "that "
-        "do not come back the same are left out, and a note counts them.",
-        "Each sequence began with an end-of-text token in training: score with --start always.",
-    ),
-)
 
 
 def _toaa(decode: Callable[[list[int]], str | None]) -> Callable[[Cells], Cells]:
@@ -249,21 +185,22 @@ def toaa(condition: str, path: str | None = None, tokenizer: str = _TOAA_TOKENIZ
         derive=_toaa(decode),
         derived=("decoded", "copies", "name", "round"),
     )
-    corpus = published(f"{_TOAA_HUB}::train" if path is None else one_table(Path(path)), schema)
+    corpus = read_table(schema, "sbordt/TOAA-Membership-Inference::train", path)
     conditions = sorted({text.meta["condition"] for text in corpus.texts})
     require(
         condition in conditions,
         f"toaa: condition must be one of {', '.join(conditions)}; found {condition!r}.",
     )
-    corpus = kept(corpus, lambda text: text.meta["condition"] == condition, f"condition {condition}")
-    corpus = kept(corpus, lambda text: text.meta["round"] == "1", "the same tokens when read again as text")
-    _two_sides(corpus, "membership 1", "membership 0")
+    corpus = keep_texts(corpus, lambda text: text.meta["condition"] == condition, f"condition {condition}")
+    corpus = keep_texts(
+        corpus, lambda text: text.meta["round"] == "1", "the same tokens when read again as text"
+    )
+    refuse_one_sided(corpus, "membership 1", "membership 0")
     texts = tuple(
         replace(text, meta={name: text.meta[name] for name in ("condition", "copies")})
         for text in corpus.texts
     )
-    card = replace(_TOAA_CARD, title=f"Train Once, Answer All, {condition}")
-    return carded(replace(corpus, texts=texts), card, "toaa")
+    return add_card(replace(corpus, texts=texts), "toaa", f"Train Once, Answer All, {condition}")
 
 
 def _decoder(name: str) -> Callable[[list[int]], str | None]:
@@ -290,25 +227,6 @@ def _decoder(name: str) -> Callable[[list[int]], str | None]:
 
 _TRAPS_HUB = "imperial-cpg/copyright-traps"
 TRAP_LENGTHS, TRAP_COPIES = (25, 50, 100), (10, 100, 1000)
-_TRAPS_CARD = Card(
-    title="Copyright traps",
-    what="Made-up sentences of 25, 50 or 100 tokens that LLaMA-2 7B wrote, in ten ranges of perplexity. Members were "
-    "put "
-    "into books of CroissantLLM's training data 10, 100 or 1,000 times, non-members were made in the same way and put "
-    "nowhere.",
-    size="About 1,000 sentences a length and number of copies, half of them members.",
-    licence="Not stated on what could be read of its page on the hub; the code is under Apache-2.0.",
-    citation="Meeus et al. 2024, Copyright Traps for Large Language Models (ICML 2024, arXiv:2402.09363)",
-    home=f"{_TRAPS_HUB} on the hub; target croissantllm/CroissantLLMBase",
-    flaws=(
-        "The authors' score compares with LLaMA-2 7B, the model that wrote the sentences: as a reference it knows them "
-        "too well, members and non-members alike (their README).",
-        "All copies of a sentence stand in one and the same book, so that 1,000 of them are not 1,000 documents (their "
-        "README).",
-        "At 100 copies no existing score finds sentences of medium length, at 1,000 the best AUC is 0.75 (the paper's "
-        "abstract).",
-    ),
-)
 
 
 @corpora.add("copyright_traps")
@@ -331,15 +249,14 @@ def copyright_traps(length: int = 100, copies: int = 1000, path: str | None = No
         derived=("copies",),
     )
     source = f"{_TRAPS_HUB}::{split}" if path is None else _named(Path(path), split)
-    corpus = published(source, schema)
-    _two_sides(corpus, "label 1", "label 0")
-    card = replace(_TRAPS_CARD, title=f"Copyright traps of {length} tokens, {copies} copies")
-    return carded(corpus, card, "copyright_traps")
+    corpus = read_published(source, schema)
+    refuse_one_sided(corpus, "label 1", "label 0")
+    return add_card(corpus, "copyright_traps", f"Copyright traps of {length} tokens, {copies} copies")
 
 
 def _named(path: Path, beginning: str) -> Path:
     """The one file whose name begins so, as the hub's files do; a file that was named itself."""
-    files = tables(path)
+    files = find_tables(path)
     named = [file for file in files if stem(file).partition("-")[0] == beginning]
     if path.is_dir() and len(named) != 1:
         raise TextsError(
@@ -348,26 +265,6 @@ def _named(path: Path, beginning: str) -> Path:
     return named[0] if path.is_dir() else files[0]
 
 
-_CHECKMIA_HUB = "jeffreygwang"
-_CHECKMIA_CARD = Card(
-    title="CheckMIABench",
-    what="Pieces of the Pile in the order in which a model read them: members stand before a checkpoint, non-members "
-    "after it. The target is that checkpoint of a Pythia model (or OLMo), not the finished model.",
-    size="15,000 pieces a side and checkpoint on the hub; in files of one's own as many as they hold.",
-    licence="Not stated on its page on the hub; the Pile's parts are under licences of their own.",
-    citation="CheckMIABench 2026: firm foundations for membership inference attacks on language models",
-    home=f"{_CHECKMIA_HUB}/pythia_dedupe_mia_FIRST-LAST_FIRST-LAST on the hub",
-    flaws=(
-        "Labels hold for the one checkpoint in the name alone: a later one has read the non-members as well.",
-        "Pieces are cut out of a stream of joined documents and name none of them: pieces of one document cannot be "
-        "kept "
-        "together, and one may stand on both sides.",
-        "Members read long before the checkpoint are told apart less well than those read just before it: figures of "
-        "ranges do not compare.",
-        "The owner of the data sets and their names were found on the hub; that they are those of the paper was not "
-        "confirmed. Give the files with path to be sure.",
-    ),
-)
 _CHECKMIA = Schema("CheckMIABench", text="text", label="")
 _CHECKMIA_FILES = PathLabels(members=("member",), nonmembers=("nonmember", "non-member", "non_member"))
 
@@ -381,43 +278,16 @@ def checkmia(split: str, path: str | None = None) -> Corpus:
     Raises TextsError where the texts cannot be had.
     """
     if path is None:
-        home = f"{_CHECKMIA_HUB}/{split}"
-        parts = {
-            MEMBERS: labelled(published(f"{home}::member", _CHECKMIA), True),
-            NONMEMBERS: labelled(published(f"{home}::nonmember", _CHECKMIA), False),
-        }
-        corpus = joined(parts, "checkmia", f"hub:{home}")
+        splits = ("member", "nonmember")
+        corpus = read_sides(f"jeffreygwang/{split}:", splits, _CHECKMIA, "checkmia")
     else:
         corpus = read_by_path(Path(path), _CHECKMIA_FILES, _CHECKMIA)
-    return carded(corpus, replace(_CHECKMIA_CARD, title=f"CheckMIABench, {split}"), "checkmia")
+    return add_card(corpus, "checkmia", f"CheckMIABench, {split}")
 
 
-_PANORAMA_HUB = "srirxml/PANORAMA"
 _PANORAMA_KINDS = (
-    "Article",
-    "Social Media",
-    "Forum Post",
-    "Online Review",
-    "Blog/News Article Comment",
-    "Online Ad",
-)
-_PANORAMA_CARD = Card(
-    title="PANORAMA",
-    what="Made-up posts, articles, reviews and comments in English of made-up people, with names, addresses and "
-    "numbers. "
-    "No text has a label: a model is fine-tuned on some of the people, and those are the members.",
-    size="384,789 texts of 9,674 people.",
-    licence="See its page on the hub, where its terms have to be agreed to.",
-    citation="Selvam et al. 2025, PANORAMA: a synthetic PII-laced dataset for studying sensitive data memorization in "
-    "LLMs (arXiv:2505.12238)",
-    home=f"{_PANORAMA_HUB} on the hub",
-    flaws=(
-        "All texts were written by one model: they are more alike, and likelier to any model, than people's own posts.",
-        "Texts of one person share names and numbers: divide by person, as the group here does, or a non-member "
-        "repeats a member.",
-        "A fine-tune reads little else: figures do not carry over to pretraining, where the same texts are diluted.",
-    ),
-)
+    "Article", "Social Media", "Forum Post", "Online Review", "Blog/News Article Comment", "Online Ad",
+)  # fmt: skip
 _PANORAMA = Schema(
     "PANORAMA", text="text", label="", group="id", needed=("content-type",), meta=("content-type",)
 )
@@ -436,7 +306,7 @@ def panorama(kind: str | None = None, path: str | None = None) -> Corpus:
         kind is None or kind in _PANORAMA_KINDS,
         f"panorama: kind must be one of {known} or None; found {kind!r}.",
     )
-    corpus = published(f"{_PANORAMA_HUB}::train" if path is None else one_table(Path(path)), _PANORAMA)
+    corpus = read_table(_PANORAMA, "srirxml/PANORAMA::train", path)
     if kind is not None:
-        corpus = kept(corpus, lambda text: text.meta["content-type"] == kind, f"content-type {kind}")
-    return carded(corpus, _PANORAMA_CARD, "panorama")
+        corpus = keep_texts(corpus, lambda text: text.meta["content-type"] == kind, f"content-type {kind}")
+    return add_card(corpus, "panorama")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pretrace.corpora.columns import Columns, kind_of, listed, name_of
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import FORMATS, ending_of
-from pretrace.corpora.opening import found, resolved, shown
+from pretrace.corpora.opening import path_exists, resolve_source, shown
 from pretrace.corpora.packing import without_packing
-from pretrace.corpora.reading import Reading, Row, counted
+from pretrace.corpora.reading import SourceRow, TextReading, counted
 from pretrace.errors import TextsError
 from pretrace.types import Card, Corpus, Text
 
@@ -56,18 +59,18 @@ class Schema:
             )
 
 
-def published(source: Path | str, schema: Schema) -> Corpus:
+def read_published(source: Path | str, schema: Schema) -> Corpus:
     """The texts of one table: a Path is a file in any format of `read_texts`, a str a data set of the hub.
 
     The id is the row number (from 0) where the schema names none. Raises TextsError where the table cannot be had, is
     empty, lacks a column, or a cell makes no sense.
     """
-    _, called, rows = resolved(f"hub:{source}" if isinstance(source, str) else source)
+    _, called, rows = resolve_source(f"hub:{source}" if isinstance(source, str) else source)
     reading = _Published(schema, called)
     return reading.published(rows(reading))
 
 
-class _Published(Reading):
+class _Published(TextReading):
     """A reading that wants the columns of a schema, and makes more of them than text, label, id and group."""
 
     def __init__(self, schema: Schema, source: str) -> None:
@@ -84,13 +87,13 @@ class _Published(Reading):
                 raise TextsError(f"{source} has more than one column {name!r}: rename all but one.")
         return names
 
-    def published(self, rows: Iterator[Row]) -> Corpus:
+    def published(self, rows: Iterator[SourceRow]) -> Corpus:
         """All texts, with the further columns as their meta."""
         corpus = self.corpus(self._derived(rows), self.schema.benchmark)
         texts = (replace(text, meta=meta) for text, meta in zip(corpus.texts, self.metas, strict=True))
         return replace(corpus, texts=tuple(texts))
 
-    def _derived(self, rows: Iterator[Row]) -> Iterator[Row]:
+    def _derived(self, rows: Iterator[SourceRow]) -> Iterator[SourceRow]:
         for number, row in enumerate(rows):
             where = self._where(number, row)
             self.schema.check(row.fields, where)
@@ -112,7 +115,28 @@ def _meta(fields: Cells, columns: tuple[str, ...]) -> dict[str, str]:
     return {name: name_of(fields[name]) for name in columns if name in fields}
 
 
-def joined(parts: Mapping[str, Corpus], name: str, source: str) -> Corpus:
+def read_table(schema: Schema, hub: str, path: str | None, preferred: str = "") -> Corpus:
+    """The one table at a path, or that of the hub where none is given; of several the one called `preferred`."""
+    return read_published(hub if path is None else one_table(Path(path), preferred), schema)
+
+
+def read_sides(home: str, splits: tuple[str, str], schema: Schema, name: str) -> Corpus:
+    """Two splits of a data set of the hub, `NAME:CONFIG`, as members and non-members."""
+    sides = zip((MEMBERS, NONMEMBERS), splits, (True, False), strict=True)
+    parts = {
+        side: label_texts(read_published(f"{home}:{split}", schema), member) for side, split, member in sides
+    }
+    return join_parts(parts, name, f"hub:{home.rstrip(':')}")
+
+
+def refuse_one_sided(corpus: Corpus, members: str, nonmembers: str) -> None:
+    """TextsError unless there are texts of both labels, which the words describe."""
+    for side, words in ((True, members), (False, nonmembers)):
+        if not any(text.member is side for text in corpus.texts):
+            raise TextsError(f"{corpus.source} holds no text with {words}: give both sides, as published.")
+
+
+def join_parts(parts: Mapping[str, Corpus], name: str, source: str) -> Corpus:
     """One corpus of several, whose texts are called PART/ID after the key of their part ("" for no prefix)."""
     texts = [
         replace(text, id=f"{key}/{text.id}" if key else text.id)
@@ -123,7 +147,7 @@ def joined(parts: Mapping[str, Corpus], name: str, source: str) -> Corpus:
     return Corpus(name, tuple(texts), source, tuple(notes))
 
 
-def kept(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Corpus:
+def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Corpus:
     """The texts that are wanted, with a note on how many; TextsError where there are none of `what`."""
     texts = tuple(text for text in corpus.texts if wanted(text))
     if not texts:
@@ -132,18 +156,36 @@ def kept(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Corpus:
     return replace(corpus, texts=texts, notes=(*corpus.notes, note))
 
 
-def carded(corpus: Corpus, card: Card, name: str) -> Corpus:
+@cache
+def _cards() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
+
+
+def card_of(name: str, title: str = "") -> Card:
+    """The card of a benchmark (`cards.toml`), under another title where one is given."""
+    facts = _cards()[name]
+    return Card(**{**facts, "title": title or facts["title"], "flaws": tuple(facts["flaws"])})
+
+
+def add_card(corpus: Corpus, name: str, title: str = "") -> Corpus:
     """The corpus under its benchmark's name, with its card."""
-    return replace(corpus, name=name, card=card)
+    return replace(corpus, name=name, card=card_of(name, title))
 
 
-def tables(folder: Path) -> list[Path]:
+def find_tables(folder: Path) -> list[Path]:
     """The data files at a path: the file itself, or all in a folder and those below it, in the order of their
     paths; hidden ones and texts for people (README.txt) are left aside. TextsError where there is none."""
-    _refuse_missing(folder)
+    if not path_exists(folder):
+        raise TextsError(f"there is no file or folder {shown(folder)!r}: check the path.")
     if not folder.is_dir():
         return [folder]
-    files = [path for name, path in walk(folder).files.items() if _is_table(path) and not is_hidden(name)]
+    files = [
+        path
+        for name, path in walk(folder).files.items()
+        if ending_of(name) in FORMATS
+        and ending_of(name) != ".txt"
+        and not (holds_facts(name) or is_hidden(name))
+    ]
     if not files:
         endings = ", ".join(ending for ending in FORMATS if ending != ".txt")
         raise TextsError(f"{shown(folder)} holds no data file: it should hold one that ends in {endings}.")
@@ -152,7 +194,7 @@ def tables(folder: Path) -> list[Path]:
 
 def one_table(path: Path, preferred: str = "") -> Path:
     """The one data file at a path; of several the one whose name without endings is `preferred`."""
-    files = tables(path)
+    files = find_tables(path)
     named = [file for file in files if stem(file) == preferred]
     if len(files) > 1 and len(named) != 1:
         names = [shown(file.relative_to(path)) for file in files]
@@ -162,19 +204,9 @@ def one_table(path: Path, preferred: str = "") -> Path:
     return named[0] if len(files) > 1 else files[0]
 
 
-def _is_table(path: Path) -> bool:
-    """Whether a name ends like that of a data file and is not one of facts on it (`card.json`, `x.card.json`)."""
-    return ending_of(path.name) in FORMATS and ending_of(path.name) != ".txt" and not holds_facts(path.name)
-
-
 def stem(path: Path) -> str:
     """The name of a file without its endings."""
     return Path(without_packing(path.name)).stem
-
-
-def _refuse_missing(path: Path) -> None:
-    if not found(path):
-        raise TextsError(f"there is no file or folder {shown(path)!r}: check the path.")
 
 
 # Members and non-members in files of their own, told apart by the names of the files and folders.
@@ -218,14 +250,14 @@ def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
     TextsError where a side has no file, or a file tells both.
     """
     if not path.is_dir():
-        return published(path, replace(schema, label="label"))
-    files = tables(path)
+        return read_published(path, replace(schema, label="label"))
+    files = find_tables(path)
     by_side: dict[str, list[Path]] = {MEMBERS: [], NONMEMBERS: [], "": []}
     for file in files:
         by_side[names.side(file.relative_to(path))].append(file)
     others = by_side.pop("")
     if len(files) == len(others) == 1:
-        return published(files[0], replace(schema, label="label"))
+        return read_published(files[0], replace(schema, label="label"))
     for side, wanted in ((MEMBERS, names.members), (NONMEMBERS, names.nonmembers)):
         if not by_side[side]:
             raise TextsError(
@@ -237,8 +269,10 @@ def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
         for side, found in by_side.items()
         for file in found
     }
-    read = {key: labelled(published(file, schema), side == MEMBERS) for key, (side, file) in parts.items()}
-    corpus = joined(read, schema.benchmark, shown(path))
+    read = {
+        key: label_texts(read_published(file, schema), side == MEMBERS) for key, (side, file) in parts.items()
+    }
+    corpus = join_parts(read, schema.benchmark, shown(path))
     if not others:
         return corpus
     note = (
@@ -248,12 +282,12 @@ def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
     return replace(corpus, notes=(*corpus.notes, note))
 
 
-def labelled(corpus: Corpus, member: bool) -> Corpus:
+def label_texts(corpus: Corpus, member: bool) -> Corpus:
     """The corpus with every text known as a member, or as none."""
     return replace(corpus, texts=tuple(replace(text, member=member) for text in corpus.texts))
 
 
-def matching(corpus: Corpus, wanted: Callable[[Mapping[str, str]], bool], what: str) -> Corpus:
+def keep_matching(corpus: Corpus, wanted: Callable[[Mapping[str, str]], bool], what: str) -> Corpus:
     """The texts of both sides whose meta is wanted, with a note; TextsError where a side has none of `what`."""
     taken: tuple[Text, ...] = tuple(text for text in corpus.texts if wanted(text.meta))
     for member, side in ((True, MEMBERS), (False, NONMEMBERS)):

@@ -5,26 +5,21 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from pretrace.corpora.benchmarks.published import (
-    MEMBERS,
-    NONMEMBERS,
     Cells,
     PathLabels,
     Schema,
-    carded,
-    joined,
-    labelled,
-    matching,
-    published,
+    add_card,
+    keep_matching,
     read_by_path,
+    read_sides,
 )
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.registry import corpora, require
-from pretrace.types import Card, Corpus
+from pretrace.registry import corpora
+from pretrace.types import Corpus
 
 PILE_HUB = "pratyushmaini/llm_dataset_inference"
 PILE_SUBSETS = {
@@ -53,28 +48,6 @@ PILE_SUBSETS = {
 }
 """The Pile's subsets under their own names (`pile_set_name`), with the names that the hub's data set gives them."""
 
-_PILE_CARD = Card(
-    title="The Pile, one subset",
-    what="English texts of one subset of the Pile. Members are from its training split, non-members from its "
-    "validation split; both were drawn at random from the same source.",
-    size="On the hub 2,000 pieces a side and subset, of 512 tokens (64 for Enron Emails and NIH ExPorter, 32 for "
-    "PubMed Abstracts); in files of one's own as many as they hold.",
-    licence="Not stated on its page on the hub; the Pile's subsets are under licences of their own, and some of them "
-    "(Books3, OpenSubtitles and others) are said to be under copyright (post-hoc DI, appendix C).",
-    citation="Gao et al. 2020, The Pile (arXiv:2101.00027); pieces by Maini et al. 2024, LLM Dataset Inference "
-    "(arXiv:2406.06443)",
-    home=PILE_HUB,
-    flaws=(
-        "The pieces on the hub were cut after all documents of a subset had been joined, and name no document: "
-        "pieces of one document cannot be kept together here, so intervals may be too narrow and splits may leak "
-        "(Maini et al. 2024, their dataloader).",
-        "Small subsets hold few documents a side (43 of Ubuntu IRC, 132 of PhilPapers in the whole test split: "
-        "post-hoc DI, table A2), so that the sides may differ by chance: untuned perplexity has an AUC of 0.282 on "
-        "Ubuntu IRC and 0.392 on YoutubeSubtitles (FSD, table 15).",
-        "The Pile holds near-duplicates: parts of held-out texts also stand in the training split, which makes some "
-        "non-members half members (Duan et al. 2024, Do Membership Inference Attacks Work on Large Language Models?).",
-    ),
-)
 _PILE_FILES = PathLabels(
     members=("train", "member"), nonmembers=("val", "test", "nonmember", "non-member", "non_member")
 )
@@ -103,17 +76,12 @@ def pile(subset: str, path: str | None = None) -> Corpus:
     """
     name = subset_name(subset)
     if path is None:
-        config = PILE_SUBSETS[name]
-        parts = {
-            MEMBERS: labelled(published(f"{PILE_HUB}:{config}:train", _PILE), True),
-            NONMEMBERS: labelled(published(f"{PILE_HUB}:{config}:val", _PILE), False),
-        }
-        corpus = joined(parts, "pile", f"hub:{PILE_HUB}:{config}")
+        corpus = read_sides(f"{PILE_HUB}:{PILE_SUBSETS[name]}", ("train", "val"), _PILE, "pile")
     else:
         own = {_plain(name), _plain(PILE_SUBSETS[name])}
         corpus = read_by_path(_folder(Path(path), own), _PILE_FILES, _PILE)
-        corpus = matching(corpus, lambda meta: _plain(meta.get("pile_set_name", name)) in own, name)
-    return carded(corpus, replace(_PILE_CARD, title=f"The Pile, {name}"), "pile")
+        corpus = keep_matching(corpus, lambda meta: _plain(meta.get("pile_set_name", name)) in own, name)
+    return add_card(corpus, "pile", f"The Pile, {name}")
 
 
 def _folder(path: Path, names: set[str]) -> Path:
@@ -141,22 +109,6 @@ def _plain(name: str) -> str:
 
 
 _DOLMA_SUBSETS = {"wikipedia": "Wikipedia", "common_crawl": "Common Crawl"}
-_DOLMA_CARD = Card(
-    title="Dolma and Paloma",
-    what="English texts of one source. Members are from Dolma v1.7, on which OLMo-7B was trained, non-members "
-    "from Paloma, the evaluation set that its authors removed from the training data.",
-    size="Dolma v1.7 takes 4.5 TB (post-hoc DI, appendix I); a few thousand documents a side do.",
-    licence="Dolma: ODC-BY, Paloma: AI2 ImpACT (low risk), as stated on their pages on the hub, the second after "
-    "agreeing to it there.",
-    citation="Soldaini et al. 2024, Dolma (ACL 2024, arXiv:2402.00159); Magnusson et al. 2024, Paloma (NeurIPS 2024, "
-    "arXiv:2312.10523); as a benchmark: Duan et al. 2024 and post-hoc DI, table A6",
-    home="allenai/dolma, allenai/paloma",
-    flaws=(
-        "Paloma's Dolma part was drawn from another version (v1.5) than the members: cleaning and dates may differ "
-        "between the sides; read the blind baseline.",
-        "Which shards of Dolma a user takes as members decides how alike the sides are: draw them at random.",
-    ),
-)
 _DOLMA_FILES = PathLabels(
     members=("dolma", "member", "train"),
     nonmembers=("paloma", "nonmember", "val", "test"),
@@ -174,10 +126,6 @@ def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None 
     Paloma too has a folder of that name. Where it has a folder of the subset's name, that one is read. Raises
     TextsError where the texts cannot be had.
     """
-    require(
-        subset in _DOLMA_SUBSETS,
-        f"dolma_paloma: subset must be 'wikipedia' or 'common_crawl', found {subset!r}.",
-    )
     if path is None:
         raise TextsError(
             "dolma_paloma needs files of yours: Dolma has 4.5 TB and a loading script, Paloma a licence to agree to. "
@@ -187,6 +135,4 @@ def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None 
         )
     folder = Path(path) / subset if (Path(path) / subset).is_dir() else Path(path)
     corpus = read_by_path(folder, _DOLMA_FILES, _DOLMA)
-    return carded(
-        corpus, replace(_DOLMA_CARD, title=f"Dolma and Paloma, {_DOLMA_SUBSETS[subset]}"), "dolma_paloma"
-    )
+    return add_card(corpus, "dolma_paloma", f"Dolma and Paloma, {_DOLMA_SUBSETS[subset]}")

@@ -8,11 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from pretrace.corpora.benchmarks.published import Schema, carded, joined, kept, published, stem, tables
+from pretrace.corpora.benchmarks.published import (
+    Schema,
+    add_card,
+    find_tables,
+    join_parts,
+    keep_texts,
+    read_published,
+    stem,
+)
 from pretrace.corpora.opening import shown
 from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
-from pretrace.types import Card, Corpus, Text
+from pretrace.types import Corpus, Text
 
 # Time stamps of English prose found by rule, and taken out or moved to one year (FSD, section 5 and table 6).
 #
@@ -180,24 +188,6 @@ LENGTHS = (32, 64, 128, 256)
 _SHORTEST_BEGINNING = 8
 """Words that more than must agree for two texts to be of one article; shorter texts only if they are the same."""
 
-CARD = Card(
-    title="WikiMIA",
-    what="Beginnings of English Wikipedia articles on events, cut to 32, 64, 128 or 256 words. Members are articles on "
-    "events before 2017, non-members articles on events after the models' data was collected (2023).",
-    size="1,650 texts: 776 of 32 words, 542 of 64, 250 of 128, 82 of 256. The longer ones begin with the shorter ones "
-    "of the same article.",
-    licence="MIT, as stated on its page on the hub; the texts are Wikipedia's (CC BY-SA).",
-    citation="Shi et al. 2024, Detecting Pretraining Data from Large Language Models (ICLR 2024, arXiv:2310.16789)",
-    home=HUB,
-    flaws=(
-        "Members and non-members come from different years: a bag of words that never saw a model tells them apart "
-        "with an AUC of 0.99 (Das et al. 2024), so a high AUC here says nothing on membership by itself.",
-        "The years in the texts alone show the shift (FSD, table 11); the variants without time stamps soften it and "
-        "change the probabilities of the words that follow (FSD, section 5).",
-        "The lengths share their articles: splits that treat each length by itself put one article on both sides. "
-        "Here all lengths of an article are one group.",
-    ),
-)
 _END = ""  # no word is empty: the mark of a whole text among beginnings
 _SCHEMA = Schema("WikiMIA", text="input")
 _REWRITES: dict[str, tuple[Callable[[str], str], str]] = {
@@ -224,20 +214,20 @@ def wikimia(
     )
     lengths = LENGTHS if length is None else (length,)
     if path is None:
-        parts = {str(n): published(f"{HUB}::WikiMIA_length{n}", _SCHEMA) for n in lengths}
+        parts = {str(n): read_published(f"{HUB}::WikiMIA_length{n}", _SCHEMA) for n in lengths}
     else:
         parts = _files(Path(path), lengths)
-    corpus = _grouped(joined(parts, "wikimia", f"hub:{HUB}" if path is None else shown(Path(path))))
+    corpus = _grouped(join_parts(parts, "wikimia", f"hub:{HUB}" if path is None else shown(Path(path))))
     absent = [str(n) for n in lengths if str(n) not in parts and "" not in parts]
     if absent:
         note = f"No texts of {' and '.join(absent)} words: no file here is named so."
         corpus = replace(corpus, notes=(*corpus.notes, note))
-    return carded(_rewritten(corpus, variant), CARD, "wikimia")
+    return add_card(_rewritten(corpus, variant), "wikimia")
 
 
 def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
     """The tables of the lengths asked for, by length; a single file that names no length is taken for all."""
-    files = tables(path)
+    files = find_tables(path)
     by_length: dict[int, Path] = {}
     for file in files:
         length = _length_of(file)
@@ -247,11 +237,13 @@ def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
                 f"{shown(by_length[length].relative_to(path))} and {shown(file.relative_to(path))}: put them into one."
             )
     if len(files) == 1 and _length_of(files[0]) is None:
-        corpus = published(files[0], _SCHEMA)
+        corpus = read_published(files[0], _SCHEMA)
         if len(lengths) > 1:
             return {"": corpus}
         (words,) = lengths
-        return {str(words): kept(corpus, lambda text: len(text.text.split()) == words, f"{words} words")}
+        return {
+            str(words): keep_texts(corpus, lambda text: len(text.text.split()) == words, f"{words} words")
+        }
     found_here = {str(n): by_length[n] for n in lengths if n in by_length}
     if not found_here or (len(lengths) == 1 and len(found_here) < len(lengths)):
         wanted = " or ".join(f"length{n}" for n in lengths)
@@ -259,7 +251,7 @@ def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
         raise TextsError(
             f"{shown(path)} holds no file with {wanted} in its name, found {names}: rename or add it."
         )
-    return {n: published(file, _SCHEMA) for n, file in found_here.items()}
+    return {n: read_published(file, _SCHEMA) for n, file in found_here.items()}
 
 
 def _length_of(file: Path) -> int | None:

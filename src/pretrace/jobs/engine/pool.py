@@ -1,8 +1,7 @@
-"""Actors on Ray that are handed pieces of work one after the other, and replaced when they die.
+"""Actors on Ray that are handed pieces of work one after the other, and started anew by Ray when they die.
 
-A piece is put into Ray's object store once and handed out again from there when the actor that had it dies, so that
-the process that hands out holds no texts. What an actor makes comes back the same way: nothing is written by actors,
-and no disk is shared.
+The content of a piece lies in Ray's object store, so that the process that hands out holds no texts. What an actor
+makes comes back the same way: nothing is written by actors, and no disk is shared.
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import chdir, contextmanager, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -169,7 +167,7 @@ PLACED_WITHIN = 60.0
 AHEAD = 2
 """Pieces handed to an actor at once, so that it never waits for the next."""
 MOST_DEATHS = 3
-"""Workers that may die over one piece, or one after the other while they open the models."""
+"""Times that a worker may die over one piece, or while it opens the models, until nothing more is tried."""
 
 
 class Task(Protocol):
@@ -190,12 +188,14 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a worker made of a piece in so many seconds; a `refusal` is the message of a PretraceError."""
+class PieceAnswer:
+    """What a worker made of a piece in so many seconds; a `refusal` is the message of a PretraceError. `told` is what
+    it opened, where it opened something for this answer."""
 
     value: Any
     seconds: float = 0.0
     refusal: str = ""
+    told: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Setting:
 
 
 class Actor:
-    """What runs in a worker process."""
+    """What runs in a worker process. Ray starts it anew where it dies, and asks it again what it had not answered."""
 
     def __init__(self) -> None:
         self._work: Callable[[Any], Any] | None = None
@@ -228,48 +228,18 @@ class Actor:
         """The host, once the actor has a place."""
         return socket.gethostname()
 
-    def open(self, setting: Setting, task: Task) -> Answer:
-        """What the worker tells of itself, once its models are open."""
-
-        def opened() -> Any:
-            setting.enter()
-            told, self._work = task.open()
-            return told
-
-        return _answer(opened)
-
-    def work(self, content: Any) -> Answer:
-        """What became of the content of a piece."""
-        work = self._work
-        assert work is not None, "it is opened first"
-        return _answer(lambda: work(content))
-
-
-def _answer(make: Callable[[], Any]) -> Answer:
-    begin = time.perf_counter()
-    try:
-        value = make()
-    except PretraceError as error:
-        return Answer(None, refusal=str(error) or type(error).__name__)
-    return Answer(value, time.perf_counter() - begin)
-
-
-@dataclass(slots=True, eq=False)
-class _Hand:
-    """One actor: what it was asked and has not answered yet, in order."""
-
-    actor: Any
-    placing: Any
-    opening: Any
-    under_way: deque[tuple[Any, Any, Piece]] = field(default_factory=deque)
-    """Answer, content in the object store, and the piece without its content."""
-
-    @property
-    def next(self) -> list[Any]:
-        """The answers that may come next."""
-        return [one for one in (self.placing, self.opening) if one is not None] or [
-            reference for reference, _, _ in list(self.under_way)[:1]
-        ]
+    def answer(self, setting: Setting, task: list[Any], *content: Any) -> PieceAnswer:
+        """What became of the content of a piece. Before the first one, and without a content, the worker takes over
+        the setting and opens the task, of which it is given the place in the object store."""
+        begin, told = time.perf_counter(), None
+        try:
+            if self._work is None:
+                setting.enter()
+                told, self._work = imported().get(task[0]).open()
+            value = self._work(*content) if content else None
+        except PretraceError as error:
+            return PieceAnswer(None, refusal=str(error) or type(error).__name__)
+        return PieceAnswer(value, time.perf_counter() - begin, told=told)
 
 
 class Pool:
@@ -283,110 +253,81 @@ class Pool:
         self.room: Room = room(ray, settings)
         self.told: Any = None
         self._ray = ray
-        self._task = ray.put(task)
-        self._setting = Setting(str(Path.cwd()), self.room.threads, self.room.gpus > 0, loaded_plugins())
-        self._hands: list[_Hand] = []
-        self._deaths: Counter[str] = Counter()
-        self._again: deque[tuple[Any, Piece]] = deque()
+        setting = Setting(str(Path.cwd()), self.room.threads, self.room.gpus > 0, loaded_plugins())
+        self._opening = setting, [ray.put(task)]
+        self._actors: list[Any] = []
+        self._free: list[Any] = []
+        self._under_way: dict[Any, tuple[Any, Piece | None]] = {}
 
     def __enter__(self) -> Self:
+        ray, has = self._ray, self.room
+        how = {"num_cpus": has.cpus, "num_gpus": has.gpus, "max_restarts": -1}
+        actor = ray.remote(Actor).options(
+            **how, max_task_retries=MOST_DEATHS - 1, scheduling_strategy="SPREAD"
+        )
         try:
-            self._hands = [self._started() for _ in range(self.room.workers)]
-            limit = time.monotonic() + PLACED_WITHIN
+            self._actors = [actor.remote() for _ in range(has.workers)]
+            placed, _ = ray.wait([one.place.remote() for one in self._actors], timeout=PLACED_WITHIN)
+            if not placed:
+                raise EngineError(
+                    f"no worker found a place in {PLACED_WITHIN:.0f} seconds: {has.said}. Ask for fewer "
+                    "--workers or --gpus-per-worker, or wait until others leave the cluster."
+                )
+            self._under_way = {one.answer.remote(*self._opening): (one, None) for one in self._actors}
             while self.told is None:
-                for _ in self._arrived(1.0):
-                    pass
-                if time.monotonic() > limit and all(hand.placing is not None for hand in self._hands):
-                    raise EngineError(
-                        f"no worker found a place in {PLACED_WITHIN:.0f} seconds: {self.room.said}. Ask for fewer "
-                        "--workers or --gpus-per-worker, or wait until others leave the cluster."
-                    )
+                self._arrived()
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        for hand in self._hands:
-            self._ray.kill(hand.actor)
+        for actor in self._actors:
+            self._ray.kill(actor)
 
-    def each(self, pieces: Iterable[Piece]) -> Iterator[tuple[Piece, Answer]]:
+    def each(self, pieces: Iterable[Piece]) -> Iterator[tuple[Piece, PieceAnswer]]:
         """Each piece, without its content, with its answer, as they come. A PretraceError of a worker is raised here;
         what was answered before stays with the caller."""
         coming = iter(pieces)
-        while self._handed_out(coming):
-            yield from self._arrived(None)
+        while True:
+            while self._free and (piece := next(coming, None)) is not None:
+                busy = [one for one, _ in self._under_way.values()]
+                actor = min(self._free, key=busy.count)
+                self._free.remove(actor)
+                # what is too large for a message goes into Ray's store, and from there again to whoever is asked anew
+                asked = actor.answer.remote(*self._opening, piece.content)
+                self._under_way[asked] = actor, Piece(piece.tag, piece.name, None)
+            if all(piece is None for _, piece in self._under_way.values()):
+                return
+            found = self._arrived()
+            if found is not None:
+                yield found
 
-    def _handed_out(self, coming: Iterator[Piece]) -> bool:
-        """Give work to every worker that has room for some; whether any is under way."""
-        for turn in range(AHEAD):
-            for hand in self._hands:
-                if hand.opening is None and len(hand.under_way) == turn:
-                    self._hand(hand, coming)
-        return bool(self._again) or any(hand.under_way for hand in self._hands)
-
-    def _hand(self, hand: _Hand, coming: Iterator[Piece]) -> None:
-        if self._again:
-            content, piece = self._again.popleft()
-        elif (fresh := next(coming, None)) is not None:
-            content, piece = self._ray.put(fresh.content), Piece(fresh.tag, fresh.name, None)
-        else:
-            return
-        hand.under_way.append((hand.actor.work.remote(content), content, piece))
-
-    def _arrived(self, seconds: float | None) -> Iterator[tuple[Piece, Answer]]:
-        """The answers that are there, once there is one, or after so many seconds."""
-        waiting = {reference: hand for hand in self._hands for reference in hand.next}
-        ready, _ = self._ray.wait(list(waiting), num_returns=1, timeout=seconds)
-        for reference in ready:
-            hand = waiting[reference]
-            try:
-                answer = self._ray.get(reference)
-            except self._ray.exceptions.RayTaskError:
-                raise
-            except self._ray.exceptions.RayError as error:
-                self._replace(hand, str(error))
-                continue
-            if reference == hand.placing:
-                hand.placing = None
-                continue
-            if answer.refusal:
-                raise PretraceError(answer.refusal)
-            if reference == hand.opening:
-                self._opened(hand, answer.value)
-                continue
-            _, _, piece = hand.under_way.popleft()
-            yield piece, answer
-
-    def _opened(self, hand: _Hand, told: Any) -> None:
-        hand.opening = None
-        self._deaths.pop("", None)
+    def _arrived(self) -> tuple[Piece, PieceAnswer] | None:
+        """The next answer with its piece; None for a worker that has opened the models."""
+        [reference], _ = self._ray.wait(list(self._under_way))
+        actor, piece = self._under_way.pop(reference)
+        try:
+            answer: PieceAnswer = self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError:
+            raise
+        except self._ray.exceptions.RayError as error:
+            doing = f"over {piece.name}" if piece else "while they opened the models"
+            raise EngineError(
+                f"{MOST_DEATHS} workers died {doing} ({_why(str(error))}); memory is the usual cause: ask for fewer "
+                "--workers. What was done is kept, the same command goes on from there."
+            ) from error
+        if answer.refusal:
+            raise PretraceError(answer.refusal)
         if self.told is None:
-            self.told = told
-        elif told != self.told:
+            self.told = answer.told
+        elif answer.told is not None and answer.told != self.told:
             raise EngineError(
                 "two workers opened different things: give all hosts of the cluster the same models, versions of "
                 "packages and --dtype."
             )
-
-    def _replace(self, hand: _Hand, reason: str) -> None:
-        """Another actor in the place of one that died; its pieces are handed out again."""
-        over = hand.under_way[0][2].name if hand.under_way else ""
-        self._deaths[over] += 1
-        if self._deaths[over] >= MOST_DEATHS:
-            doing = f"over {over}" if over else "while they opened the models"
-            raise EngineError(
-                f"{MOST_DEATHS} workers died {doing} ({_why(reason)}); memory is the usual cause: ask for fewer "
-                "--workers. What was done is kept, the same command goes on from there."
-            )
-        self._again.extend((content, piece) for _, content, piece in hand.under_way)
-        self._ray.kill(hand.actor)
-        self._hands[self._hands.index(hand)] = self._started()
-
-    def _started(self) -> _Hand:
-        how = {"num_cpus": self.room.cpus, "num_gpus": self.room.gpus, "max_restarts": 0}
-        actor = self._ray.remote(Actor).options(**how, scheduling_strategy="SPREAD").remote()
-        return _Hand(actor, actor.place.remote(), actor.open.remote(self._setting, self._task))
+        self._free += [actor] * (AHEAD if piece is None else 1)
+        return None if piece is None else (piece, answer)
 
 
 def _why(reason: str) -> str:

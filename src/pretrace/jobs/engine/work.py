@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pretrace.corpora import TextStream
 from pretrace.errors import EngineError, ExpressionError
-from pretrace.frequencies.counting import Batch, Portion
+from pretrace.frequencies.counting import Batch, CountElsewhere, Portion, batches
 from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Piece, Pool, connected
 from pretrace.jobs.job import Job, Opened, shards_to_do
@@ -18,8 +18,8 @@ from pretrace.jobs.settings import EngineSettings
 from pretrace.jobs.worker import Parts, Worker
 from pretrace.scan.files import CorpusFile
 from pretrace.scan.folding import has_numba
-from pretrace.scan.scan import Searching, search_file
-from pretrace.scan.sightings import Part
+from pretrace.scan.scan import SearchElsewhere, Searching, search_file
+from pretrace.scan.sightings import ScanPart
 from pretrace.scoring.detect import Leak, Options, leaks
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import Parts as Texts
@@ -138,41 +138,32 @@ class Tokens:
         return version("tokenizers"), self.portion.counter()
 
 
-@dataclass(frozen=True, slots=True)
-class _CountingCrew:
-    """Counts with workers on a cluster: a `frequencies.counting.Crew`."""
-
-    ray: Any
-    settings: EngineSettings
-    characters: int
-
-    def counted(self, portion: Portion, batches: Iterable[list[str]]) -> Iterator[Batch]:
-        """What each batch came to, in order; those that come early wait for the ones before them."""
-        known: dict[int, tuple[int, str]] = {}
-        early: dict[int, Batch] = {}
-        following = 0
-
-        def pieces() -> Iterator[Piece]:
-            for index, texts in enumerate(batches):
-                known[index] = len(texts), texts[-1]
-                yield Piece(index, f"batch {index + 1} of the texts", texts)
-
-        with Pool(self.ray, Tokens(portion), self.settings) as pool:
-            for piece, answer in pool.each(pieces()):
-                early[piece.tag] = Batch(*known.pop(piece.tag), answer.value)
-                while following in early:
-                    yield early.pop(following)
-                    following += 1
-
-
 @contextmanager
-def counting_crew(settings: EngineSettings) -> Iterator[_CountingCrew | None]:
+def count_on_cluster(settings: EngineSettings) -> Iterator[CountElsewhere | None]:
     """Who counts: workers on the cluster that the settings name, or None for the threads of this process."""
     if not settings.on_ray:
         yield None
         return
     with connected(settings.address) as ray:
-        yield _CountingCrew(ray, settings, CHARACTERS)
+
+        def count(portion: Portion, texts: Iterable[str]) -> Iterator[Batch]:
+            known: dict[int, tuple[int, str]] = {}
+            early: dict[int, Batch] = {}
+            following = 0
+
+            def pieces() -> Iterator[Piece]:
+                for index, batch in enumerate(batches(texts, CHARACTERS)):
+                    known[index] = len(batch), batch[-1]
+                    yield Piece(index, f"batch {index + 1} of the texts", batch)
+
+            with Pool(ray, Tokens(portion), settings) as pool:
+                for piece, answer in pool.each(pieces()):
+                    early[piece.tag] = Batch(*known.pop(piece.tag), answer.value)
+                    while following in early:
+                        yield early.pop(following)
+                        following += 1
+
+        yield count
 
 
 # Files of a corpus searched by workers on a cluster: each is handed one file after the other and gives back its
@@ -194,29 +185,21 @@ class Looking:
         return has_numba(), lambda file: search_file(self.asked, tables, file)
 
 
-@dataclass(frozen=True, slots=True)
-class _ScanningCrew:
-    """Searches with workers on a cluster: a `scan.scan.Crew`."""
-
-    ray: Any
-    settings: EngineSettings
-
-    def searched(self, asked: Searching, files: Sequence[CorpusFile]) -> Iterator[tuple[CorpusFile, Part]]:
-        """Each file with what was found in it, as they come."""
-        pieces = (Piece(file, f"the file {file.address}", file) for file in files)
-        with Pool(self.ray, Looking(asked), self.settings) as pool:
-            for piece, answer in pool.each(pieces):
-                yield piece.tag, answer.value
-
-
 @contextmanager
-def scanning_crew(settings: EngineSettings) -> Iterator[_ScanningCrew | None]:
+def search_on_cluster(settings: EngineSettings) -> Iterator[SearchElsewhere | None]:
     """Who searches: workers on the cluster that the settings name, or None for the threads of this process."""
     if not settings.on_ray:
         yield None
         return
     with connected(settings.address) as ray:
-        yield _ScanningCrew(ray, settings)
+
+        def search(asked: Searching, files: Sequence[CorpusFile]) -> Iterator[tuple[CorpusFile, ScanPart]]:
+            pieces = (Piece(file, f"the file {file.address}", file) for file in files)
+            with Pool(ray, Looking(asked), settings) as pool:
+                for piece, answer in pool.each(pieces):
+                    yield piece.tag, answer.value
+
+        yield search
 
 
 # Models whose batches are read by workers on a cluster, for an audit: it plans the batches itself, so its numbers

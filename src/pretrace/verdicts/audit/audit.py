@@ -410,7 +410,10 @@ def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepare
             figures,
             ((named.documents, named.values), (named.heldout_documents, named.heldout_values)),
             inputs.named_pairs(made),
-            {called(model.name): inputs.named_values(data.alone(model)) for model in seconds},
+            {
+                data.models.names(*data.seconds)[model.name]: inputs.named_values(data.alone(model))
+                for model in seconds
+            },
         ),
         looked,
         level=settings.level,

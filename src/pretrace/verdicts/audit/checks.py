@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.classifiers import Words
+from pretrace.baselines.classifiers import WordFeatures
 from pretrace.results.rounding import p_value as rounded_p
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample
@@ -86,7 +86,7 @@ def kinds_check(texts: Sequence[str], controls: Bools, *, seed: int, rejected: b
     if not rejected:
         words = "The test did not reject, so there is no result that documents of another kind could explain."
         return Check("kinds", title, "not run", words)
-    features = Words(texts).learnt
+    features = WordFeatures(texts).learnt
     if features is None:
         return Check("kinds", title, "not run", "No word stands in two documents.")
     p, group = own_group((features @ features.T).toarray(), controls, seed=seed)

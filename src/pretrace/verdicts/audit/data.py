@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
 from pretrace.scoring.evidence import Progress, open_store, trace
 from pretrace.scoring.outlook import Unwatched, Watch
@@ -349,13 +348,13 @@ class AuditData:
     def ask_second(self, model: Backend, found: Answer) -> SecondAnswer:
         """Ask a model that cannot have seen the texts the same question, and where `found` rejects, test what the
         target shows beyond it: a placebo that takes part has been subtracted already."""
-        procedure = self.settings.procedure
+        procedure, name = self.settings.procedure, self.models.names(*self.seconds)[model.name]
         if procedure != PRETRACE:
-            return SecondAnswer(called(model.name), self.with_target(model).answer(procedure).p)
+            return SecondAnswer(name, self.with_target(model).answer(procedure).p)
         other, rest = self.alone(model), None
         if found.p <= self.settings.level and not self.placebos:
             rest = beyond(self.values, other, seed=self.seed)
-        return SecondAnswer(called(model.name), p_value(other, seed=self.seed), rest)
+        return SecondAnswer(name, p_value(other, seed=self.seed), rest)
 
     def alone(self, model: Backend) -> DocumentValues:
         """A model's mean log-probability a token in suspect and in control documents, in nats."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pretrace.statistics.documents import linked
+from pretrace.statistics.documents import link_documents
 from pretrace.tuning.planting import PlantSettings, in_words, split_members
 from pretrace.types import Check, Corpus, Doubles, Estimate, Power
 from pretrace.verdicts.audit.data import AuditData
@@ -30,7 +30,7 @@ def measured(data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings]
 
 def _measured(data: AuditData, corpus: Corpus, settings: PlantSettings) -> Power:
     labelled = split_members(corpus, settings.share, settings.seed)
-    owner = linked(corpus.texts)
+    owner = link_documents(corpus.texts)
     members = {owner[text.document] for text in labelled.texts if text.member}
     noise = data.values
     samples = _restricted(data.samples, members)

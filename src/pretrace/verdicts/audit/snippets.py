@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pretrace.errors import ShortTextsError
 from pretrace.registry import require
 from pretrace.settings import check_ranges, option
-from pretrace.statistics.documents import linked
+from pretrace.statistics.documents import link_documents
 from pretrace.types import Corpus, Pair, Skipped, Text
 from pretrace.types.audit import COMPARED
 from pretrace.verdicts.draws import texts_hash
@@ -179,7 +179,7 @@ class Pieces:
     def of(cls, corpus: Corpus, spans: Spans, tokens: int) -> Pieces:
         """The pieces of so many tokens. Documents that share a text count as one, texts of one group are one document,
         and what stands in several places is taken once, so that what is judged was never learnt from."""
-        document = linked(corpus.texts)
+        document = link_documents(corpus.texts)
         pieces: dict[str, list[Snippet]] = {}
         short: list[Skipped] = []
         seen: Counter[str] = Counter()

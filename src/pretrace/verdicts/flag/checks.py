@@ -30,7 +30,7 @@ from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
 from pretrace.results.rounding import p_value
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
-from pretrace.statistics.resampling import Spread, auc_bootstrap
+from pretrace.statistics.resampling import Spread, group_bootstrap
 from pretrace.statistics.shift import Below, spread_p
 from pretrace.types import Bools, Check, Doubles, Estimate
 
@@ -318,7 +318,7 @@ def _figures(auc: Estimate) -> str:
 
 
 def _spread(scores: Doubles, asked: Bools, groups: Groups, *, seed: int) -> Spread:
-    spread = auc_bootstrap(scores, asked, groups=groups, seed=seed, resamples=RESAMPLES)
+    spread = group_bootstrap(scores[:, None], asked, groups=groups, seed=seed, resamples=RESAMPLES).auc
     return replace(spread, tail=spread.tail * _OUTER)
 
 

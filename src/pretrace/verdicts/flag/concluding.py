@@ -18,7 +18,7 @@ from pretrace.backends.serving.address import called
 from pretrace.statistics import conformal
 from pretrace.statistics.conformal import Method
 from pretrace.statistics.documents import Numbers
-from pretrace.statistics.shift import Shift, below, moved_by, serial_p, set_shift
+from pretrace.statistics.shift import SetShift, compare_below, remove_drift, serial_p, set_shift
 from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
 from pretrace.verdicts.flag.checks import (
     WIDE,
@@ -52,7 +52,7 @@ class _Outliers:
     """What stands out: the test of the set as it is (`shift`), whether it still rejects without the `unseen` drift and
     the `spread`, and the documents that are flagged as they are and without these, [documents in question]."""
 
-    shift: Shift
+    shift: SetShift
     unseen: float
     spread: float
     withstands: bool
@@ -133,17 +133,17 @@ def find_outliers(
     """What stands out of values of both sides, one a document, and what is left of it without a drift `unseen`."""
     settings = sides.settings
     shift = set_shift(asked, known, level=settings.level, seed=sides.seed)
-    spread = below(asked, known).allowed(WIDE)
+    spread = compare_below(asked, known).allowed(WIDE)
     return outliers_at(shift, sides, made.method, unseen, spread)
 
 
-def outliers_at(shift: Shift, sides: Sides, method: Method, unseen: float, spread: float) -> _Outliers:
+def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> _Outliers:
     """The same from a test of the set that was made."""
     asked, known, fdr = shift.asked, shift.known, sides.settings.fdr
     plain = conformal.flagged(conformal.adjusted(sides.p_of(asked, known), method), fdr)
     chosen = plain
     if plain.any():
-        ways = [moved_by(asked, known, unseen, one) for one in {1.0, spread}]
+        ways = [remove_drift(asked, known, unseen, one) for one in {1.0, spread}]
         p = np.max([sides.p_of(moved, known) for moved in ways], axis=0)
         chosen = plain & conformal.flagged(conformal.adjusted(p, method), fdr)
     withstands = shift.p <= shift.level and all(
@@ -287,5 +287,5 @@ def _more_checks(
     sides: Sides, checks: Sequence[Check], asked: Doubles, known: Doubles
 ) -> tuple[Check, Check]:
     fewest = min(sides.number, sides.known)
-    spread = spread_check(below(asked, known), checks, fewest=fewest)
+    spread = spread_check(compare_below(asked, known), checks, fewest=fewest)
     return spread, runs_check(serial_p(sides.known_in_order), documents=sides.known)

@@ -18,7 +18,7 @@ from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import ScorePlan
 from pretrace.settings import CONTROLS, cache_option, check_ranges, like, option
 from pretrace.statistics.conformal import METHODS, Method, Resolution, needed, resolution
-from pretrace.statistics.documents import Numbers, linked
+from pretrace.statistics.documents import Numbers, link_documents
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.draws import TextsSketch, seed_from, texts_hash
 from pretrace.verdicts.settings import TestSettings
@@ -358,7 +358,7 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
     )
     sides = [placed(text, TEXTS, None) for text in corpus.texts]
     sides += [placed(text, KNOWN, False) for text in known.texts]
-    first = linked(sides)
+    first = link_documents(sides)
     names = sorted(first)
     place = {name: number for number, name in enumerate(names)}
     codes = np.array([place[text.document] for text in sides], dtype=np.int64)

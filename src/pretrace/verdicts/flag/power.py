@@ -22,7 +22,7 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import Numbers, means
 from pretrace.statistics.intervals import mean_interval, share_interval
-from pretrace.statistics.shift import Shift, below, set_shift
+from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.tuning.planting import PlantSettings, in_words, split_members
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
 from pretrace.verdicts.flag.checks import FLOOR, WIDE
@@ -111,7 +111,7 @@ def _accused(found: CheckedScores, law: _Law, asked: int, known: int, rng: np.ra
     unseen = max(min(least, found.outliers.unseen), min(1.0, shrunk) * found.outliers.unseen)
     for _ in range(SIMULATED):
         shift = law.drawn(max(1, round(CLEARING * asked)), asked, known, rng)
-        spread = below(shift.asked, shift.known).allowed(WIDE)
+        spread = compare_below(shift.asked, shift.known).allowed(WIDE)
         one = outliers_at(shift, sides, found.made.method, unseen, spread)
         accused += one.withstands or bool(one.chosen.any())
     return accused
@@ -144,7 +144,7 @@ class _Law:
 
     values: Doubles
     gained: Doubles
-    made: Shift
+    made: SetShift
 
     @classmethod
     def of(cls, sides: Sides, planted: PlantedGain, asked: int, known: int) -> _Law:
@@ -154,7 +154,7 @@ class _Law:
         )
         return cls(sides.by_document(sides.rows.scores)[1], planted.gained, made)
 
-    def drawn(self, seen: int, asked: int, known: int, rng: np.random.Generator) -> Shift:
+    def drawn(self, seen: int, asked: int, known: int, rng: np.random.Generator) -> SetShift:
         """A test of the set of which so many asked documents were read. Values are drawn with a little noise (a kernel
         estimate with the variance of the values), since equal ones on both sides would tie."""
         spread, number = float(self.values.std()), len(self.values)
@@ -167,7 +167,7 @@ class _Law:
         return replace(shift, p=shift.p_after())
 
 
-def _share(found: Shift, law: _Law, asked: int, known: int, rng: np.random.Generator) -> Estimate:
+def _share(found: SetShift, law: _Law, asked: int, known: int, rng: np.random.Generator) -> Estimate:
     """The share of documents like the planted ones: where the p that was found is the median, and where it is as high
     or higher, or as low or lower, in 5% of simulations."""
     p = found.p

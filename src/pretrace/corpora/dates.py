@@ -1,20 +1,15 @@
-"""Rows of a file with columns beside the text: dates above all."""
+"""Dates in the forms in which texts bring them."""
 
 from __future__ import annotations
 
 import math
 import re
 from calendar import monthrange
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 
-from pretrace.corpora.columns import Columns, listed, name_of
-from pretrace.corpora.opening import rows_of
-from pretrace.corpora.reading import Reading, Row
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import ExpressionError
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*\.?"
@@ -144,86 +139,3 @@ def _either_order(written: str) -> Days | None:
     year, first, second = (int(found[name]) for name in ("year", "first", "second"))
     read = [some for some in (_span(year, first, second), _span(year, second, first)) if some]
     return Days(min(one.first for one in read), max(one.last for one in read)) if read else None
-
-
-class Table(Reading):
-    """One pass over a source of which more columns than the usual four are read.
-
-    `wanted` are names to read where they are there, `needed` must be there. The text stands in the first of
-    `texts` that holds anything; without them in the column that `columns` names.
-    """
-
-    def __init__(
-        self,
-        source: str,
-        columns: Columns,
-        wanted: Sequence[str] = (),
-        needed: Sequence[str] = (),
-        *,
-        texts: Sequence[str] = (),
-    ) -> None:
-        super().__init__(columns, source)
-        self.wanted = tuple(wanted)
-        self.needed = tuple(sorted(needed))
-        self.texts = tuple(texts)
-
-    def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
-        """The columns to read of a file, for formats that know all of theirs beforehand."""
-        self._refuse_missing(found)
-        usual = self.texts or super().pick(found, source)
-        return tuple(dict.fromkeys(name for name in (*usual, *self.needed, *self.wanted) if name in found))
-
-    def rows(self, source: str | Path) -> Iterator[Row]:
-        """The rows of whatever `rows_of` reads, in order.
-
-        TextsError for whatever is wrong with the source, and where it holds no row.
-        """
-        unseen = {*self.needed, *self.columns.named}
-        first: tuple[str, ...] = ()
-        for row in rows_of(source, self):
-            if not first:
-                first = tuple(row.fields)
-                self._refuse_missing(
-                    (*first, *self.needed)
-                )  # of JSON lines only the text must be in the first
-                if not self.texts:
-                    self.choose(first)
-            unseen -= row.fields.keys()
-            yield row
-        if not first:
-            raise TextsError(f"{self.source} holds no texts: give a source with at least one.")
-        if unseen:
-            raise self._missing(min(unseen), first)
-
-    def text_of(self, row: Row, number: int) -> tuple[str, str]:
-        """The column the text of a row stands in, and the text; TextsError where there is none."""
-        if self.texts:
-            column = next((name for name in self.texts if row.fields.get(name)), "")
-            column = column or next((name for name in self.texts if name in row.fields), self.texts[0])
-            self.chosen = (column,)
-        return self.chosen[0], self.string(number, row)
-
-    def _refuse_missing(self, found: Sequence[str]) -> None:
-        for name in self.needed:
-            if name not in found:
-                raise self._missing(name, found)
-        if self.texts and not any(name in found for name in self.texts):
-            raise self._missing("' or '".join(self.texts), found)
-
-    def _missing(self, name: str, found: Sequence[str]) -> TextsError:
-        return TextsError(f"{self.source} has no column '{name}'; it has {listed(found)}: name another one.")
-
-
-def first_of(fields: Mapping[str, object], names: Sequence[str]) -> object:
-    """The first cell among some columns that holds anything, None where none does."""
-    return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
-
-
-def named(value: object, where: str) -> str:
-    """An id or a group as a string, "" where there is none; TextsError for a list or an object."""
-    try:
-        return name_of(value)
-    except ValueError:
-        raise TextsError(
-            f"{where} holds {str(value)[:60]} where a name or a number was wanted: mend it."
-        ) from None
