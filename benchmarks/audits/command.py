@@ -233,7 +233,7 @@ class Bench:
         }
         if answer.p > LEVEL:
             return row | {"accused": False, "failed": []}
-        values = data.values(PRETRACE)
+        values = data.values
         left_out = controls_left_out(
             values.values, values.heldout_values, LEVEL, permutations=LEAST_DRAWS, seed=seed
         )

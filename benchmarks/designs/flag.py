@@ -249,12 +249,12 @@ def concluded(made: Made, seed: int) -> tuple[bool, bool]:
     asked_values, known_values = sides.by_document(made.score)
     shift = dealt(asked_values, known_values, level=SETTINGS.level, seed=0)
     spread = compare_below(asked_values, known_values).allowed(checks.WIDE)
-    first = concluding.stands(shift, sides, plan, _least(made, sides), spread)
+    first = concluding.outliers_at(shift, sides, plan.method, _least(made, sides), spread)
     if not (first.withstands or first.chosen.any()):
         return first.rejects, False
-    found = concluding.looked(sides, plan, lambda rows: [""] * int(rows.sum()))
+    found = concluding.run_checks(sides, plan, lambda rows: [""] * int(rows.sum()))
     end = concluding.concluded(found, None, None, model="model", corpus="texts")
-    return found.standing.rejects, end.outcome in ("flagged", "set")
+    return found.outliers.rejects, end.outcome in ("flagged", "set")
 
 
 def _least(made: Made, sides: Sides) -> float:

@@ -35,7 +35,7 @@ from pretrace.verdicts.canaries import check_canaries
 from pretrace.verdicts.flag import FlagSettings, flag
 from pretrace.verdicts.marking import mark as marking
 from pretrace.verdicts.marking.settings import MarkSettings
-from pretrace.verdicts.marking.variants import Candidates
+from pretrace.verdicts.marking.variants import VariantCandidates
 from pretrace.verdicts.marks import CheckSettings, check_marks
 
 DOMAINS = ("wikipedia_en", "hackernews", "pubmed_abstracts", "stackexchange", "nih_exporter")
@@ -128,7 +128,7 @@ def _marked(world: World, rng: Rng) -> Found:
     texts = [text for text in world.documents(rng, 24) if len(text) >= 400]
     corpus = _corpus(texts)
     versions = {one.id: (one.text[:200], one.text[200:400]) for one in corpus.texts}
-    seal = marking.mark(corpus, Candidates(versions), MarkSettings(variant_column=("other",)))
+    seal = marking.mark(corpus, VariantCandidates(versions), MarkSettings(variant_column=("other",)))
     return _end(check_marks(seal, Models(world.models.target), CheckSettings(cache=False)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,94 +17,59 @@ from pretrace.results.serialization import expect
 from pretrace.scoring.provenance import texts_hash
 from pretrace.verdicts.recompute import recompute
 
-# Which texts a result is about: where they were, how they were read, and the hashes that were recorded of them.
-
 Facts = Mapping[str, Any]
-Measure = Callable[[tuple[str, ...]], tuple[str, ...]]
 _COLUMNS = ("text", "label", "id", "group")
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """Texts of a result: their role, the places they were read from, the SHA-256 of each place's texts, and what
-    measures it now. `why` says why there is no hash, where there is none."""
+class RecordedTexts:
+    """Texts of a result: their role, the place they were read from and the SHA-256 that was recorded of them ("" for
+    either that was not), and what measures it of a place now."""
 
     role: str
-    places: tuple[str, ...]
-    hashes: tuple[str, ...]
-    measured: Measure
-    why: str = "no hash of them was recorded"
+    place: str
+    sha256: str
+    measure: Callable[[str], str]
 
 
-def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[Side, ...]:
-    """The texts that a result recorded, from its JSON part; each name of `columns` that is not None replaces the
-    recorded one."""
-    return tuple(_Reader(settings, columns, str(content.get("test", ""))).sides())
+def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[RecordedTexts, ...]:
+    """The texts that a result recorded, from its JSON part, those in question first; each name of `columns` that is not
+    None replaces the recorded one."""
+    given = _mapping(settings.get("given")) or _mapping(settings.get("command"))
+
+    def side(role: str, key: str, measure: Callable[[str], str]) -> RecordedTexts:
+        facts = _mapping(settings.get(key))
+        place = given.get(role) or facts.get("source") or ""
+        return RecordedTexts(role, str(place), str(facts.get("sha256") or ""), measure)
+
+    if content.get("test") in ("marks", "triggers"):
+        answers = [side("answers", "answers", _answers)] if "answers" in settings else []
+        return (side("sealed", "corpus", _sealed), *answers)
+    own, skip = _columns(settings, given, columns), bool(given.get("skip_unreadable"))
+
+    def hashed(columns: Columns) -> Callable[[str], str]:
+        return lambda place: texts_hash(open_stream(place, columns, skip_unreadable=skip).texts())
+
+    # whole: a run may have scored a part of them
+    first = next((key for key in ("whole_texts", "texts") if settings.get(key)), "corpus")
+    others = [role for role in ("heldout", "nonmembers") if settings.get(role)]
+    others += ["reference"] if given.get("reference") and settings.get("reference") else []
+    return (
+        side("texts", first, hashed(own)),
+        *(side(role, role, hashed(own.of_another)) for role in others),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads texts as a command read them, whose options are `given`."""
-
-    settings: Facts
-    override: Columns
-    test: str
-
-    def sides(self) -> Iterator[Side]:
-        """Every side, the texts in question first."""
-        if self.test in ("marks", "triggers"):
-            yield self._side("sealed", self._facts("corpus"), _sealed)
-            if "answers" in self.settings:
-                yield self._side("answers", self._facts("answers"), _answers)
-            return
-        yield self._first()
-        for role in ("heldout", "nonmembers"):
-            if self.settings.get(role):
-                yield self._side(role, self._facts(role), self._hash_of_another)
-        if self.given.get("reference") and self.settings.get("reference"):
-            yield self._side("reference", self._facts("reference"), self._hash_of_another)
-
-    @property
-    def given(self) -> Facts:
-        """The options that were given, {} where a program made the result."""
-        return _mapping(self.settings.get("given")) or _mapping(self.settings.get("command"))
-
-    @property
-    def columns(self) -> Columns:
-        """The columns that were read."""
-        kept = _mapping(self.settings.get("columns"))
-        named = {name: kept.get(name, self.given.get(f"{name}_column")) for name in _COLUMNS}
-        own = {name: getattr(self.override, name) for name in _COLUMNS}
-        more = {name: kept.get(name, self.given.get(name)) for name in FURTHER}
-        return Columns(
-            **{name: named[name] if own[name] is None else own[name] for name in _COLUMNS},
-            **{name: value for name, value in more.items() if value},
-        )
-
-    def _facts(self, key: str) -> Facts:
-        return _mapping(self.settings.get(key))
-
-    def _side(self, role: str, facts: Facts, measure: Callable[[str], str]) -> Side:
-        place = self.given.get(role) or facts.get("source") or ""
-        hashed = facts.get("sha256")
-        return Side(
-            role,
-            (str(place),) if place else (),
-            (str(hashed),) if hashed else (),
-            lambda places: tuple(measure(one) for one in places),
-        )
-
-    def _first(self) -> Side:
-        """The texts in question, whole: a run may have scored a part of them."""
-        facts = self._facts("whole_texts") or self._facts("texts") or self._facts("corpus")
-        return self._side("texts", facts, self._hash)
-
-    def _hash(self, place: str, columns: Columns | None = None) -> str:
-        skip = bool(self.given.get("skip_unreadable"))
-        return texts_hash(open_stream(place, columns or self.columns, skip_unreadable=skip).texts())
-
-    def _hash_of_another(self, place: str) -> str:
-        return self._hash(place, self.columns.of_another)
+def _columns(settings: Facts, given: Facts, override: Columns) -> Columns:
+    """The columns that were read."""
+    kept = _mapping(settings.get("columns"))
+    named = {name: kept.get(name, given.get(f"{name}_column")) for name in _COLUMNS}
+    own = {name: getattr(override, name) for name in _COLUMNS}
+    more = {name: kept.get(name, given.get(name)) for name in FURTHER}
+    return Columns(
+        **{name: named[name] if own[name] is None else own[name] for name in _COLUMNS},
+        **{name: value for name, value in more.items() if value},
+    )
 
 
 def _sealed(place: str) -> str:
@@ -126,14 +91,12 @@ def _mapping(value: object) -> Facts:
 State = Literal["yes", "no", "not recorded", "not given"]
 """Whether what is checked holds; "not recorded" where the folder does not say what it should be, "not given" where the
 texts that it names are not here."""
-Given = Mapping[str, str | Path | Sequence[str | Path]]
-# What was recorded, held against what is there.
-
+Given = Mapping[str, str | Path]
 _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class VerifiedPart:
     """One thing that was checked, whether it holds, and what was seen, in a sentence."""
 
     name: str
@@ -147,7 +110,7 @@ class Verification:
 
     folder: str
     kind: str
-    checks: tuple[Checked, ...]
+    checks: tuple[VerifiedPart, ...]
 
     @property
     def holds(self) -> bool:
@@ -193,99 +156,98 @@ def _opened(kind: FolderKind, place: Path) -> tuple[OpenFolder, Mapping[str, Any
 
 def _own(
     kind: FolderKind, place: Path, opened: OpenFolder, settings: Mapping[str, Any]
-) -> tuple[Checked, ...]:
+) -> tuple[VerifiedPart, ...]:
     state = opened.integrity(apart=runs.REPORT)
     return _files(state), _seal(state, kind, opened.seal), _report(place, settings), _numbers(place)
 
 
-def _files(state: Integrity) -> Checked:
+def _files(state: Integrity) -> VerifiedPart:
     wrong = [f"{name} is gone" for name in state.gone] + [f"{name} was changed" for name in state.changed]
     if not wrong:
-        return Checked(
+        return VerifiedPart(
             "files", "yes", f"all {state.hashed} files with a recorded hash are as they were written"
         )
-    more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-    return Checked("files", "no", f"{', '.join(wrong[:_NAMED])}{more}")
+    return VerifiedPart("files", "no", _first(wrong, ", "))
 
 
-def _seal(state: Integrity, kind: FolderKind, seal: str) -> Checked:
+def _seal(state: Integrity, kind: FolderKind, seal: str) -> VerifiedPart:
     if state.seal is None:
-        return Checked("seal", "not recorded", f"{kind.marker} holds no hash of itself")
+        return VerifiedPart("seal", "not recorded", f"{kind.marker} holds no hash of itself")
     if not state.seal:
-        return Checked("seal", "no", f"{kind.marker} was changed")
+        return VerifiedPart("seal", "no", f"{kind.marker} was changed")
     words = (
         f"{kind.marker} is as it was sealed, with the SHA-256 {seal}: compare it with one that you received elsewhere. "
         "A hash shows damage and not forgery, for whoever rewrites a folder can seal it anew"
     )
-    return Checked("seal", "yes", words)
+    return VerifiedPart("seal", "yes", words)
 
 
-def _numbers(place: Path) -> Checked:
-    """Whether the tables give the numbers and the outcome that the folder tells."""
+def _numbers(place: Path) -> VerifiedPart:
     try:
         found = recompute(runs.load(place))
     except (OutputError, KeyError, TypeError, ValueError) as error:
-        return Checked("numbers", "no", f"they cannot be computed from the tables: {error}")
+        return VerifiedPart("numbers", "no", f"they cannot be computed from the tables: {error}")
     if not found:
-        return Checked("numbers", "not recorded", "the tables of this result give none of them")
+        return VerifiedPart("numbers", "not recorded", "the tables of this result give none of them")
     wrong = [one for one in found if not one.agrees]
     if wrong:
         told = [f"{one.name} is {_shown(one.recorded)}, the tables give {_shown(one.given)}" for one in wrong]
-        more = f"; and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-        return Checked("numbers", "no", "; ".join(told[:_NAMED]) + more)
+        return VerifiedPart("numbers", "no", _first(told, "; "))
     names = ", ".join(dict.fromkeys(one.name for one in found))
-    return Checked("numbers", "yes", f"computed again from the tables, without a model: {names}")
+    return VerifiedPart("numbers", "yes", f"computed again from the tables, without a model: {names}")
+
+
+def _first(wrong: Sequence[str], between: str) -> str:
+    more = f"{between}and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+    return between.join(wrong[:_NAMED]) + more
 
 
 def _shown(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _report(place: Path, settings: Mapping[str, Any]) -> Checked:
+def _report(place: Path, settings: Mapping[str, Any]) -> VerifiedPart:
     from pretrace import __version__
 
     try:
         made = runs.pages_of(place)
     except OutputError as error:
-        return Checked("report", "no", f"it cannot be made from the tables: {error}")
+        return VerifiedPart("report", "no", f"it cannot be made from the tables: {error}")
     gone = [name for name in made if not (place / name).is_file()]
     if gone:
-        return Checked("report", "no", f"{gone[0]} is gone; pretrace runs report {place} makes it anew")
+        return VerifiedPart("report", "no", f"{gone[0]} is gone; pretrace runs report {place} makes it anew")
     other_pages = [
         name
         for name, page in made.items()
         if (place / name).read_bytes() != page.encode("utf-8", "backslashreplace")
     ]
     if not other_pages:
-        return Checked(
+        return VerifiedPart(
             "report", "yes", f"{' and '.join(made)} {'are' if len(made) > 1 else 'is'} what the tables give"
         )
     software = settings.get("software")
     written = software.get("pretrace") if isinstance(software, Mapping) else None
     other = f" (pretrace {written} made the result, this is {__version__})" if written != __version__ else ""
-    return Checked("report", "no", f"{other_pages[0]} is not what the tables give{other}")
+    return VerifiedPart("report", "no", f"{other_pages[0]} is not what the tables give{other}")
 
 
-def _texts(side: Side, given: str | Path | Sequence[str | Path] | None) -> Checked:
-    if not side.hashes:
-        return Checked(side.role, "not recorded", side.why)
+def _texts(side: RecordedTexts, given: str | Path | None) -> VerifiedPart:
+    if not side.sha256:
+        return VerifiedPart(side.role, "not recorded", "no hash of them was recorded")
     if given is not None:
-        places = (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
-        return _compared(side, places)
-    lacking = [one for one in side.places if not (Path(one).is_file() or Path(one).is_dir())]
-    if lacking or not side.places:
-        named = f"{lacking[0]} is not here" if lacking else "their place is not recorded"
-        return Checked(side.role, "not given", f"{named}; say where they are with --{side.role}")
+        return _compared(side, str(given))
+    if not side.place or not Path(side.place).exists():
+        named = f"{side.place} is not here" if side.place else "their place is not recorded"
+        return VerifiedPart(side.role, "not given", f"{named}; say where they are with --{side.role}")
     try:
-        return _compared(side, side.places)
+        return _compared(side, side.place)
     except PretraceError as error:
-        return Checked(side.role, "no", f"{', '.join(side.places)} cannot be read as it was: {error}")
+        return VerifiedPart(side.role, "no", f"{side.place} cannot be read as it was: {error}")
 
 
-def _compared(side: Side, places: Sequence[str]) -> Checked:
-    found, shown = side.measured(tuple(places)), ", ".join(places)
-    if found == side.hashes:
-        return Checked(side.role, "yes", f"{shown}: the hash that was recorded")
-    return Checked(
-        side.role, "no", f"{shown}: not the texts of this result (ids, texts, labels or order differ)"
+def _compared(side: RecordedTexts, place: str) -> VerifiedPart:
+    if side.measure(place) == side.sha256:
+        return VerifiedPart(side.role, "yes", f"{place}: the hash that was recorded")
+    return VerifiedPart(
+        side.role, "no", f"{place}: not the texts of this result (ids, texts, labels or order differ)"
     )

@@ -115,13 +115,13 @@ NAMES = {
     "pretrace.verdicts.marking.sealed": "Seal",
     "pretrace.verdicts.marking.settings": "MarkSettings",
     "pretrace.verdicts.marking.strings": "random_strings",
-    "pretrace.verdicts.marking.variants": "Candidates canaries",
+    "pretrace.verdicts.marking.variants": "Candidates=VariantCandidates canaries",
     "pretrace.verdicts.marks": "CheckSettings check_marks effect_unit enough_check",
-    "pretrace.verdicts.outcome": "ENOUGH Found SECOND conclude exposure",
+    "pretrace.verdicts.outcome": "ENOUGH Found=TestFinding SECOND conclude exposure",
     "pretrace.verdicts.recite": (
         "PIECE ReciteSettings end_logp pieces printed recite_recite=recite windows_of"
     ),
-    "pretrace.verdicts.second": "Beyond DOSE",
+    "pretrace.verdicts.second": "Beyond=ExcessOverSecondModel DOSE",
 }
 PLACES = {
     name: (module, real or name)

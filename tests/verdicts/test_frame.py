@@ -19,7 +19,7 @@ from pretrace.verdicts.frame import beyond_by_lot, with_second
 from pretrace.verdicts.marking.orders import OrderSettings, mark_order
 from pretrace.verdicts.marks import CheckSettings, check_marks
 from pretrace.verdicts.register import UNREGISTERED
-from pretrace.verdicts.second import CARRIES, DOSE, MOST_DOSE, Beyond, dose
+from pretrace.verdicts.second import CARRIES, DOSE, MOST_DOSE, ExcessOverSecondModel, second_model_multiple
 
 SETTINGS = CheckSettings()
 UNITS, WAYS = 20, 20
@@ -75,7 +75,9 @@ def test_a_second_model_that_reads_otherwise_shows_nothing():
     assert number <= 15
     assert sum(np.isinf(one.dose) for one in found) > 280
     same = tuple(np.zeros(4) for _ in range(5))
-    assert beyond_by_lot(two(np.random.default_rng(0))[0][:5], same, draws=99, seed=0) == Beyond(1.0, np.inf)
+    assert beyond_by_lot(
+        two(np.random.default_rng(0))[0][:5], same, draws=99, seed=0
+    ) == ExcessOverSecondModel(1.0, np.inf)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_a_second_model_that_reads_otherwise_shows_nothing():
     ],
 )
 def test_the_less_alike_two_models_read_the_more_is_taken_off(correlation, multiple):
-    assert dose(correlation) == multiple
+    assert second_model_multiple(correlation) == multiple
 
 
 def test_units_that_one_model_could_not_read_take_no_part():

@@ -11,7 +11,7 @@ from pretrace.errors import OutputError
 from pretrace.verdicts.draws import TextsSketch
 from pretrace.verdicts.register import (
     FILE,
-    Entry,
+    RegisterEntry,
     count_earlier_tests,
     known,
     note,
@@ -36,8 +36,8 @@ def test_no_place_to_write_is_said(tmp_path: Path) -> None:
         note(entry(), 0.5, "inconclusive", tmp_path / "file")
 
 
-def entry(test: str = "order", weights: str = "w", **settings: object) -> Entry:
-    return Entry(test, TextsSketch.of(["one text", "another"]), weights, settings, "model")
+def entry(test: str = "order", weights: str = "w", **settings: object) -> RegisterEntry:
+    return RegisterEntry(test, TextsSketch.of(["one text", "another"]), weights, settings, "model")
 
 
 def test_different_tests_of_the_same_texts_are_counted_and_the_same_one_only_once(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_different_tests_of_the_same_texts_are_counted_and_the_same_one_only_onc
     again = count_earlier_tests(entry(), 0.05, tmp_path)
     assert (again.number, again.again, len(again.others)) == (3, True, 2)
     assert len(known(["another", "one  text\n"], tmp_path)) == 3  # a multiset, whatever white space
-    other = Entry("order", TextsSketch.of(["other texts"]), "w", {})
+    other = RegisterEntry("order", TextsSketch.of(["other texts"]), "w", {})
     assert count_earlier_tests(other, 0.05, tmp_path).number == 1
 
 
@@ -90,8 +90,8 @@ def test_collections_that_share_half_of_their_texts_are_one(
     tmp_path: Path, number: int, changed: Callable[[list[str]], list[str]], same: bool
 ) -> None:
     first = TEXTS[:number]
-    note(Entry("audit", TextsSketch.of(first), "w", {}), 0.6, "inconclusive", tmp_path)
-    again = Entry("audit", TextsSketch.of(changed(first)), "w", {})
+    note(RegisterEntry("audit", TextsSketch.of(first), "w", {}), 0.6, "inconclusive", tmp_path)
+    again = RegisterEntry("audit", TextsSketch.of(changed(first)), "w", {})
     found = count_earlier_tests(again, 0.05, tmp_path)
     assert (found.number, found.again) == (2 if same else 1, False)
     assert (len(known(changed(first), tmp_path)) == 1) is same

@@ -193,7 +193,7 @@ def hashed(corpus: Corpus) -> dict[str, Any]:
 def measured(content: dict[str, Any]) -> dict[str, bool]:
     """Whether each side of a result is what is at its recorded place."""
     sides = recorded_sides(content, content["settings"], Columns())
-    return {one.role: one.measured(one.places) == one.hashes for one in sides}
+    return {one.role: one.measure(one.place) == one.sha256 for one in sides}
 
 
 def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path: Path) -> None:

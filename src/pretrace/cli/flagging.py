@@ -43,7 +43,7 @@ from pretrace.settings import CONTROLS, dry_run_option, like, option, requested_
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
 from pretrace.verdicts.flag.flag import Asking, check_power
-from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings, Prospect
+from pretrace.verdicts.flag.planning import FLAGGING, DetectionLimits, FlagSettings
 
 # `flag` over more texts than a shard holds, and its part of `pretrace runs merge`.
 
@@ -284,7 +284,7 @@ class _FlagCommand:
             say_note(note)
         self.settings.plan.check_servers(self.wanted.roles)
 
-    def foretold(self, work: Sequence[Workload], found: Prospect, models: Models) -> Reply:
+    def foretold(self, work: Sequence[Workload], found: DetectionLimits, models: Models) -> Reply:
         """What would be asked of each model, and how likely the test of the set finds what was read."""
 
         has = Situation(

@@ -58,7 +58,7 @@ class _VerifyInputs:
     columns: Columns = field(default_factory=Columns)
 
     @property
-    def named(self) -> dict[str, str | tuple[str, ...]]:
+    def named(self) -> dict[str, str]:
         """The places that were named, by the role of the texts."""
         found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "columns"}
         return {role: place for role, place in found.items() if place}

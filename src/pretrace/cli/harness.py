@@ -9,8 +9,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply
 from pretrace.cli.flagging import FlagInputs
 from pretrace.cli.options import RawOptions
-from pretrace.harnesses.comparing import KnownItems, SamplesSettings
-from pretrace.harnesses.sample_logs import SampleLog
+from pretrace.harnesses.sample_logs import KnownItems, SampleLog, SamplesSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.results.verdicts import VERDICTS
@@ -120,10 +119,10 @@ def _evaluated(log: SampleLog, logs: Logs) -> Target:
 def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
     """The known non-members: the items of a log, read as the others are, or texts."""
     from pretrace.corpora import open_corpus
-    from pretrace.harnesses.sample_logs import TextOf, is_log, read_log
+    from pretrace.harnesses.sample_logs import ItemTexts, is_log, read_log
 
     if not is_log(nonmembers):
         return KnownItems(open_corpus(nonmembers))
     log = read_log(nonmembers, task=settings.task, filter=settings.filter)
-    corpus = TextOf(log, settings.part, settings.group_field).corpus()
+    corpus = ItemTexts(log, settings.part, settings.group_field).corpus()
     return KnownItems(replace(corpus, name=nonmembers), log)

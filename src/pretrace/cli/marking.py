@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pretrace.types import Backend
     from pretrace.verdicts.marking.mark import SampleSize
     from pretrace.verdicts.marking.sealed import Seal
-    from pretrace.verdicts.marking.variants import Candidates
+    from pretrace.verdicts.marking.variants import VariantCandidates
 
 
 _PLANTING = Only(("level", "power_epochs", "power_method"), essential=False)
@@ -117,7 +117,7 @@ def order(
 def _opened(outputs: _MarkOutputs) -> Backend | None:
     """The model that the sample size is measured with; ModelError where no copy of it can be trained."""
     from pretrace.backends import open_model
-    from pretrace.verdicts.audit.power import check_plantable
+    from pretrace.verdicts.planting import check_plantable
 
     if outputs.model is None:
         return None
@@ -126,7 +126,9 @@ def _opened(outputs: _MarkOutputs) -> Backend | None:
     return model
 
 
-def _made(corpus: Corpus, settings: MarkSettings, outputs: _MarkOutputs, model: Backend | None) -> Candidates:
+def _made(
+    corpus: Corpus, settings: MarkSettings, outputs: _MarkOutputs, model: Backend | None
+) -> VariantCandidates:
     """The variants of a rewriter or of a proposer of words, which are opened here."""
     from pretrace.backends.proposals import open_proposer
     from pretrace.building.instructed import open_instructed

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pretrace.errors import MissingPackageError, ModelError, PretraceError, TextsError
 from pretrace.harnesses.sample_logs import trace_in_prompt
-from pretrace.harnesses.samples import Reading, Scored, against_known, check_given, value_of
+from pretrace.harnesses.samples import SampleReading, ScoredSample, against_known, check_given, value_of
 from pretrace.scores import scores as registered
 from pretrace.scoring.plan import ScorePlan
 from pretrace.types import Verdict
@@ -95,7 +95,7 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdi
             else "no sample has a score of pretrace."
         )
     samples = [
-        Scored(
+        ScoredSample(
             str(one.sample_id),
             own["text"],
             one.score.as_float(),
@@ -105,7 +105,7 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdi
         )
         for one, own in said
     ]
-    return against_known(samples, Reading(**dict(readings.pop())), level=level, fdr=fdr)
+    return against_known(samples, SampleReading(**dict(readings.pop())), level=level, fdr=fdr)
 
 
 def _said(score: SampleScore) -> Mapping[str, Any]:
@@ -118,7 +118,6 @@ def _said(score: SampleScore) -> Mapping[str, Any]:
 
 
 def _figures(found: Verdict | None) -> dict[str, float | int]:
-    """What inspect_ai shows: numbers alone, NaN for what is withheld."""
     test = set_test(found) if found else None
     counts = found.figures["counts"] if found else {}
     withheld = found is None or found.outcome == "refused"
@@ -160,7 +159,7 @@ def membership(  # noqa: PLR0913 (each is what -S sets of a scorer)
     saw none of the samples; it needs a model that pretrace opens. `part` is what is read of a sample, and `group` the
     metadata field that names its document. ExpressionError for a score that needs more than log-probabilities.
     """
-    named = Reading(score, model, counts, nonmembers, placebo)
+    named = SampleReading(score, model, counts, nonmembers, placebo)
     plan = named.plan  # refuses before anything is generated
 
     async def score_sample(state: TaskState, target: Target) -> Score:
@@ -178,8 +177,8 @@ def membership(  # noqa: PLR0913 (each is what -S sets of a scorer)
 
 
 async def _read(
-    named: Reading, plan: ScorePlan, text: str, given: Sequence[tuple[str, float]]
-) -> tuple[float, float, Reading]:
+    named: SampleReading, plan: ScorePlan, text: str, given: Sequence[tuple[str, float]]
+) -> tuple[float, float, SampleReading]:
     """The score of a text, that of the placebo (NaN without one), and how they were had; TextsError where the text has
     none."""
     if given and not (named.model or named.nonmembers or named.placebo):
@@ -198,7 +197,6 @@ async def _read(
 
 
 def _text(state: TaskState, target: Target, part: Part) -> str:
-    """What is read of a sample: what its data set says, not what solvers made of it."""
     said = state.input_text
     return {"input": said, "target": target.text, "both": f"{said}\n{target.text}"}[part]
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jinja2 import TemplateError
@@ -20,6 +20,8 @@ from pretrace.corpora.columns import USUAL
 from pretrace.corpora.opening import rows_of
 from pretrace.corpora.reading import EveryColumn
 from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.settings import TEXTS, option
 from pretrace.types import Corpus, Text, Trace
 
 _NAME = re.compile(r"samples_(.+)_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.?\d*)\.jsonl")
@@ -76,7 +78,6 @@ class SampleLog:
 
     @property
     def _arguments(self) -> dict[str, Any]:
-        """What the harness opened the model with."""
         args = self.results.get("config", {}).get("model_args") or {}
         if isinstance(args, str):
             return dict(part.split("=", 1) for part in args.split(",") if "=" in part)
@@ -143,7 +144,6 @@ def _files(place: Path) -> list[tuple[str, str, Path]]:
 
 
 def _results(folder: Path, date: str) -> dict[str, Any]:
-    """What the results file of the same run says; {} where there is none."""
     for path in sorted(folder.glob(f"*_{date}.json")) if date else ():
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -155,7 +155,6 @@ def _results(folder: Path, date: str) -> dict[str, Any]:
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    """The samples of a file of JSON lines, with all that they hold."""
     try:
         for row in rows_of(path, EveryColumn(USUAL, path.name)):
             if not {"doc", "arguments", "target"} <= row.fields.keys():
@@ -220,11 +219,10 @@ def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
 
 
 Part = Literal["item", "question", "prompt"]
-# The text of an item: what was asked, without the examples in front of it, with the right answer behind it.
 
 
 @dataclass(frozen=True, slots=True)
-class TextOf:
+class ItemTexts:
     """The items of a log as texts. `part` "item" leaves out what stands in front of the item itself, "question" the
     right answer too, and "prompt" keeps all.
 
@@ -248,7 +246,6 @@ class TextOf:
         )
 
     def _asked(self, item: Item, place: int) -> tuple[str, str]:
-        """What was asked, and how it was found where that needs a word."""
         prompt = item.contexts[place]
         if self.part == "prompt":
             return prompt, ""
@@ -280,7 +277,6 @@ class TextOf:
 
 
 def _rendered(log: SampleLog, item: Item) -> str:
-    """What the task's own template makes of the document, "" where it is no template."""
     template = log.config.get("doc_to_text")
     if not isinstance(template, str) or not template:
         return ""
@@ -320,7 +316,55 @@ def _notes(seen: Counter[str], number: int) -> tuple[str, ...]:
     return tuple(said[name].format(count, number) for name, count in seen.items())
 
 
-# Where a text stands in a prompt whose tokens a provider gave back with their log-probabilities.
+_ACCURACY = "Accuracy"
+"""The group of options on what is compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplesSettings:
+    """What is read of a log and what is compared; ExpressionError for a value out of its range."""
+
+    task: str | None = option(None, "Task of the log, where it has several.", panel=TEXTS, essential=True)
+    metric: str | None = option(
+        None,
+        "Metric that says whether an item is right, such as acc; the first of the log unless given.",
+        panel=_ACCURACY,
+    )
+    filter: str | None = option(
+        None,
+        "Filter by which answers were read, where the log has several; the first unless given.",
+        panel=_ACCURACY,
+    )
+    part: Part = option(
+        "item",
+        "What is read of a request: item (the item and its right answer, without the examples in front of it), "
+        "question (the same without the answer) or prompt (all that the model was given, and the right answer).",
+        panel=TEXTS,
+    )
+    group_field: str = option(
+        "",
+        "Field of an item's document that names what items belong together, such as a passage.",
+        panel=TEXTS,
+    )
+    suspect_p: float | None = option(
+        None,
+        "Compare items with a p-value of at most this, instead of the flagged ones. Of items that were not seen, this "
+        "share is among them.",
+        panel=_ACCURACY,
+    )
+
+    def __post_init__(self) -> None:
+        require(self.part in get_args(Part), f"--part is item, question or prompt, found {self.part!r}.")
+        p = self.suspect_p
+        require(p is None or 0 < p < 1, f"--suspect-p lies between 0 and 1, found {p}.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownItems:
+    """Known non-members: as texts, and their log where they were evaluated too."""
+
+    corpus: Corpus
+    log: SampleLog | None = None
 
 
 LONGEST_TOKEN = 40

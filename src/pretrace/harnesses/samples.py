@@ -21,15 +21,17 @@ from pretrace.backends import open_model
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.frequencies import Frequencies
-from pretrace.harnesses.comparing import CLEAN, KNOWN, SUSPECT, TOTAL, Compared, KnownItems, SamplesSettings
-from pretrace.harnesses.sample_logs import SampleLog, TextOf, metric_of
+from pretrace.harnesses.sample_logs import ItemTexts, KnownItems, SampleLog, SamplesSettings, metric_of
 from pretrace.scoring.detect import detect
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.statistics.intervals import score_interval
+from pretrace.statistics.documents import by_document
+from pretrace.statistics.intervals import score_difference, score_interval
 from pretrace.types import (
+    Bools,
     Control,
     Corpus,
+    Doubles,
     Estimate,
     Evidence,
     Outcome,
@@ -44,7 +46,66 @@ from pretrace.types import (
 )
 from pretrace.verdicts.flag import FlagSettings, flag, flag_scored, plan
 
-# What the report on an evaluation's log says, in sentences for a reader without statistics.
+SUSPECT, CLEAN, TOTAL, KNOWN = "suspect items", "clean items", "items in all", "known non-members"
+"""The sides whose accuracy stands side by side."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedSides:
+    """Right and wrong of every judged item, in the flagging's order; `suspect` is None where none may be called so.
+
+    `known` has one figure a document of known non-members that were evaluated too. `line` is the p-value up to which
+    items are suspect, None where those are that were flagged.
+    """
+
+    log: SampleLog
+    flagged: Verdict
+    metric: str
+    right: Doubles
+    suspect: Bools | None
+    known: Doubles | None
+    line: float | None
+
+    @classmethod
+    def of(
+        cls, log: SampleLog, known: KnownItems, flagged: Verdict, metric: str, line: float | None
+    ) -> ComparedSides:
+        figures = {item.id: item.figures[metric] for item in log.items}
+        texts, others = flagged.table("flags"), flagged.table("known")
+        told = flagged.outcome != "refused"
+        right = np.array([figures[name] for name in texts["id"]])
+        chosen = texts["p"] <= line if line is not None and told else np.ma.filled(texts["flagged"], False)
+        beside = None
+        if known.log is not None:
+            own = {item.id: item.figures[metric] for item in known.log.items}
+            values = np.array([own[name] for name in others["id"]])
+            beside = by_document(values, others["document"])[1]
+        return cls(log, flagged, metric, right, chosen if told else None, beside, line)
+
+    @property
+    def sides(self) -> dict[str, Doubles]:
+        """One figure a document of each side that has any, by name."""
+        names = np.array(self.flagged.table("flags")["document"], dtype=object)
+        chosen = {TOTAL: np.ones(len(names), dtype=bool)}
+        if self.suspect is not None:
+            chosen |= {SUSPECT: self.suspect, CLEAN: ~self.suspect}
+        found = {
+            name: by_document(self.right[rows], names[rows].tolist())[1]
+            for name, rows in chosen.items()
+            if rows.any()
+        }
+        return found | ({} if self.known is None else {KNOWN: self.known})
+
+    @property
+    def difference(self) -> Estimate | None:
+        """Accuracy of suspect less that of clean items; None unless there are both."""
+        sides = self.sides
+        return score_difference(sides[SUSPECT], sides[CLEAN]) if {SUSPECT, CLEAN} <= sides.keys() else None
+
+    @property
+    def beside(self) -> Estimate | None:
+        """Accuracy of all items less that of the known non-members; None where those were not evaluated."""
+        return None if self.known is None else score_difference(self.sides[TOTAL], self.known)
 
 
 _READ = {
@@ -64,7 +125,7 @@ _NO_PROOF = (
 )
 
 
-def statement(found: Compared, outcome: Outcome, accuracy: Mapping[str, Estimate]) -> str:
+def statement(found: ComparedSides, outcome: Outcome, accuracy: Mapping[str, Estimate]) -> str:
     """The answer in one sentence, with the accuracy of both sides where there are two."""
     task, model = found.log.task, found.flagged.model
     total = f"accuracy on all items is {_percent(accuracy[TOTAL])}"
@@ -82,7 +143,7 @@ def statement(found: Compared, outcome: Outcome, accuracy: Mapping[str, Estimate
 
 
 def accuracies(
-    found: Compared, accuracy: Mapping[str, Estimate], sizes: Mapping[str, int]
+    found: ComparedSides, accuracy: Mapping[str, Estimate], sizes: Mapping[str, int]
 ) -> tuple[str, ...]:
     """The accuracy of each side in a sentence, and their differences; intervals are 95%, over documents."""
     sides = ", ".join(f"{_percent(one)} of {sizes[name]:,} {name}" for name, one in accuracy.items())
@@ -100,7 +161,7 @@ def accuracies(
     return tuple(reasons)
 
 
-def assumption(found: Compared) -> str:
+def assumption(found: ComparedSides) -> str:
     """What must hold for p to mean what it says."""
     return (
         f"Items of {found.log.task} that were not seen could as well have been among the known non-members "
@@ -108,7 +169,7 @@ def assumption(found: Compared) -> str:
     )
 
 
-def compared(found: Compared, settings: SamplesSettings) -> tuple[str, ...]:
+def compared(found: ComparedSides, settings: SamplesSettings) -> tuple[str, ...]:
     """What was read, what suspect means, and what stands side by side."""
     flagged, log = found.flagged, found.log
     read = (
@@ -131,7 +192,7 @@ def compared(found: Compared, settings: SamplesSettings) -> tuple[str, ...]:
     )
 
 
-def trust(found: Compared, settings: SamplesSettings) -> tuple[str, ...]:
+def trust(found: ComparedSides, settings: SamplesSettings) -> tuple[str, ...]:
     """What the comparison does not prove."""
     said = (_NO_PROOF,) if settings.part == "question" else (_NO_PROOF, _ANSWER)
     if found.beside is None:
@@ -167,16 +228,18 @@ def samples(
 
     The outcome is that of the flagging: "consistent" where items or the set stand out, "nothing" where neither does and
     `flagging.power` showed that a tenth of the items, if seen, would have been noticed, else "inconclusive". Errors as
-    in `flag` and `TextOf`.
+    in `flag` and `ItemTexts`.
     """
     settings = settings or SamplesSettings()
     metric = metric_of([log, known.log] if known.log else [log], settings.metric)
-    corpus = TextOf(log, settings.part, settings.group_field).corpus()
+    corpus = ItemTexts(log, settings.part, settings.group_field).corpus()
     flagged = flag(corpus, known.corpus, models, flagging, progress=progress)
-    return verdict_of(Compared.of(log, known, flagged, metric, settings.suspect_p), corpus, settings), flagged
+    return verdict_of(
+        ComparedSides.of(log, known, flagged, metric, settings.suspect_p), corpus, settings
+    ), flagged
 
 
-def verdict_of(found: Compared, corpus: Corpus, settings: SamplesSettings) -> Verdict:
+def verdict_of(found: ComparedSides, corpus: Corpus, settings: SamplesSettings) -> Verdict:
     """The result as it is written down: the flagging's answer, and the accuracy of each side."""
     flagged, task = found.flagged, found.log.task
     counts = flagged.figures["counts"]
@@ -218,7 +281,7 @@ def verdict_of(found: Compared, corpus: Corpus, settings: SamplesSettings) -> Ve
     )
 
 
-def _items(found: Compared) -> Table:
+def _items(found: ComparedSides) -> Table:
     """One row an item: its document, whether it was right, score, p, q, and whether it is suspect (1), where p and
     that are known."""
     texts = found.flagged.table("flags")
@@ -228,7 +291,6 @@ def _items(found: Compared) -> Table:
 
 
 def _sides(accuracy: Mapping[str, Estimate], sizes: Mapping[str, int]) -> Table:
-    """One row a side: documents, accuracy, and its 95% interval."""
     columns = {
         "items": np.array([float(sizes[name]) for name in accuracy]),
         "accuracy": np.array([one.value for one in accuracy.values()]),
@@ -238,8 +300,7 @@ def _sides(accuracy: Mapping[str, Estimate], sizes: Mapping[str, int]) -> Table:
     return Table("accuracy", {"side": tuple(accuracy), **columns})
 
 
-def _record(found: Compared, settings: SamplesSettings) -> dict[str, Any]:
-    """Everything needed to do it again: of the flagging, of the log, and what its results file says of the model."""
+def _record(found: ComparedSides, settings: SamplesSettings) -> dict[str, Any]:
     log, flagged = found.log, dict(found.flagged.settings)
     told = (
         "model_source",
@@ -265,9 +326,6 @@ def _record(found: Compared, settings: SamplesSettings) -> dict[str, Any]:
     }
 
 
-# Scores of a harness's samples, one at a time, and the test of all of them against known non-members.
-
-
 _BESIDE = {
     "labelled": "is fitted on texts whose labels are known",
     "reference": "compares the model with a second one",
@@ -279,7 +337,7 @@ _ASKING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SampleReading:
     """How samples are scored: one score by expression, the model as `open_model` takes it ("" where log-probabilities
     are given), token counts for dc_pdd, and a file of known non-members ("" where they are among the samples)."""
 
@@ -315,7 +373,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredSample:
     """A sample with its score, and with that of the placebo (NaN where there is none); `known` says that the model
     cannot have seen it."""
 
@@ -365,7 +423,9 @@ def value_of(plan: ScorePlan, text: str, trace: Trace) -> float:
     return float(score(Evidence(Text("sample", text), {View(): (trace,)})))  # type: ignore[operator]
 
 
-def against_known(samples: Sequence[Scored], reading: Reading, *, level: float, fdr: float) -> Verdict:
+def against_known(
+    samples: Sequence[ScoredSample], reading: SampleReading, *, level: float, fdr: float
+) -> Verdict:
     """The test of the samples that are not `known` against those that are and those of the file, as `flag` makes it.
 
     TextsError where there are too few known ones, or where both sides share texts.
@@ -399,15 +459,15 @@ def against_known(samples: Sequence[Scored], reading: Reading, *, level: float, 
     return flag_scored(run, made, settings, corpus=corpus, known=known, model=reading.model)
 
 
-def _side(name: str, samples: Sequence[Scored]) -> Corpus:
+def _side(name: str, samples: Sequence[ScoredSample]) -> Corpus:
     return Corpus(name, tuple(Text(one.id, one.text, group=one.group) for one in samples))
 
 
-def _from_file(reading: Reading) -> list[Scored]:
+def _from_file(reading: SampleReading) -> list[ScoredSample]:
     values = reading.known(reading.model)
     placebo = reading.known(reading.placebo) if reading.placebo else {}
     return [
-        Scored(
+        ScoredSample(
             f"{reading.nonmembers}: {one.id}",
             one.text,
             values[one.id],

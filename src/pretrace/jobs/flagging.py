@@ -31,15 +31,15 @@ from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Bools, Skipped, Table, Text, Verdict
 from pretrace.verdicts.draws import TextsSketch, text_digest
 from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
-from pretrace.verdicts.flag.concluding import Conclusion, concluded, looked
+from pretrace.verdicts.flag.concluding import FlagConclusion, concluded, run_checks
 from pretrace.verdicts.flag.flag import Asking, power_of, record
 from pretrace.verdicts.flag.planning import (
     KNOWN,
     TEXTS,
-    AskedAndKnown,
+    DetectionLimits,
     Draws,
     FlagSettings,
-    Prospect,
+    check_apart,
     near_copies,
     placed,
     prospect,
@@ -203,13 +203,19 @@ class Both(TextStream):
         return found
 
 
-def checked(both: Both, found: Gathered, documents: LinkedDocuments, settings: FlagSettings) -> Prospect:
+def checked(
+    both: Both, found: Gathered, documents: LinkedDocuments, settings: FlagSettings
+) -> DetectionLimits:
     """What can be flagged; TextsError for what `flagging.plan` refuses, in its words."""
     first = found.asked.texts
-    apart = AskedAndKnown(both.asked.name, both.known.name, first, found.known.texts)
-    apart.refuse_members(found.members)
-    apart.refuse_same(_same(both, found))
-    apart.refuse_shared(_shared(found, documents))
+    check_apart(
+        both.asked.name,
+        both.known.name,
+        (first, found.known.texts),
+        members=found.members,
+        same=_same(both, found),
+        shared=_shared(found, documents),
+    )
     linked = documents.first[documents.codes]
     asked, known = (np.unique(some, return_counts=True)[1] for some in (linked[:first], linked[first:]))
     return prospect(
@@ -288,7 +294,7 @@ class FlagTables:
     documents: LinkedDocuments
     complete: tuple[Bools, ...]
     sides: Sides
-    end: Conclusion
+    end: FlagConclusion
 
     @property
     def large(self) -> bool:
@@ -467,7 +473,7 @@ class PlannedFlagging:
     both: Both
     found: Gathered
     documents: LinkedDocuments
-    prospect: Prospect
+    prospect: DetectionLimits
     settings: FlagSettings
 
     @classmethod
@@ -512,7 +518,7 @@ def flagged_of(
         rows[rows] = chosen
         return texts_at(job, parts, both, rows)
 
-    seen = looked(sides, prospect, read)
+    seen = run_checks(sides, prospect, read)
     power, share, why = power_of(seen, read, settings, asking, WITHOUT)
     end = concluded(seen, power, share, model=model, corpus=both.asked.name)
     tables = FlagTables(job, parts, planned.documents, scored.complete, sides, end)

@@ -1,7 +1,6 @@
 """Random strings that stand in texts: does a model prefer them to fresh strings of their format?
 
-The file reads from top to bottom: settings, the strings, gates that see no model, sentences, the test. How strings are
-found and drawn anew stands in `verdicts.marking.strings`, what every test does in `verdicts.frame`.
+How strings are found and drawn anew stands in `verdicts.marking.strings`, what every test does in `verdicts.frame`.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.permutation import share_reached
 from pretrace.statistics.ranks import lot_test
-from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict, Written
+from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Table, Verdict, Written
 from pretrace.verdicts.advise import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import (
     ByLot,
     Rows,
-    Shown,
-    Words,
+    TestDetails,
+    TestWording,
     verdict,
     watched,
 )
-from pretrace.verdicts.marking.strings import Found, hashes_of, plain, random_strings
+from pretrace.verdicts.marking.strings import FoundString, hashes_of, plain, random_strings
 from pretrace.verdicts.reading import (
     Continues,
-    Reader,
+    ScoreReader,
     alike,
     answers_check,
     check_without_reference,
@@ -47,8 +46,6 @@ from pretrace.verdicts.reading import (
 )
 from pretrace.verdicts.second import MOST_DOSE
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
-
-# Settings
 
 ALTERNATIVES = 19
 """Fresh strings that each string is compared with: a fixed number, so that nobody can try several."""
@@ -75,14 +72,11 @@ class CanarySettings(TestSettings):
         return {"pattern": sorted(set(self.pattern)), "context": self.context}
 
 
-# The strings
-
-
 @dataclass(frozen=True, slots=True)
 class _NaturalCanaries:
     """The random strings of a corpus with their alternatives, and how many were left out for which reason."""
 
-    strings: tuple[Found, ...]
+    strings: tuple[FoundString, ...]
     left_out: Mapping[str, int]
 
     @property
@@ -142,16 +136,16 @@ _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _WORD = re.compile(r"[0-9a-z]{6,}")
 
 
-def blind_p(strings: Sequence[Found], seed: int) -> dict[str, float]:
+def blind_p(strings: Sequence[FoundString], seed: int) -> dict[str, float]:
     """The p-value of each blind score, by its name in words."""
-    by_row: dict[str, Callable[[Sequence[Found]], list[Doubles]]] = {
-        "the compressed length of context and string": compressed,
-        "the distance from a string that stands before it": neighbours,
-        "check digits": _check_digits,
+    scores: dict[str, Callable[[FoundString, str], float]] = {
+        "the compressed length of context and string": _compressed,
+        "the distance from a string that stands before it": _nearness,
+        "check digits": lambda _, some: _obeyed(some),
     }
     found = {}
-    for name, values in by_row.items():
-        rows = values(strings)
+    for name, score in scores.items():
+        rows = [np.array([score(one, some) for some in (one.string, *one.alternatives)]) for one in strings]
         found[name] = lot_test(rows, draws=DRAWS, seed=seed).p
     every, one = _set_tests(strings, placed, seed)
     found |= {"the same characters in the same places": every, "the same characters in one place": one}
@@ -159,7 +153,7 @@ def blind_p(strings: Sequence[Found], seed: int) -> dict[str, float]:
     return found
 
 
-def blind_check(strings: Sequence[Found], seed: int) -> Check:
+def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
     """Whether scores that see no model tell the strings from fresh ones of their format."""
     found = blind_p(strings, seed)
     level = GATE / len(found)
@@ -179,51 +173,31 @@ def blind_check(strings: Sequence[Found], seed: int) -> Check:
         words += (
             f"None tells them from others of their format (the smallest p is {p_value(min(found.values()))})."
         )
-    return Check(
-        "blind",
-        "Without a model, nothing tells the strings from others",
-        "failed" if seen else "passed",
-        words,
+    cure = (
         "Leave out strings that are not random as a whole: those that hold a time, a version, a check digit or a "
-        "count, and lists that are sorted.",
-        {"p": found, "level": level},
+        "count, and lists that are sorted."
     )
+    title = "Without a model, nothing tells the strings from others"
+    return Check.of("blind", title, not seen, words, cure, {"p": found, "level": level})
 
 
-def compressed(strings: Sequence[Found]) -> list[Doubles]:
+def _compressed(one: FoundString, some: str) -> float:
     """Minus the length of context and string as zlib compresses them: higher where the context holds a part of it."""
-    return [
-        np.array(
-            [
-                -float(len(zlib.compress((one.context + some).encode("utf-8", "replace"), 9)))
-                for some in (one.string, *one.alternatives)
-            ]
-        )
-        for one in strings
-    ]
+    return -float(len(zlib.compress((one.context + some).encode("utf-8", "replace"), 9)))
 
 
-def neighbours(strings: Sequence[Found]) -> list[Doubles]:
+def _nearness(one: FoundString, some: str) -> float:
     """Minus the distance from the nearest string in the context, as numbers of their first characters: higher in lists
     that are sorted, and for times and counts."""
-    rows = []
-    for one in strings:
-        near = [_number(word) for word in _WORD.findall(one.context.lower())[-20:]]
-        values = [_number(some.lower()) for some in (one.string, *one.alternatives)]
-        rows.append(np.array([-min((abs(v - other) for other in near), default=0.0) for v in values]))
-    return rows
+    near = [_number(word) for word in _WORD.findall(one.context.lower())[-20:]]
+    return -min((abs(_number(some.lower()) - other) for other in near), default=0.0)
 
 
-def _check_digits(strings: Sequence[Found]) -> list[Doubles]:
-    """How many of the common check-digit rules a string obeys: Luhn's, and remainders of 10, 11, 37 and 97."""
-    return [np.array([_obeyed(some) for some in (one.string, *one.alternatives)]) for one in strings]
-
-
-Features = Callable[[Found, str], Iterator[tuple[object, object]]]
+Features = Callable[[FoundString, str], Iterator[tuple[object, object]]]
 """What a string has, each with the group that it is counted in."""
 
 
-def _set_tests(strings: Sequence[Found], features: Features, seed: int) -> tuple[float, float]:
+def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) -> tuple[float, float]:
     """The p-values of how often strings of the set share a feature, against draws of other strings for all of them.
 
     For each group of features the sum of the squares of their counts is taken, which is high where strings are alike,
@@ -265,7 +239,7 @@ def _set_tests(strings: Sequence[Found], features: Features, seed: int) -> tuple
     return share_reached(totals[1:], totals[0]), share_reached(most[1:], most[0])
 
 
-def placed(one: Found, made: str) -> Iterator[tuple[object, object]]:
+def placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The characters that vary, each in the group of its place, and whether they are in the upper half of the alphabet
     and odd; strings of other kinds share nothing."""
     for i, choices in zip(one.varies, one.choices, strict=True):
@@ -275,7 +249,7 @@ def placed(one: Found, made: str) -> Iterator[tuple[object, object]]:
         yield (*place, "odd"), value % 2
 
 
-def sequences(one: Found, made: str) -> Iterator[tuple[object, object]]:
+def sequences(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The runs of one, two and three characters that vary, wherever they stand."""
     letters = "".join(made[i].lower() for i in one.varies)
     return ((n, letters[i : i + n]) for n in (1, 2, 3) for i in range(len(letters) - n + 1))
@@ -295,6 +269,7 @@ def _number(word: str) -> float:
 
 
 def _obeyed(made: str) -> float:
+    """How many of the common check-digit rules a string obeys: Luhn's, and remainders of 10, 11, 37 and 97."""
     letters = [_LETTERS.index(c) for c in made.lower() if c in _LETTERS]
     digits = [one for one in letters if one < 10]
     doubled = [d if i % 2 == 0 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(digits))]
@@ -322,17 +297,13 @@ def few_check(values: Rows, level: float, *, draws: int, seed: int) -> Check:
         f"{first:,} of {len(rows):,} strings lie above the middle of their alternatives; by chance about half do. With "
         f"ranks in the place of values, where each string counts alike, p = {p_value(p)}."
     )
-    return Check(
-        "few",
-        "More than a few strings bring the result",
-        "passed" if p <= level else "failed",
-        words,
-        "A few strings that stand in many other places can bring such a result: leave them out, or test more.",
-        {"p": p},
+    cure = (
+        "A few strings that stand in many other places can bring such a result: leave them out, or test more."
     )
+    return Check.of("few", "More than a few strings bring the result", p <= level, words, cure, {"p": p})
 
 
-def known_check(strings: Sequence[Found], words: Collection[str]) -> Check:
+def known_check(strings: Sequence[FoundString], words: Collection[str]) -> Check:
     """Whether no string is the hash of a common word; `words` are those that the models' tokenizers hold."""
     title = "No string is the hash of a common word"
     if not words:
@@ -344,10 +315,8 @@ def known_check(strings: Sequence[Found], words: Collection[str]) -> Check:
         f"{len(found):,} strings are among them ({listed(found)})." if found else "no string is among them."
     )
     cure = "Leave these strings out: such hashes stand in many tables, and a model may know them from there."
-    return Check("known", title, "failed" if found else "passed", said, cure if found else "")
+    return Check.of("known", title, not found, said, cure)
 
-
-# Words
 
 _COMPARED = (
     "Some strings in the texts look as if a machine had drawn them at random: hashes, or identifiers such as UUIDs. "
@@ -376,9 +345,9 @@ _ELSEWHERE = (
 )
 
 
-def words_of(corpus: str, model: str, settings: CanarySettings) -> Words:
+def words_of(corpus: str, model: str, settings: CanarySettings) -> TestWording:
     """The sentences of the report."""
-    return Words(
+    return TestWording(
         unit="string",
         of=f"texts that hold these random strings, which are those of {corpus} or others",
         question=f"Was {model} trained on texts with the random strings of “{corpus}”?",
@@ -392,9 +361,6 @@ def words_of(corpus: str, model: str, settings: CanarySettings) -> Words:
         trust=(_TRUST, _ELSEWHERE),
         preferred="the strings that stand in the texts",
     )
-
-
-# The test
 
 
 def check_canaries(  # noqa: PLR0913
@@ -458,7 +424,7 @@ class Canaries(ByLot):
         return tuple(own.reshape(len(self.found.strings), 1 + ALTERNATIVES))
 
     def _totals(self, model: Backend, stage: str) -> Doubles:
-        reader = Reader(replace(self.models, reference=None), ALONE, self.watch, self.settings.cache)
+        reader = ScoreReader(replace(self.models, reference=None), ALONE, self.watch, self.settings.cache)
         texts = [one.context + some for one in self.found.strings for some in (one.string, *one.alternatives)]
         read = reader.read(texts, under=model, stage=stage)
         cut = read.cut.reshape(len(self.found.strings), 1 + ALTERNATIVES).any(axis=1)
@@ -488,37 +454,30 @@ class Canaries(ByLot):
             few_check(values, self.settings.level, draws=self.settings.draws, seed=self.seed),
         )
 
-    def words(self, values: Rows) -> Words:
+    def words(self, values: Rows) -> TestWording:
         return words_of(self.corpus.name, called(self.models.target.name), self.settings)
 
-    def shown(self, values: Rows) -> Shown:
+    def shown(self, values: Rows) -> TestDetails:
         strings, effects = self.found.strings, self.effects(values)
-        columns: dict[str, tuple[str, ...] | Doubles] = {
-            "id": tuple(one.id for one in strings),
+        names = [one.id for one in strings]
+        columns = {
             "text": tuple(one.text for one in strings),
             "format": tuple(one.kind for one in strings),
             "string": tuple(one.string for one in strings),
-            "published": np.array([row[0] for row in values]),
-            "others": np.array([row[1:].mean() for row in values]),
-            "difference": effects,
         }
         cut, notes = self._cut.get(self.models.target.name, 0), self.found.notes
         if cut:
             notes += (
                 f"{cut:,} strings stand beyond what the model reads: let it read less before each. [--context]",
             )
-        return Shown(
+        return TestDetails(
             figures={
                 "strings": len(strings),
                 "alternatives a string": ALTERNATIVES,
                 "strings above the mean of their alternatives": int(np.count_nonzero(effects > 0)),
             },
-            tables=(Table("strings", columns),),
-            skipped=tuple(
-                Skipped(one.id, "a value is missing", 0)
-                for one, effect in zip(strings, effects, strict=True)
-                if not np.isfinite(effect)
-            ),
+            tables=(self.units_table("strings", names, values, **columns),),
+            skipped=self.left_out(names, values),
             notes=notes,
             situation=Situation(documents=len(self.corpus), canaries=len(strings)),
         )
@@ -565,7 +524,7 @@ class CanariesInText(Canaries):
         )
         return (*super().checks(values), answers_check([("strings", had, len(values))]))
 
-    def words(self, values: Rows) -> Words:
+    def words(self, values: Rows) -> TestWording:
         return replace(
             super().words(values),
             compared=(_COMPARED[0], _COMPARED_IN_TEXT),
@@ -576,7 +535,7 @@ class CanariesInText(Canaries):
             effect_unit="of the rest of a string",
         )
 
-    def shown(self, values: Rows) -> Shown:
+    def shown(self, values: Rows) -> TestDetails:
         found = super().shown(values)
         (table,) = found.tables
         half = {
@@ -608,7 +567,6 @@ def went_on(answer: str, begun: str, made: str) -> float:
 
 
 def _same(one: str, other: str) -> int:
-    """How many first characters two strings share."""
     return next(
         (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )

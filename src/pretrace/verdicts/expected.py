@@ -23,7 +23,7 @@ from statistics import NormalDist
 
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.power import auc_documents, auc_power
-from pretrace.types import Situation
+from pretrace.types import Estimate, Situation
 from pretrace.verdicts.advise import UNMEASURED, needed
 
 COPIES = (1, 4, 16, 64)
@@ -65,22 +65,13 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class _Range:
-    """A middle value with the lowest and the highest."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
+class ExpectedRow:
     """What is expected where a text was read so many times: the AUC of documents, the share of tests that find it at
     5%, and the documents on each side for 0.8 (20 at least: fewer make no test; None where ten million fail)."""
 
     copies: int
-    auc: _Range
-    chance: _Range
+    auc: Estimate
+    chance: Estimate
     needed: int | None
 
 
@@ -95,7 +86,7 @@ class _Expected:
     controls: int
     own: float | None
     size: float
-    rows: tuple[Row, ...]
+    rows: tuple[ExpectedRow, ...]
     basis: str
     spread: str
 
@@ -125,7 +116,8 @@ def expected(
     documents: int, controls: int, *, parameters: float | None = None, tokens: float | None = None
 ) -> _Expected:
     """What a test of so many documents against so many controls finds, for a model of so many parameters that was
-    trained on so many tokens, as far as they are known."""
+    trained on so many tokens, 0 or None where they are not known."""
+    parameters, tokens = parameters or None, tokens or None
     wanted = parameters or _SUPPOSED
     here = own_studies()
     same = here if wanted <= MOST * here[-1].parameters else studies()
@@ -140,7 +132,7 @@ def expected(
         powers = [auc_power(auc, documents, controls) for auc in aucs]
         enough = auc_documents(aucs[0])
         needed_here = enough if enough is None else max(FEW_DOCUMENTS, enough)
-        rows.append(Row(copies, _Range(*aucs), _Range(*powers), needed_here))
+        rows.append(ExpectedRow(copies, Estimate(*aucs), Estimate(*powers), needed_here))
     basis = _basis(nearest, size, parameters, tokens)
     if missing := [copies for copies in COPIES if copies not in {row.copies for row in rows}]:
         basis += f" Texts read {' or '.join(map(str, missing))} times were not measured."
@@ -170,7 +162,6 @@ def _three(aucs: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _basis(nearest: Study, size: float, parameters: float | None, tokens: float | None) -> str:
-    """Where the figures come from, and what they are not."""
     said = (
         f"From {nearest.name}: models of {parameters_words(size)} parameters with known training data, read without "
         "another model. A comparison with a model that never saw the texts mostly finds more."
@@ -249,7 +240,7 @@ def enough(test: str, has: Situation) -> str:
     if test not in COMPARING:
         power = needed()[test].power
         return power if power == UNMEASURED else f"{power} (small models that read the texts last)"
-    found = expected(2, 2, parameters=has.parameters or None, tokens=has.training_tokens or None)
+    found = expected(2, 2, parameters=has.parameters, tokens=has.training_tokens)
     once, four = (documents_needed(has, copies) for copies in (1, 4))
     return (
         f"{'at least ' * (test == 'flag')}about {once} on each side where the model read them once, {four} where four "
@@ -259,7 +250,7 @@ def enough(test: str, has: Situation) -> str:
 
 def documents_needed(has: Situation, copies: int = 1) -> str:
     """How many documents on each side find in 8 of 10 cases what was read so often by a model of this size."""
-    found = expected(2, 2, parameters=has.parameters or None, tokens=has.training_tokens or None)
+    found = expected(2, 2, parameters=has.parameters, tokens=has.training_tokens)
     number = next((row.needed for row in found.rows if row.copies == copies), None)
     return "more documents than there are" if number is None else f"{number:,} documents"
 
@@ -268,9 +259,7 @@ def expected_for(test: str, has: Situation) -> _Expected | None:
     """What is expected of a test that compares documents; None for another, and without documents on both sides."""
     if test not in COMPARING or min(has.documents, has.unseen) < 2:
         return None
-    return expected(
-        has.documents, has.unseen, parameters=has.parameters or None, tokens=has.training_tokens or None
-    )
+    return expected(has.documents, has.unseen, parameters=has.parameters, tokens=has.training_tokens)
 
 
 def picture(found: _Expected) -> Iterator[str]:

@@ -39,11 +39,10 @@ from pretrace.types import (
 )
 from pretrace.verdicts import register
 from pretrace.verdicts.draws import TextsSketch, seed_of
-from pretrace.verdicts.outcome import SECOND, Found, conclude, null_of
+from pretrace.verdicts.outcome import SECOND, TestFinding, conclude, null_of
 from pretrace.verdicts.planting import paired_power, planted_shift
-from pretrace.verdicts.reading import check_references
 from pretrace.verdicts.record import facts_of, record
-from pretrace.verdicts.second import Beyond, SecondAnswer, dose, second_check
+from pretrace.verdicts.second import ExcessOverSecondModel, SecondAnswer, second_check, second_model_multiple
 from pretrace.verdicts.settings import TestSettings
 
 V = TypeVar("V")
@@ -58,7 +57,7 @@ ASKED = "reading with the model in question"
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TestWording:
     """The sentences of a test. `of` says in a few words what the model would have been trained on. `exact` says that
     pretrace drew the lot itself; it says nothing for a test that asks a second model."""
 
@@ -98,7 +97,7 @@ class Tested:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
+class TestDetails:
     """What a test shows beside its p-value: its own numbers, tables, what was left out, notes, and what the advice on
     other tests rests on. `recorded` is added to the settings that are kept to repeat the test."""
 
@@ -149,24 +148,24 @@ class Test(ABC, Generic[V]):
         """The test of these values."""
 
     @abstractmethod
-    def beyond(self, own: V, other: V) -> Beyond:
-        """What the target (`own`) shows beyond `dose` times what the second model (`other`) shows."""
+    def beyond(self, own: V, other: V) -> ExcessOverSecondModel:
+        """What the target (`own`) shows beyond `second_model_multiple` times what the second model (`other`) shows."""
 
     @abstractmethod
     def power(self, values: V) -> Power:
         """What training a copy of the target would bring."""
 
     @abstractmethod
-    def words(self, values: V) -> Words:
+    def words(self, values: V) -> TestWording:
         """The sentences of the report."""
 
     def checks(self, values: V) -> tuple[Check, ...]:
         """The test's own checks."""
         return ()
 
-    def shown(self, values: V) -> Shown:
+    def shown(self, values: V) -> TestDetails:
         """Figures, tables, and what was left out."""
-        return Shown()
+        return TestDetails()
 
     def numbers(self, values: V) -> Mapping[str, Doubles]:
         """The numbers that p rests on, a column each, for the table `VALUES`: `runs verify` computes p from them."""
@@ -205,7 +204,7 @@ class ByLot(Test[Rows]):
     power follow from the values of all alternatives. Units without all their values take no part."""
 
     multiple: ClassVar[float | None] = None
-    """How many times what the second model shows the target must show; as `dose` says unless given."""
+    """How many times what the second model shows the target must show; as `second_model_multiple` says unless given."""
     scaled: ClassVar[bool] = True
     """Whether each model's values are divided by their own spread; see `beyond_by_lot`."""
 
@@ -230,7 +229,7 @@ class ByLot(Test[Rows]):
             standardised=standardised(effects),
         )
 
-    def beyond(self, own: Rows, other: Rows) -> Beyond:
+    def beyond(self, own: Rows, other: Rows) -> ExcessOverSecondModel:
         """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
         first, second = self.compared(own), self.compared(other)
         draws, seed = self.settings.draws, self.seed
@@ -254,6 +253,22 @@ class ByLot(Test[Rows]):
         whole = [i for i, row in enumerate(rows) if np.isfinite(row).all()]
         found[whole] = lot_effects([rows[i] for i in whole])
         return found
+
+    def units_table(self, name: str, ids: Sequence[str], values: Rows, **columns: tuple[str, ...]) -> Table:
+        """A row a unit: the value of what was realised, the mean of the others, and the effect."""
+        numbers = {
+            "published": np.array([row[0] for row in values]),
+            "others": np.array([row[1:].mean() for row in values]),
+            "difference": self.effects(values),
+        }
+        return Table(name, {"id": tuple(ids), **columns, **numbers})
+
+    def left_out(
+        self, ids: Sequence[str], values: Rows, reasons: Mapping[int, str] | None = None
+    ) -> tuple[Skipped, ...]:
+        """The units without all their values, with the reasons by their places."""
+        lacking = np.flatnonzero(~np.isfinite(self.effects(values))).tolist()
+        return tuple(Skipped(ids[i], (reasons or {}).get(i, "a value is missing"), 0) for i in lacking)
 
     def power(self, values: Rows) -> Power:
         """The power of the test of one effect a unit."""
@@ -279,9 +294,12 @@ def verdict(
     own functions.
     """
     models, settings = test.models, test.settings
-    check_placebos(models.target, models.placebos)
-    if models.reference is not None:
-        check_references(models, [models.reference])
+    target, reference = models.target, models.reference
+    check_placebos(target, models.placebos, reference)
+    if reference is not None and weights_of(reference) == weights_of(target):
+        raise ModelError(
+            f"the reference model {reference.name} is the target, so nothing would be left of its scores: name another."
+        )
     values = test.read(models.target, ASKED)
     found, words = test.tested(values), test.words(values)
     beside = _read_second(test, found)
@@ -308,7 +326,7 @@ def verdict(
         accusing=(*test.accusing, "placebo"),
         second=test.second,
         trainable=test.trainable,
-        entry=register.Entry(
+        entry=register.RegisterEntry(
             test.name,
             TextsSketch.of(text.text for text in test.corpus.texts),
             weights_of(models.target),
@@ -334,14 +352,14 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     test: str,
     corpus: str,
     model: str,
-    words: Words,
+    words: TestWording,
     found: Tested,
-    shown: Shown,
+    shown: TestDetails,
     checks: Sequence[Check],
     *,
     level: float,
     power: Power | None,
-    entry: register.Entry,
+    entry: register.RegisterEntry,
     settings: Mapping[str, Any],
     accusing: tuple[str, ...] = (),
     informing: tuple[str, ...] = (),
@@ -352,9 +370,9 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     statements: Mapping[str, str] | None = None,
 ) -> Verdict:
     """Conclude by the one rule, note the verdict in the register, and build it. `settings` is what it records, `advice`
-    what would help an inconclusive one besides; for the others see `outcome.Found`."""
+    what would help an inconclusive one besides; for the others see `outcome.TestFinding`."""
     said = conclude(
-        Found(
+        TestFinding(
             model=called(model),
             of=words.of,
             level=level,
@@ -433,13 +451,13 @@ def watched(watch: Watch | None) -> Timed:
 
 def beyond_by_lot(
     own: Rows, other: Rows, *, draws: int, seed: int, multiple: float | None = None, scaled: bool = True
-) -> Beyond:
+) -> ExcessOverSecondModel:
     """The test by lot of what the target shows beyond a multiple of what the second model shows.
 
     Both models' values are divided by the standard deviation of their own statistic over lots: a model that sees more
     of everything is not held to more. With x and y so divided, what is tested of an alternative is x − d·y, for the d
-    of `dose`, or a given `multiple`. Were the texts to raise x at most d times as far as y, this rejects no more often
-    than the level says. d looks at all alternatives alike, so the test is exact wherever the first one is.
+    of `second_model_multiple`, or a given one. Were the texts to raise x at most d times as far as y, this rejects no
+    more often than the level says. d looks at all alternatives alike, so the test is exact wherever the first one is.
 
     Not `scaled`, both models' values are on one scale, as answers are, and stand as they are.
     """
@@ -449,12 +467,12 @@ def beyond_by_lot(
     if not scaled:
         spread_y = spread_x
     if not both or spread_x == 0 or spread_y == 0:
-        return Beyond(1.0, float("inf") if multiple is None else multiple)
-    d = dose(_alike(x, y)) if multiple is None else multiple
+        return ExcessOverSecondModel(1.0, float("inf") if multiple is None else multiple)
+    d = second_model_multiple(_alike(x, y)) if multiple is None else multiple
     if not np.isfinite(d):
-        return Beyond(1.0, d)
+        return ExcessOverSecondModel(1.0, d)
     left = [a / spread_x - d * b / spread_y for a, b in zip(x, y, strict=True)]
-    return Beyond(lot_test(left, draws=draws, seed=seed).p, d)
+    return ExcessOverSecondModel(lot_test(left, draws=draws, seed=seed).p, d)
 
 
 def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
@@ -500,7 +518,9 @@ def _values_table(test: Test[V], read: Mapping[str, V]) -> tuple[Table, ...]:
     )
 
 
-def _second(test: Test[V], values: V, beside: Mapping[str, V], found: Tested, words: Words) -> Check | None:
+def _second(
+    test: Test[V], values: V, beside: Mapping[str, V], found: Tested, words: TestWording
+) -> Check | None:
     """The same test with each second model; see `second_check`. Where the lot itself is known (`second`, `repeatable`),
     its own p is enough, as it is where the test `found` nothing: there is no preference to compare with."""
     models, level = test.models.placebos, test.settings.level

@@ -71,7 +71,6 @@ def situate(has: Situation, model: str, *, unseen: int = 0, checkpoint: bool = F
 
 
 def _options_of(source: str, columns: Columns) -> Iterator[str]:
-    """The options by which a command reads the file as it was read here."""
     try:
         open_corpus(source, columns)
     except TextsError:  # the column of labels says something else
@@ -85,7 +84,6 @@ def _options_of(source: str, columns: Columns) -> Iterator[str]:
 
 
 def _tested(corpus: Corpus) -> Iterator[str]:
-    """What this machine's register says of the texts: how many tests of them were made, and what the next one is."""
     known = register.known(text.text for text in corpus.texts)
     if known:
         made = "1 test of these texts was" if len(known) == 1 else f"{len(known):,} tests of these texts were"

@@ -1,7 +1,6 @@
 """Marked texts: does the model prefer, of each text, the variant that was published?
 
-The file reads from top to bottom: settings, the checks on a sealed file, sentences, the test. The sealed file itself
-and how it is made stand in `verdicts.marking`, what every test does in `verdicts.frame`.
+The sealed file itself and how it is made stand in `verdicts.marking`, what every test does in `verdicts.frame`.
 """
 
 from __future__ import annotations
@@ -23,16 +22,14 @@ from pretrace.results.rounding import listed, recorded_p
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.settings import option
-from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Skipped, Table, Verdict
-from pretrace.verdicts.frame import ByLot, Rows, Shown, Words, verdict, watched
+from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Verdict
+from pretrace.verdicts.frame import ByLot, Rows, TestDetails, TestWording, verdict, watched
 from pretrace.verdicts.marking.orders import JOINT, MOST_ROWS
 from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.variants import collapsed
-from pretrace.verdicts.reading import Read, Reader, chosen_score
+from pretrace.verdicts.reading import Read, ScoreReader, chosen_score
 from pretrace.verdicts.register import read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
-
-# Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +62,6 @@ class CheckSettings(TestSettings):
             raise ExpressionError(f"--reference-model has no use: --score {self.score} does not ask it.")
         return plan
 
-
-# The checks on a sealed file
 
 TRIES, OLDER = "tries", "older"
 """The names of the checks on earlier tests of the same seal, and on a model that is older than the draw."""
@@ -241,22 +236,13 @@ def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
     ways = math.prod(sizes) if len(sizes) < 64 else 2**64
     title = f"There are enough {unit}s for the level"
     words = f"The smallest p-value that {len(sizes):,} {unit}s allow is about {1 / ways:.2g}; the level is {level:g}."
-    return Check(
-        "enough",
-        title,
-        "passed" if sizes and 1 / ways <= level else "failed",
-        words,
-        f"Test more {unit}s.",
-        {unit + "s": len(sizes)},
-    )
+    good = bool(sizes) and 1 / ways <= level
+    return Check.of("enough", title, good, words, f"Test more {unit}s.", {unit + "s": len(sizes)})
 
 
 def _refuse(names: Sequence[str], what: str, cure: str) -> None:
     if names:
         raise TextsError(f"the published texts hold {len(names):,} {what}: {listed(names)}; {cure}.")
-
-
-# Words
 
 
 ASSUMPTION = (
@@ -294,9 +280,6 @@ def _compared(seal: Seal, model: str) -> tuple[str, ...]:
         f"Now it was measured how likely {model} finds every variant. A model that was trained on the published "
         "variants finds them more likely than the ones that nobody has seen.",
     )
-
-
-# The test
 
 
 def check_marks(
@@ -345,7 +328,7 @@ class Marks(ByLot):
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The score of every variant, the published one first; in nats a text for canary sentences."""
-        reader = Reader(self.models, self.score, self.watch, self.settings.cache)
+        reader = ScoreReader(self.models, self.score, self.watch, self.settings.cache)
         rows, read = variant_values(self.seal, reader, model, stage, totals=self.totals)
         if model is self.models.target:
             places = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
@@ -369,9 +352,9 @@ class Marks(ByLot):
             enough_check(sizes, self.settings.level, self.unit),
         )
 
-    def words(self, values: Rows) -> Words:
+    def words(self, values: Rows) -> TestWording:
         name = called(self.models.target.name)
-        return Words(
+        return TestWording(
             unit=self.unit,
             of=f"the published texts of {self.seal.name}",
             question=f"Was {name} trained on the published texts of “{self.seal.name}”?",
@@ -386,22 +369,15 @@ class Marks(ByLot):
             preferred="the published versions",
         )
 
-    def shown(self, values: Rows) -> Shown:
+    def shown(self, values: Rows) -> TestDetails:
         effects = self.effects(values)
-        names = tuple(one.id for one in self.seal.documents)
-        usable = [i for i, effect in enumerate(effects) if np.isfinite(effect)]
-        sizes = [len(values[i]) for i in usable]
-        columns: dict[str, tuple[str, ...] | Doubles] = {
-            "id": names,
-            "published": np.array([row[0] for row in values]),
-            "others": np.array([row[1:].mean() for row in values]),
-            "difference": effects,
-        }
+        names = [one.id for one in self.seal.documents]
+        sizes = [len(row) for row, effect in zip(values, effects, strict=True) if np.isfinite(effect)]
         cut, reasons = int(self._read["cut"]), self._read["reasons"]
         long = (
             f"{cut:,} {self.unit}s are longer than the model reads; what differs beyond that takes no part."
         )
-        return Shown(
+        return TestDetails(
             figures={
                 f"marked {self.unit}s": len(self.seal.documents),
                 f"{self.unit}s without variants": len(self.seal.unmarked),
@@ -412,14 +388,10 @@ class Marks(ByLot):
                     np.count_nonzero(effects > 0)
                 ),
             },
-            tables=(Table("texts", columns),),
-            skipped=tuple(
-                Skipped(names[i], reasons.get(i, "a value is missing"), 0)
-                for i in range(len(names))
-                if i not in set(usable)
-            ),
+            tables=(self.units_table("texts", names, values),),
+            skipped=self.left_out(names, values, reasons),
             notes=(*self.seal.notes, *((long,) if cut else ())),
-            situation=Situation(documents=len(usable)),
+            situation=Situation(documents=len(sizes)),
             recorded={"sealed": self.seal.described, "totals": self.totals},
         )
 
@@ -443,7 +415,7 @@ class Orders(Marks):
     def compared(self, values: Rows) -> Rows:
         return tuple(map(ranks, values)) if self.seal.parts == "options" else values
 
-    def words(self, values: Rows) -> Words:
+    def words(self, values: Rows) -> TestWording:
         rows = self.seal.parts == "rows"
         parts, name = "rows" if rows else "answer options", called(self.models.target.name)
         divided = f" The rows were divided into shards, runs of up to {MOST_ROWS} neighbours." if rows else ""
@@ -488,7 +460,7 @@ def ranks(values: Doubles) -> Doubles:
 
 
 def variant_values(
-    seal: Seal, reader: Reader, model: Backend, stage: str, *, totals: bool
+    seal: Seal, reader: ScoreReader, model: Backend, stage: str, *, totals: bool
 ) -> tuple[Rows, Read]:
     """The score of every variant of a seal under a model, the published one first, and all that was read; `totals` are
     sums over a text."""

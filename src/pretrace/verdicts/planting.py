@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pretrace.errors import TextsError
+from pretrace.cache.location import cache_folder, text_key
+from pretrace.errors import ModelError, TextsError
+from pretrace.scoring.outlook import Watch
 from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import mean_interval
-from pretrace.tuning.planting import FULL_RATE, LORA_RATE, in_words, split_members
+from pretrace.tuning.plan import OnStep
+from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantSettings, in_words, plant, split_members
 from pretrace.types import Backend, Corpus, Doubles, Power, Text
-from pretrace.verdicts.audit.power import SIZES, planted_copy
-from pretrace.verdicts.reading import Watched
 from pretrace.verdicts.settings import TestSettings
 
+if TYPE_CHECKING:
+    from pretrace.backends.huggingface import HuggingFace
+
+SIZES = (10, 20, 50, 100, 200, 500, 1000)
+"""The numbers of units for which the power is drawn."""
+PLANTING = "planting texts in a copy"
+"""The name of the stage."""
 FEWEST = 4
 """Planted units below which nothing is said of what training brings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shift:
+class PlantedShift:
     """How much training moved the value of each planted unit, [planted]; `units` are their places."""
 
     units: tuple[int, ...]
@@ -34,10 +48,10 @@ def planted_shift(  # noqa: PLR0913
     values: Doubles,
     again: Callable[[Backend], Doubles],
     settings: TestSettings,
-    watch: Watched,
+    watch: Watch,
     *,
     seed: int = 0,
-) -> Shift:
+) -> PlantedShift:
     """Train a copy of the target on a random half of the `texts`, one a unit, and take the units' values `again` under
     it; `values` [units] are those of the target. ModelError without weights here, TextsError for too few units."""
     named = (Text(str(i), text) for i, text in enumerate(texts) if np.isfinite(values[i]))
@@ -51,21 +65,40 @@ def planted_shift(  # noqa: PLR0913
     units = tuple(int(text.id) for text in members.texts if text.member)
     with planted_copy(target, corpus, planting, cache=settings.cache, training=watch.training) as copy:
         after = again(copy)
-    return Shift(units, np.asarray(after[list(units)] - values[list(units)]))
+    return PlantedShift(units, np.asarray(after[list(units)] - values[list(units)]))
 
 
-def paired_power(values: Doubles, shift: Shift, settings: TestSettings, *, seed: int = 0) -> Power:
+def paired_power(values: Doubles, shift: PlantedShift, settings: TestSettings, *, seed: int = 0) -> Power:
     """The power of a test of one value a unit against 0, `values` [units], with the shift that training brought."""
-    noise = values[np.isfinite(values)]
-    moved = shift.moved[np.isfinite(shift.moved)]
+    noise, moved = values[np.isfinite(values)], shift.moved[np.isfinite(shift.moved)]
+    facts = trained(settings, len(noise))
+    return power_of(noise, moved, settings.level, epochs=settings.power_epochs, facts=facts, seed=seed)
+
+
+def power_of(  # noqa: PLR0913 (what a power rests on)
+    noise: Doubles,
+    shift: Doubles,
+    level: float,
+    *,
+    epochs: int,
+    facts: Mapping[str, Any],
+    controls: Doubles | None = None,
+    seed: int = 0,
+) -> Power:
+    """The power of a test of one value a unit, with the spread of `noise` [units], against 0 or against `controls`
+    [controls], where training adds one of `shift` [planted]."""
+    if controls is None:
+        probability = statistics.power(noise, shift, len(noise), level=level, seed=seed)
+    else:
+        probability = statistics.power_two_sample(noise, shift, controls, len(noise), level=level, seed=seed)
     return Power(
-        probability=statistics.power(noise, moved, len(noise), level=settings.level, seed=seed),
-        needed=statistics.needed(noise, moved, level=settings.level, seed=seed),
-        planted=len(moved),
-        epochs=settings.power_epochs,
-        effect=mean_interval(moved),
-        curve=statistics.curve(noise, moved, SIZES, level=settings.level, seed=seed),
-        facts=trained(settings, len(noise)),
+        probability=probability,
+        needed=statistics.needed(noise, shift, heldout=controls, level=level, seed=seed),
+        planted=len(shift),
+        epochs=epochs,
+        effect=mean_interval(shift),
+        curve=statistics.curve(noise, shift, SIZES, heldout=controls, level=level, seed=seed),
+        facts=facts,
     )
 
 
@@ -74,3 +107,57 @@ def trained(settings: TestSettings, units: int | None = None) -> dict[str, objec
     rate = LORA_RATE if settings.power_method == "lora" else FULL_RATE
     facts: dict[str, object] = {"how": in_words(settings.power_method, rate), "learning_rate": rate}
     return facts if units is None else {**facts, "units": units}
+
+
+def plantable(target: Backend) -> bool:
+    """Whether a copy of the target can be trained."""
+    from pretrace.backends.huggingface import HuggingFace
+
+    return isinstance(target, HuggingFace)
+
+
+def check_plantable(target: Backend) -> None:
+    """Raise ModelError where no copy of the target can be trained."""
+    if not plantable(target):
+        raise ModelError(f"--power trains a copy of the target, and {target.name} has no weights here.")
+
+
+@contextmanager
+def planted_copy(
+    target: Backend,
+    corpus: Corpus,
+    settings: PlantSettings,
+    *,
+    cache: bool,
+    training: Callable[[str], AbstractContextManager[OnStep | None]],
+) -> Iterator[Backend]:
+    """A copy of the target, trained on the members that `split_members` draws from the corpus and opened as the target
+    is. Its folder lies in the cache while it is needed, so that a killed training goes on, and is deleted afterwards.
+
+    ModelError where the target has no weights here. `training` watches the stage of that name.
+    """
+    from pretrace.backends.huggingface import HuggingFace, open_huggingface
+
+    check_plantable(target)
+    assert isinstance(target, HuggingFace)
+    with _place(target, corpus, settings, cache=cache) as folder:
+        if not (folder / "card.json").is_file():
+            with training(PLANTING) as on_step:
+                start = (target.model, target.tokenizer)
+                plant(corpus, settings=settings, folder=folder, start=start, on_step=on_step)
+        dtype = str(target.facts["dtype"])
+        yield open_huggingface(str(folder), replace(target.settings, revision=None, dtype=dtype))
+
+
+@contextmanager
+def _place(target: HuggingFace, corpus: Corpus, settings: PlantSettings, *, cache: bool) -> Iterator[Path]:
+    if not cache:
+        with tempfile.TemporaryDirectory(prefix="pretrace-") as passing:
+            yield Path(passing) / "planted"
+        return
+    digest = hashlib.sha256(f"{target.fingerprint} {settings!r}".encode())
+    for text in corpus.texts:
+        digest.update(text_key(text.text) + text.document.encode("utf-8", "surrogatepass"))
+    folder = cache_folder() / "planted" / digest.hexdigest()[:32]
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)  # half a gigabyte and more; its traces are kept

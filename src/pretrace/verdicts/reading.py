@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -16,19 +15,11 @@ from pretrace.cache.written import Draw
 from pretrace.errors import ModelError, TextsError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress
-from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
+from pretrace.scoring.outlook import Watch
+from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.words import Worded
-from pretrace.tuning.plan import OnStep
 from pretrace.types import Backend, Check, Corpus, Doubles, Sampling, Text, Written
 from pretrace.verdicts.settings import ALONE, BESIDE
-
-
-class Watched(Protocol):
-    """Shows a stage in which texts are read, and one in which a model is trained (`verdicts.audit.watch.Unwatched`)."""
-
-    def passes(self, stage: str, /) -> AbstractContextManager[Progress]: ...
-
-    def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,12 +39,12 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ScoreReader:
     """Reads texts with one score: `models.target`, with the reference that the score may want."""
 
     models: Models
     score: str | ScorePlan
-    watch: Watched
+    watch: Watch
     cache: bool = True
 
     def read(self, texts: Sequence[str], *, under: Backend | None = None, stage: str) -> Read:
@@ -90,28 +81,6 @@ def chosen_score(score: str, models: Models) -> str:
     plan.check(models)
     return wanted
 
-
-# Reference models of a test: models beside the target whose scores predict its own.
-
-
-def check_references(models: Models, references: Sequence[Backend]) -> None:
-    """ModelError where a reference model is the target, a placebo, or named twice: it would take everything off."""
-    known = {weights_of(models.target): "the target"}
-    known |= {weights_of(one): f"the placebo {one.name}" for one in models.placebos}
-    for one in references:
-        found = known.get(weights_of(one))
-        if found:
-            raise ModelError(
-                f"the reference model {one.name} is {found}, so nothing would be left of its scores: name another "
-                "model, each once."
-            )
-        known[weights_of(one)] = f"the reference model {one.name}, given twice"
-    check_placebos(models.target, models.placebos)
-
-
-# Models that are asked for text alone: what they write after a prompt, and whether they answered at all.
-#
-# What the tests with `--access text` share: `recite` and `canaries`.
 
 TOKENS = 80
 """Tokens of a continuation that are asked for: 200 bytes of English have about 50, 64 hexadecimal digits as many."""
@@ -193,10 +162,4 @@ def answers_check(sets: Sequence[tuple[str, int, int]]) -> Check:
     said = " and ".join(f"{had:,} of {of:,} {name}" for name, had, of in some)
     good = all(had >= ANSWERED * of for _, had, of in some)
     cure = "Where a provider refuses or filters, the rest says little: ask the weights, or another provider."
-    return Check(
-        "answers",
-        "The model answered",
-        "passed" if good else "failed",
-        f"It answered for {said}.",
-        "" if good else cure,
-    )
+    return Check.of("answers", "The model answered", good, f"It answered for {said}.", cure)

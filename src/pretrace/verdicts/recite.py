@@ -1,7 +1,5 @@
 """Does a model print these texts? Windows of each text, the chance that the model prints how they go on, and controls.
 
-The file reads from top to bottom: settings, windows, what a model makes of them, the test, its gates, its words.
-
 Two things are compared. *Swap*: each window's own end is held against the end of a window of another document of the
 same set, given the same beginning; what a model prints of any such text falls away. *Controls*: documents of the same
 kind that cannot have been read. p is the larger of both p-values, so both must speak for training. Where it is at or
@@ -49,14 +47,12 @@ from pretrace.types import (
     Verdict,
     Written,
 )
-from pretrace.verdicts.frame import ASKED, Shown, Test, Tested, Words, verdict, watched
+from pretrace.verdicts.frame import ASKED, Test, TestDetails, Tested, TestWording, verdict, watched
 from pretrace.verdicts.outcome import null_of
 from pretrace.verdicts.planting import planted_shift, trained
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of
-from pretrace.verdicts.second import DOSE, Beyond
+from pretrace.verdicts.second import DOSE, ExcessOverSecondModel
 from pretrace.verdicts.settings import TEST, TestSettings
-
-# Settings
 
 DRAWN = Drawn(k=40, temperature=1.0)
 """How a sample is drawn: each token among the 40 likeliest, at temperature 1."""
@@ -79,8 +75,6 @@ class ReciteSettings(TestSettings):
         most=100,
     )
 
-
-# Windows: what is asked of each document, and what is left out
 
 PIECE = 200
 """UTF-8 bytes of a beginning and of an end: about 50 tokens of English. Bytes, and not tokens of one model: so every
@@ -201,7 +195,6 @@ def _cut(
 
 
 def _documents(corpus: Corpus) -> list[tuple[str, str]]:
-    """Name and text of each document: texts of one group joined."""
     joined: dict[str, list[str]] = {}
     for text in corpus.texts:
         joined.setdefault(text.document, []).append(text.text)
@@ -249,9 +242,6 @@ def _swapped(documents: Sequence[Sequence[Window]], seed: int) -> Iterator[Windo
             yield Window(one.document, one.place, one.prefix, one.suffix, other.suffix, one.control)
 
 
-# What a model makes of windows: the chance of the end, or what it wrote
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Recited:
     """What a model made of the windows, one entry each. `own` and `other` say how far it prints the window's own end
@@ -295,9 +285,6 @@ def printed(logp: Doubles) -> Doubles:
 def _tries(logp: Doubles) -> Doubles:
     """The tries for an even chance, [windows]; infinite where a value is missing."""
     return tries_for(np.where(np.isnan(logp), -np.inf, logp))
-
-
-# The test
 
 
 def recite(  # noqa: PLR0913
@@ -476,12 +463,12 @@ class Recite(Test[Recited]):
             standardised=standardised(own, controls if compared else None),
         )
 
-    def beyond(self, own: Recited, other: Recited) -> Beyond:
+    def beyond(self, own: Recited, other: Recited) -> ExcessOverSecondModel:
         """Both tests again, of what the target prints less `DOSE` times what the second model prints of a window: both
         are on one scale, tries or words, so nothing has to be put into units."""
         left = own.own - own.other - DOSE * np.clip(other.own - other.other, 0.0, None)
         found = [one.p for one in self.ps(left) if one is not None]
-        return Beyond(max(found, default=1.0), DOSE)
+        return ExcessOverSecondModel(max(found, default=1.0), DOSE)
 
     def power(self, values: Recited) -> Power:
         """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
@@ -531,15 +518,13 @@ class Recite(Test[Recited]):
     def _controls_check(self) -> Check:
         title = "Control documents of the same kind were asked as well"
         number = len(self.windows.documents(control=True))
-        good = number >= FEWEST
         said = f"{number:,} control documents have windows; the test takes {FEWEST}."
         if self.controls is None:
             said = "No control documents were given, so nothing shows how much of such texts the model prints anyway."
         cure = "Give texts of the same kind that the model cannot have read. [--heldout]"
-        return Check("controls", title, "passed" if good else "failed", said, "" if good else cure)
+        return Check.of("controls", title, number >= FEWEST, said, cure)
 
     def _formulaic(self) -> Check:
-        """Whether the ends are easier to guess without any model than those of the controls."""
         title = "Without a model, the texts are no easier to continue than the controls"
         scores = {
             "how much their beginning helps to compress the end": _compressed,
@@ -562,17 +547,9 @@ class Recite(Test[Recited]):
             else f"None finds the texts easier (the smallest p is {p_value(min(found.values()))})."
         )
         cure = "Give controls that are as regular as the texts: of the same kind, with as many lists and figures."
-        return Check(
-            "formulaic",
-            title,
-            "failed" if seen else "passed",
-            said,
-            cure if seen else "",
-            {"p": found, "level": level},
-        )
+        return Check.of("formulaic", title, not seen, said, cure, {"p": found, "level": level})
 
     def _answers(self, values: Recited) -> Check:
-        """Whether the model answered for both sets alike; what looks like a refusal is no answer."""
         sets = []
         refuses = refusing(self.windows.found, values.written)
         for name, control in (("the texts", False), ("the controls", True)):
@@ -586,7 +563,7 @@ class Recite(Test[Recited]):
 
     # Words, figures, tables
 
-    def words(self, values: Recited) -> Words:
+    def words(self, values: Recited) -> TestWording:
         held = self.controls is not None
         compared = [
             f"The texts were cut into windows of about {2 * PIECE} characters. The model was given the first half of a "
@@ -600,7 +577,7 @@ class Recite(Test[Recited]):
                 "counts is how much more it prints of the texts."
             )
         compared += self._found_words(values)
-        return Words(
+        return TestWording(
             unit="document",
             of=f"{self.corpus.name}",
             question=f"Does {called(self.models.target.name)} print the texts of “{self.corpus.name}”?",
@@ -627,7 +604,6 @@ class Recite(Test[Recited]):
         )
 
     def _found_words(self, values: Recited) -> list[str]:
-        """How much was printed of the texts and of the controls, in a sentence."""
         said = []
         for name, control in (("the texts", False), ("the controls", True)):
             some = np.array([one.control == control for one in self.windows.found])
@@ -653,7 +629,7 @@ class Recite(Test[Recited]):
             ]
         return [f"The model can be expected to print, {'; '.join(said)}."]
 
-    def shown(self, values: Recited) -> Shown:
+    def shown(self, values: Recited) -> TestDetails:
         found = self.windows.found
         difference = values.own - values.other
         swap, held = self.ps(difference)
@@ -667,7 +643,7 @@ class Recite(Test[Recited]):
                 figures |= self._shares(name, some, values)
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
         notes = (f"Windows left out: {left}.",) if left else ()
-        return Shown(
+        return TestDetails(
             figures={name: value for name, value in figures.items() if value is not None},
             tables=(self._table(values),),
             skipped=self.windows.short,
@@ -684,7 +660,6 @@ class Recite(Test[Recited]):
         )
 
     def _asked(self) -> dict[str, Any]:
-        """How the model was asked, for the report."""
         number = self.settings.samples
         if not self.text:
             return {
@@ -867,5 +842,4 @@ def _repeated(one: Window) -> float:
 
 
 def _figures(one: Window) -> float:
-    """The share of an end's characters that are digits."""
     return sum(character.isdigit() for character in one.suffix) / max(1, len(one.suffix))

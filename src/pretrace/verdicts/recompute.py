@@ -112,7 +112,6 @@ def _audit(found: Verdict) -> Iterator[Number]:
 
 
 def _lot(found: Verdict) -> Iterator[Number]:
-    """Tests of units of which one alternative was drawn at random."""
     from pretrace.verdicts.canaries import Canaries, CanariesInText
     from pretrace.verdicts.frame import beyond_by_lot
     from pretrace.verdicts.marks import ORDERED, Marks, Orders
@@ -205,7 +204,7 @@ def _flag(found: Verdict) -> Iterator[Number]:
     shift = set_shift(*sides.by_document(scores), level=settings.level, seed=sides.seed)
     drift = next(check for check in found.checks if check.name == concluding.DRIFT).figures
     method = found.figures["method"]
-    stands = concluding.stands(shift, sides, method, drift["not excluded"], drift["spread"])
+    stands = concluding.outliers_at(shift, sides, method, drift["not excluded"], drift["spread"])
     recorded = figure(found, "set_test", SetTest)
     if recorded is not None and recorded.p is not None:
         yield Number("p of the set", recorded.p, shift.p)
@@ -265,12 +264,12 @@ def _concluded(
     **more: Any,
 ) -> Iterator[Number]:
     """The outcome by the one rule, with the checks that were computed again in the place of the recorded ones."""
-    from pretrace.verdicts.outcome import Found, conclude
+    from pretrace.verdicts.outcome import TestFinding, conclude
 
     by_name = {check.name: check for check in new}
     checks = [by_name.get(check.name, check) for check in found.checks]
     asked = {"of": "", "unit": found.unit, **rule, **more}
-    question = Found(
+    question = TestFinding(
         model=called(found.model), level=found.level, p=p, effect=effect, planted=found.planted, **asked
     )
     said = conclude(question, checks)
@@ -280,7 +279,6 @@ def _concluded(
 
 
 def _checks(made: Sequence[Check], new: Sequence[Check]) -> Iterator[Number]:
-    """Each check that was computed again, beside the recorded one."""
     recorded = {check.name: check for check in made}
     for check in new:
         old = recorded.get(check.name)
@@ -304,7 +302,6 @@ def _by_model(found: Verdict) -> list[tuple[str, dict[str, Doubles]]]:
 
 
 def _rows(columns: Mapping[str, Doubles]) -> tuple[Doubles, ...]:
-    """The alternatives of each unit; NaN for a unit without all its values."""
     found = np.column_stack(list(columns.values()))
     return tuple(row[np.isfinite(row)] if np.isfinite(row).any() else row[:1] for row in found)
 

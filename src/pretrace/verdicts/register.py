@@ -29,7 +29,7 @@ _RESULT = ("time", "p", "outcome", "name")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegisterEntry:
     """A verdict as the register holds it: its test, texts, the model's weights, and the settings that make it this test
     and no other (score, reference model, columns), in plain values. `name` is the model's, for people."""
 
@@ -82,7 +82,7 @@ class EarlierTests:
         return f"{said} p = {p_value(p)} lies {place}."
 
 
-def count_earlier_tests(entry: Entry, level: float, folder: Path | None = None) -> EarlierTests:
+def count_earlier_tests(entry: RegisterEntry, level: float, folder: Path | None = None) -> EarlierTests:
     """Count the different tests (test, settings, model) of the same texts, with this one: the same test made again is
     no new one. Ask before `note`, or every test was made before."""
     lines = _different(entry.texts, folder)
@@ -97,7 +97,7 @@ def known(texts: Iterable[str], folder: Path | None = None) -> tuple[str, ...]:
 
 
 def enter(
-    entry: Entry,
+    entry: RegisterEntry,
     level: float,
     p: float | None,
     outcome: str,
@@ -114,7 +114,7 @@ def enter(
     return (earlier.words(p), *earlier.others)
 
 
-def note(entry: Entry, p: float | None, outcome: str, folder: Path | None = None) -> None:
+def note(entry: RegisterEntry, p: float | None, outcome: str, folder: Path | None = None) -> None:
     """Add a verdict to the register; OutputError where that cannot be written."""
     time = datetime.now(UTC).isoformat(timespec="seconds")
     line = {**entry.line, "time": time, "p": p, "outcome": outcome}
@@ -166,7 +166,6 @@ def _identity(line: Mapping[str, Any]) -> str:
 
 
 def _described(line: Mapping[str, Any]) -> str:
-    """A test of the register in one line."""
     model = line.get("name") or f"weights {str(line.get('weights'))[:12]}"
     shown = recorded_p(line.get("p"))
     return f"{line.get('time', 'no date')}: {line.get('test')} of {model}, {shown}, {line.get('outcome', 'no outcome')}"

@@ -1,6 +1,6 @@
 """A second model, which cannot have seen the texts: nobody is accused unless it finds nothing.
 
-Its own p must lie above the level, and the model in question must show more than a multiple, `dose`, of what it shows.
+Its own p must lie above the level, and the model in question must show more than a multiple of what it shows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 
 from pretrace.results.rounding import p_value
 from pretrace.types import Check
-from pretrace.types.audit import Status
 from pretrace.verdicts.outcome import SECOND
 
 DOSE, MOST_DOSE = 2.0, 3.0
@@ -23,15 +22,15 @@ CARRIES = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
-    """What the target shows beyond `dose` times what the second model shows, as a p-value; `dose` is infinite where the
-    second model cannot speak for the target."""
+class ExcessOverSecondModel:
+    """What the target shows beyond a multiple of what the second model shows, as a p-value; the multiple,
+    `dose`, is infinite where the second model cannot speak for the target."""
 
     p: float
     dose: float
 
 
-def dose(correlation: float) -> float:
+def second_model_multiple(correlation: float) -> float:
     """How many times what the second model shows is taken off: 1 / correlation of both models' values, but at least
     `DOSE` and at most `MOST_DOSE`; infinite where they hardly correlate. The less alike two models read, the less the
     one shows what the other would find."""
@@ -47,7 +46,7 @@ class SecondAnswer:
 
     name: str
     p: float
-    beyond: Beyond | None = None
+    beyond: ExcessOverSecondModel | None = None
 
 
 def second_check(
@@ -69,16 +68,15 @@ def second_check(
             figures |= {f"p beyond {one.name}": one.beyond.p, f"multiple of {one.name}": one.beyond.dose}
             good = good and one.beyond.p <= level
             told.append(_beyond_words(one.name, one.beyond, level))
-    status: Status = "passed" if good else "failed"
     cure = (
         f"Something in the texts may make {preferred} likelier for every model, or that model has seen the texts "
         "too. Name another second model, larger and more like the one in question."
     )
     plain = {name: value for name, value in figures.items() if np.isfinite(value)}
-    return Check(role, title, status, " ".join(told), "" if good else cure, plain)
+    return Check.of(role, title, good, " ".join(told), cure, plain)
 
 
-def _beyond_words(name: str, rest: Beyond, level: float) -> str:
+def _beyond_words(name: str, rest: ExcessOverSecondModel, level: float) -> str:
     if not np.isfinite(rest.dose):
         return (
             f"But {name} reads these texts so differently from the model in question that it cannot show what every "

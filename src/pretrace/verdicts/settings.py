@@ -25,7 +25,8 @@ from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS
 TEST = "Test"
 """The group of options on the test itself."""
 POWER_BATCH = 4
-"""Windows a step when texts are planted to measure the power, as in an audit."""
+"""Windows a step when texts are planted to measure the power: there are few texts, and a training of a handful of steps
+moves a model less than any real one would."""
 ALONE: str = "loss"
 BESIDE: str = "ref(difference=True)"
 """The score of a text where no reference model is given, and where one is: the mean log-probability, and the same less

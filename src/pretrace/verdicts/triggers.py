@@ -20,8 +20,8 @@ from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.ranks import chance_of_hits
 from pretrace.types import Corpus, Doubles, Estimate, Situation, Table, Verdict
 from pretrace.verdicts.draws import TextsSketch
-from pretrace.verdicts.frame import Shown, Tested, Words, build_verdict
-from pretrace.verdicts.marking.sealed import Marked, Seal
+from pretrace.verdicts.frame import TestDetails, Tested, TestWording, build_verdict
+from pretrace.verdicts.marking.sealed import MarkedText, Seal
 from pretrace.verdicts.marking.variants import Trigger
 from pretrace.verdicts.marks import (
     ASSUMPTION,
@@ -40,7 +40,7 @@ from pretrace.verdicts.marks import (
     tries_check,
 )
 from pretrace.verdicts.record import record
-from pretrace.verdicts.register import Entry
+from pretrace.verdicts.register import RegisterEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class _Hits:
         return Table("sentences", sentences), Table("chance", chance)
 
 
-def _triggers_of(seal: Seal) -> list[tuple[Marked, Trigger]]:
+def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
     """The texts with a trigger; TextsError for a seal without any."""
     found = [(one, one.trigger) for one in seal.documents if one.trigger is not None]
     if not found:
@@ -158,7 +158,7 @@ def check_triggers(
     weights, of = f"named {model}", f"the published texts of {seal.name}"
     share = share_interval(hits.number, number)
     effect = Estimate(*(value - chance / number for value in (share.value, share.low, share.high)))
-    words = Words(
+    words = TestWording(
         unit="sentence",
         read="text",
         of=of,
@@ -179,7 +179,7 @@ def check_triggers(
         model,
         words,
         Tested(hits.p, number, effect=effect),
-        Shown(
+        TestDetails(
             figures={
                 "hits": hits.number,
                 "expected by chance": round(chance, 2),
@@ -199,7 +199,7 @@ def check_triggers(
         power=None,
         accusing=(TRIES, OLDER),
         trainable=False,  # a model that is not here cannot be trained to see what a test would have found
-        entry=Entry(
+        entry=RegisterEntry(
             "triggers", TextsSketch.of(one.published for one, _ in _triggers_of(seal)), weights, asked, model
         ),
         keep=settings.cache,

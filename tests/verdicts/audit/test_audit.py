@@ -33,7 +33,7 @@ from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE
 from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.audit.snippets import Cut, SnippetSettings
+from pretrace.verdicts.audit.snippets import SnippetCut, SnippetSettings
 
 TINY = Architecture(layers=2, width=64, heads=4, vocabulary=300, max_tokens=128)
 HOW = AuditSettings(
@@ -123,7 +123,7 @@ def _quick() -> Iterator[None]:
     """Classifiers compare the same texts once."""
     compared: dict[str, Any] = {}
 
-    def once(cuts: Sequence[Cut], settings: AuditSettings, seed: int) -> Any:
+    def once(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> Any:
         key = repr((cuts, settings.classifiers, seed))
         if key not in compared:
             compared[key] = gaps(cuts, settings, seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,13 @@ from tiny import MORE_WORDS, make_tokenizer
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.audit.snippets import SnippetSettings, check_enough, cut, divide
+from pretrace.verdicts.audit.snippets import Pieces, SnippetCut, SnippetSettings, check_enough, divide
 
 TOKENS = Tokens(make_tokenizer())
+
+
+def cut(corpus: Corpus, spans: Any, settings: SnippetSettings, *, seed: int = 0) -> SnippetCut:
+    return Pieces.of(corpus, spans, settings.tokens).drawn(settings, seed=seed)
 
 
 def documents(number: int, words: int, *, seed: int = 0) -> Corpus:

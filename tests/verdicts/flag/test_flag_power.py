@@ -9,7 +9,7 @@ from pretrace.statistics.shift import compare_below, serial_p, spread_p
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.flag import FlagSettings, concluding
 from pretrace.verdicts.flag.planning import prospect
-from pretrace.verdicts.flag.power import Planted, simulated
+from pretrace.verdicts.flag.power import PlantedGain, simulated
 from pretrace.verdicts.flag.sides import Rows, Sides
 
 SETTINGS = FlagSettings(score="loss", cache=False)
@@ -31,11 +31,11 @@ def looked(asked, known, seen=0, shift=0.0, seed=5):
     sides = Sides.of(rows, SETTINGS, 3, ())
     plan = prospect(np.ones(asked), np.ones(known), fdr=SETTINGS.fdr, method="bh", name="known")
     words = rng.choice([f"w{i}" for i in range(40)], (number, 12))
-    return concluding.looked(sides, plan, lambda chosen: [" ".join(one) for one in words[chosen]])
+    return concluding.run_checks(sides, plan, lambda chosen: [" ".join(one) for one in words[chosen]])
 
 
 def ended(found, gained):
-    power, share = simulated(found, Planted(gained, 20, PlantSettings(epochs=1)))
+    power, share = simulated(found, PlantedGain(gained, 20, PlantSettings(epochs=1)))
     return concluding.concluded(found, power, share, model="m", corpus="c").outcome, power, share
 
 
@@ -77,7 +77,7 @@ def test_a_few_that_were_seen_are_not_cleared_though_a_tenth_would_have_been_fou
     if found.quiet:
         assert ended(found, np.full(20, 12.0))[0] == "missed"
     else:
-        assert found.standing.rejects
+        assert found.outliers.rejects
 
 
 def test_spreads_in_both_directions_and_below_the_middle_alone():

@@ -12,13 +12,13 @@ import pytest
 
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.canaries import blind_check, blind_p, few_check, known_check
-from pretrace.verdicts.marking.strings import Found, random_strings
+from pretrace.verdicts.marking.strings import FoundString, random_strings
 
 HEX, CROCKFORD = "0123456789abcdef", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 Rng = np.random.Generator
 
 
-def found_in(texts: list[str], *patterns: str) -> tuple[tuple[Found, ...], dict[str, int]]:
+def found_in(texts: list[str], *patterns: str) -> tuple[tuple[FoundString, ...], dict[str, int]]:
     corpus = Corpus("c", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
     return random_strings(corpus, patterns, alternatives=19, context=200, seed=3)
 

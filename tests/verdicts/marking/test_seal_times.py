@@ -15,11 +15,11 @@ from pretrace.types import Corpus, Text
 from pretrace.verdicts.marking import mark as marking
 from pretrace.verdicts.marking.sealed import read_seal
 from pretrace.verdicts.marking.settings import MarkSettings
-from pretrace.verdicts.marking.variants import Candidates
+from pretrace.verdicts.marking.variants import VariantCandidates
 from pretrace.verdicts.marks import CheckSettings, check_marks, model_day
 
 TEXTS = Corpus("letters", tuple(Text(f"t{i}", f"Letter {i} tells of the valley.") for i in range(24)))
-MADE = Candidates(
+MADE = VariantCandidates(
     {one.id: (one.text, f"The valley is what letter {one.id[1:]} tells of.") for one in TEXTS.texts}
 )
 

@@ -16,7 +16,7 @@ from pretrace.types import Corpus, Text
 from pretrace.verdicts.marking import mark as marking
 from pretrace.verdicts.marking.sealed import Seal, read_seal
 from pretrace.verdicts.marking.settings import MarkSettings
-from pretrace.verdicts.marking.variants import Candidates
+from pretrace.verdicts.marking.variants import VariantCandidates
 from pretrace.verdicts.marks import check_published
 
 TEXTS = Corpus("letters", tuple(Text(f"t{i}", f"Text {i}.", group=f"g{i // 2}") for i in range(6)))
@@ -26,7 +26,7 @@ TEXTS = Corpus("letters", tuple(Text(f"t{i}", f"Text {i}.", group=f"g{i // 2}") 
 def seal() -> Seal:
     made = {f"t{i}": (f"Text {i}.", f"Version {i}.") for i in range(6) if i != 2}
     settings = MarkSettings(variant_column=("other",))
-    candidates = Candidates(made, {"t2": "no variant"})
+    candidates = VariantCandidates(made, {"t2": "no variant"})
     return marking.mark(TEXTS, candidates, settings, lot=random.Random(4).randrange)
 
 

@@ -17,7 +17,7 @@ from pretrace.types import Corpus, Text
 from pretrace.verdicts.marking.mark import mark
 from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.settings import MarkSettings
-from pretrace.verdicts.marking.variants import Candidates, canaries
+from pretrace.verdicts.marking.variants import VariantCandidates, canaries
 from pretrace.verdicts.marks import CheckSettings, check_marks
 from pretrace.verdicts.triggers import (
     check_triggers,
@@ -145,7 +145,7 @@ def test_other_answers_to_the_same_seal_are_a_second_try() -> None:
 def test_a_seal_without_triggers_is_refused() -> None:
     corpus = Corpus("letters", (Text("a", "One."),))
     settings = MarkSettings(variant_column=("other",))
-    seal = mark(corpus, Candidates({"a": ("One.", "Two.")}), settings)
+    seal = mark(corpus, VariantCandidates({"a": ("One.", "Two.")}), settings)
     with pytest.raises(TextsError, match="no trigger sentences"):
         check_triggers(seal, answers(a="?"), SETTINGS, model="served")
     assert check_marks.__doc__

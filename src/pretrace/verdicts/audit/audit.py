@@ -49,14 +49,15 @@ from pretrace.verdicts.audit.generation import (
     tuned_generator,
 )
 from pretrace.verdicts.audit.placebo import closeness, leans, margin, placebo_check
-from pretrace.verdicts.audit.planning import Planned, planned, taking_part, tunable
-from pretrace.verdicts.audit.power import check_plantable, deciding_power, measured, plantable, power_check
+from pretrace.verdicts.audit.planning import PlannedAudit, planned, taking_part, tunable
+from pretrace.verdicts.audit.power import deciding_power, measured, power_check
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, AuditSettings
-from pretrace.verdicts.audit.snippets import Named
+from pretrace.verdicts.audit.snippets import NamedCorpus
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.frame import Tested, build_verdict
+from pretrace.verdicts.planting import check_plantable, plantable
 from pretrace.verdicts.record import facts_of, record
-from pretrace.verdicts.register import Entry
+from pretrace.verdicts.register import RegisterEntry
 from pretrace.verdicts.second import second_check
 
 _SECOND: Mapping[Design, str] = {
@@ -119,8 +120,8 @@ class AuditInputs:
     generator: Backend | None
     heldout: Corpus | None
     settings: AuditSettings
-    named: Named
-    named_heldout: Named | None
+    named: NamedCorpus
+    named_heldout: NamedCorpus | None
 
     @classmethod
     def of(
@@ -137,8 +138,8 @@ class AuditInputs:
         placebos = (*first, *models.placebos)
         settings = settings or AuditSettings()
         _check(corpus, models.target, placebos, heldout, settings)
-        named = Named.of(corpus, heldout)
-        others = Named.of(heldout, corpus) if heldout is not None else None
+        named = NamedCorpus.of(corpus, heldout)
+        others = NamedCorpus.of(heldout, corpus) if heldout is not None else None
         return cls(corpus, models, placebos, generator, heldout, settings, named, others)
 
     @property
@@ -156,7 +157,7 @@ class AuditInputs:
             % 2**31
         )
 
-    def entry(self, data: AuditData) -> Entry:
+    def entry(self, data: AuditData) -> RegisterEntry:
         """This audit for the register: what makes it this one and no other."""
         others = self.heldout.texts if self.heldout is not None else ()
         settings = {
@@ -170,7 +171,9 @@ class AuditInputs:
         }
         target = self.models.target
         texts = (text.text for text in self.corpus.texts)
-        return Entry("audit", TextsSketch.of(texts), str(target.facts.get("weights")), settings, target.name)
+        return RegisterEntry(
+            "audit", TextsSketch.of(texts), str(target.facts.get("weights")), settings, target.name
+        )
 
     @property
     def names(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
@@ -232,7 +235,7 @@ class AuditInputs:
             settings=record({"corpus": self.corpus, "heldout": self.heldout}, {}),
         )
 
-    def planned(self) -> Planned:
+    def planned(self) -> PlannedAudit:
         return planned(
             self.named.corpus,
             self.models.target,
@@ -243,7 +246,7 @@ class AuditInputs:
             seed=self.seed,
         )
 
-    def prepared(self, ready: Planned, clock: Timed) -> Prepared:
+    def prepared(self, ready: PlannedAudit, clock: Timed) -> Prepared:
         """The samples that are compared, with continuations generated where the design needs them. The literature's
         procedures also work where our own has no design."""
         design = ready.plan.design
@@ -256,7 +259,7 @@ class AuditInputs:
             )
         return synthesised(ready.cuts, self.generator, self.settings, clock, seed=self.seed)
 
-    def data(self, ready: Planned, made: Prepared, clock: Timed) -> AuditData:
+    def data(self, ready: PlannedAudit, made: Prepared, clock: Timed) -> AuditData:
         """What is tested, with the placebos that take part and the margin, where there is one."""
         design = ready.plan.design
         used = taking_part(design, self.placebos, ready.plan.placebos)
@@ -306,7 +309,6 @@ def _check(
     heldout: Corpus | None,
     settings: AuditSettings,
 ) -> None:
-    """Raise the errors that can be known before a text is cut."""
     if not corpus.texts:
         raise TextsError(f"{corpus.name} holds no texts.")
     if heldout is not None and not heldout.texts:
@@ -326,7 +328,6 @@ def _check(
 
 
 def _backend(generator: Generator) -> Backend:
-    """The model that a generator writes with."""
     from pretrace.backends.generation import Completer
 
     assert isinstance(generator, Completer)
@@ -334,7 +335,6 @@ def _backend(generator: Generator) -> Backend:
 
 
 def _record(inputs: AuditInputs, data: AuditData, made: Prepared, clock: Timed) -> dict[str, Any]:
-    """Record the settings, models, texts and versions that are needed to repeat the audit."""
     settings = data.settings
     reference, generator = data.models.reference, made.generator
     return record(
@@ -363,7 +363,6 @@ def _record(inputs: AuditInputs, data: AuditData, made: Prepared, clock: Timed) 
 
 
 def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepared, clock: Timed) -> Verdict:
-    """The audit of data whose texts are those of `inputs`."""
     settings, target, corpus = data.settings, data.target, inputs.corpus.name
     answer, own = data.answer(settings.procedure), settings.procedure == PRETRACE
     placebos, between, values = _compared(data, plan.placebos), _pair_gaps(data, made), data.values
@@ -449,7 +448,6 @@ def kinds(data: AuditData, *, rejected: bool) -> Check:
 
 
 def _sensitivity(data: AuditData, values: DocumentValues) -> Sensitivity:
-    """How much hidden bias the deciding test withstands, and how many control documents of another kind."""
     level, controls = data.settings.level, values.heldout_values if not values.paired else None
     bias = sensitivity(values.values, controls, level=level, seed=data.seed)
     if controls is None:
@@ -458,7 +456,6 @@ def _sensitivity(data: AuditData, values: DocumentValues) -> Sensitivity:
 
 
 def _compared(data: AuditData, placebos: Sequence[Placebo]) -> tuple[Placebo, ...]:
-    """The placebos; those that took part with the closeness of their predictions to the target's."""
     used = {model.name: model for model in data.placebos}
     found = []
     for placebo in placebos:
@@ -473,7 +470,6 @@ def _compared(data: AuditData, placebos: Sequence[Placebo]) -> tuple[Placebo, ..
 
 
 def _pair_gaps(data: AuditData, made: Prepared) -> tuple[Gap, ...]:
-    """How well classifiers of texts tell true from generated text; nothing where there is too little to learn from."""
     settings = data.settings
     if not made.pairs or (data.design == "differences" and settings.procedure == PRETRACE):
         return ()
@@ -491,7 +487,6 @@ def _checks(
     placebos: Sequence[Placebo],
     between: Sequence[Gap],
 ) -> list[Check]:
-    """The checks of the values, of the texts that are compared and of the placebos, in the order of the report."""
     values, seed, level = data.values, data.seed, data.settings.level
     looked = [
         checks.documents_check(values),

@@ -26,7 +26,7 @@ from pretrace.types import (
     Verdict,
 )
 from pretrace.verdicts.audit.document_values import DocumentValues
-from pretrace.verdicts.frame import Shown, Words
+from pretrace.verdicts.frame import TestDetails, TestWording
 
 DOCUMENTS, PAIRS = "documents", "pairs"
 """The names of the tables."""
@@ -52,10 +52,10 @@ _UNSEEN = (
 _SHARED = "That other models prefer true to generated text as much as {model} would without training."
 
 
-def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> Words:
+def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> TestWording:
     """The sentences of an audit; `model` is its name in a sentence."""
     named = {"corpus": corpus, "model": model}
-    return Words(
+    return TestWording(
         unit="document",
         of=corpus,
         question=f"Was {model} trained on “{corpus}”?",
@@ -84,11 +84,11 @@ def shown_of(
     sides: tuple[Side, Side],
     pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
     seconds: Mapping[str, DocumentValues] | None = None,
-) -> Shown:
+) -> TestDetails:
     """What an audit shows: suspect documents with their values and control documents with theirs, and what was compared
     in both. `seconds` are the values of models that cannot have seen the texts, by name."""
     plan = figures.plan
-    return Shown(
+    return TestDetails(
         figures=to_plain(figures, "figures"),
         tables=(documents_table(sides, seconds or {}), *([pairs_table(pairs)] if any(pairs) else [])),
         situation=Situation(

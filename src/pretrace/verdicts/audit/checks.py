@@ -42,7 +42,7 @@ def documents_check(found: DocumentValues) -> Check:
     words = f"The test counts documents, and there are {counts['suspect']:,}"
     words += "." if found.paired else f" suspect and {counts['heldout']:,} control ones."
     cure = "Add documents: texts of one document (same group) count as one."
-    return _check("documents", title, fewest >= FEW_DOCUMENTS, words, cure, counts)
+    return Check.of("documents", title, fewest >= FEW_DOCUMENTS, words, cure, counts)
 
 
 def reverse_check(found: DocumentValues, *, seed: int) -> Check:
@@ -57,7 +57,7 @@ def reverse_check(found: DocumentValues, *, seed: int) -> Check:
         "The two models, or the two sets of texts, differ by something besides training on these texts. Was the "
         "placebo trained on them? A closer placebo, or generated texts nearer to the true ones, would help."
     )
-    return _check("reverse", title, p > STRICT, words, cure, {"p": p})
+    return Check.of("reverse", title, p > STRICT, words, cure, {"p": p})
 
 
 def mixture_check(left_out: int | None, found: DocumentValues) -> Check:
@@ -76,7 +76,7 @@ def mixture_check(left_out: int | None, found: DocumentValues) -> Check:
         "overlooked by the comparison of the texts."
     )
     cure = "Look at the control documents with the lowest values in documents.csv: are they of the same kind?"
-    return _check("mixture", title, left_out >= wanted, words, f"{cure} {CLOSER}", figures)
+    return Check.of("mixture", title, left_out >= wanted, words, f"{cure} {CLOSER}", figures)
 
 
 def kinds_check(texts: Sequence[str], controls: Bools, *, seed: int, rejected: bool) -> Check:
@@ -97,7 +97,7 @@ def kinds_check(texts: Sequence[str], controls: Bools, *, seed: int, rejected: b
     )
     cure = "Look at that group in the control documents: is it of another kind, source or subject?"
     figures = {"p": p, "group": size, "controls": inside}
-    return _check("kinds", title, p > KINDS, words, f"{cure} {CLOSER}", figures)
+    return Check.of("kinds", title, p > KINDS, words, f"{cure} {CLOSER}", figures)
 
 
 def spread_check(found: DocumentValues, *, seed: int) -> Check:
@@ -112,7 +112,7 @@ def spread_check(found: DocumentValues, *, seed: int) -> Check:
         "The distances of control documents from their median were compared with those of suspect documents from "
         f"theirs: p = {rounded_p(p)} that they are larger by chance."
     )
-    return _check("spread", title, p > STRICT, words, CLOSER, {"p": p})
+    return Check.of("spread", title, p > STRICT, words, CLOSER, {"p": p})
 
 
 def no_control_documents() -> Check:
@@ -138,7 +138,7 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
     figures: dict[str, Any] = {gap.classifier: [gap.auc.value, gap.auc.low, gap.auc.high] for gap in gaps}
     # Below 0.5 a cross-fitted classifier has found nothing: folds without signal lean to the wrong side.
     if design != "placebos":
-        return _check("gap", title, not differ(widest, most), why, CLOSER, figures)
+        return Check.of("gap", title, not differ(widest, most), why, CLOSER, figures)
     words = (
         f"A classifier that never saw the model ({widest.classifier}) tells your texts from the generated ones with an "
         f"AUC of {widest.auc.value:.2f} [{widest.auc.low:.2f}, {widest.auc.high:.2f}]; 0.5 is chance; above "
@@ -148,7 +148,7 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
         "Give control documents. Or train the generator longer or on more of the texts, or take one that knows their "
         "language. [--heldout, --generator]"
     )
-    return _check("gap", title, not differ(widest, most), words, cure, figures)
+    return Check.of("gap", title, not differ(widest, most), words, cure, figures)
 
 
 def copies_check(copied: float) -> Check:
@@ -156,11 +156,7 @@ def copies_check(copied: float) -> Check:
     title = "The generated texts are not copies"
     words = f"{copied:.0%} of the generated continuations are the true ones, word for word."
     cure = "The texts repeat themselves (boilerplate, licences, templates): leave those parts out, and audit the rest."
-    return _check("copies", title, copied <= COPIES, words, cure, {"identical": copied})
-
-
-def _check(name: str, title: str, good: bool, words: str, cure: str, figures: dict[str, Any]) -> Check:
-    return Check(name, title, "passed" if good else "failed", words, "" if good else cure, figures)
+    return Check.of("copies", title, copied <= COPIES, words, cure, {"identical": copied})
 
 
 # How close generated suffixes come to true ones: the same measures of both.

@@ -42,7 +42,7 @@ from pretrace.verdicts.audit.settings import (
     AuditSettings,
 )
 from pretrace.verdicts.audit.snippets import Sample, Samples
-from pretrace.verdicts.second import Beyond, SecondAnswer, dose
+from pretrace.verdicts.second import ExcessOverSecondModel, SecondAnswer, second_model_multiple
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""
@@ -247,22 +247,22 @@ def _matrix(
     return np.array(rows)
 
 
-def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> Beyond:
-    """Test what the target (`found`) shows beyond `dose` times what a second model shows, both over their spread
+def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> ExcessOverSecondModel:
+    """Test what the target (`found`) shows beyond a multiple of what a second model shows, both over their spread
     between documents of one side. Were the texts to raise the target's values at most that many times as far as the
     second model's, this rejects no more often than the level says."""
     spread = [one.spread for one in (found, other)]
     if not min(spread):
-        return Beyond(1.0, float("inf"))
+        return ExcessOverSecondModel(1.0, float("inf"))
     alike = np.corrcoef(found.within, other.within)[0, 1]
-    many = dose(float(alike))
+    many = second_model_multiple(float(alike))
     if not np.isfinite(many):
-        return Beyond(1.0, many)
+        return ExcessOverSecondModel(1.0, many)
     left = [
         mine / spread[0] - many * theirs / spread[1]
         for mine, theirs in zip(found.sides, other.sides, strict=True)
     ]
-    return Beyond(two_sample(*left, seed=seed), many)
+    return ExcessOverSecondModel(two_sample(*left, seed=seed), many)
 
 
 UNIT = "of a typical token's lead"

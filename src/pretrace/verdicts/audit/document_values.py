@@ -15,9 +15,9 @@ import numpy as np
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
 from pretrace.types import Answer, Doubles, Null
+from pretrace.verdicts import outcome
 
 DRAWS = 10_000
-BINS = 60
 PAIRED = "sign-flip permutation test of document means, less a margin of {margin:.3g}"
 UNPAIRED = "two-sample permutation test of document means"
 
@@ -105,15 +105,5 @@ def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, ob
 
 def null_of(found: DocumentValues, *, level: float, seed: int = 0) -> Null:
     """The distribution of the statistic that `answer` tested, as a histogram."""
-    test = permuted(found, seed=seed)
-    low, high = float(test.null.min()), float(test.null.max())
-    if not low < high:
-        low, high = low - 0.5, high + 0.5
-    counts, edges = np.histogram(test.null, BINS, (low, high))
-    return Null(
-        statistic="mean over its standard error, skewness taken out",
-        observed=test.observed,
-        critical=test.critical(level),
-        edges=tuple(map(float, edges)),
-        counts=tuple(map(int, counts)),
-    )
+    said = "mean over its standard error, skewness taken out"
+    return outcome.null_of(permuted(found, seed=seed), level, said)

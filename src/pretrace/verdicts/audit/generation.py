@@ -22,10 +22,10 @@ from pretrace.tuning.plan import OnStep
 from pretrace.types import Backend, Corpus, Generator, Pair, Text
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import (
-    Cut,
     Pieces,
     Samples,
     Snippet,
+    SnippetCut,
     check_enough,
     divide,
     shared_pieces,
@@ -36,7 +36,7 @@ __all__ = ["Draw", "complete", "tuned_generator"]
 NO_TUNING = "none"
 _FEWEST_SNIPPETS = 20
 TRAINING, WRITING, TUNING = "training the generator", "writing continuations", "tuning a placebo"
-SCORING, PLANTING = "scoring with the target", "planting texts in a copy"
+SCORING = "scoring with the target"
 """Names of stages, with those of `reading`."""
 _CHUNK = 256  # prompts generated, and stored, together
 
@@ -61,11 +61,11 @@ class Prepared:
     generator learnt from. `cut` and `heldout` say what was cut of either set and left out."""
 
     samples: Samples
-    cut: Cut
+    cut: SnippetCut
     pairs: tuple[Pair, ...] = ()
     training: tuple[Snippet, ...] = ()
     generator: Generator | None = None
-    heldout: Cut | None = None
+    heldout: SnippetCut | None = None
     controls: Samples | None = None
     control_pairs: tuple[Pair, ...] = ()
     notes: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ def tuned_generator(
 
 
 def synthesised(
-    cuts: Sequence[Cut], generator: Backend, settings: AuditSettings, watch: Watch, *, seed: int
+    cuts: Sequence[SnippetCut], generator: Backend, settings: AuditSettings, watch: Watch, *, seed: int
 ) -> Prepared:
     """Continuations written by a copy of `generator` that was tuned on a part of the snippets.
 
@@ -186,7 +186,7 @@ def synthesised(
     )
 
 
-def compared(cuts: Sequence[Cut], settings: AuditSettings, *, seed: int) -> Prepared:
+def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) -> Prepared:
     """Snippets of the suspect texts and of control documents, as they are; nothing is generated."""
     whole = replace(settings.snippets, share=1.0)
     suspect, others = (divide(one.snippets, whole, seed=seed)[0] for one in cuts)
@@ -195,7 +195,7 @@ def compared(cuts: Sequence[Cut], settings: AuditSettings, *, seed: int) -> Prep
 
 def cut_alike(
     corpus: Corpus, heldout: Corpus | None, model: _Spanned, settings: AuditSettings, *, seed: int
-) -> tuple[Cut, ...]:
+) -> tuple[SnippetCut, ...]:
     """The snippets of the suspect texts and of control documents, cut alike. A snippet that stands in both is left out
     on both sides; the notes count and name them. TextsError where either gives too few snippets."""
     tokens = settings.snippets.tokens

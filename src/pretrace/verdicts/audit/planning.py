@@ -16,7 +16,6 @@ from pretrace.verdicts.audit.data import expressions
 from pretrace.verdicts.audit.designs import WHOLE, AuditMaterial, choose
 from pretrace.verdicts.audit.generation import (
     NO_TUNING,
-    PLANTING,
     SCORING,
     TRAINING,
     TUNING,
@@ -26,18 +25,19 @@ from pretrace.verdicts.audit.generation import (
 )
 from pretrace.verdicts.audit.placebo import graded
 from pretrace.verdicts.audit.settings import PRETRACE, RELEASE, AuditSettings
-from pretrace.verdicts.audit.snippets import Cut, Samples
+from pretrace.verdicts.audit.snippets import Samples, SnippetCut
+from pretrace.verdicts.planting import PLANTING
 
 _A_DOCUMENT = 0.005
 """Seconds of all tests and checks for a document on either side."""
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedAudit:
     """The plan of an audit, its snippets, the stages that lie ahead, and the seconds between and `after` them."""
 
     plan: AuditPlan
-    cuts: tuple[Cut, ...]
+    cuts: tuple[SnippetCut, ...]
     stages: tuple[Stage, ...]
     after: float
 
@@ -51,7 +51,7 @@ def planned(  # noqa: PLR0913
     heldout: Corpus | None,
     settings: AuditSettings,
     seed: int,
-) -> Planned:
+) -> PlannedAudit:
     """The plan: the design, the outcomes that are possible, and what the audit will cost.
 
     TextsError where whole texts stand on both sides, or control documents are fewer than a verdict takes.
@@ -94,7 +94,7 @@ def planned(  # noqa: PLR0913
         parameters=float(target.facts.get("parameters") or 0),
         notes=tuple(dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)),
     )
-    return Planned(plan, cuts, stages, after)
+    return PlannedAudit(plan, cuts, stages, after)
 
 
 def _check_controls(name: str, controls: int, settings: AuditSettings) -> None:
@@ -125,7 +125,7 @@ def tunable(placebos: Sequence[Backend]) -> Backend | None:
     return next((one for one in placebos if isinstance(one, HuggingFace)), None)
 
 
-def _gaps(cuts: Sequence[Cut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
+def _gaps(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
     """How well classifiers of texts tell suspect snippets from control ones, and whole documents from whole ones:
     what stands in one snippet of a document says little of its others. Nothing where they are too few."""
     sides = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets).corpora()
@@ -141,7 +141,6 @@ def _gaps(cuts: Sequence[Cut], settings: AuditSettings, seed: int) -> tuple[Gap,
 
 
 def _whole(side: Corpus) -> Corpus:
-    """The snippets of each document as one text."""
     documents: dict[str, list[str]] = {}
     for text in side.texts:
         documents.setdefault(text.document, []).append(text.text)
@@ -149,13 +148,12 @@ def _whole(side: Corpus) -> Corpus:
     return replace(side, texts=tuple(texts))
 
 
-def _judged(cut: Cut, settings: AuditSettings, design: Design | None) -> int:
+def _judged(cut: SnippetCut, settings: AuditSettings, design: Design | None) -> int:
     share = 1.0 if design == "controls" else settings.snippets.share
     return min(settings.snippets.pairs, max(1, int(share * len(cut.snippets))))
 
 
-def _passes(design: Design | None, cuts: Sequence[Cut], settings: AuditSettings) -> int:
-    """Texts that go through each model."""
+def _passes(design: Design | None, cuts: Sequence[SnippetCut], settings: AuditSettings) -> int:
     if design is None:
         return 0
     both = sum(_judged(one, settings, design) for one in cuts)
@@ -164,7 +162,7 @@ def _passes(design: Design | None, cuts: Sequence[Cut], settings: AuditSettings)
 
 def _stages(
     design: Design,
-    cuts: Sequence[Cut],
+    cuts: Sequence[SnippetCut],
     models: Sequence[Backend],
     generator: Backend | None,
     settings: AuditSettings,
@@ -210,7 +208,7 @@ def _stages(
         yield stage(again, "reading", target, int(_share_read(design, cuts, exposure.share) * passes))
 
 
-def _share_read(design: Design, cuts: Sequence[Cut], planted: float) -> float:
+def _share_read(design: Design, cuts: Sequence[SnippetCut], planted: float) -> float:
     """The share of all passes that a copy makes in which so many documents were planted: theirs, and those of all
     control documents that they are compared with."""
     if design != "controls":

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pretrace.cache.location import cache_folder, text_key
-from pretrace.errors import ModelError
-from pretrace.statistics import power as statistics
 from pretrace.statistics.documents import link_documents
-from pretrace.statistics.intervals import mean_interval
-from pretrace.tuning.plan import OnStep
-from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
-from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Power
+from pretrace.tuning.planting import PlantSettings, in_words, split_members
+from pretrace.types import Check, Corpus, Doubles, Estimate, Power
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.document_values import DocumentValues
-from pretrace.verdicts.audit.generation import PLANTING
 from pretrace.verdicts.audit.snippets import Samples
 from pretrace.verdicts.outcome import ENOUGH, exposure
-
-if TYPE_CHECKING:
-    from pretrace.backends.huggingface import HuggingFace
-
-SIZES = (10, 20, 50, 100, 200, 500, 1000)
+from pretrace.verdicts.planting import check_plantable, planted_copy, power_of
 
 
 def measured(data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings]) -> tuple[Power, ...]:
@@ -55,7 +39,20 @@ def _measured(data: AuditData, corpus: Corpus, settings: PlantSettings) -> Power
     with planted_copy(data.target, corpus, settings, cache=cache, training=training) as copy:
         after = before.with_target(copy).values
     shift = shifts(before.values, after) - noise.margin
-    return _power(noise, shift, settings, level=data.settings.level)
+    rate = settings.rate(existing=True)
+    return power_of(
+        noise.values,
+        shift,
+        data.settings.level,
+        epochs=settings.epochs,
+        controls=None if noise.paired else noise.heldout_values,
+        facts={
+            "how": in_words(settings.method, rate),
+            "units": len(noise.documents),
+            "learning_rate": rate,
+            "passages a step": settings.batch,
+        },
+    )
 
 
 def deciding_power(found: Sequence[Power], effect: Estimate | None) -> Power | None:
@@ -90,21 +87,7 @@ def power_check(found: Sequence[Power], deciding: Power | None) -> Check:
         ]
         for one in found
     }
-    good = deciding.probability.value >= ENOUGH
-    return Check("power", title, "passed" if good else "failed", words, "" if good else cure, figures)
-
-
-def plantable(target: Backend) -> bool:
-    """Whether a copy of the target can be trained."""
-    from pretrace.backends.huggingface import HuggingFace
-
-    return isinstance(target, HuggingFace)
-
-
-def check_plantable(target: Backend) -> None:
-    """Raise ModelError where no copy of the target can be trained."""
-    if not plantable(target):
-        raise ModelError(f"--power trains a copy of the target, and {target.name} has no weights here.")
+    return Check.of("power", title, deciding.probability.value >= ENOUGH, words, cure, figures)
 
 
 def shifts(before: DocumentValues, after: DocumentValues) -> Doubles:
@@ -115,73 +98,8 @@ def shifts(before: DocumentValues, after: DocumentValues) -> Doubles:
     return np.asarray(gained - (after.heldout_values - before.heldout_values).mean())
 
 
-def _power(noise: DocumentValues, shift: Doubles, settings: PlantSettings, *, level: float) -> Power:
-    heldout = None if noise.paired else noise.heldout_values
-    size = len(noise.documents)
-    if heldout is None:
-        probability = statistics.power(noise.values, shift, size, level=level)
-    else:
-        probability = statistics.power_two_sample(noise.values, shift, heldout, size, level=level)
-    return Power(
-        probability=probability,
-        needed=statistics.needed(noise.values, shift, heldout=heldout, level=level),
-        planted=len(shift),
-        epochs=settings.epochs,
-        effect=mean_interval(shift),
-        curve=statistics.curve(noise.values, shift, SIZES, heldout=heldout, level=level),
-        facts={
-            "how": in_words(settings.method, settings.rate(existing=True)),
-            "units": size,
-            "learning_rate": settings.rate(existing=True),
-            "passages a step": settings.batch,
-        },
-    )
-
-
 def _restricted(samples: Samples, members: set[str]) -> Samples:
-    """The samples of the planted documents, and those they are compared with."""
     rows = [i for i, sample in enumerate(samples.suspect) if sample.document in members]
     suspect = tuple(samples.suspect[i] for i in rows)
     heldout = tuple(samples.heldout[i] for i in rows) if samples.paired else samples.heldout
     return replace(samples, suspect=suspect, heldout=heldout)
-
-
-@contextmanager
-def planted_copy(
-    target: Backend,
-    corpus: Corpus,
-    settings: PlantSettings,
-    *,
-    cache: bool,
-    training: Callable[[str], AbstractContextManager[OnStep | None]],
-) -> Iterator[Backend]:
-    """A copy of the target, trained on the members that `split_members` draws from the corpus and opened as the target
-    is. Its folder lies in the cache while it is needed, so that a killed training goes on, and is deleted afterwards.
-
-    ModelError where the target has no weights here. `training` watches the stage of that name.
-    """
-    from pretrace.backends.huggingface import HuggingFace, open_huggingface
-
-    check_plantable(target)
-    assert isinstance(target, HuggingFace)
-    with _place(target, corpus, settings, cache=cache) as folder:
-        if not (folder / "card.json").is_file():
-            with training(PLANTING) as on_step:
-                start = (target.model, target.tokenizer)
-                plant(corpus, settings=settings, folder=folder, start=start, on_step=on_step)
-        dtype = str(target.facts["dtype"])
-        yield open_huggingface(str(folder), replace(target.settings, revision=None, dtype=dtype))
-
-
-@contextmanager
-def _place(target: HuggingFace, corpus: Corpus, settings: PlantSettings, *, cache: bool) -> Iterator[Path]:
-    if not cache:
-        with tempfile.TemporaryDirectory(prefix="pretrace-") as passing:
-            yield Path(passing) / "planted"
-        return
-    digest = hashlib.sha256(f"{target.fingerprint} {settings!r}".encode())
-    for text in corpus.texts:
-        digest.update(text_key(text.text) + text.document.encode("utf-8", "surrogatepass"))
-    folder = cache_folder() / "planted" / digest.hexdigest()[:32]
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)  # half a gigabyte and more; its traces are kept

@@ -14,6 +14,7 @@ from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantMethod, PlantSet
 from pretrace.types import Sampling, TextClassifier
 from pretrace.types.audit import COMPARED
 from pretrace.verdicts.audit.snippets import SnippetSettings
+from pretrace.verdicts.settings import POWER_BATCH
 
 PRETRACE, PAPER, RELEASE, ORIGINAL = "pretrace", "paper", "release", "original"
 PROCEDURES = {
@@ -35,9 +36,6 @@ GENERATOR = _TUNED.format(6, 0.0005)
 """How the generator is tuned unless told otherwise."""
 PAPER_GENERATOR = _TUNED.format(100, 0.0002)
 """The paper's setting (appendix D.1), for an 8-billion-parameter model on graphics processors."""
-POWER_BATCH = 4
-"""Windows a step when texts are planted to measure the power: an audit has few texts, and a training of a handful
-of steps moves a model less than any real one would."""
 LIGHT, HEAVY = 5e-5, 5e-4
 """The learning rates of the two exposures that --power tries: a rate as late in a training, when it has nearly run out,
 and one as in its midst. Each text is read once at either."""

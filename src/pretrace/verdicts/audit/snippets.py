@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pretrace.errors import ShortTextsError
 from pretrace.registry import require
-from pretrace.settings import option
+from pretrace.settings import check_ranges, option
 from pretrace.statistics.documents import link_documents
 from pretrace.types import Corpus, Pair, Skipped, Text
 from pretrace.types.audit import COMPARED
@@ -37,21 +37,20 @@ class SnippetSettings:
     paper: 2,000), `share` is their share of all where there are fewer; `learnt` bounds those a generator learns from.
     """
 
-    tokens: int = option(64, "Tokens of a snippet; half is prefix, half is judged.", panel=COMPARED)
+    tokens: int = option(64, "Tokens of a snippet; half is prefix, half is judged.", panel=COMPARED, least=8)
     most: int | None = option(
         None,
         "Snippets taken of a document; the median over documents unless given.",
         name="max-snippets",
         panel=COMPARED,
+        least=1,
     )
-    pairs: int = option(2000, "Snippets judged, at most; half of all at most.", panel=COMPARED)
+    pairs: int = option(2000, "Snippets judged, at most; half of all at most.", panel=COMPARED, least=1)
     share: float = 0.5
     learnt: int | None = None
 
     def __post_init__(self) -> None:
-        require(self.tokens >= 8, f"a snippet has at least 8 tokens, found {self.tokens}.")
-        require(self.most is None or self.most >= 1, f"at least 1 snippet a document, found {self.most}.")
-        require(self.pairs >= 1, f"at least 1 snippet must be judged, found {self.pairs}.")
+        check_ranges(self)
         require(
             self.learnt is None or self.learnt >= 1, f"at least 1 snippet is learnt, found {self.learnt}."
         )
@@ -76,7 +75,7 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class SnippetCut:
     """Snippets in the order of the documents, the documents too short to give one, and what was left out."""
 
     snippets: tuple[Snippet, ...]
@@ -130,7 +129,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedCorpus:
     """A corpus that calls its documents by what stands in them, and what its owner calls them.
 
     Everything that is drawn, ordered or divided by names then depends on the texts alone: the same texts as a folder
@@ -141,7 +140,7 @@ class Named:
     names: Mapping[str, str]
 
     @classmethod
-    def of(cls, corpus: Corpus, beside: Corpus | None = None) -> Named:
+    def of(cls, corpus: Corpus, beside: Corpus | None = None) -> NamedCorpus:
         """The corpus with ids and groups made of hashes, in the order of these; the same document twice is one. A group
         that has texts in the corpus `beside` as well has one name in both."""
         found: dict[str, list[Text]] = {}
@@ -215,7 +214,7 @@ class Pieces:
         places = {text: number for text, number in self.places.items() if _plain(text) not in shared}
         return replace(self, documents={name: some for name, some in kept.items() if some}, places=places)
 
-    def drawn(self, settings: SnippetSettings, *, seed: int) -> Cut:
+    def drawn(self, settings: SnippetSettings, *, seed: int) -> SnippetCut:
         """`most` pieces of every document at random. The draw depends on the seed and the documents' names, not on
         their order."""
         pieces = self.documents
@@ -229,13 +228,7 @@ class Pieces:
             taken += [some[i] for i in sorted(order[:most].tolist())]
         found = sum(map(len, pieces.values()))
         repeated = sum(self.places.values()) - len(self.places)
-        return Cut(tuple(taken), self.short, _notes(self.short, repeated, found, len(taken)))
-
-
-def cut(corpus: Corpus, spans: Spans, settings: SnippetSettings | None = None, *, seed: int = 0) -> Cut:
-    """The snippets of every document of the corpus, `most` of each at random; see `Pieces`."""
-    settings = settings or SnippetSettings()
-    return Pieces.of(corpus, spans, settings.tokens).drawn(settings, seed=seed)
+        return SnippetCut(tuple(taken), self.short, _notes(self.short, repeated, found, len(taken)))
 
 
 def shared_pieces(suspect: Pieces, heldout: Pieces) -> tuple[frozenset[str], str]:
@@ -262,7 +255,6 @@ def _plain(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """The beginning of a text on one line, in quotes."""
     line = _plain(text)
     return repr(line if len(line) <= 60 else line[:59] + "…")
 
@@ -282,7 +274,7 @@ def divide(
     return tuple(order[:count]), tuple(rest if settings.learnt is None else rest[: settings.learnt])
 
 
-def check_enough(cut: Cut, corpus: Corpus, tokens: int, *, fewest: int, left_out: str = "") -> None:
+def check_enough(cut: SnippetCut, corpus: Corpus, tokens: int, *, fewest: int, left_out: str = "") -> None:
     """Raise ShortTextsError where fewer than `fewest` snippets were cut, too few for any test; `left_out` says what was
     left out before."""
     if len(cut.snippets) >= fewest and cut.documents >= 2:
@@ -312,7 +304,6 @@ def _pieces(text: Text, spans: npt.NDArray[np.int64], tokens: int) -> list[Snipp
 
 
 def _next(whole: npt.NDArray[np.bool_], at: int) -> int:
-    """The first token from here on that begins with a character of its own."""
     return at + int(np.argmax(whole[at:]))
 
 

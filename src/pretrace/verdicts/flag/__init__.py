@@ -8,6 +8,6 @@ same score on a placebo.
 """
 
 from pretrace.verdicts.flag.flag import flag, flag_scored
-from pretrace.verdicts.flag.planning import SCORE, FlagSettings, Plan, plan
+from pretrace.verdicts.flag.planning import SCORE, FlagPlan, FlagSettings, plan
 
-__all__ = ["SCORE", "FlagSettings", "Plan", "flag", "flag_scored", "plan"]
+__all__ = ["SCORE", "FlagPlan", "FlagSettings", "flag", "flag_scored", "plan"]

@@ -22,10 +22,10 @@ from pretrace.backends.serving.address import called
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import figure, truth
 from pretrace.types import Bools, Doubles, SetTest, Situation, Skipped, Table, Verdict
-from pretrace.verdicts.flag.concluding import Conclusion
-from pretrace.verdicts.flag.planning import Draws, FlagSettings, Prospect
+from pretrace.verdicts.flag.concluding import FlagConclusion
+from pretrace.verdicts.flag.planning import DetectionLimits, Draws, FlagSettings
 from pretrace.verdicts.flag.words import FlagWording
-from pretrace.verdicts.register import Entry, enter
+from pretrace.verdicts.register import RegisterEntry, enter
 
 FLAGS, KNOWN = "flags", "known"
 """The names of the tables."""
@@ -81,8 +81,8 @@ def counted(tables: Sequence[Table], skipped: int) -> dict[str, int]:
 
 
 def verdict_of(  # noqa: PLR0913 (a verdict is made of many parts)
-    end: Conclusion,
-    made: Prospect,
+    end: FlagConclusion,
+    made: DetectionLimits,
     settings: FlagSettings,
     *,
     names: tuple[str, str],
@@ -115,7 +115,7 @@ def verdict_of(  # noqa: PLR0913 (a verdict is made of many parts)
     matters = {**settings.matters, "known": draws.known, "models": weights}
     p = end.set_test.p
     register = enter(
-        Entry("flag", draws.sketch, target, matters, model),
+        RegisterEntry("flag", draws.sketch, target, matters, model),
         settings.level,
         p,
         end.outcome,

@@ -124,7 +124,6 @@ def row_checks(
 
 
 def _drawn(asked: Bools, groups: Numbers, most: int, seed: int) -> Bools:
-    """The texts that the classifiers look at: of each side all, or whole documents drawn at random."""
     drawn = np.zeros(len(asked), dtype=bool)
     for side in (asked, ~asked):
         drawn[side] = drawn_documents(groups[side], side[side], most=most, seed=seed)
@@ -160,7 +159,7 @@ def placebo_check(
     good = not flagged and not _apart(auc, ranked)
     figures = {"flagged": flagged, "rate": rate, "auc": [auc.value, auc.low, auc.high]}
     figures[_BEYOND] = _beyond_chance(auc, ranked)
-    check = Check("placebo", _PLACEBO, "passed" if good else "failed", words, "" if good else _CURE, figures)
+    check = Check.of("placebo", _PLACEBO, good, words, _CURE, figures)
     return _with_spread(check, values, asked, groups)
 
 
@@ -184,7 +183,7 @@ def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check
         f"at or below {STRICT:g} nobody is accused, as texts that vary more stand out more often, seen or not."
     )
     figures["ratio"] = found.ratio
-    return Check("spread", _SPREAD, "failed" if odd else "passed", words, _CURE if odd else "", figures)
+    return Check.of("spread", _SPREAD, not odd, words, _CURE, figures)
 
 
 def runs_check(p: float, *, documents: int) -> Check:
@@ -198,8 +197,7 @@ def runs_check(p: float, *, documents: int) -> Check:
         f"Whether neighbours in the file of the known texts score alike was tested: p = {p_value(p)}. At or below "
         f"{STRICT:g} they seem to come from few sources, and nobody is accused."
     )
-    good = p > STRICT
-    return Check("runs", _RUNS, "passed" if good else "failed", words, "" if good else cure, {"p": p})
+    return Check.of("runs", _RUNS, p > STRICT, words, cure, {"p": p})
 
 
 def unseen_drift(checks: Sequence[Check], asked: int, known: int) -> float:
@@ -226,7 +224,6 @@ def unseen_drift(checks: Sequence[Check], asked: int, known: int) -> float:
 
 
 def _drift(away: float) -> float:
-    """The drift that makes an AUC so far from 0.5."""
     return math.sqrt(2) * NormalDist().inv_cdf(0.5 + min(away, 0.499))
 
 
@@ -287,7 +284,7 @@ def _length(auc: Estimate, ranked: Sequence[float]) -> Check:
 def _check(name: str, title: str, failed: bool, words: str, auc: Estimate, *, beyond: bool) -> Check:
     figures = {"auc": [auc.value, auc.low, auc.high], _BEYOND: beyond}
     cure = f"{_SAME_FORM} {_CURE}" if name == "form" else _CURE
-    return Check(name, title, "failed" if failed else "passed", words, cure if failed else "", figures)
+    return Check.of(name, title, not failed, words, cure, figures)
 
 
 def _apart(auc: Estimate, ranked: float, level: float = LEVEL) -> bool:

@@ -32,9 +32,9 @@ from pretrace.verdicts.flag.checks import (
     with_set_test,
     withheld,
 )
-from pretrace.verdicts.flag.planning import Prospect
+from pretrace.verdicts.flag.planning import DetectionLimits
 from pretrace.verdicts.flag.sides import Sides
-from pretrace.verdicts.outcome import Found, conclude
+from pretrace.verdicts.outcome import TestFinding, conclude
 
 _PLACEBO_RATE = 0.05
 """The highest rate a placebo is held to: by chance it flags anything in one check of twenty at most."""
@@ -48,7 +48,7 @@ _DRIFT = "A drift that the checks could not see would not explain it"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Standing:
+class _Outliers:
     """What stands out: the test of the set as it is (`shift`), whether it still rejects without the `unseen` drift and
     the `spread`, and the documents that are flagged as they are and without these, [documents in question]."""
 
@@ -66,7 +66,7 @@ class _Standing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Conclusion:
+class FlagConclusion:
     """The outcome and what it rests on. `p`, `q` and `chosen` [documents in question], by name, are those of each
     document; where the answer is refused p and q are empty and nothing is chosen. `advice` is what would help."""
 
@@ -90,14 +90,14 @@ class Conclusion:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
+class CheckedScores:
     """The rows with all that was seen of them, before power and outcome: `counts` says that the test of the set
     accuses, and `why` why it does not where it rejects. `explained` is the drift that would explain it."""
 
     sides: Sides
-    made: Prospect
+    made: DetectionLimits
     checks: tuple[Check, ...]
-    standing: _Standing
+    outliers: _Outliers
     explained: float
     counts: bool
     why: str
@@ -106,15 +106,15 @@ class Looked:
     def quiet(self) -> bool:
         """Whether nothing stands out and no check withholds an all-clear: then power decides."""
         failed = any(check.status == "failed" and check.name not in ACCUSING for check in self.checks)
-        return not self.standing.rejects and not failed
+        return not self.outliers.rejects and not failed
 
 
-def looked(sides: Sides, made: Prospect, read: Read) -> Looked:
+def run_checks(sides: Sides, made: DetectionLimits, read: Read) -> CheckedScores:
     """What the rows say; `read` gives the texts of those that the check of the words looks at."""
     rows = sides.rows
     checks = _checks(sides, made, read)
     asked, known = sides.by_document(rows.scores)
-    found = standing(sides, made, asked, known, unseen_drift(checks, sides.number, sides.known))
+    found = find_outliers(sides, made, asked, known, unseen_drift(checks, sides.number, sides.known))
     checks = (*checks, *_more_checks(sides, checks, asked, known))
     refused = any(check.status == "failed" and check.name not in ACCUSING for check in checks)
     explained, why = found.shift.explained, ""
@@ -124,18 +124,20 @@ def looked(sides: Sides, made: Prospect, read: Read) -> Looked:
         why = withheld(checks) or ("" if found.withstands else _unexcluded(found, explained))
     counts = found.shift.p <= found.shift.level and not why
     checks = (*checks, _drift_check(found, explained, counts))
-    return Looked(sides, made, checks, found, explained, counts, why)
+    return CheckedScores(sides, made, checks, found, explained, counts, why)
 
 
-def standing(sides: Sides, made: Prospect, asked: Doubles, known: Doubles, unseen: float) -> _Standing:
+def find_outliers(
+    sides: Sides, made: DetectionLimits, asked: Doubles, known: Doubles, unseen: float
+) -> _Outliers:
     """What stands out of values of both sides, one a document, and what is left of it without a drift `unseen`."""
     settings = sides.settings
     shift = set_shift(asked, known, level=settings.level, seed=sides.seed)
     spread = compare_below(asked, known).allowed(WIDE)
-    return stands(shift, sides, made.method, unseen, spread)
+    return outliers_at(shift, sides, made.method, unseen, spread)
 
 
-def stands(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> _Standing:
+def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> _Outliers:
     """The same from a test of the set that was made."""
     asked, known, fdr = shift.asked, shift.known, sides.settings.fdr
     plain = conformal.flagged(conformal.adjusted(sides.p_of(asked, known), method), fdr)
@@ -147,27 +149,27 @@ def stands(shift: SetShift, sides: Sides, method: Method, unseen: float, spread:
     withstands = shift.p <= shift.level and all(
         shift.p_after(unseen, one) <= shift.level for one in (1.0, spread)
     )
-    return _Standing(shift, unseen, spread, withstands, plain, chosen)
+    return _Outliers(shift, unseen, spread, withstands, plain, chosen)
 
 
 def concluded(
-    found: Looked, power: Power | None, share: Estimate | None, *, model: str, corpus: str
-) -> Conclusion:
+    found: CheckedScores, power: Power | None, share: Estimate | None, *, model: str, corpus: str
+) -> FlagConclusion:
     """The outcome, by the one rule. `power` is what planting a tenth brought and `share` how many documents like the
     planted ones there can be; None where that was not measured."""
-    sides, chosen = found.sides, found.standing.chosen
+    sides, chosen = found.sides, found.outliers.chosen
     outcome, advice = conclude_standing(
-        found.standing, found.checks, power, share, model=model, corpus=corpus, unit=found.made.unit
+        found.outliers, found.checks, power, share, model=model, corpus=corpus, unit=found.made.unit
     )
     p = sides.p(sides.rows.scores)
     q = conformal.adjusted(p, found.made.method)
     if outcome == "refused":
         p, q, chosen = np.zeros(0), np.zeros(0), np.zeros(len(chosen), dtype=bool)
-    return Conclusion(outcome, found.checks, _set_test(found), p, q, chosen, power, advice)
+    return FlagConclusion(outcome, found.checks, _set_test(found), p, q, chosen, power, advice)
 
 
 def conclude_standing(  # noqa: PLR0913 (what the one rule takes)
-    standing: _Standing,
+    outliers: _Outliers,
     checks: Sequence[Check],
     power: Power | None,
     share: Estimate | None,
@@ -178,27 +180,26 @@ def conclude_standing(  # noqa: PLR0913 (what the one rule takes)
 ) -> tuple[Outcome, tuple[str, ...]]:
     """The outcome of a flagging and what would help, from what stands out and the checks."""
     end = conclude(
-        Found(
+        TestFinding(
             model=called(model),
             of=f"the {unit}s of {corpus}",
-            level=standing.shift.level,
-            p=standing.shift.p,
+            level=outliers.shift.level,
+            p=outliers.shift.p,
             effect=share,
             effect_unit=f"of the {unit}s",
             planted=power,
             accusing=ACCUSING,
             noun="flagging",
             unit=unit,
-            rejected=standing.rejects,
+            rejected=outliers.rejects,
         ),
         checks,
     )
-    withheld = bool(end.withheld) or standing.rejects
-    return _outcome(end.outcome, bool(standing.chosen.any()), withheld=withheld), end.advice
+    withheld = bool(end.withheld) or outliers.rejects
+    return _outcome(end.outcome, bool(outliers.chosen.any()), withheld=withheld), end.advice
 
 
 def _outcome(outcome: Outcome, flagged: bool, *, withheld: bool) -> Outcome:
-    """The outcome of a flagging in its own words."""
     if outcome == "consistent":
         return "flagged" if flagged else "set"
     if outcome == "nothing":
@@ -206,9 +207,9 @@ def _outcome(outcome: Outcome, flagged: bool, *, withheld: bool) -> Outcome:
     return "refused" if withheld else "missed"
 
 
-def _set_test(found: Looked) -> SetTest:
+def _set_test(found: CheckedScores) -> SetTest:
     """The test of the set as results hold it; without p where it is withheld."""
-    shift, unseen = found.standing.shift, found.standing.unseen
+    shift, unseen = found.outliers.shift, found.outliers.unseen
     above = int((conformal.p_values(shift.asked, shift.known) <= _ABOVE * (1 + 1e-12)).sum())
     number = len(shift.known)
     chance = int(_ABOVE * (number + 1) + 1e-9) / (number + 1)
@@ -222,11 +223,11 @@ def _set_test(found: Looked) -> SetTest:
         withheld=found.why,
         explained=found.explained,
         unseen=unseen,
-        spread=found.standing.spread,
+        spread=found.outliers.spread,
     )
 
 
-def _unexcluded(found: _Standing, explained: float) -> str:
+def _unexcluded(found: _Outliers, explained: float) -> str:
     """Why a rejection does not count that an unseen difference would explain."""
     if explained <= found.unseen:
         return (
@@ -239,7 +240,7 @@ def _unexcluded(found: _Standing, explained: float) -> str:
     )
 
 
-def _drift_check(found: _Standing, explained: float, counts: bool) -> Check:
+def _drift_check(found: _Outliers, explained: float, counts: bool) -> Check:
     """Whether what stands out would do so without the drift and the spread that nobody could have seen."""
     cure = (
         "Name a model that never saw the texts: it reads with the same score, and can exclude smaller drifts. More "
@@ -258,11 +259,10 @@ def _drift_check(found: _Standing, explained: float, counts: bool) -> Check:
         f"{f' of {int(found.plain.sum()):,}' if found.plain.any() else ''}, and the set as a whole "
         f"{'stands' if found.withstands else 'does not stand'} out."
     )
-    good = counts or bool(left)
-    return Check(DRIFT, _DRIFT, "passed" if good else "failed", words, "" if good else cure, figures)
+    return Check.of(DRIFT, _DRIFT, counts or bool(left), words, cure, figures)
 
 
-def _checks(sides: Sides, made: Prospect, read: Read) -> tuple[Check, ...]:
+def _checks(sides: Sides, made: DetectionLimits, read: Read) -> tuple[Check, ...]:
     settings, rows = sides.settings, sides.rows
     checks = row_checks(rows.lengths, rows.asked, rows.documents, read, seed=sides.seed)
     values = rows.placebo
@@ -286,7 +286,6 @@ def _checks(sides: Sides, made: Prospect, read: Read) -> tuple[Check, ...]:
 def _more_checks(
     sides: Sides, checks: Sequence[Check], asked: Doubles, known: Doubles
 ) -> tuple[Check, Check]:
-    """Spreads, and neighbours."""
     fewest = min(sides.number, sides.known)
     spread = spread_check(compare_below(asked, known), checks, fewest=fewest)
     return spread, runs_check(serial_p(sides.known_in_order), documents=sides.known)

@@ -12,20 +12,19 @@ from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress, Silent
-from pretrace.scoring.outlook import Unwatched
+from pretrace.scoring.outlook import Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.controls import placebos
 from pretrace.statistics.documents import Grouping
 from pretrace.types import Backend, Bools, Corpus, Estimate, Power, Run, Table, Verdict
-from pretrace.verdicts.audit.power import check_plantable
 from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
 from pretrace.verdicts.flag.checks import Read
-from pretrace.verdicts.flag.concluding import Conclusion, Looked, concluded, looked
-from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings, Plan, plan
+from pretrace.verdicts.flag.concluding import CheckedScores, FlagConclusion, concluded, run_checks
+from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagPlan, FlagSettings, plan
 from pretrace.verdicts.flag.power import measured
 from pretrace.verdicts.flag.sides import Rows, Sides
-from pretrace.verdicts.reading import Watched
+from pretrace.verdicts.planting import check_plantable
 
 
 def flag(
@@ -35,7 +34,7 @@ def flag(
     settings: FlagSettings | None = None,
     *,
     progress: Progress | None = None,
-    watch: Watched | None = None,
+    watch: Watch | None = None,
 ) -> Verdict:
     """Which of the texts stand out from the known non-members by one score of the target, and whether all do.
 
@@ -76,11 +75,11 @@ class Asking:
     """The models that can still be asked once the texts were scored, and who watches."""
 
     models: Models
-    watch: Watched
+    watch: Watch
 
 
 def power_of(
-    found: Looked, read: Read, settings: FlagSettings, asking: Asking | None, without: str = ""
+    found: CheckedScores, read: Read, settings: FlagSettings, asking: Asking | None, without: str = ""
 ) -> tuple[Power | None, Estimate | None, str]:
     """The power where it decides and can be measured, the share of documents that there can be, and why it was not
     measured; `without` says why there are no models to ask."""
@@ -93,7 +92,7 @@ def power_of(
 
 def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be asked)
     run: Run,
-    made: Plan,
+    made: FlagPlan,
     settings: FlagSettings,
     *,
     corpus: Corpus,
@@ -104,10 +103,24 @@ def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be 
     """The same from scores that are there: `run` has the texts of `made.corpus`, both sets, and one score. Without
     `asking` the power cannot be measured."""
     run = run.complete
-    found = _Scored.of(run, made, settings)
-    prospect = made.prospect.scored(found.sides.known, found.sides.number, settings.fdr)
-    seen = looked(found.sides, prospect, found.read)
-    power, share, why = power_of(seen, found.read, settings, asking)
+    content = {text.id: text.text for text in made.corpus.texts}
+    documents = [made.documents[name] for name in run.ids]
+    texts = [content[name] for name in run.ids]
+    rows = Rows(
+        asked=np.array([member is None for member in run.members], dtype=bool),
+        documents=Grouping.of(documents).codes if documents else np.zeros(0, dtype=np.int64),
+        scores=np.asarray(run.matrix[:, 0]),
+        placebo=next(iter(placebos(run).values()), None),
+        lengths=np.array([len(text) for text in texts], dtype=np.float64),
+    )
+    sides = Sides.of(rows, settings, made.draws.seed(settings), [one.reason for one in run.skipped])
+
+    def read(chosen: Bools) -> list[str]:
+        return [texts[i] for i in np.flatnonzero(chosen).tolist()]
+
+    prospect = made.prospect.scored(sides.known, sides.number, settings.fdr)
+    seen = run_checks(sides, prospect, read)
+    power, share, why = power_of(seen, read, settings, asking)
     end = concluded(seen, power, share, model=model, corpus=corpus.name)
     return verdict_of(
         end,
@@ -116,14 +129,28 @@ def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be 
         names=(corpus.name, known.name),
         model=model,
         score=run.scores[0],
-        tables=(found.judged(end), found.known),
+        tables=_tables(run, documents, sides, end),
         skipped=tuple(replace(one, id=one.id.removeprefix(TEXTS)) for one in run.skipped),
         draws=made.draws,
-        recorded=record(
-            record_corpus(corpus), record_corpus(known), run.settings, settings, found.sides.seed
-        ),
+        recorded=record(record_corpus(corpus), record_corpus(known), run.settings, settings, sides.seed),
         why=why,
     )
+
+
+def _tables(run: Run, documents: Sequence[str], sides: Sides, end: FlagConclusion) -> tuple[Table, Table]:
+    """The texts in question, without p-values where the answer is refused, and the known non-members."""
+    asked, scores = sides.rows.asked, sides.rows.scores
+
+    def named(rows: Bools, names: Sequence[str], side: str) -> tuple[str, ...]:
+        # as their file has them; a text without a group is its own
+        return tuple(names[row].removeprefix(side) for row in np.flatnonzero(rows).tolist())
+
+    ids, groups, theirs = (named(asked, names, TEXTS) for names in (run.ids, run.groups, documents))
+    chosen = end.chosen[sides.place].tolist()
+    p, q = end.of_texts(sides.place)
+    texts = asked_table(ids, groups, scores[asked], p, q, chosen, theirs, sides.drawn[asked])
+    ids, groups, theirs = (named(~asked, names, KNOWN) for names in (run.ids, run.groups, documents))
+    return texts, known_table(ids, groups, scores[~asked], sides.drawn[~asked], theirs)
 
 
 def record(
@@ -137,65 +164,3 @@ def record(
     rest = {name: value for name, value in made.items() if name not in ("texts", "seed")}
     asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
     return {**asked, "seed": seed, "texts": dict(texts), "nonmembers": dict(nonmembers), **rest}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scored:
-    """A run of both sets in memory: its rows with their names, and the texts themselves."""
-
-    run: Run
-    documents: tuple[str, ...]
-    texts: Sequence[str]
-    sides: Sides
-
-    @classmethod
-    def of(cls, run: Run, made: Plan, settings: FlagSettings) -> _Scored:
-        """The rows of a run; TextsError where too few of them could be scored."""
-        content = {text.id: text.text for text in made.corpus.texts}
-        documents = tuple(made.documents[name] for name in run.ids)
-        texts = [content[name] for name in run.ids]
-        rows = Rows(
-            asked=np.array([member is None for member in run.members], dtype=bool),
-            documents=Grouping.of(documents).codes if documents else np.zeros(0, dtype=np.int64),
-            scores=np.asarray(run.matrix[:, 0]),
-            placebo=next(iter(placebos(run).values()), None),
-            lengths=np.array([len(text) for text in texts], dtype=np.float64),
-        )
-        sides = Sides.of(rows, settings, made.draws.seed(settings), [one.reason for one in run.skipped])
-        return cls(run, documents, texts, sides)
-
-    def read(self, rows: Bools) -> list[str]:
-        """The texts of some rows."""
-        return [self.texts[i] for i in np.flatnonzero(rows).tolist()]
-
-    def judged(self, end: Conclusion) -> Table:
-        """The texts in question; without p-values where the answer is refused."""
-        sides, rows = self.sides, self.sides.rows.asked
-        p, q = end.of_texts(sides.place)
-        return asked_table(
-            self._at(rows, self.run.ids, TEXTS),
-            self._at(rows, self.run.groups, TEXTS),
-            sides.rows.scores[rows],
-            p,
-            q,
-            end.chosen[sides.place].tolist(),
-            self._at(rows, self.documents, TEXTS),
-            sides.drawn[rows],
-        )
-
-    @property
-    def known(self) -> Table:
-        """The known non-members."""
-        sides, rows = self.sides, ~self.sides.rows.asked
-        return known_table(
-            self._at(rows, self.run.ids, KNOWN),
-            self._at(rows, self.run.groups, KNOWN),
-            sides.rows.scores[rows],
-            sides.drawn[rows],
-            self._at(rows, self.documents, KNOWN),
-        )
-
-    @staticmethod
-    def _at(rows: Bools, names: Sequence[str], side: str) -> tuple[str, ...]:
-        """Names of some rows as their file has them; a text without a group is its own."""
-        return tuple(names[row].removeprefix(side) for row in np.flatnonzero(rows).tolist())

@@ -23,9 +23,6 @@ from pretrace.types import Corpus, Text
 from pretrace.verdicts.draws import TextsSketch, seed_from, texts_hash
 from pretrace.verdicts.settings import TestSettings
 
-# What so many documents in question and known ones can show, before a model is asked and after.
-
-
 FEWEST_KNOWN = 20
 """Known documents; with 19 a text could be flagged at 5% only if all of the texts are."""
 CLEARING = 0.1
@@ -34,7 +31,7 @@ noticed: flagged, or seen by the test of the set (`verdicts.flag.power`)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
+class DetectionLimits:
     """How discoveries are controlled, how many documents are `asked` about and `known`, the `unit` that is flagged
     ("text", or "document" where one has several), and what there is to say."""
 
@@ -65,7 +62,7 @@ class Prospect:
         """The known documents with which a tenth of those asked about could be flagged."""
         return needed(self.tenth, self.asked, fdr, self.method)
 
-    def scored(self, known: int, asked: int, fdr: float) -> Prospect:
+    def scored(self, known: int, asked: int, fdr: float) -> DetectionLimits:
         """The same for the known and asked documents that could be scored, where some could not."""
         if (known, asked) == (self.known, self.asked):
             return self
@@ -83,7 +80,7 @@ def prospect(
     method: Method,
     name: str,
     more: tuple[str, ...] = (),
-) -> Prospect:
+) -> DetectionLimits:
     """What can be flagged, from the number of texts of each document in question and of each known one.
 
     TextsError where known documents, those of `name`, are fewer than 20. Where no text could be flagged at this rate
@@ -98,11 +95,11 @@ def prospect(
         )
     found = resolution(held, number, fdr, method)
     unit = "text" if number == mine.sum() else "document"
-    made = Prospect(method, found, number, held, unit, ())
+    made = DetectionLimits(method, found, number, held, unit, ())
     return replace(made, notes=(*_resolved(made, fdr), *_drawing(mine, others), *more))
 
 
-def _resolved(made: Prospect, fdr: float) -> tuple[str, ...]:
+def _resolved(made: DetectionLimits, fdr: float) -> tuple[str, ...]:
     """What the numbers allow, in a sentence; nothing where a single text could be flagged."""
     found, unit = made.resolution, made.unit
     if found.together == 1:
@@ -131,9 +128,6 @@ def _drawing(asked: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> tupl
         f"{len(known):,}. A document counts once, by {value}: as many as the document with the fewest has, drawn "
         "by lot. Whole documents are flagged.",
     )
-
-
-# Near copies, which count once.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,47 +168,36 @@ def near_copies(sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbe
     return Copies(linked, before - after, int(both.sum()))
 
 
-# The two sets of a flagging have nothing in common: what is refused where they do, and in which words.
-
-
-@dataclass(frozen=True, slots=True)
-class AskedAndKnown:
-    """The texts in question and the known non-members, by the names of the two sets and their numbers of texts;
-    TextsError where one is empty."""
-
-    asked: str
-    known: str
-    asked_texts: int
-    known_texts: int
-
-    def __post_init__(self) -> None:
-        for name, texts in ((self.asked, self.asked_texts), (self.known, self.known_texts)):
-            if not texts:
-                raise TextsError(f"{name} holds no texts.")
-
-    def refuse_members(self, members: Sequence[str]) -> None:
-        """TextsError where known texts, with these ids, are labelled as members."""
-        if members:
-            raise TextsError(
-                f"{len(members)} of the {self.known_texts} known non-members in {self.known} (such as {members[0]!r}) "
-                "are labelled as members: leave them out, or mend the label."
-            )
-
-    def refuse_same(self, same: Sequence[str]) -> None:
-        """TextsError where texts in question, with these ids, are among the known ones."""
-        if same:
-            raise TextsError(
-                f"{len(same)} of the {self.asked_texts} texts of {self.asked} (such as {same[0]!r}) are among the "
-                f"known non-members in {self.known}: a text is one or the other; take them out of one of the two files."
-            )
-
-    def refuse_shared(self, groups: Collection[str]) -> None:
-        """TextsError where documents have texts on both sides."""
-        if groups:
-            raise TextsError(
-                f"{len(groups)} documents (such as {min(groups)!r}) have texts in {self.asked} and in {self.known}: a "
-                "document was seen or it was not; take each out of one of the two files."
-            )
+def check_apart(
+    asked: str,
+    known: str,
+    numbers: tuple[int, int],
+    *,
+    members: Sequence[str],
+    same: Sequence[str],
+    shared: Collection[str],
+) -> None:
+    """TextsError where a set is empty, and for what must not be, by the names of both sets and their `numbers`:
+    known texts that are labelled as `members`, texts in question that are among the known ones (`same`), and documents
+    that have texts on both sides (`shared`)."""
+    for name, number in zip((asked, known), numbers, strict=True):
+        if not number:
+            raise TextsError(f"{name} holds no texts.")
+    if members:
+        raise TextsError(
+            f"{len(members)} of the {numbers[1]} known non-members in {known} (such as {members[0]!r}) are labelled as "
+            "members: leave them out, or mend the label."
+        )
+    if same:
+        raise TextsError(
+            f"{len(same)} of the {numbers[0]} texts of {asked} (such as {same[0]!r}) are among the known non-members "
+            f"in {known}: a text is one or the other; take them out of one of the two files."
+        )
+    if shared:
+        raise TextsError(
+            f"{len(shared)} documents (such as {min(shared)!r}) have texts in {asked} and in {known}: a document was "
+            "seen or it was not; take each out of one of the two files."
+        )
 
 
 SCORE = "min_k_plus_plus"
@@ -340,14 +323,14 @@ class Draws:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FlagPlan:
     """Both sets as one corpus (known non-members labelled, the others not), the document of each text by its id
     there (documents that share a text, and near copies, are one), what can be flagged among them, and
     where the draws come from."""
 
     corpus: Corpus
     documents: Mapping[str, str]
-    prospect: Prospect
+    prospect: DetectionLimits
     draws: Draws
 
     @property
@@ -356,13 +339,23 @@ class Plan:
         return self.prospect.notes
 
 
-def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> Plan:
+def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
     """The two sets put together and looked over; nothing is asked of a model.
 
     TextsError where a set is empty, where known documents are fewer than 20 or some of their texts are labelled as
     members, and where the sets overlap. Where no text could be flagged at this rate the notes say so.
     """
-    _check_apart(corpus, known)
+    contents = {text.text.strip() for text in known.texts} - {""}
+    # Without a group, the same id in two files is no sign of the same document.
+    groups = {text.group for text in known.texts} - {""}
+    check_apart(
+        corpus.name,
+        known.name,
+        (len(corpus), len(known)),
+        members=[text.id for text in known.texts if text.member],
+        same=[text.id for text in corpus.texts if text.text.strip() in contents],
+        shared={text.group for text in corpus.texts} & groups,
+    )
     sides = [placed(text, TEXTS, None) for text in corpus.texts]
     sides += [placed(text, KNOWN, False) for text in known.texts]
     first = link_documents(sides)
@@ -387,18 +380,7 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> Plan:
     )
     asked_hash, known_hash = (texts_hash(text.text for text in side.texts) for side in (corpus, known))
     draws = Draws(asked_hash, known_hash, TextsSketch.of(text.text for text in corpus.texts))
-    return Plan(both, documents, found, draws)
-
-
-def _check_apart(corpus: Corpus, known: Corpus) -> None:
-    """TextsError where a side is empty, or a text or document is on both, or known members are among the known."""
-    both = AskedAndKnown(corpus.name, known.name, len(corpus), len(known))
-    both.refuse_members([text.id for text in known.texts if text.member])
-    contents = {text.text.strip() for text in known.texts} - {""}
-    both.refuse_same([text.id for text in corpus.texts if text.text.strip() in contents])
-    # Without a group, the same id in two files is no sign of the same document.
-    groups = {text.group for text in known.texts} - {""}
-    both.refuse_shared({text.group for text in corpus.texts} & groups)
+    return FlagPlan(both, documents, found, draws)
 
 
 def placed(text: Text, side: str, member: bool | None) -> Text:

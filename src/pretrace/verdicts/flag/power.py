@@ -18,19 +18,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import Numbers, means
 from pretrace.statistics.intervals import mean_interval, share_interval
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.tuning.planting import PlantSettings, in_words, split_members
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
-from pretrace.verdicts.audit.power import planted_copy
 from pretrace.verdicts.flag.checks import FLOOR, WIDE
-from pretrace.verdicts.flag.concluding import Looked, stands
+from pretrace.verdicts.flag.concluding import CheckedScores, outliers_at
 from pretrace.verdicts.flag.planning import CLEARING
 from pretrace.verdicts.flag.sides import Sides
 from pretrace.verdicts.outcome import ENOUGH
-from pretrace.verdicts.reading import Watched
+from pretrace.verdicts.planting import planted_copy
 from pretrace.verdicts.settings import POWER_BATCH
 
 FEWEST = 4
@@ -50,7 +50,7 @@ _SURELY = 0.9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Planted:
+class PlantedGain:
     """What training added to the score of the documents that the copy read, [planted], and how it was trained."""
 
     gained: Doubles
@@ -59,7 +59,7 @@ class Planted:
 
 
 def measured(
-    found: Looked, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watched
+    found: CheckedScores, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watch
 ) -> tuple[Power | None, Estimate | None, str]:
     """The power, and the share of documents like the planted ones that there can be; or why it could not be measured.
 
@@ -74,7 +74,7 @@ def measured(
     return *simulated(found, planted), ""
 
 
-def simulated(found: Looked, planted: Planted) -> tuple[Power, Estimate]:
+def simulated(found: CheckedScores, planted: PlantedGain) -> tuple[Power, Estimate]:
     """The power and the share, from what training added."""
     sides = found.sides
     asked, known = (min(LARGEST, number) for number in (sides.number, sides.known))
@@ -99,20 +99,20 @@ def simulated(found: Looked, planted: Planted) -> tuple[Power, Estimate]:
             **({"known_needed": enough[1]} if enough else {}),
         },
     )
-    return power, _share(found.standing.shift, law, asked, known, rng)
+    return power, _share(found.outliers.shift, law, asked, known, rng)
 
 
-def _accused(found: Looked, law: _Law, asked: int, known: int, rng: np.random.Generator) -> int:
+def _accused(found: CheckedScores, law: _Law, asked: int, known: int, rng: np.random.Generator) -> int:
     """How many simulated flaggings of so many documents accuse where a tenth was read. More documents than there are
     exclude smaller drifts: what could not be excluded goes with the error of an AUC."""
     sides, accused = found.sides, 0
     shrunk = math.sqrt(_error(asked, known) / _error(sides.number, sides.known))
     least = FLOOR if sides.rows.placebo is None else 0.0
-    unseen = max(min(least, found.standing.unseen), min(1.0, shrunk) * found.standing.unseen)
+    unseen = max(min(least, found.outliers.unseen), min(1.0, shrunk) * found.outliers.unseen)
     for _ in range(SIMULATED):
         shift = law.drawn(max(1, round(CLEARING * asked)), asked, known, rng)
         spread = compare_below(shift.asked, shift.known).allowed(WIDE)
-        one = stands(shift, sides, found.made.method, unseen, spread)
+        one = outliers_at(shift, sides, found.made.method, unseen, spread)
         accused += one.withstands or bool(one.chosen.any())
     return accused
 
@@ -122,7 +122,7 @@ def _error(asked: int, known: int) -> float:
     return (asked + known + 1) / (asked * known)
 
 
-def _enough(found: Looked, planted: Planted) -> tuple[int, int] | None:
+def _enough(found: CheckedScores, planted: PlantedGain) -> tuple[int, int] | None:
     """So many documents in question, and known ones, with which such a tenth would be noticed; None where twice
     `LARGEST` would not do."""
     sides = found.sides
@@ -147,7 +147,7 @@ class _Law:
     made: SetShift
 
     @classmethod
-    def of(cls, sides: Sides, planted: Planted, asked: int, known: int) -> _Law:
+    def of(cls, sides: Sides, planted: PlantedGain, asked: int, known: int) -> _Law:
         """The law of so many documents in question and known ones."""
         made = set_shift(
             np.arange(asked, dtype=float), np.arange(known) + 0.5, level=sides.settings.level, seed=sides.seed
@@ -204,7 +204,9 @@ def _three(one: Estimate) -> tuple[float, float, float]:
     return one.value, one.low, one.high
 
 
-def _planted(sides: Sides, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watched) -> Planted:
+def _planted(
+    sides: Sides, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watch
+) -> PlantedGain:
     """What a copy of the target that read a tenth of the documents makes of them, less what it makes of known ones."""
     rows, settings = sides.rows, sides.settings
     asked, known = (_drawn(rows.documents, side, sides.seed) for side in (rows.asked, ~rows.asked))
@@ -238,7 +240,7 @@ def _planted(sides: Sides, read: Callable[[Bools], Sequence[str]], models: Model
     gained = after - rows.scores
     able = np.isfinite(gained)
     base = means(gained[others & able], documents[others & able]).mean()
-    return Planted(
+    return PlantedGain(
         means(gained[mine & able], documents[mine & able]) - base if (mine & able).any() else np.zeros(0),
         number,
         planting,
@@ -246,7 +248,6 @@ def _planted(sides: Sides, read: Callable[[Bools], Sequence[str]], models: Model
 
 
 def _drawn(documents: Numbers, side: Bools, seed: int) -> Bools:
-    """The rows of a side that take part: of all documents, or of so many drawn by lot."""
     names = np.unique(documents[side])
     if len(names) > MOST:
         names = np.random.default_rng([seed, 8]).choice(names, MOST, replace=False)

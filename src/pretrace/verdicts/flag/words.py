@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pretrace.results.rounding import p_value, times
 from pretrace.types import Outcome, Power, SetTest
-from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT, Conclusion
-from pretrace.verdicts.flag.planning import Prospect
+from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT, FlagConclusion
+from pretrace.verdicts.flag.planning import DetectionLimits
 from pretrace.verdicts.outcome import ENOUGH, exposure
 
 _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
@@ -18,8 +18,8 @@ _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
 class FlagWording:
     """The sentences of a flagging, from its conclusion; `why` says why the power was not measured."""
 
-    end: Conclusion
-    made: Prospect
+    end: FlagConclusion
+    made: DetectionLimits
     counts: Mapping[str, int]
     fdr: float
     corpus: str
@@ -94,7 +94,6 @@ class FlagWording:
         return f"{words}, here {expected(chosen, self.fdr)}." if self.counts["flagged"] else f"{words}."
 
     def _missed(self) -> str:
-        """What could have been seen, and so what could not."""
         made, least, alone = self.made, self.end.set_test.least, self.made.resolution.together
         if made.asked == 1:
             able = "it would have been flagged had it stood above all known ones"
@@ -110,7 +109,6 @@ class FlagWording:
         return f"What could have been seen: {ends}. Fewer, or ones that left a weaker trace, could have been missed."
 
     def _more(self) -> Iterator[str]:
-        """What would help where nothing was found."""
         made, power = self.made, self.end.power
         if self.end.outcome != "missed":
             return
@@ -229,5 +227,4 @@ def whole(test: SetTest | None, documents: int) -> Iterator[str]:
 
 
 def _small(why: str) -> str:
-    """A sentence inside another one."""
     return why[:1].lower() + why[1:]

@@ -21,12 +21,12 @@ from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import times
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
-from pretrace.statistics.ranks import lot_effects
-from pretrace.types import Backend, Corpus, Doubles, Instructed, Power, Proposer
+from pretrace.settings import shared
+from pretrace.types import Corpus, Instructed, Power, Proposer
 from pretrace.verdicts.frame import watched
 from pretrace.verdicts.marking import variants
 from pretrace.verdicts.marking.sealed import (
-    Marked,
+    MarkedText,
     Seal,
     Source,
     Unmarked,
@@ -35,9 +35,8 @@ from pretrace.verdicts.marking.sealed import (
     write_seal,
 )
 from pretrace.verdicts.marking.settings import Lot, MarkSettings
-from pretrace.verdicts.marks import variant_values
+from pretrace.verdicts.marks import CheckSettings, Marks
 from pretrace.verdicts.planting import paired_power, planted_shift
-from pretrace.verdicts.reading import Reader
 from pretrace.verdicts.settings import TestSettings
 
 PUBLISHED, COMMITMENT = "published.jsonl", "commitment.txt"
@@ -57,7 +56,7 @@ _SAID = (
 
 def own_candidates(
     corpus: Corpus, settings: MarkSettings, columns: Columns = USUAL, *, lot: Lot = secrets.randbelow
-) -> variants.Candidates | None:
+) -> variants.VariantCandidates | None:
     """The variants that need no model, None where a model is to make them; TextsError for one that cannot be used."""
     variants.checked_texts(corpus)
     if settings.variant_column:
@@ -75,7 +74,7 @@ def model_candidates(
     *,
     rewriter: Instructed | None = None,
     proposer: Proposer | None = None,
-) -> variants.Candidates:
+) -> variants.VariantCandidates:
     """The variants that a model makes: a rewriter's paraphrases, or the words of a proposer."""
     variants.checked_texts(corpus)
     number, seed = settings.variants, settings.seed
@@ -90,7 +89,7 @@ def model_candidates(
 
 def mark(
     corpus: Corpus,
-    candidates: variants.Candidates,
+    candidates: variants.VariantCandidates,
     settings: MarkSettings,
     *,
     lot: Lot = secrets.randbelow,
@@ -101,7 +100,7 @@ def mark(
     TextsError where no text has variants.
     """
     documents = tuple(
-        Marked(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
+        MarkedText(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
         for text in corpus.texts
         if text.id in candidates.variants
         for found in [variants.checked_variants(text.id, candidates.variants[text.id])]
@@ -185,7 +184,6 @@ def with_advice(seal: Seal, advice: tuple[str, ...]) -> Seal:
 
 
 def _published(seal: Seal, further: Mapping[str, Mapping[str, object]]) -> bytes:
-    """The published texts as JSON lines, with their further columns."""
     telling = {"id", "text", "group"}
     for document in seal.documents:  # a column that repeats a variant would say which one was not drawn
         variants = [text.strip() for text in document.variants]
@@ -197,9 +195,6 @@ def _published(seal: Seal, further: Mapping[str, Mapping[str, object]]) -> bytes
         rows.append({"id": one.id, "text": one.text, **({"group": one.group} if one.group else {}), **more})
     lines = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
     return lines.encode("utf-8", "backslashreplace")
-
-
-# How many texts a test of marks needs: said before publication, from a copy of a model that reads the texts.
 
 
 _FACTOR = 6.2
@@ -238,24 +233,22 @@ def sample_size(
     anew = replace(
         seal, documents=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents)
     )
-    reader = Reader(models, seal.score, watched(watch), settings.cache)
-
-    def effects(model: Backend, stage: str) -> Doubles:
-        rows, _ = variant_values(anew, reader, model, stage, totals=seal.totals)
-        found = np.full(len(rows), np.nan)
-        whole = [i for i, row in enumerate(rows) if np.isfinite(row).all()]
-        found[whole] = lot_effects([rows[i] for i in whole])
-        return found
-
-    before = effects(models.target, "reading with the model")
-    texts = [one.published for one in anew.documents]
+    test = Marks(
+        corpus=anew.corpus,
+        models=models,
+        settings=shared(CheckSettings, settings),
+        watch=watched(watch),
+        score=seal.score,
+        seal=anew,
+    )
+    before = test.effects(test.read(models.target, "reading with the model"))
     shift = planted_shift(
         models.target,
-        texts,
+        test.planted(),
         before,
-        lambda copy: effects(copy, "reading with the copy"),
+        lambda copy: test.effects(test.read(copy, "reading with the copy")),
         settings,
-        reader.watch,
+        test.watch,
         seed=lot(2**32),
     )
     power = paired_power(before, shift, settings)

@@ -24,7 +24,7 @@ from pretrace.registry import require
 from pretrace.results.rounding import listed
 from pretrace.settings import TEXTS, option
 from pretrace.types import Corpus
-from pretrace.verdicts.marking.sealed import Marked, Seal
+from pretrace.verdicts.marking.sealed import MarkedText, Seal
 from pretrace.verdicts.marking.variants import checked_texts, collapsed
 
 MOST_ROWS, SHARD_BYTES = 8, 3_000
@@ -125,13 +125,13 @@ def mark_order(
         | dict(further.get(text.id, {}))
         for text in corpus.texts
     }
-    documents: list[Marked] = []
+    documents: list[MarkedText] = []
     published: list[str] = []
 
     def draw(unit: _Unit) -> tuple[int, ...]:
         texts, orders, chosen = unit.drawn(rng)
         if len(texts) > 1:
-            documents.append(Marked(unit.name, texts, chosen))
+            documents.append(MarkedText(unit.name, texts, chosen))
         return orders[chosen]
 
     if settings.options:
@@ -185,7 +185,6 @@ def _shards(rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
 def _items(
     corpus: Corpus, settings: OrderSettings, further: Further
 ) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """The options of every item that may change places, and what writes the columns of an order, by id."""
     found: dict[str, tuple[str, ...]] = {}
     for text in corpus.texts:
         found[text.id] = _list(further.get(text.id, {}).get(settings.options))
@@ -222,7 +221,6 @@ def _items(
 
 
 def _refers(options: Sequence[str]) -> bool:
-    """Whether an option refers to others, or two are the same."""
     if len({option.casefold().strip() for option in options}) < len(options):
         return True
     return any(pattern.search(option) for pattern in _REFERS for option in options)
@@ -240,7 +238,6 @@ def _list(value: object) -> tuple[str, ...]:
 def _answers(
     options: Mapping[str, Sequence[str]], further: Further, column: str
 ) -> tuple[dict[str, int], int]:
-    """The place of every right answer that is a letter or number, counted from 0, and where numbers begin."""
     cells = {name: str(further[name].get(column, "")).strip() for name in options}
     named = {name: cell for name, cell in cells.items() if cell not in options[name]}
     numbers = {name: int(cell) for name, cell in named.items() if cell.isascii() and cell.isdigit()}

@@ -25,7 +25,7 @@ _HASH = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{64}(?![0-9A-Za-z])")
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedText:
     """A text with its variants; `drawn` is the place of the one that is published. With a trigger, the variant k ends
     the trigger's sentence with its word k."""
 
@@ -70,7 +70,7 @@ class Seal:
     source: Source
     nonce: str
     made: str
-    documents: tuple[Marked, ...]
+    documents: tuple[MarkedText, ...]
     unmarked: tuple[Unmarked, ...] = ()
     order: tuple[str, ...] = ()
     score: str = "loss"

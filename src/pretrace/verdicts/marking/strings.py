@@ -67,7 +67,7 @@ example sample data null none true false string text message key value token nam
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundString:
     """A string, the text that holds it first, what stands before it there, and others of its format. `id` names it.
 
     `varies` are the places of the string that are drawn anew, and `choices` the characters that may stand there. The
@@ -137,7 +137,7 @@ def random_strings(
     context: int,
     seed: int,
     begun: bool = False,
-) -> tuple[tuple[Found, ...], dict[str, int]]:
+) -> tuple[tuple[FoundString, ...], dict[str, int]]:
     """The random strings of the texts with fresh alternatives each, and how many were left out for which reason. Where
     they are `begun`, the alternatives begin as the string does, up to half of what may vary.
 
@@ -161,7 +161,7 @@ def random_strings(
             else:
                 candidates.append((text, start, made, form, refused))
     shared = _Shared([(made, form) for _, _, made, form, _ in candidates])
-    found: list[Found] = []
+    found: list[FoundString] = []
     for text, start, made, form, refused in candidates:
         if shared.by_another(made, form, own=made):
             left["sharing their beginning or end with another string"] += 1
@@ -181,7 +181,7 @@ def random_strings(
         places = tuple(i for i, one in enumerate(form.characters) if len(one) > 1)
         choices = tuple(form.characters[i] for i in places)
         name = f"{text.id}@{start}"
-        found.append(Found(name, text.id, form.kind, before, made, others, places, choices, head))
+        found.append(FoundString(name, text.id, form.kind, before, made, others, places, choices, head))
     return tuple(found), dict(left)
 
 
@@ -236,7 +236,6 @@ class _Around:
         return "hashes of words" if self._hashed(made) else ""
 
     def _hashed(self, made: str) -> bool:
-        """Whether the string is the hash of a famous input, or of a word or a line of this text."""
         digits = plain(made)
         if not _is_hash(digits):
             return False
@@ -291,7 +290,6 @@ def _telling(made: str, form: Format) -> str:
 
 
 def _spells(made: str) -> bool:
-    """Whether a string is nothing but printable characters, written as hexadecimal digits or in base 64."""
     readings = []
     digits = made.replace("-", "")
     if len(digits) % 2 == 0 and re.fullmatch("[0-9a-fA-F]+", digits):
@@ -303,7 +301,7 @@ def _spells(made: str) -> bool:
     return any(len(one) >= 8 and all(32 <= byte < 127 for byte in one) for one in readings)
 
 
-def hashes_of(strings: Sequence[Found], words: Iterable[str]) -> list[str]:
+def hashes_of(strings: Sequence[FoundString], words: Iterable[str]) -> list[str]:
     """The ids of strings that are hashes of words."""
     wanted = {bytes.fromhex(plain(one.string)): one.id for one in strings if _is_hash(plain(one.string))}
     sizes = {len(one) for one in wanted}
@@ -357,7 +355,7 @@ _PATIENCE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class UserPattern:
     """A pattern of the user's. It is searched with a time limit: one such as `(a|a)*b` takes longer than the universe
     lasts for a few thousand letters. ExpressionError where the limit is reached."""
 
@@ -394,7 +392,6 @@ _ELEMENT = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|\{(\d{1,20})(?:,\d*)?\}|.
 
 
 def _count_elements(pattern: str) -> int:
-    """Count the elements of a pattern with every repeat written out."""
     sums, last = [0], 0
     for element in _ELEMENT.finditer(pattern):
         if element[0] == "(":
@@ -411,7 +408,7 @@ def _count_elements(pattern: str) -> int:
     return sum(sums)
 
 
-def _compiled_patterns(patterns: Sequence[str]) -> list[Pattern]:
+def _compiled_patterns(patterns: Sequence[str]) -> list[UserPattern]:
     """The patterns, compiled; ExpressionError for one that is none, that repeats too often, or that finds the empty
     string."""
     made = []
@@ -427,12 +424,12 @@ def _compiled_patterns(patterns: Sequence[str]) -> list[Pattern]:
             raise ExpressionError(f"--pattern {pattern!r} is no regular expression: {error}.") from None
         if one.fullmatch(""):
             raise ExpressionError(f"--pattern {pattern!r} finds the empty string: say how long a string is.")
-        made.append(Pattern(pattern, one))
+        made.append(UserPattern(pattern, one))
     return made
 
 
 def _formats(
-    text: Text, patterns: Sequence[Pattern], left: Counter[str]
+    text: Text, patterns: Sequence[UserPattern], left: Counter[str]
 ) -> Iterator[tuple[int, str, Format]]:
     """The strings of one text in their order, each with its place and format."""
     rows, taken = _hexadecimals(text.text, left)
@@ -488,11 +485,10 @@ def _is_version_4(digits: str) -> bool:
 
 
 def _is_uuid(digits: str) -> bool:
-    """Whether 32 digits say that they are a UUID of some version."""
     return digits[12] in "12345678" and digits[16] in "89abAB"
 
 
-def _of_pattern(text: str, found: regex.Match[str], pattern: Pattern) -> Format:
+def _of_pattern(text: str, found: regex.Match[str], pattern: UserPattern) -> Format:
     """The format of a string that a pattern found: each letter or digit from its own class, as far as the pattern takes
     it there, all else as it is. The pattern must find the new string in the same place, so that all strings it can find
     are equally likely where each character may vary by itself."""

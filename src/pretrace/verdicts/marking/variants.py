@@ -24,7 +24,7 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class VariantCandidates:
     """The variants of every text by its id, and the reason for each text that has none. `notes` say what was dropped,
     `about` how the variants were made, both for the record."""
 
@@ -61,16 +61,16 @@ def checked_variants(name: str, variants: Sequence[str]) -> tuple[str, ...]:
     return tuple(variants)
 
 
-def from_columns(corpus: Corpus, names: Sequence[str]) -> Candidates:
+def from_columns(corpus: Corpus, names: Sequence[str]) -> VariantCandidates:
     """Variants of the user's own, in further columns that were read into `Text.meta`; the text itself is variant 0."""
     made = {
         text.id: checked_variants(text.id, (text.text, *(text.meta[name] for name in names)))
         for text in corpus.texts
     }
-    return Candidates(made, about={"columns": list(names)})
+    return VariantCandidates(made, about={"columns": list(names)})
 
 
-def from_texts(corpus: Corpus, sources: Sequence[str], columns: Columns) -> Candidates:
+def from_texts(corpus: Corpus, sources: Sequence[str], columns: Columns) -> VariantCandidates:
     """Variants of the user's own, in further files with the same ids; TextsError for a file with other ids."""
     files = [
         open_corpus(source, Columns(text=columns.text, id=columns.id, label="", group=""))
@@ -81,7 +81,7 @@ def from_texts(corpus: Corpus, sources: Sequence[str], columns: Columns) -> Cand
         text.id: checked_variants(text.id, (text.text, *(other[text.id] for other in found)))
         for text in corpus.texts
     }
-    return Candidates(made, about={"files": list(sources)})
+    return VariantCandidates(made, about={"files": list(sources)})
 
 
 def checked_texts(corpus: Corpus) -> Corpus:
@@ -139,7 +139,7 @@ WORDS = tuple(_LIST.split())
 MOST_CHOICES = len(WORDS) // 2
 
 
-def canaries(corpus: Corpus, choices: int, lot: Callable[[int], int]) -> Candidates:
+def canaries(corpus: Corpus, choices: int, lot: Callable[[int], int]) -> VariantCandidates:
     """For every text `choices` variants that differ in the last word of one added sentence. Sentence, names and words
     are drawn with `lot`; TextsError where there are more texts than names."""
     names = _names(len(corpus), lot)
@@ -152,7 +152,7 @@ def canaries(corpus: Corpus, choices: int, lot: Callable[[int], int]) -> Candida
         gap = "\n\n" if "\n" in text.text.strip() else " "
         variants[text.id] = tuple(f"{text.text.rstrip()}{gap}{prompt} {word}." for word in words)
         triggers[text.id] = Trigger(prompt, words)
-    return Candidates(variants, triggers=triggers, about={"choices": choices})
+    return VariantCandidates(variants, triggers=triggers, about={"choices": choices})
 
 
 def _names(number: int, lot: Callable[[int], int]) -> Iterator[str]:
@@ -169,7 +169,6 @@ def _names(number: int, lot: Callable[[int], int]) -> Iterator[str]:
 
 
 def _drawn(words: list[str], number: int, lot: Callable[[int], int]) -> Iterator[str]:
-    """Different words in random order."""
     left = list(words)
     for _ in itertools.repeat(None, number):
         yield left.pop(lot(len(left)))
@@ -222,7 +221,9 @@ def small_choices(text: str, proposed: str) -> str:
     return "".join(made)
 
 
-def from_words(corpus: Corpus, proposer: Proposer, *, number: int, share: float, seed: int) -> Candidates:
+def from_words(
+    corpus: Corpus, proposer: Proposer, *, number: int, share: float, seed: int
+) -> VariantCandidates:
     """Up to `number` variants of each text in which a share of the words is another one; the text is variant 0."""
     texts = [text.text for text in corpus.texts]
     made = proposer.propose(texts, number=SPARE * number, share=share, seed=seed)
@@ -231,7 +232,7 @@ def from_words(corpus: Corpus, proposer: Proposer, *, number: int, share: float,
     return _kept(corpus, proposed, number, LENGTH_OF_WORDS, about, levels=LEVELS)
 
 
-def from_rewriter(corpus: Corpus, rewriter: Instructed, *, number: int, seed: int) -> Candidates:
+def from_rewriter(corpus: Corpus, rewriter: Instructed, *, number: int, seed: int) -> VariantCandidates:
     """Up to `number` paraphrases of each text by a model that follows instructions; the text is variant 0."""
     texts = [text.text for text in corpus.texts]
     asked = [f"{INSTRUCTION}{text}" for text in texts]
@@ -245,13 +246,13 @@ def from_rewriter(corpus: Corpus, rewriter: Instructed, *, number: int, seed: in
     return _kept(corpus, proposed, number, LENGTH_OF_REWRITING, about)
 
 
-def without_original(candidates: Candidates) -> Candidates:
+def without_original(candidates: VariantCandidates) -> VariantCandidates:
     """The candidates without variant 0, the text as it was written; a text then needs two others."""
     left = {name: texts[1:] for name, texts in candidates.variants.items()}
     few = {
         name: "fewer than two variants beside the original" for name, some in left.items() if len(some) < 2
     }
-    return Candidates(
+    return VariantCandidates(
         {name: some for name, some in left.items() if name not in few},
         {**candidates.reasons, **few},
         notes=candidates.notes,
@@ -266,7 +267,7 @@ def _kept(
     length: float,
     about: dict[str, object],
     levels: float | None = None,
-) -> Candidates:
+) -> VariantCandidates:
     variants, reasons, dropped = {}, {}, 0
     for text, some in zip(corpus.texts, proposed, strict=True):
         kept = {collapsed(text.text): text.text}
@@ -285,7 +286,7 @@ def _kept(
     notes = (
         f"{dropped:,} of {asked:,} proposed variants were dropped, since length or reading level was another.",
     )
-    return Candidates(variants, reasons, notes=notes, about=about)
+    return VariantCandidates(variants, reasons, notes=notes, about=about)
 
 
 def _ordinary(word: str) -> bool:

@@ -90,7 +90,7 @@ def original(
     )
 
 
-class _Trial(NamedTuple):
+class _RegressionTrial(NamedTuple):
     """One split: its p-value and effect, the AUC of the regression and its coefficients."""
 
     p: float
@@ -99,7 +99,7 @@ class _Trial(NamedTuple):
     weights: Doubles
 
 
-def _trial(features: Features, seed: int, k: int, settings: OriginalSettings) -> _Trial:
+def _trial(features: Features, seed: int, k: int, settings: OriginalSettings) -> _RegressionTrial:
     """Learnt on one random half and tested on the other."""
     rng = np.random.default_rng([seed, k])
     learnt, tested = halves(features, rng)
@@ -112,7 +112,7 @@ def _trial(features: Features, seed: int, k: int, settings: OriginalSettings) ->
     suspect, heldout = scaled[0][tested[0]] @ coefficients, scaled[1][tested[1]] @ coefficients
     p, effect = t_test(heldout, suspect)
     called = auc(np.append(heldout, suspect), np.arange(len(heldout) + len(suspect)) < len(heldout))
-    return _Trial(p, effect, float(called), coefficients)
+    return _RegressionTrial(p, effect, float(called), coefficients)
 
 
 def _scaled(
@@ -135,7 +135,6 @@ def _logistic(inputs: Doubles, suspects: int, rng: np.random.Generator) -> Doubl
 
 
 def _regression(inputs: Doubles, suspects: int) -> Doubles:
-    """Least-squares coefficients for the label "held-out", without the intercept, which no test sees."""
     labels = (np.arange(len(inputs)) >= suspects).astype(np.float64)
     design = np.column_stack([inputs, np.ones(len(inputs))])
     return np.asarray(np.linalg.lstsq(design, labels, rcond=None)[0][:-1])

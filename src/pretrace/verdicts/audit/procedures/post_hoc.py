@@ -81,7 +81,7 @@ class ReleaseSettings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Trial:
+class _DualTrial:
     """One split: its p-value and effect, the AUC of either side (None without a text side) and the weights."""
 
     p: float
@@ -111,11 +111,11 @@ class _Half:
             np.vstack([suspect[rows[0]], heldout[rows[1]]]), texts, np.arange(len(texts)) >= len(rows[0])
         )
 
-    def trial(self, combined: Doubles, text: Doubles, weights: Doubles, *, paired: bool) -> _Trial:
+    def trial(self, combined: Doubles, text: Doubles, weights: Doubles, *, paired: bool) -> _DualTrial:
         """The test on this half, from what the combined and the text side say of it."""
         n = len(self.texts) // 2
         p, effect = t_test(combined[n:] - combined[:n], text[n:] - text[:n], paired=paired)
-        return _Trial(p, effect, auc(combined, self.heldout), auc(text, self.heldout), weights)
+        return _DualTrial(p, effect, auc(combined, self.heldout), auc(text, self.heldout), weights)
 
 
 def paper(
@@ -132,7 +132,7 @@ def paper(
     gives several. TextsError with too few texts.
     """
 
-    def trial(k: int) -> _Trial:
+    def trial(k: int) -> _DualTrial:
         learnt, tested = (
             _Half.of(features, rows) for rows in halves(features, np.random.default_rng([seed, k]))
         )
@@ -173,7 +173,7 @@ def release(
     scaled = scaled_by_suspect(*both, outliers=settings.outliers, tail=settings.tail)
     scores = -scaled[0], -scaled[1]
 
-    def trial(k: int) -> _Trial:
+    def trial(k: int) -> _DualTrial:
         rng = np.random.default_rng([seed, k])
         learnt, tested = (_Half.of(features, rows, scores) for rows in halves(features, rng))
         read = classifier.fit(learnt.texts, learnt.heldout, seed=seed + k)
@@ -190,14 +190,13 @@ def release(
     return _answer("release", features, trial, settings.seeds, statistic=statistic, facts=facts)
 
 
-def _scores_alone(learnt: _Half, tested: _Half, settings: PaperSettings) -> _Trial:
-    """The test without calibration on one split."""
+def _scores_alone(learnt: _Half, tested: _Half, settings: PaperSettings) -> _DualTrial:
     normaliser = Normaliser.learn(learnt.scores, outliers=settings.outliers)
     layer = LinearLayer.fit(-normaliser(learnt.scores), learnt.heldout, constraint=settings.constraint)
     values = layer(-normaliser(tested.scores))
     n = len(tested.texts) // 2
     p, effect = t_test(values[n:], values[:n], paired=settings.paired)
-    return _Trial(p, effect, auc(values, tested.heldout), None, layer.weights)
+    return _DualTrial(p, effect, auc(values, tested.heldout), None, layer.weights)
 
 
 def _layer(inputs: Doubles, heldout: Bools, rng: np.random.Generator, constraint: bool) -> LinearLayer:
@@ -208,7 +207,7 @@ def _layer(inputs: Doubles, heldout: Bools, rng: np.random.Generator, constraint
 def _answer(
     procedure: str,
     features: Features,
-    trial: Callable[[int], _Trial],
+    trial: Callable[[int], _DualTrial],
     seeds: int,
     *,
     statistic: str,
