@@ -18,7 +18,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +121,14 @@ def _curled(text: str, share: float, rng: Rng) -> str:
     return re.sub(r'(?<!\w)"(?=\S)', "\u201c", text).replace('"', "\u201d")
 
 
+def _expanded(match: re.Match[str], new: str, share: float, rng: Rng) -> str:
+    return match.expand(new) if rng.random() < share else match[0]
+
+
 def _edited(text: str, share: float, rng: Rng) -> str:
     """What an editor does to contractions, fillers and commas, in a share of the places."""
     for pattern, new in _EDITS:
-        text = re.sub(pattern, lambda m, new=new: m.expand(new) if rng.random() < share else m[0], text)
+        text = re.sub(pattern, partial(_expanded, new=new, share=share, rng=rng), text)
     return text
 
 
@@ -254,7 +258,7 @@ class Bench:
             texts = tuple(Text(f"{i:03}", text) for i, text in enumerate(self.documents(kind, *one)))
             pieces = Pieces.of(Corpus(kind, texts), self.spans, 64).documents
             sides.append([Sample(name, piece.text) for name in sorted(pieces) for piece in pieces[name]])
-        samples = Samples(*map(tuple, sides))
+        samples = Samples(tuple(sides[0]), tuple(sides[1]))
         data = AuditData(samples, Models(model), AuditSettings())
         return data.compared_with(None), data.alone(model)
 

@@ -42,7 +42,7 @@ from pretrace.verdicts.audit.settings import (
     AuditSettings,
 )
 from pretrace.verdicts.audit.snippets import Sample, Samples
-from pretrace.verdicts.second import ExcessOverSecondModel, SecondAnswer, second_model_multiple
+from pretrace.verdicts.second import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""
@@ -250,14 +250,17 @@ def _matrix(
 def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> ExcessOverSecondModel:
     """Test what the target (`found`) shows beyond a multiple of what a second model shows, both over their spread
     between documents of one side. Were the texts to raise the target's values at most that many times as far as the
-    second model's, this rejects no more often than the level says."""
+    second model's, this rejects no more often than the level says. A second model whose values hardly go with the
+    target's cannot speak for it."""
     spread = [one.spread for one in (found, other)]
     if not min(spread):
         return ExcessOverSecondModel(1.0, float("inf"))
     alike = np.corrcoef(found.within, other.within)[0, 1]
+    # Unlike random draws, control documents may differ from the suspect ones: typing errors alone moved a target more
+    # than three times as far as a second model that reads otherwise (evidence/audit_noise.csv).
+    if not alike * MOST_DOSE >= 1:
+        return ExcessOverSecondModel(1.0, float("inf"))
     many = second_model_multiple(float(alike))
-    if not np.isfinite(many):
-        return ExcessOverSecondModel(1.0, many)
     left = [
         mine / spread[0] - many * theirs / spread[1]
         for mine, theirs in zip(found.sides, other.sides, strict=True)
