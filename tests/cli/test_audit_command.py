@@ -163,7 +163,7 @@ def test_two_sets_of_texts_are_compared_without_a_model(ask: Call, tmp_path: Pat
             "no procedure is called 'magic'; there are pretrace, paper, release, original.",
         ),
         (("--level", 0.7), "the level of a test is between 0 and 0.5, found 0.7."),
-        (("--tokens", 4), "a snippet has at least 8 tokens, found 4."),
+        (("--tokens", 4), "'--tokens': Input should be greater than or equal to 8."),
         (("--temperature", -1), "temperature"),
         (("--classifiers", "wrods"), "no text classifier is called 'wrods'; did you mean words?"),
         (("--method", "lorra"), "no tuning method is called 'lorra'"),

@@ -84,7 +84,7 @@ def test_dated_warns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("patents", "gone", "--out", "x.jsonl"), "no file, folder or corpus 'gone'"),
+        (("patents", "gone", "--out", "x.jsonl"), "no file or folder 'gone'"),
         (("patents", "gone", "--out", "x.jsonl", "--lengths", "64,many"), "--lengths wants whole numbers"),
         (("patents", "gone", "--out", "x.jsonl", "--before", "soon"), "before wants a day"),
         (

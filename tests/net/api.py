@@ -117,7 +117,7 @@ NAMES = {
     "pretrace.verdicts.marking.strings": "random_strings",
     "pretrace.verdicts.marking.variants": "Candidates=VariantCandidates canaries",
     "pretrace.verdicts.marks": "CheckSettings check_marks effect_unit enough_check",
-    "pretrace.verdicts.outcome": "ENOUGH Found=TestFinding SECOND conclude exposure",
+    "pretrace.verdicts.outcome": "ENOUGH Found=ObservedFinding SECOND conclude exposure",
     "pretrace.verdicts.recite": (
         "PIECE ReciteSettings end_logp pieces printed recite_recite=recite windows_of"
     ),

@@ -60,7 +60,7 @@ class _Call:
 
 
 @dataclass(slots=True)
-class _Block:
+class _BlockModules:
     width: int = 0
     positions: int = 0
     calls: list[_Call] = field(default_factory=list)
@@ -100,13 +100,15 @@ def _several(block: nn.Module) -> bool:
     return False
 
 
-def _observed(blocks: Sequence[nn.Module], ask: Callable[[], object]) -> list[_Block]:
+def _observed(blocks: Sequence[nn.Module], ask: Callable[[], object]) -> list[_BlockModules]:
     """What is called inside each block, in order, while the model reads something."""
-    seen: list[_Block] = []
+    seen: list[_BlockModules] = []
 
     def enter(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         hidden = stream(args, kwargs)
-        seen.append(_Block() if hidden is None else _Block(hidden.shape[-1], hidden[..., 0].numel()))
+        seen.append(
+            _BlockModules() if hidden is None else _BlockModules(hidden.shape[-1], hidden[..., 0].numel())
+        )
 
     def call(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         made = _called(module, args[0] if args else None, output)
@@ -157,7 +159,7 @@ def _elementwise(module: nn.Module, entered: torch.Tensor, left: torch.Tensor) -
     return isinstance(alone, torch.Tensor) and _close(alone, left[..., :1])
 
 
-def _feed_forward(block: _Block) -> _FeedForward | str:
+def _feed_forward(block: _BlockModules) -> _FeedForward | str:
     """The feed-forward layer of one block, or what is wrong with it, as a clause."""
     calls = list(enumerate(block.calls))
     downs = [(i, c) for i, c in calls if not c.activation and c.outward == block.width]

@@ -232,7 +232,7 @@ class _Base:
 
 
 @dataclass(frozen=True, slots=True)
-class _Card:
+class _AdapterCard:
     """What a card must hold; it holds more."""
 
     files: Mapping[str, str]
@@ -280,7 +280,7 @@ def _card(folder: Path) -> dict[str, Any]:
             f"{folder} is an adapter of format {card[KEY]}, and this pretrace reads format {FORMAT}: tune it again."
         )
     try:
-        from_plain(_Card, card, CARD)
+        from_plain(_AdapterCard, card, CARD)
     except (ValueError, TypeError, OverflowError):
         raise _damaged(folder, f"{CARD} is not complete") from None
     return card

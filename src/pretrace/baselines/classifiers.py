@@ -233,18 +233,18 @@ class FormClassifier:
         return _regression(texts, labels, "form")
 
 
-def _regression(texts: Sequence[str], labels: Bools, unit: Unit) -> _Linear:
+def _regression(texts: Sequence[str], labels: Bools, unit: Unit) -> _LinearModel:
     from sklearn.linear_model import LogisticRegression
 
     check_kinds(texts, labels)
     words = WordFeatures(texts, unit)
     if not words.columns.size:
-        return _Linear(None, lambda some: some, float(np.log(labels.mean() / (1 - labels.mean()))))
-    return _Linear(LogisticRegression(max_iter=1000).fit(words.learnt, labels), words.of, 0.0)
+        return _LinearModel(None, lambda some: some, float(np.log(labels.mean() / (1 - labels.mean()))))
+    return _LinearModel(LogisticRegression(max_iter=1000).fit(words.learnt, labels), words.of, 0.0)
 
 
 @dataclass(frozen=True)
-class _Linear:
+class _LinearModel:
     """A logistic regression on features of texts; without one, the same log-odds for all."""
 
     regression: Any

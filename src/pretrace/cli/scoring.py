@@ -335,7 +335,7 @@ def score(
     given: RawOptions,
 ) -> Answered:
     """Score texts: one row a text, one column a score, higher = more member-like."""
-    return _Command(source, target, settings, None, JobDivision(job, engine), out, given).run()
+    return _ScoreCommand(source, target, settings, None, JobDivision(job, engine), out, given).run()
 
 
 def evaluate(
@@ -349,11 +349,11 @@ def evaluate(
     given: RawOptions,
 ) -> Answered:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
-    return _Command(source, target, settings, evaluation, JobDivision(job, engine), out, given).run()
+    return _ScoreCommand(source, target, settings, evaluation, JobDivision(job, engine), out, given).run()
 
 
 @dataclass(frozen=True, slots=True)
-class _Command:
+class _ScoreCommand:
     """`score`, or `evaluate` where there are settings of one."""
 
     source: Source

@@ -197,7 +197,7 @@ class Portion:
         tokenizer.encode_special_tokens = self.plain
         seams = None if self.whole else find_seams(spec)
         by = ByPieces(tokenizer, spec, seams) if isinstance(seams, Seams) else WholeTexts(tokenizer, spec)
-        run = _Run("", "", Counting(workers=1), None)
+        run = _CountingRun("", "", Counting(workers=1), None)
 
         def counted(texts: Sequence[str]) -> PartCounts | None:
             try:
@@ -257,7 +257,7 @@ def count(
     settings = settings or Counting()
     spec = json.loads(tokenizer.to_str())
     seams = Seamless("as was asked") if settings.whole else find_seams(spec)
-    run = _Run(tokenizer_hash, source, settings, on_progress)
+    run = _CountingRun(tokenizer_hash, source, settings, on_progress)
     if isinstance(seams, Seamless):
         return run.count(texts, WholeTexts(tokenizer, spec), f"every text encoded whole: {seams.reason}")
     try:
@@ -274,7 +274,7 @@ def count(
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _CountingRun:
     tokenizer_hash: str
     source: str
     settings: Counting

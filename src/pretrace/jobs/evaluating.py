@@ -73,7 +73,7 @@ def all_rows(job: ShardJob, parts: PartsFolder) -> tuple[Run, OfTexts]:
     import pyarrow as pa
 
     found = tuple(manifests(job, parts))
-    rows = _Rows.of(job, sum(manifest.rows for manifest in found))
+    rows = _EvaluatedRows.of(job, sum(manifest.rows for manifest in found))
     blocks: list[Any] = []
     missing: list[Missing] = []
     for manifest in found:
@@ -87,7 +87,7 @@ def all_rows(job: ShardJob, parts: PartsFolder) -> tuple[Run, OfTexts]:
 
 
 @dataclass(slots=True)
-class _Rows:
+class _EvaluatedRows:
     """All rows, filled part by part, so that no part is in memory beside what is taken from it."""
 
     matrix: Doubles
@@ -101,7 +101,7 @@ class _Rows:
     ids: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, job: ShardJob, number: int) -> _Rows:
+    def of(cls, job: ShardJob, number: int) -> _EvaluatedRows:
         """Room for so many rows."""
         names = [control_columns(**one) for one in job.outlines]
         controls = tuple(

@@ -77,7 +77,7 @@ def survey(
 ) -> Survey:
     """What a source holds, from one reading of it in constant memory, save for 16 bytes a text; `tell` is given what
     cannot be read. TextsError for repeated ids, and for a record that cannot be read unless those are left out."""
-    seen = _Seen()
+    seen = _SeenTexts()
 
     def told(unreadable: Unreadable) -> None:
         seen.unreadable += 1
@@ -102,7 +102,7 @@ def survey(
 
 
 @dataclass(slots=True)
-class _Seen:
+class _SeenTexts:
     """What was seen so far. Ids and documents are kept as Python's hashes of them, 8 bytes each."""
 
     ids: array[int] = field(default_factory=lambda: array("q"))

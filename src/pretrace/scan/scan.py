@@ -336,7 +336,7 @@ def scan(
     _claimed(parts, asked.digest)
     missing = [file for file in asked.mine if not _whole(_part(parts, file))]
     if missing:
-        progress = _Progress(asked.mine, missing, watch)
+        progress = _SearchProgress(asked.mine, missing, watch)
         if elsewhere is None:
             _search(asked, missing, parts, progress)
         else:
@@ -402,7 +402,7 @@ def search_file(
     return gathering.part(FileFacts(file.address, documents, unreadable, place, unread), words)
 
 
-def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress: _Progress) -> None:
+def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress: _SearchProgress) -> None:
     """Search files, several at once, each into a part of its own; the first error ends them all, and no further file
     is begun."""
     tables, stop = asked.tables(), threading.Event()
@@ -432,7 +432,7 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress
             raise
 
 
-class _Progress:
+class _SearchProgress:
     """Counts what was read, over all threads."""
 
     def __init__(

@@ -18,7 +18,7 @@ _SHORT_HASH = 12
 
 
 @dataclass(frozen=True, slots=True)
-class _Setting:
+class _ComparedSetting:
     """What is held against each other: `read` gives its value, "" where none was recorded. Only runs of the same model,
     the same corpus or the same texts are compared where `within` says so."""
 
@@ -44,7 +44,7 @@ def differences(runs: Sequence[Run]) -> tuple[SettingDifference, ...]:
     return tuple(sorted(found, key=lambda one: one.compares))
 
 
-def _differing(setting: _Setting, runs: Sequence[Run]) -> list[SettingDifference]:
+def _differing(setting: _ComparedSetting, runs: Sequence[Run]) -> list[SettingDifference]:
     scopes: dict[tuple[str, ...], dict[str, list[int]]] = {}
     for number, run in enumerate(runs, 1):
         value = setting.read(run)
@@ -62,7 +62,7 @@ def _differing(setting: _Setting, runs: Sequence[Run]) -> list[SettingDifference
     ]
 
 
-def _scope(setting: _Setting, run: Run) -> tuple[str, ...]:
+def _scope(setting: _ComparedSetting, run: Run) -> tuple[str, ...]:
     if setting.within == "all":
         return ()
     if setting.within == "model":
@@ -153,59 +153,59 @@ def _recorded(*path: str, short: bool = False) -> Callable[[Run], str]:
 
 
 _SETTINGS = (
-    _Setting(
+    _ComparedSetting(
         "texts", lambda run: _texts(run)[:_SHORT_HASH], "corpus", False,
         "Different texts bear one name: they stand in columns of their own, and their numbers do not compare.",
     ),
-    _Setting(
+    _ComparedSetting(
         "start token", _start, "all", False,
         "After a start token the first token of a text is predicted too: scores with and without one do not compare.",
     ),
-    _Setting(
+    _ComparedSetting(
         "windows", _windows, "all", False,
         "A row is a window of a text in one run and a whole text in the other: their numbers do not compare.",
     ),
-    _Setting(
+    _ComparedSetting(
         "weights", _recorded("models", "target", "weights", short=True), "model", True,
         "Different weights bear one name: they are different models, in rows of their own.",
     ),
-    _Setting(
+    _ComparedSetting(
         "revision", _recorded("models", "target", "revision"), "model", True,
         "Revisions are different models, in rows of their own.",
     ),
-    _Setting(
+    _ComparedSetting(
         "reference model", _reference, "all", False,
         "A score that uses the reference model (ref) does not compare between different ones.",
     ),
-    _Setting(
+    _ComparedSetting(
         "token counts", _counts, "all", False,
         "dc_pdd does not compare between different token counts.",
     ),
-    _Setting(
+    _ComparedSetting(
         "tuning", _adapter, "all", False,
         "fsd(...) does not compare between differently tuned copies.",
     ),
-    _Setting(
+    _ComparedSetting(
         "placebo", _recorded("models", "placebo", "name"), "all", True,
         "Leads over different placebos do not compare.",
     ),
-    _Setting(
+    _ComparedSetting(
         "number of texts", _how_scored, "texts", True,
         "Not the same number of the same texts was scored: some were set aside or skipped.",
     ),
-    _Setting(
+    _ComparedSetting(
         "cut texts", _cut, "all", True,
         "A text that is longer than a model reads lost its end there: not all scores rest on the same tokens.",
     ),
-    _Setting(
+    _ComparedSetting(
         "number format", _recorded("models", "target", "dtype"), "all", True,
         "Scores move slightly with the precision of the numbers.",
     ),
-    _Setting(
+    _ComparedSetting(
         "seed", _recorded("seed"), "all", True,
         "Intervals, and what is set aside, rest on other draws.",
     ),
-    _Setting(
+    _ComparedSetting(
         "pretrace", _recorded("software", "pretrace"), "all", True,
         "A later version may compute a score differently; its changelog says so.",
     ),

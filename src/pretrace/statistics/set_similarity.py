@@ -96,7 +96,7 @@ def compare_sets(
     numbers: dict[str, int] = {}
     left = _TextSet.of(a, "A", settings, numbers, notes)
     right = _TextSet.of(b, "B", settings, numbers, notes)
-    draws = _Draws.of(left, right, settings)
+    draws = _SideDraws.of(left, right, settings)
     rows = []
     for size, name in ((1, "1-gram"), (2, "2-gram")):
         own, other = _presence(left.runs(size), right.runs(size))
@@ -160,7 +160,7 @@ class _TextSet:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Draws:
+class _SideDraws:
     """How often each text counts in each resample of documents, `own` [resamples, A] and `other` [resamples, B],
     and which pairs are compared: `inside` [A, A], `across` [A, B], 1 or 0."""
 
@@ -171,7 +171,7 @@ class _Draws:
     tail: float
 
     @classmethod
-    def of(cls, left: _TextSet, right: _TextSet, settings: Comparing) -> _Draws:
+    def of(cls, left: _TextSet, right: _TextSet, settings: Comparing) -> _SideDraws:
         rng = np.random.default_rng([settings.seed, 1])
         drawn, sizes = [], []
         for side in (left, right):

@@ -47,7 +47,7 @@ _CPU_ROWS, _GPU_ROWS = 256, 4096
 Head = Callable[[torch.Tensor], torch.Tensor]
 
 
-class _NextToken:
+class _NextTokenLoss:
     """The next-token loss of a causal language model, computed in `precision` on the device of its weights."""
 
     def __init__(self, model: torch.nn.Module, device: torch.device, precision: Precision) -> None:
@@ -261,7 +261,7 @@ class _Training:
         if not self.weights:
             raise ModelError("the model has no trainable weights: all of them are frozen.")
         self.device = self.weights[0].device
-        self.loss = _NextToken(model, self.device, plan.precision)
+        self.loss = _NextTokenLoss(model, self.device, plan.precision)
         self.optimiser = _optimiser(self.weights, plan)
         self.each_epoch = math.ceil(len(sequences) / plan.batch)
         self.steps = self.each_epoch * plan.epochs

@@ -39,7 +39,7 @@ from pretrace.types import (
 )
 from pretrace.verdicts import register
 from pretrace.verdicts.draws import TextsSketch, seed_of
-from pretrace.verdicts.outcome import SECOND, TestFinding, conclude, null_of
+from pretrace.verdicts.outcome import SECOND, ObservedFinding, conclude, null_of
 from pretrace.verdicts.planting import paired_power, planted_shift
 from pretrace.verdicts.record import facts_of, record
 from pretrace.verdicts.second import ExcessOverSecondModel, SecondAnswer, second_check, second_model_multiple
@@ -370,9 +370,9 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     statements: Mapping[str, str] | None = None,
 ) -> Verdict:
     """Conclude by the one rule, note the verdict in the register, and build it. `settings` is what it records, `advice`
-    what would help an inconclusive one besides; for the others see `outcome.TestFinding`."""
+    what would help an inconclusive one besides; for the others see `outcome.ObservedFinding`."""
     said = conclude(
-        TestFinding(
+        ObservedFinding(
             model=called(model),
             of=words.of,
             level=level,

@@ -26,7 +26,7 @@ POWER = "Measure what the {} would have seen: a copy of the model is trained on 
 
 
 @dataclass(frozen=True, slots=True)
-class TestFinding:
+class ObservedFinding:
     """What a test gave: `p` None where it could not be made, and the effect in its unit.
 
     `of` says in a few words what the model would have been trained on ("the published texts of letters.jsonl").
@@ -88,7 +88,7 @@ class Conclusion:
     withheld: tuple[str, ...] = ()
 
 
-def conclude(found: TestFinding, checks: Sequence[Check]) -> Conclusion:
+def conclude(found: ObservedFinding, checks: Sequence[Check]) -> Conclusion:
     """The verdict of a test and its checks; see the top of this file."""
     failed = [check for check in checks if check.status == "failed" and _withholds(found, check)]
     asked = next((check for check in checks if check.name == SECOND), None)
@@ -143,7 +143,7 @@ def null_of(test: PermutationTest, level: float, statistic: str) -> Null:
     )
 
 
-def _withholds(found: TestFinding, check: Check) -> bool:
+def _withholds(found: ObservedFinding, check: Check) -> bool:
     """Whether this check, if it failed, withholds what the test alone would say."""
     if check.name in found.informing:
         return False
@@ -151,7 +151,7 @@ def _withholds(found: TestFinding, check: Check) -> bool:
 
 
 def _advice(
-    found: TestFinding, checks: Sequence[Check], failed: Sequence[Check], outcome: Outcome
+    found: ObservedFinding, checks: Sequence[Check], failed: Sequence[Check], outcome: Outcome
 ) -> tuple[str, ...]:
     advice = [check.cure for check in failed if check.cure]
     if not found.rejects and found.planted is None:
@@ -163,7 +163,7 @@ def _advice(
     return tuple(dict.fromkeys(advice))
 
 
-def _statement(found: TestFinding, outcome: Outcome, withheld: Sequence[str], *, unasked: bool) -> str:
+def _statement(found: ObservedFinding, outcome: Outcome, withheld: Sequence[str], *, unasked: bool) -> str:
     model, of = found.model, found.of
     if outcome == "consistent":
         usual = f"The predictions of {model} are consistent with training on {of}, or on copies of them."
@@ -182,7 +182,7 @@ def _statement(found: TestFinding, outcome: Outcome, withheld: Sequence[str], *,
     return f"Inconclusive: {sign}, but this {found.noun} could have missed it."
 
 
-def _excluded(power: Power, found: TestFinding) -> str:
+def _excluded(power: Power, found: ObservedFinding) -> str:
     return (
         f"This excludes training like the one that was tried: {exposure(power, found.unit)}, and "
         f"{power.probability.value:.0%} of such {found.noun}s find it. It does not exclude weaker training: fewer "
@@ -190,7 +190,7 @@ def _excluded(power: Power, found: TestFinding) -> str:
     )
 
 
-def _tested(found: TestFinding) -> str:
+def _tested(found: ObservedFinding) -> str:
     if found.p is None:
         return "No test could be made."
     word = "at or below" if found.p <= found.level else "above"
@@ -199,7 +199,7 @@ def _tested(found: TestFinding) -> str:
     )
 
 
-def _missed(found: TestFinding) -> str:
+def _missed(found: ObservedFinding) -> str:
     power, effect = found.planted, found.effect
     if power is None or effect is None:
         return (

@@ -264,12 +264,12 @@ def _concluded(
     **more: Any,
 ) -> Iterator[Number]:
     """The outcome by the one rule, with the checks that were computed again in the place of the recorded ones."""
-    from pretrace.verdicts.outcome import TestFinding, conclude
+    from pretrace.verdicts.outcome import ObservedFinding, conclude
 
     by_name = {check.name: check for check in new}
     checks = [by_name.get(check.name, check) for check in found.checks]
     asked = {"of": "", "unit": found.unit, **rule, **more}
-    question = TestFinding(
+    question = ObservedFinding(
         model=called(found.model), level=found.level, p=p, effect=effect, planted=found.planted, **asked
     )
     said = conclude(question, checks)

@@ -67,7 +67,8 @@ FOREIGN = made_up("foreign", 40, seed=5, mixed=1.0)
 
 class Remembers:
     """A model that gives every token a little more than `base` does where it stands, with so many tokens before it, in
-    the texts it remembers, and everywhere else some more or less by lot: exposure and nothing else."""
+    the texts it remembers, and everywhere else some more or less by lot, most of it as all such models do: exposure and
+    nothing else."""
 
     def __init__(self, base: Backend, name: str, texts: Corpus | None = None, *, back: int = 8) -> None:
         self.base, self.name, self.back = base, name, back
@@ -96,7 +97,8 @@ class Remembers:
         for one, trace in zip(batch, self.base.run(batch, want, states), strict=True):
             ids = one.tokens.tolist()
             met = np.array([run in self.known for run in self.runs(ids)][-len(trace) :])
-            noise = np.random.default_rng([len(self.name), *ids]).normal(0, 0.5, len(trace))
+            noise = np.random.default_rng(ids).normal(0, 0.4, len(trace))
+            noise += np.random.default_rng([len(self.name), *ids]).normal(0, 0.3, len(trace))
             logp = (trace.logp + noise + 0.3 * met).astype(np.float32)
             traces.append(dataclasses.replace(trace, logp=logp))
         return traces

@@ -9,7 +9,7 @@ import pytest
 from pretrace.types import Check, Estimate, Power
 from pretrace.verdicts.audit.built import ACCUSING, INFORMING
 from pretrace.verdicts.audit.power import deciding_power, power_check
-from pretrace.verdicts.outcome import Conclusion, TestFinding, conclude
+from pretrace.verdicts.outcome import Conclusion, ObservedFinding, conclude
 
 NAMES = (
     "documents", "placebo", "gap", "reverse", "copies", "second", "controls", "mixture",
@@ -39,9 +39,9 @@ def decided(
 
 def found_of(
     p: float, effect: Estimate | None, power: Power | None, level: float = 0.05, **more: Any
-) -> TestFinding:
+) -> ObservedFinding:
     said = {"accusing": ACCUSING, "informing": INFORMING, "second": True, "noun": "audit", "unit": "document"}
-    return TestFinding("the model", "my posts", level, p, effect, "nats a token", power, **said, **more)
+    return ObservedFinding("the model", "my posts", level, p, effect, "nats a token", power, **said, **more)
 
 
 def test_a_rejection_with_all_controls_is_consistent_with_training() -> None:

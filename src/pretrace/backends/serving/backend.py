@@ -187,7 +187,8 @@ class ServedModel:
             raise ModelError(f"{self.name} gives log-probabilities only: use --model with local weights.")
         groups = [[self._prompt(one) for one in batch] for batch in batches]
         windows = [
-            _Window(range(start, min(start + EVERY, len(groups)))) for start in range(0, len(groups), EVERY)
+            _ContextWindow(range(start, min(start + EVERY, len(groups))))
+            for start in range(0, len(groups), EVERY)
         ]
         ahead = iter(range(len(groups)))
         with self.connection.client.asking() as asked:
@@ -224,7 +225,7 @@ class ServedModel:
                 return
             self.connection.send(asked, i, groups[i])
 
-    def _ask_again(self, asked: OpenRequests | Waiting, window: _Window) -> None:
+    def _ask_again(self, asked: OpenRequests | Waiting, window: _ContextWindow) -> None:
         """Ask for the check's sentences, all of them where a request takes several, else the next one, and for a text
         of the window with other ends."""
         several, known = self.connection.route.several, self.check.prompts
@@ -246,7 +247,7 @@ class ServedModel:
             self.check.consistent(answer)
             again.window.said[prompt.ids] = (prompt, answer)
 
-    def _check_window(self, window: _Window) -> None:
+    def _check_window(self, window: _ContextWindow) -> None:
         """ModelError where the answers of a window are not those of the model that was met."""
         known = {self.check.prompts[i].ids: self.probed.answers[i] for i in window.known}
         said = [window.said.pop(ids)[1] for ids in known]
@@ -281,7 +282,7 @@ class ServedModel:
                 return part
         return text
 
-    def _trace(self, encoded: Encoded, prompt: Prompt, answer: PromptAnswer, window: _Window) -> Trace:
+    def _trace(self, encoded: Encoded, prompt: Prompt, answer: PromptAnswer, window: _ContextWindow) -> Trace:
         if encoded.cut and not self.connection.route.asks_ids:
             answer = _shortened(answer, len(prompt.ids))
         self.check.offered(answer)
@@ -296,7 +297,7 @@ class ServedModel:
         )
 
 
-class _Window:
+class _ContextWindow:
     """Requests whose answers are given away together. `numbers` are those of the answers by what stands before each, so
     that what is read twice counts once; `drawn` is the text that is asked again, `said` what was answered then."""
 
@@ -328,7 +329,7 @@ class _Window:
 class _Again:
     """The name of a request for what is asked again after the requests of a window."""
 
-    window: _Window
+    window: _ContextWindow
     prompts: tuple[Prompt, ...]
 
 

@@ -34,7 +34,7 @@ from pretrace.verdicts.flag.checks import (
 )
 from pretrace.verdicts.flag.planning import DetectionLimits
 from pretrace.verdicts.flag.sides import Sides
-from pretrace.verdicts.outcome import TestFinding, conclude
+from pretrace.verdicts.outcome import ObservedFinding, conclude
 
 _PLACEBO_RATE = 0.05
 """The highest rate a placebo is held to: by chance it flags anything in one check of twenty at most."""
@@ -180,7 +180,7 @@ def conclude_standing(  # noqa: PLR0913 (what the one rule takes)
 ) -> tuple[Outcome, tuple[str, ...]]:
     """The outcome of a flagging and what would help, from what stands out and the checks."""
     end = conclude(
-        TestFinding(
+        ObservedFinding(
             model=called(model),
             of=f"the {unit}s of {corpus}",
             level=outliers.shift.level,
