@@ -199,7 +199,7 @@ CASES: list[tuple[str, int, str]] = [
     (
         "score good.jsonl > --config number.toml",
         2,
-        "Input should be less than or equal to 9223372036854775807 See pretrace",
+        "Input should be less than or equal to 9223372036854775807. See pretrace",
     ),
     (
         "score good.jsonl > --config nan.toml",
@@ -501,7 +501,7 @@ CASES: list[tuple[str, int, str]] = [
     (
         "score good.jsonl > --seed 99999999999999999999",
         2,
-        "Input should be less than or equal to 9223372036854775807 See pretrace",
+        "Input should be less than or equal to 9223372036854775807. See pretrace",
     ),
     (
         "score good.jsonl > --scores NESTED",
@@ -531,7 +531,7 @@ CASES: list[tuple[str, int, str]] = [
         2,
         '--scores "loss,ppl,zlib,min_k"',
     ),
-    ("serve --port 99999999", 2, "Input should be less than or equal to 65535 See pretrace serve --help"),
+    ("serve --port 99999999", 2, "Input should be less than or equal to 65535. See pretrace serve --help"),
     ("cache clear", 0, ""),
     ("ask good.jsonl", 4, ""),
     ("good.jsonl", 4, ""),

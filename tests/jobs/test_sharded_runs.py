@@ -164,7 +164,7 @@ def test_shards_give_the_table_of_one_piece(texts: Path, tmp_path: Path, models:
 
 
 def test_a_sample_is_drawn_and_said(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging.Summary, "__init__", _sized(merging.Summary.__init__, 40))
+    monkeypatch.setattr(merging.PartsSummary, "__init__", _sized(merging.PartsSummary.__init__, 40))
     job, _ = run_job(texts, tmp_path / "parts")
     merge(job, tmp_path / "parts", tmp_path / "RUN")
     run = load_run(tmp_path / "RUN")
@@ -193,7 +193,7 @@ def test_a_sample_does_not_depend_on_the_shards(texts: Path, tmp_path: Path) -> 
         with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
             job = replace(job_of(stream, worker, options), survey=shards.survey(stream, size))
             work(job, stream, worker, job.parts(folder), size=size)
-        summary = merging.Summary(job, 40)
+        summary = merging.PartsSummary(job, 40)
         parts = job.parts(folder)
         for number, (key, _) in enumerate(job.survey.shards):
             manifest = parts.manifest(key)

@@ -406,7 +406,7 @@ def describe_form(text: str) -> str:
 
     All that is neither letter nor digit stays, white space as a character of its own for each kind.
 
-    >>> shape("Two  words, 300 g")
+    >>> describe_form("Two  words, 300 g")
     'Aa\ue020\ue020a,\ue0200\ue020a'
     """
     read = text[:_READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").translate(_KINDS)

@@ -110,7 +110,7 @@ def draw_candidates(
 def count_words(text: str) -> int:
     """Words of a text; a character counts as one in scripts that are written without spaces.
 
-    >>> words("It rained, twice."), words("今日は雨")
+    >>> count_words("It rained, twice."), count_words("今日は雨")
     (3, 4)
     """
     return sum(1 for _ in WORD.finditer(text))
@@ -120,7 +120,7 @@ def take_sentences(text: str, most: int) -> str:
     """The sentences from the start of a text that have at most so many words, without white space at the ends; the
     first words of the first sentence where that alone has more.
 
-    >>> cut("One two three. Four five. Six.", 5), cut("One two three four.", 2)
+    >>> take_sentences("One two three. Four five. Six.", 5), take_sentences("One two three four.", 2)
     ('One two three. Four five.', 'One two')
     """
     taken, room = [], most

@@ -30,7 +30,7 @@ def split_sentences(text: str) -> list[str]:
 
     A full stop ends none before a small letter, nor after an English title or a single letter.
 
-    >>> sentences("Mr. J. Bell left. “Did he?” asked Ann.  Yes\\nThe end")
+    >>> split_sentences("Mr. J. Bell left. “Did he?” asked Ann.  Yes\\nThe end")
     ['Mr. J. Bell left. ', '“Did he?” asked Ann.  ', 'Yes\\n', 'The end']
     """
     made: list[list[str]] = []

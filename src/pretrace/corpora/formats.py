@@ -99,7 +99,7 @@ def ending_of(name: str) -> str:
 def recognise_format(name: str, head: bytes) -> str:
     """The format of a file, as the ending that tells it: by its first bytes, else by its name; "" where neither does.
 
-    >>> recognised("a.csv", b"PAR1"), recognised("a.csv.gz", b"text"), recognised("part-0", b'{"text": "a"}')
+    >>> recognise_format("a.csv", b"PAR1"), recognise_format("a.csv.gz", b"text"), recognise_format("part-0", b'{"text": "a"}')
     ('.parquet', '.csv', '.jsonl')
     """
     ending = ending_of(name)

@@ -236,7 +236,7 @@ class SplitPattern:
 def parse_pattern(pattern: str) -> SplitPattern | None:
     """What is known of a pattern; None if any part of it is not.
 
-    >>> known = understood(GPT2)
+    >>> known = parse_pattern(GPT2)
     >>> "LP" in known.held, "SL" in known.held, known.breaks
     (False, True, False)
     """

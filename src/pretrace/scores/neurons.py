@@ -51,7 +51,7 @@ class NAPDD:
     >>> from pretrace.testing import make_trace
     >>> from pretrace.types import Text, View
     >>> seen = replace(make_trace([-1.0] * 3), states={Firing(): np.packbits([[1, 1, 1, 0]], axis=1)})
-    >>> marked = Marked.of(np.array([[0.9, 0.8, 0.2, 0.1]]), np.array([[0.1, 0.2, 0.8, 0.9]]), alpha=1.5)
+    >>> marked = NeuronSets.of(np.array([[0.9, 0.8, 0.2, 0.1]]), np.array([[0.1, 0.2, 0.8, 0.9]]), alpha=1.5)
     >>> score = Overlap(NAPDD(), marked, marked.best(10, by_absolute=False), Reference())
     >>> round(score(Evidence(Text("t", "three little tokens"), {View(): (seen,)})), 3)  # (2/2) / (1/2)
     2.0
