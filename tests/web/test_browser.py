@@ -158,7 +158,7 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
     site.stop()  # the job goes on, and the page finds the next server
     page.get_by_text("The server does not answer.").wait_for()
     site.start()
-    page.wait_for_url("**/results/*")  # it opens by itself
+    page.wait_for_url("**/results/*", timeout=6 * WAIT)  # it opens by itself, when all is read
     expect(page.get_by_text("The server does not answer.")).not_to_be_visible()
     other.close()
     expect(page.locator(".seal.sound")).to_have_text("✓ unchanged")
