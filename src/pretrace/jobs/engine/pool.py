@@ -306,13 +306,15 @@ class Pool:
     def _arrived(self) -> tuple[Piece, PieceAnswer] | None:
         """The next answer with its piece; None for a worker that has opened the models."""
         [reference], _ = self._ray.wait(list(self._under_way))
-        actor, piece = self._under_way.pop(reference)
+        actor, piece = self._under_way[reference]
+        with_it = [one.name for owner, one in self._under_way.values() if owner is actor and one is not None]
+        del self._under_way[reference]
         try:
             answer: PieceAnswer = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError:
             raise
         except self._ray.exceptions.RayError as error:
-            doing = f"over {piece.name}" if piece else "while they opened the models"
+            doing = f"over {' or '.join(with_it)}" if piece else "while they opened the models"
             raise EngineError(
                 f"{MOST_DEATHS} workers died {doing} ({_why(str(error))}); memory is the usual cause: ask for fewer "
                 "--workers. What was done is kept, the same command goes on from there."
