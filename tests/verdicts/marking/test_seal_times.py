@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pretrace.errors import ExpressionError, OutputError
+from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
@@ -75,6 +75,14 @@ def test_a_models_day_is_what_is_stated_or_what_its_card_says(tmp_path: Path) ->
     packaged = model_day("smollm2")
     assert packaged is not None
     assert packaged[0].year == 2025
+
+
+def test_a_sealed_file_from_the_future_is_refused_and_one_of_today_opens(tmp_path: Path) -> None:
+    place = sealed(tmp_path, ago=timedelta(days=-2))
+    with pytest.raises(TextsError, match="says that it was made"):
+        read_seal(place)
+    (tmp_path / "b").mkdir()
+    assert read_seal(sealed(tmp_path / "b", ago=timedelta(hours=-20))).documents
 
 
 def test_a_seal_that_mark_cannot_have_made_is_refused(tmp_path: Path) -> None:

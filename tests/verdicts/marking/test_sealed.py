@@ -75,8 +75,13 @@ def test_a_sealed_file_that_appears_meanwhile_is_kept(seal: Seal, tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["seal.json"]
 
 
-def test_where_one_of_both_fails_neither_is_left(seal: Seal, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    place = tmp_path / "seal.json"
+@pytest.mark.parametrize("links", [True, False])
+def test_where_one_of_both_fails_neither_is_left(
+    seal: Seal, tmp_path: Path, monkeypatch, links: bool
+) -> None:  # type: ignore[no-untyped-def]
+    place = tmp_path / "new" / "seal.json"
+    if not links:  # a file system without links
+        monkeypatch.setattr("os.link", _refused)
     monkeypatch.setattr("pretrace.results.atomic._install", _refused)
     with pytest.raises(OutputError, match="cannot be written"):
         marking.publish(seal, tmp_path / "PUB", place)
@@ -85,6 +90,14 @@ def test_where_one_of_both_fails_neither_is_left(seal: Seal, tmp_path: Path, mon
 
 def _refused(*_: object) -> None:
     raise PermissionError(1, "Operation not permitted")
+
+
+def test_a_file_system_without_links_gets_a_sealed_file_too(seal: Seal, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("os.link", _refused)
+    place = tmp_path / "seal.json"
+    commitment = marking.publish(seal, tmp_path / "PUB", place)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert read_seal(place, commitment).documents == seal.documents
 
 
 def test_the_secret_never_lies_in_what_is_published(seal: Seal, tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
+import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,12 +18,15 @@ from pretrace.errors import OutputError, TextsError
 from pretrace.results.atomic import explained
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.marking.variants import Trigger
+from pretrace.verdicts.marking.variants import Trigger, collapsed
 
 FORMAT, KEY = 1, "pretrace_seal"
+_FUTURE = timedelta(days=1)
+"""By how much a sealed file may be younger than now: clocks differ."""
 Source = Literal["columns", "texts", "rewriter", "words", "canary", "order"]
 """Where variants come from."""
 _HASH = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{64}(?![0-9A-Za-z])")
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,28 +141,27 @@ def check_seal_place(path: Path, folder: Path) -> None:
 def write_seal(content: bytes, path: Path) -> None:
     """Write a sealed file, readable by its owner alone, whole or not at all. OutputError where there is one already or
     it cannot be written."""
+    partial = path.with_name(f".{path.name[:100]}.partial-{os.getpid()}-{secrets.token_hex(4)}")
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            _write_new(content, partial)
+            _install(content, partial, path)
         except FileExistsError:
             raise OutputError(
                 f"{path} is there already, and a sealed file is never overwritten: give a new name."
             ) from None
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            path.unlink()
-            raise
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+        _sync_folder(path.parent)
 
 
 def read_seal(path: Path, commitment: str | None = None) -> Seal:
     """The seal of a file. With a `commitment`, a SHA-256 or a file that holds one, it must be that of the sealed file.
 
-    OutputError for a file that cannot be read or is damaged, TextsError for one whose hash is another.
+    OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another, or that says
+    that it was made more than a day after now.
     """
     with _explained_reading(path):
         content = path.read_bytes()
@@ -177,6 +181,12 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
         raise OutputError(
             f"{path} is damaged or no sealed file ({error}): give the one that mark wrote."
         ) from None
+    now = datetime.now(UTC)
+    if seal.made_at > now + _FUTURE:
+        raise TextsError(
+            f"{path} says that it was made {seal.made}, and this machine's clock says {now:%Y-%m-%d %H:%M} UTC: set "
+            "the clock right, or give the file that mark wrote."
+        )
     return replace(seal, sha256=found)
 
 
@@ -205,9 +215,50 @@ def _explained_reading(path: Path) -> Iterator[None]:
         raise OutputError(f"{path} cannot be read: {reason}; check the path.") from error
 
 
+def _write_new(content: bytes, path: Path) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _install(content: bytes, partial: Path, path: Path) -> None:
+    """Give the finished file its name. A link, unlike a renaming, fails where that name is taken."""
+    try:
+        os.link(partial, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        try:
+            _write_new(content, path)
+        except FileExistsError:
+            raise
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # not every file system can do that
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def _check(seal: Seal) -> None:
     """ValueError for a seal that `mark` cannot have made."""
     if seal.made_at.tzinfo is None:
         raise ValueError("its time has no time zone")
-    if not seal.documents or not all(0 <= one.drawn < len(one.variants) for one in seal.documents):
-        raise ValueError("it holds no marked text, or one without the variant that was drawn")
+    ids = [one.id for one in seal.documents] + [one.id for one in seal.unmarked]
+    if not seal.documents or len(set(ids)) < len(ids) or sorted(ids) != sorted(seal.order):
+        raise ValueError("it holds no marked text, or one twice")
+    for one in seal.documents:
+        if len(one.variants) < 2 or not 0 <= one.drawn < len(one.variants):
+            raise ValueError(f"the text {one.id!r} has no variant {one.drawn}")
+        if len({collapsed(text) for text in one.variants}) < len(one.variants):
+            raise ValueError(f"two variants of the text {one.id!r} are equal")
+        if one.trigger is not None and len(one.trigger.words) != len(one.variants):
+            raise ValueError(f"the trigger of the text {one.id!r} has another number of words")
