@@ -79,7 +79,7 @@ def test_a_sealed_file_that_appears_meanwhile_is_kept(seal: Seal, tmp_path: Path
 def test_where_one_of_both_fails_neither_is_left(
     seal: Seal, tmp_path: Path, monkeypatch, links: bool
 ) -> None:  # type: ignore[no-untyped-def]
-    place = tmp_path / "new" / "seal.json"
+    place = tmp_path / "seal.json"
     if not links:  # a file system without links
         monkeypatch.setattr("os.link", _refused)
     monkeypatch.setattr("pretrace.results.atomic._install", _refused)
