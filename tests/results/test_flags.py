@@ -94,6 +94,16 @@ def test_people_and_programs_can_read_the_table(tmp_path):
 def test_what_does_not_belong_together_is_not_written(tmp_path):
     one = made()
     texts, known = one.tables
+    chosen, none = (
+        texts_of(texts["id"], texts["score"], texts["p"], flags) for flags in ((1, 0, 0), (0, 0, 0))
+    )
+    odd = texts_of(texts["id"], texts["score"], np.array([np.nan, 0.1, 1.0]), (1, 0, 0))
+    low = SetTest(0.5, 0.05, 1, 1 / 3, None, 99)
+    for outcome, some in (
+        *(("refused", chosen), ("none", chosen), ("set", none), ("flagged", none), ("flagged", odd)),
+    ):
+        with pytest.raises(ValueError, match="flag"):
+            flagging(outcome, some, known, set_test=low, statement="said")
     short = replace(known, columns={**known.columns, "drawn": np.array([True])})
     with pytest.raises(ValueError, match="known differ in length"):
         save_verdict(replace(one, tables=(texts, short)), tmp_path / "out")

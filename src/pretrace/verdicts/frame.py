@@ -370,7 +370,10 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     statements: Mapping[str, str] | None = None,
 ) -> Verdict:
     """Conclude by the one rule, note the verdict in the register, and build it. `settings` is what it records, `advice`
-    what would help an inconclusive one besides; for the others see `outcome.ObservedFinding`."""
+    what would help an inconclusive one besides; for the others see `outcome.ObservedFinding`. ValueError where p is no
+    probability."""
+    if found.p is not None and not 0 <= found.p <= 1:
+        raise ValueError(f"the p-value of a test is {found.p}")
     said = conclude(
         ObservedFinding(
             model=called(model),

@@ -137,6 +137,8 @@ def pairs_of(found: Verdict, side: str) -> tuple[Pair, ...]:
 def documents_table(sides: tuple[Side, Side], seconds: Mapping[str, DocumentValues]) -> Table:
     """The table of the suspect and of the control documents, with a column for each second model."""
     (suspect, values), (control, others) = sides
+    if not (np.isfinite(values).all() and np.isfinite(others).all()):
+        raise ValueError("a value of the audit is NaN or infinite")
     columns: dict[str, Any] = {
         "document": (*suspect, *control),
         "side": (SUSPECT,) * len(suspect) + (CONTROL,) * len(control),

@@ -143,9 +143,10 @@ def verdict_of(  # noqa: PLR0913 (a verdict is made of many parts)
 
 
 def flag_verdict(*, corpus: str, model: str, figures: Mapping[str, Any], unit: str, **fields: Any) -> Verdict:
-    """A flagging from its figures, with the words that every flagging has in common."""
+    """A flagging from its figures, with the words that every flagging has in common. ValueError where a score is not
+    finite, or the outcome is not that of the texts and of the test of the set."""
     counts = figures["counts"]
-    return Verdict(
+    made = Verdict(
         test="flag",
         corpus=corpus,
         model=model,
@@ -165,6 +166,16 @@ def flag_verdict(*, corpus: str, model: str, figures: Mapping[str, Any], unit: s
         situation=Situation(documents=counts["documents"], unseen=counts["known_documents"]),
         **fields,
     )
+    for name in ("p", "q"):
+        if not (np.isnan if made.outcome == "refused" else np.isfinite)(made.table(FLAGS)[name]).all():
+            raise ValueError(f"a flagging with the outcome {made.outcome} holds wrong values of {name}")
+    if not all(np.isfinite(table["score"]).all() for table in made.tables):
+        raise ValueError("a score of a flagging is NaN or infinite")
+    if (made.outcome == "flagged") != (counts["flagged"] > 0):
+        raise ValueError(f"{counts['flagged']} texts are flagged where the outcome is {made.outcome}")
+    if made.outcome == "set" and (made.p is None or made.p > made.level):
+        raise ValueError("a flagging says that the set stands out, and its test of the set does not")
+    return made
 
 
 def set_test(found: Verdict) -> SetTest | None:
