@@ -123,7 +123,7 @@ def _readable(path: Path, name: str) -> Iterator[None]:
         raise
     except PretraceError as error:
         raise RequestError(str(error).replace(str(path), name)[:_LONGEST_SENTENCE], 422) from error
-    except Exception as error:  # noqa: BLE001 - readers of files raise anything
+    except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:  # the disk, and not the file
             raise
         said = f"{type(error).__name__}: {error}".rstrip(".: ").replace(str(path), name)
