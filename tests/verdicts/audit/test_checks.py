@@ -316,3 +316,6 @@ def test_the_target_must_show_more_than_a_multiple_of_what_a_second_model_shows(
     assert (found.p <= 0.05) == (told == "more"), found
     strange = with_controls(*rng.normal(size=(2, 60)))
     assert beyond(mine, strange, seed=0) == Beyond(1.0, float("inf"))
+    hardly = with_controls(*(0.25 * hard + other)[::-1])  # a correlation of 0.25: too little, though not none
+    assert 0.1 < np.corrcoef(mine.within, hardly.within)[0, 1] < 1 / 3
+    assert beyond(mine, hardly, seed=0) == Beyond(1.0, float("inf"))
