@@ -143,7 +143,7 @@ def test_where_a_text_stands_among_known_ones():
 
 def verdict(**more):
     """An audit of two documents and two controls."""
-    table = documents_table(((("a", "b"), np.array([1.0, 3.0])), (("c", "d"), np.array([-1.0, np.nan]))), {})
+    table = documents_table(((("a", "b"), np.array([1.0, 3.0])), (("c", "d"), np.array([-1.0, 0.5]))), {})
     made = replace(make_verdict(), test="audit", effect_unit="nats", tables=(table,))
     return replace(made, **more)
 
@@ -152,7 +152,7 @@ def test_the_documents_of_an_audit_stand_above_their_controls():
     found = charts.of_documents(verdict())
     assert [(row.label, [mark.said for mark in row.marks]) for row in found.rows] == [
         ("2 suspect documents", ["a: 1.000", "b: 3.000"]),
-        ("2 control documents", ["c: \N{MINUS SIGN}1.000"]),
+        ("2 control documents", ["c: \N{MINUS SIGN}1.000", "d: 0.5000"]),
     ]
     assert (found.ends, found.at(0.0), found.zero) == ((-1.0, 3.0), 0.25, True)
     assert charts.of_documents(verdict(tables=())) is None
