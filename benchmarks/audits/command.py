@@ -188,7 +188,6 @@ class Bench:
         base = open_model(str(self.worlds.base()))
         self._read(target, made, Quantity.LOGP | Quantity.MOMENTS)
         self._read(base, made, Quantity.LOGP)
-        self._read(self.packaged, made, Quantity.LOGP)
         print(f"{domain} {seed}: read after {time.monotonic() - start:.0f} s", flush=True)
         found = []
         for case in made:
