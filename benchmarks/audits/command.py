@@ -244,15 +244,12 @@ class Bench:
             values.values, values.heldout_values, LEVEL, permutations=LEAST_DRAWS, seed=seed
         )
         looked = [
-            checks.halves_check(values, seed=seed),
             checks.reverse_check(values, seed=seed),
             checks.spread_check(values, seed=seed),
             checks.mixture_check(left_out or 0, values),
             kinds(data, rejected=True),
             second_check([data.ask_second(one, answer) for one in seconds], LEVEL, does="", preferred=""),
         ]
-        if placebos:
-            looked.append(checks.innocent_check("base", data.placebo_alone(placebos[0]), seed=seed))
         failed = [check.name for check in looked if check.status == "failed"]
         if failed:
             return row | {"accused": False, "failed": failed, "left_out": left_out}

@@ -93,11 +93,11 @@ def audit(
     """The verdict on a collection: was the target trained on these texts?
 
     `heldout` are control documents: texts of the same kind, known to be unseen. Both are a corpus, or all that
-    `open_corpus` takes: a list, a column of a table. A model alone, or its name, has the packaged model beside it as the
-    second one. `models.placebo` and `models.placebos` are models that never saw the texts, `models.reference` is one
-    more for the literature's features. `generator` writes continuations where control documents are missing or differ as texts. Raises
-    DesignError where no verdict could come of what there is, another PretraceError for what cannot be audited,
-    before any model reads the texts.
+    `open_corpus` takes: a list, a column of a table. A model alone, or its name, has the packaged model beside it as
+    the second one. `models.placebo` and `models.placebos` are models that never saw the texts, `models.reference` is
+    one more for the literature's features. `generator` writes continuations where control documents are missing or
+    differ as texts. Raises DesignError where no verdict could come of what there is, another PretraceError for what
+    cannot be audited, before any model reads the texts.
     """
     inputs = AuditInputs.of(texts, models, generator, heldout, settings)
     ready = inputs.planned()
