@@ -242,6 +242,14 @@ class Searching:
         return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
 
     @property
+    def columns_read(self) -> str:
+        """Which columns of the corpus are searched, in a sentence."""
+        column = self.settings.corpus_column
+        if column is None:
+            return "the corpus is searched in every column with text; --corpus-column names one."
+        return f"the corpus is searched in its column {column!r} alone."
+
+    @property
     def indexes(self) -> tuple[CorpusFile, ...]:
         """What of the corpus is asked, and not read."""
         return tuple(one for one in self.files if one.is_index)
