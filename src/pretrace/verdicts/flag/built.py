@@ -121,10 +121,10 @@ class FlagWording:
                 some = f"a tenth of the {made.unit}s" if made.asked > 10 else f"a {made.unit} alone"
                 yield self._say("take", enough=made.enough, some=some)
         elif power.probability.value < ENOUGH:
-            if power.needed is None:
-                yield self._say("out_of_reach")
-            else:
-                yield self._say("needs", needed=power.needed, known_needed=power.facts["known_needed"])
+            many = self._say("out_of_reach")
+            if power.needed is not None:
+                many = self._say("needs", needed=power.needed, known_needed=power.facts["known_needed"])
+            yield self._say("green", many=many)
 
     def _open(self) -> str:
         made, power, least = self.made, self.end.power, self.end.set_test.least
