@@ -241,7 +241,6 @@ def _after_body(
 def _whole(
     model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
 ) -> Iterator[torch.Tensor]:
-    """The same from whole texts, one at a time."""
     for row in rows.unique_consecutive().tolist():
         yield model(**_row(inputs, row)).logits[0][columns[rows == row]].float()
 
@@ -252,7 +251,6 @@ def _row(inputs: Mapping[str, Any], row: int) -> dict[str, Any]:
 
 @contextmanager
 def _stood_in(body: Any, answer: Callable[..., Any]) -> Iterator[None]:
-    """`answer` in place of the module's forward while the context lasts."""
     before = vars(body).get("forward")  # accelerate puts a forward of its own there
     body.forward = answer
     try:

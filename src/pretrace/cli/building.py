@@ -166,7 +166,6 @@ def _answer(built: Built, words: list[str]) -> Reply:
 
 @contextmanager
 def _watched() -> Iterator[Callable[[str, int], None]]:
-    """Show what is being done and how far it got."""
     state = [""]
     with shown(Activity("starting", lambda: state[0])):
         yield lambda what, done: state.__setitem__(0, f"{what} · {done:,}")
@@ -276,7 +275,6 @@ def quality(
 
 
 def _embedder(model: str) -> tuple[Embed | None, str]:
-    """What embeds texts, or None and a line on why not."""
     from pretrace.errors import MissingPackageError
     from pretrace.tuning.embedding import open_embedder
 

@@ -1,4 +1,4 @@
-"""What is done with result folders: `pretrace runs verify`, `export`, `again` and `compare`."""
+"""What is done with result folders: `pretrace runs verify`, `again`, `compare` and `table`."""
 
 from __future__ import annotations
 
@@ -104,12 +104,6 @@ def _statement(found: Verification) -> str:
 
 _TESTS = {"marks": "mark check", "triggers": "mark check", "canaries": "mark canaries"}
 """Tests whose command has another name."""
-_RESULT = Option(
-    "A folder that a run, an audit, a flagging or another test was written to.",
-    metavar="FOLDER",
-    path="in",
-    essential=True,
-)
 _OUT = Option(
     "Folder for what is made again; FOLDER-again unless given. A result that is already there is replaced.",
     panel="",
@@ -126,7 +120,7 @@ _CODE = ("plugin", "trust_remote_code", "allow_pickle")
 
 
 def again(
-    folder: Annotated[Path, _RESULT],
+    folder: Annotated[Path, _FOLDER],
     passed: ForwardedFlags,
     out: Annotated[Path | None, _OUT] = None,
     trust: Annotated[bool, _TRUST] = False,
@@ -282,7 +276,7 @@ def say(found: SideBySide, console: Console) -> None:
 
 
 def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
-    from pretrace.runs import kind_of, load_run
+    from pretrace.runs import load_run
 
     name = kind_of(folder).name
     if name != "run":

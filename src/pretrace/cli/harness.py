@@ -72,7 +72,7 @@ def samples(
     that it would have been seen, 4 when there is no answer."""
     from pretrace.cli.flagging import check_use
     from pretrace.cli.progress import watched
-    from pretrace.cli.verdicts import finished
+    from pretrace.cli.verdicts import finished, with_command
     from pretrace.harnesses.sample_logs import metric_of, read_log
     from pretrace.harnesses.samples import samples as compare
     from pretrace.runs import save_verdict
@@ -90,14 +90,11 @@ def samples(
     with watched("reading") as progress:
         verdict, flagged = compare(log, known, models, settings, flagging, progress=progress)
     if inputs.flags_out:
-        save_verdict(
-            replace(flagged, settings={**flagged.settings, "command": dict(given)}), inputs.flags_out
-        )
+        save_verdict(with_command(flagged, given), inputs.flags_out)
     return finished(verdict, inputs.out, given)
 
 
 def _opened(target: Target, inputs: _SamplesInputs, flagging: FlagSettings) -> Models:
-    """The evaluated model and those beside it."""
     from pretrace.cli.verdicts import opened
     from pretrace.scoring.plan import with_texts
 

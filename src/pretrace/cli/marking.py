@@ -129,7 +129,6 @@ def _opened(outputs: _MarkOutputs) -> Backend | None:
 def _made(
     corpus: Corpus, settings: MarkSettings, outputs: _MarkOutputs, model: Backend | None
 ) -> VariantCandidates:
-    """The variants of a rewriter or of a proposer of words, which are opened here."""
     from pretrace.backends.proposals import open_proposer
     from pretrace.building.instructed import open_instructed
     from pretrace.verdicts.marking.mark import model_candidates
@@ -153,7 +152,6 @@ def _measured(seal: Seal, model: Backend | None, settings: TestSettings) -> Samp
 
 
 def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Reply:
-    """What was done, what to do next, and whether the texts are enough."""
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     if seal.parts:
         first = f"The {seal.parts} of {seal.name} were put in order by lot."
@@ -235,15 +233,10 @@ class _CheckInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _CheckBeside:
+class _CheckBeside(ModelsBeside):
     """Models beside the target, and where the result goes, which --prompts does without."""
 
-    reference_model: str | None = like(ModelsBeside, "reference_model")
-    placebo: tuple[str, ...] = like(ModelsBeside, "placebo")
-    placebo_revision: str | None = like(ModelsBeside, "placebo_revision")
-    placebo_note: str = like(ModelsBeside, "placebo_note")
-    requested_by: str = like(ModelsBeside, "requested_by")
-    out: Path | None = like(ModelsBeside, "out", default=None)
+    out: Path | None = like(ModelsBeside, "out", default=None)  # type: ignore[assignment]
 
     def chosen(self) -> ModelsBeside:
         """The same with a folder for the result; ExpressionError where there is none."""

@@ -194,7 +194,6 @@ def _skipped(run: Run, console: Console) -> None:
 
 
 def _texts_of(run: Run) -> int:
-    """How many texts were scored, of a large run all of them."""
     return run.whole.texts if run.whole else len(run.ids)
 
 

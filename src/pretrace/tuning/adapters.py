@@ -221,7 +221,6 @@ def _companion(method: TuningMethod, adapted: PeftModel, steps: int) -> Allocati
 
 
 def _made(model: HuggingFace, adapted: PeftModel, method: TuningMethod, plan: TrainingPlan) -> dict[str, Any]:
-    """How the adapter is made, for its card."""
     facts = ("name", "revision", "weights", "family", "dtype", "tokenizer", "start", "max_tokens")
     return {
         "method": {"name": name_of(method), "expression": expression(method), **dataclasses.asdict(method)},
@@ -235,7 +234,6 @@ def _made(model: HuggingFace, adapted: PeftModel, method: TuningMethod, plan: Tr
 
 
 def _counts(corpus: Corpus, chosen: Selection) -> dict[str, Any]:
-    """What the adapter is made of, for its card."""
     labels = [text.member for text in chosen.texts]
     return {
         "corpus": corpus.name,

@@ -28,7 +28,7 @@ from pretrace.errors import ModelError
 from pretrace.tuning.architectures import train_vocabulary
 from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
 from pretrace.tuning.plan import SUREST, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
-from pretrace.tuning.training import trainable
+from pretrace.tuning.training import so_many_threads, trainable
 from pretrace.types import Bools, Doubles
 
 Place = Callable[[], AbstractContextManager[Any]]
@@ -253,11 +253,6 @@ def _adapted(body: Any, *, rank: int) -> Any:
 def _seeded(seed: int, *, threads: int = 0) -> Iterator[None]:
     """Torch's random numbers from the seed, and so many threads, 0 for as many as it has, while the context
     lasts; both as they were afterwards."""
-    before = torch.get_num_threads()
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), so_many_threads(threads):
         torch.manual_seed(seed)
-        torch.set_num_threads(threads or before)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
+        yield
