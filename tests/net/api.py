@@ -38,8 +38,7 @@ NAMES = {
     "pretrace.scan.corpus": "Reader=CorpusReader",
     "pretrace.scan.files": "CorpusFile",
     "pretrace.scan.folding": (
-        "Streams Strings cut_of fold_pieces fold_plainly fold_strings folded has_numba strings_of_item "
-        "strings_of_lines"
+        "Streams Strings cut_of fold_pieces fold_strings folded strings_of_item strings_of_lines"
     ),
     "pretrace.scan.searching": "REPEATS Search Table=BlockTable",
     "pretrace.scan.wording": "sequences words_of",

@@ -29,7 +29,7 @@ from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Backend, Corpus, Encoded, Quantity, Sampling, States, Text, Trace, Verdict
 from pretrace.verdicts.audit import planning
-from pretrace.verdicts.audit.audit import audit
+from pretrace.verdicts.audit.audit import AuditInputs, audit
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -492,13 +492,10 @@ def test_lists_and_a_name_are_audited_as_corpora_and_a_model_are(model_folder: P
     def rows(corpus: Corpus) -> list[dict[str, str]]:
         return [{"id": text.id, "text": text.text} for text in corpus.texts]
 
-    given = audit(rows(MEMBERS), str(model_folder), rows(FRESH), settings=HOW)
-    opened = audit(MEMBERS, open_model(str(model_folder)), FRESH, settings=HOW)
-    assert given.p is not None
-    assert (given.p, given.effect, given.outcome) == (opened.p, opened.effect, opened.outcome)
-
-    def counted(found: Verdict) -> dict[str, Any]:
-        plan = {**found.figures["plan"], "seconds": None}  # measured
-        return {**found.figures, "plan": plan}
-
-    assert counted(given) == counted(opened)
+    given = AuditInputs.of(rows(MEMBERS), str(model_folder), None, rows(FRESH), HOW)
+    opened = AuditInputs.of(MEMBERS, open_model(str(model_folder)), None, FRESH, HOW)
+    assert given.seed == opened.seed
+    assert (given.corpus.texts, given.heldout.texts) == (opened.corpus.texts, opened.heldout.texts)
+    assert given.models.target.fingerprint == opened.models.target.fingerprint
+    assert [one.name for one in (*given.placebos, *opened.placebos)] == ["smollm2"] * 2  # the second model
+    assert AuditInputs.of(MEMBERS, Models(opened.models.target), None, FRESH, HOW).placebos == ()

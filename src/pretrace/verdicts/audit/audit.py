@@ -54,7 +54,7 @@ from pretrace.verdicts.audit.power import deciding_power, measured, power_check
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import NamedCorpus
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
-from pretrace.verdicts.frame import Tested, build_verdict
+from pretrace.verdicts.frame import Tested, build_verdict, with_second
 from pretrace.verdicts.planting import check_plantable, plantable
 from pretrace.verdicts.record import facts_of, record
 from pretrace.verdicts.register import RegisterEntry
@@ -93,11 +93,11 @@ def audit(
     """The verdict on a collection: was the target trained on these texts?
 
     `heldout` are control documents: texts of the same kind, known to be unseen. Both are a corpus, or all that
-    `open_corpus` takes: a list, a column of a table; `models` may be a model's name. `models.placebo` and
-    `models.placebos` are models that never saw the texts, `models.reference` is one more for the literature's
-    features. `generator` writes continuations where control documents are missing or differ as texts. Raises
-    DesignError where no verdict could come of what there is, another PretraceError for what cannot be audited,
-    before any model reads the texts.
+    `open_corpus` takes: a list, a column of a table. A model alone, or its name, has the packaged model beside it as
+    the second one. `models.placebo` and `models.placebos` are models that never saw the texts, `models.reference` is
+    one more for the literature's features. `generator` writes continuations where control documents are missing or
+    differ as texts. Raises DesignError where no verdict could come of what there is, another PretraceError for what
+    cannot be audited, before any model reads the texts.
     """
     inputs = AuditInputs.of(texts, models, generator, heldout, settings)
     ready = inputs.planned()
@@ -132,7 +132,8 @@ class AuditInputs:
         heldout: Corpus | Texts | None,
         settings: AuditSettings | None,
     ) -> AuditInputs:
-        corpus, models = corpus_of(texts, "texts"), Models.of(models)
+        corpus = corpus_of(texts, "texts")
+        models = models if isinstance(models, Models) else with_second(Models.of(models))
         heldout = corpus_of(heldout, "control documents") if heldout is not None else None
         first = (models.placebo.target,) if models.placebo is not None else ()
         placebos = (*first, *models.placebos)

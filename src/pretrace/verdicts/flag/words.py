@@ -121,20 +121,16 @@ class FlagWording:
                 some = f"a tenth of the {made.unit}s" if made.asked > 10 else f"a {made.unit} alone"
                 yield f"Take at least {made.enough(self.fdr):,} known documents: then {some} could be flagged."
         elif power.probability.value < ENOUGH:
-            stronger = (
-                "a stronger score (--score ref with --reference-model, an earlier checkpoint), or a --placebo"
+            many = (
+                f"is out of reach with this score, with more {made.unit}s, too"
+                if power.needed is None
+                else f"needs about {power.needed:,} {made.unit}s and {power.facts['known_needed']:,} known; "
+                f"{made.asked:,} and {made.known:,} are there"
             )
-            if power.needed is None:
-                yield (
-                    f"Green (exit code 0) is out of reach with this score, with more {made.unit}s, too: take "
-                    f"{stronger}."
-                )
-            else:
-                yield (
-                    f"Green (exit code 0) needs about {power.needed:,} {made.unit}s and "
-                    f"{power.facts['known_needed']:,} known; {made.asked:,} and {made.known:,} are there. Or take "
-                    f"{stronger}."
-                )
+            yield (
+                f"Green (exit code 0) {many}. Take a stronger score (--score ref with --reference-model, an earlier "
+                f"checkpoint), or a --placebo, or exclude only {made.unit}s that were read often (--power-epochs 8)."
+            )
 
     def _open(self) -> str:
         made, power, least = self.made, self.end.power, self.end.set_test.least
