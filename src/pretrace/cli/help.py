@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import typer
 from rich.console import Group, RenderableType
@@ -17,12 +17,18 @@ from pretrace.cli.answer import PlainText, printer
 from pretrace.cli.commands import Commands, first_sentence
 from pretrace.settings import LARGEST, Option
 
-if TYPE_CHECKING:
-    from pretrace.cli.options import CliOption
-
 _WIDEST = 110
 _OPTIONS, _ESSENTIALS = "Options", "Essentials"
 OptionRow = tuple[str, PlainText]
+
+
+class _Leaf(Protocol):
+    """An option of a command, as far as the help shows it (`pretrace.cli.options.CliOption`)."""
+
+    @property
+    def option(self) -> Option: ...
+    @property
+    def kind(self) -> str: ...
 
 
 class Command(TyperCommand):
@@ -58,7 +64,7 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
     ]
     if isinstance(command, Commands):
         parts += _commands(command)
-    declared: Mapping[str, CliOption] = getattr(command.callback, "declared", {})
+    declared: Mapping[str, _Leaf] = getattr(command.callback, "declared", {})
     short = not everything and any(leaf.option.essential for leaf in declared.values())
     parts += _panels(grouped(command.get_params(context), declared, short=short))
     if short:
@@ -81,7 +87,7 @@ def _commands(group: Commands) -> Iterator[Panel]:
 
 
 def grouped(
-    parameters: Iterable[Any], declared: Mapping[str, CliOption], *, short: bool
+    parameters: Iterable[Any], declared: Mapping[str, _Leaf], *, short: bool
 ) -> dict[str, list[OptionRow]]:
     """The rows of each panel; the short help has one."""
     panels: dict[str, list[OptionRow]] = {}
@@ -105,7 +111,7 @@ def _panels(panels: Mapping[str, list[OptionRow]]) -> Iterator[Panel]:
         yield Panel(table, title=title, title_align="left", border_style="dim")
 
 
-def _left(parameter: Any, leaf: CliOption | None) -> str:
+def _left(parameter: Any, leaf: _Leaf | None) -> str:
     """The names of an option with the kind of its value, none for a switch."""
     if parameter.param_type_name == "argument":
         return str(parameter.metavar or parameter.name)
@@ -113,7 +119,7 @@ def _left(parameter: Any, leaf: CliOption | None) -> str:
     return names if parameter.is_flag or leaf is None else f"{names} {leaf.kind}"
 
 
-def _right(parameter: Any, leaf: CliOption | None, *, short: bool) -> PlainText:
+def _right(parameter: Any, leaf: _Leaf | None, *, short: bool) -> PlainText:
     """The help, then range and default; in the short help its first sentence and the default."""
     said, default = str(parameter.help or ""), parameter.default
     notes = ["required"] if parameter.required else []
