@@ -27,7 +27,7 @@ from pretrace.backends.loading import (
 )
 from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
-from pretrace.backends.tokens import Tokens, pack
+from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.errors import ModelError, one_error
 from pretrace.types import (
     Backend,
@@ -237,9 +237,9 @@ class HuggingFace:
             shared = min(shared, *(len(row) - 1 for row in rows))
             reading, parts = self._read_alike(rows, starts, shared, sweep, begun)
         else:
-            padded, lengths = _padded(rows)
-            predicted = np.stack([np.array(starts, dtype=np.int64), lengths], axis=1)
-            reading, inside = self._read(padded, predicted, sweep, watches)
+            lengths = [len(row) for row in rows]
+            predicted = np.stack([starts, lengths], axis=1).astype(np.int64)
+            reading, inside = self._read(torch.from_numpy(padded(rows)[0]), predicted, sweep, watches)
             ends = np.cumsum(predicted[:, 1] - predicted[:, 0]).tolist()
             # parts of the batch's arrays: all traces of a batch are in memory at once anyway
             parts = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
@@ -300,7 +300,7 @@ class HuggingFace:
         ]
         first = [which.index(number) for number in range(len(numbers))]
         heads = torch.from_numpy(np.stack([rows[i][:shared] for i in first]).astype(np.int64)).to(self.device)
-        rest, _ = _padded([row[shared:] for row in rows])
+        rest = torch.from_numpy(padded([row[shared:] for row in rows])[0])
         before = begun.read(heads)
         after = begun.go_on(before, torch.tensor(which, device=self.device), rest.to(self.device))
         width = after.shape[-1]
@@ -478,14 +478,6 @@ def is_head_alone(model: Any, head: Any, ids: torch.Tensor, whole: torch.Tensor)
 def _apart(one: torch.Tensor, other: torch.Tensor) -> float:
     found = float((one - other).abs().max())
     return found if math.isfinite(found) else math.inf
-
-
-def _padded(rows: Sequence[npt.NDArray[np.int32]]) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:
-    """The rows as int64 [rows, longest], zeros behind the shorter ones, and their lengths."""
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    padded = np.zeros((len(rows), lengths.max()), dtype=np.int64)
-    padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
-    return torch.from_numpy(padded), lengths
 
 
 @contextlib.contextmanager

@@ -43,7 +43,7 @@ from pretrace.results.atomic import check_writable, new_folder
 if TYPE_CHECKING:
     import torch
 
-    from pretrace.types import Backend, Proposer, Tuned
+    from pretrace.types import Backend, Tuned
 
 _BACKENDS = {
     "hub id": "weights from the Hugging Face hub, such as EleutherAI/pythia-160m (--revision for one commit)",
@@ -120,16 +120,6 @@ def open_adapter(model: Backend, folder: str | Path) -> Tuned:
     from pretrace.backends import adapters
 
     return adapters.attach(model, Path(folder))
-
-
-def open_proposer(spec: str, target: Backend | None = None, *, cache: bool = True) -> Proposer:
-    """What makes neighbours for `neighbor`: "causal" (the target itself), "causal:MODEL" or "masked:MODEL".
-
-    Neighbours are kept on disk unless `cache` is False. Raises ModelError where there is no such model.
-    """
-    from pretrace.backends import proposals
-
-    return proposals.open_proposer(spec, target, cache=cache)
 
 
 # The files of a model, and their hash.

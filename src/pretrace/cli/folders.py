@@ -24,7 +24,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.folder import OpenFolder
 from pretrace.results.output_checks import FolderKind
 from pretrace.results.run import COMPARISONS
-from pretrace.runs import kind_of
+from pretrace.runs import REPORT, kind_of, load_run, save
 from pretrace.settings import TEXTS, Option, option
 from pretrace.types import Estimate, Run, RunScore, SettingDifference, SideBySide
 from pretrace.verification import Verification
@@ -248,7 +248,6 @@ def compare(
 ) -> Reply:
     """Put runs side by side: models by corpora, with their controls. It says which numbers do not compare, since the
     runs differ in texts, start token or other settings."""
-    from pretrace.runs import REPORT, save
     from pretrace.scoring.side_by_side import side_by_side
 
     check_writable(out, COMPARISONS)
@@ -276,8 +275,6 @@ def say(found: SideBySide, console: Console) -> None:
 
 
 def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
-    from pretrace.runs import load_run
-
     name = kind_of(folder).name
     if name != "run":
         raise OutputError(

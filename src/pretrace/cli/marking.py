@@ -20,10 +20,10 @@ from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, RUN, Option, like, option, shared
 from pretrace.types import Corpus, Verdict
-from pretrace.verdicts.canaries import CanarySettings
-from pretrace.verdicts.marking.orders import OrderSettings
+from pretrace.verdicts.canaries import CanarySettings, check_canaries, natural_canaries, prompts_of
+from pretrace.verdicts.marking.orders import OrderSettings, mark_order
 from pretrace.verdicts.marking.settings import MarkSettings
-from pretrace.verdicts.marks import CheckSettings
+from pretrace.verdicts.marks import CheckSettings, check_marks, check_published
 from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings
 
 if TYPE_CHECKING:
@@ -104,7 +104,6 @@ def order(
     order and the others that the lot could have given are sealed in a file, whose hash is your commitment. Later,
     `pretrace mark check` tests whether a model was trained on the rows in that order."""
     from pretrace.verdicts.marking import mark as marking
-    from pretrace.verdicts.marking.orders import mark_order
 
     marking.check_places(outputs.out, outputs.sealed)
     corpus = source.open()
@@ -264,7 +263,6 @@ def check(
     training", 0 for "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.corpora import open_corpus
     from pretrace.verdicts.marking.sealed import read_seal
-    from pretrace.verdicts.marks import check_published
     from pretrace.verdicts.triggers import write_prompts
 
     if inputs.prompts is not None:
@@ -300,7 +298,6 @@ def canaries(
     same format, under the model in question and a second one. Exit code 3 for "consistent with training", 0 for
     "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.cli.progress import Stages
-    from pretrace.verdicts.canaries import check_canaries, natural_canaries, prompts_of
     from pretrace.verdicts.reading import draws_of
 
     check_writable(beside.out, VERDICTS.of("canaries"))
@@ -349,7 +346,6 @@ def _by_model(
     seal: Seal, inputs: _CheckInputs, beside: ModelsBeside, settings: CheckSettings, notes: tuple[str, ...]
 ) -> Verdict:
     from pretrace.cli.progress import Stages
-    from pretrace.verdicts.marks import check_marks
 
     target = Target(model=str(inputs.model), opening=inputs.opening)
     models = opened(named(target, beside, settings), second=bool(seal.parts))

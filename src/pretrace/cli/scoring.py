@@ -38,7 +38,7 @@ from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import CorpusParts, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT
-from pretrace.scoring.plan import Models, ScorePlan, check_use
+from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
 from pretrace.scoring.provenance import record_corpus, record_texts
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.scoring.workload import Workload, workload
@@ -440,8 +440,6 @@ class _ScoreCommand:
         return given
 
     def _with_texts(self, models: Models, parts: CorpusParts, method: TuningMethod) -> Models:
-        from pretrace.scoring.plan import with_texts
-
         with trained() as on_step:
             return with_texts(models, self._wanted, parts, method, seed=self.settings.seed, on_step=on_step)
 

@@ -25,7 +25,7 @@ from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.types.audit import COMPARED
-from pretrace.verdicts.recite import ReciteSettings, Windows
+from pretrace.verdicts.recite import ReciteSettings, Windows, stages_of
 from pretrace.verdicts.settings import ModelsBeside
 
 
@@ -85,8 +85,6 @@ def recite(
 
 def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> None:
     """Say how many windows there are, and about how long each model with weights here takes for them."""
-    from pretrace.verdicts.recite import stages_of
-
     first, *others = stages_of(windows, models, settings, text=text)[: 1 + len(models.placebos)]
     took = f", about {duration(max(1, round(first.seconds)))}, a guess" if first.seconds else ""
     note(f"{len(windows.found):,} windows of texts and controls are asked{took}.")

@@ -20,7 +20,7 @@ from pretrace.cli.progress import doing
 from pretrace.cli.streams import note
 from pretrace.corpora.opening import Source, choose_text
 from pretrace.errors import ExpressionError, ModelError
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, open_models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, MODEL, option
 from pretrace.types import Backend, Text, Verdict
@@ -54,7 +54,6 @@ def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> Model
 def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
     """The models that `named` gives; errors as in `open_models`. With `second` the packaged model stands beside a
     target that is another one, where no placebo is named."""
-    from pretrace.scoring.plan import open_models
     from pretrace.verdicts.frame import with_second
 
     with doing("opening the models"):

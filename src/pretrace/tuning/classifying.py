@@ -23,10 +23,10 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import device_of, load, load_tokenizer, locate, open_weights
 from pretrace.backends.settings import ModelSettings
-from pretrace.backends.tokens import Tokens, pack
+from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.errors import ModelError
 from pretrace.tuning.architectures import train_vocabulary
-from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
+from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.plan import SUREST, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
 from pretrace.tuning.training import so_many_threads, trainable
 from pretrace.types import Bools, Doubles

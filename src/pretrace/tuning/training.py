@@ -28,9 +28,10 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from pretrace.backends.huggingface import is_head_alone
+from pretrace.backends.tokens import padded
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import explained
-from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
+from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.plan import History, OnStep, Precision, TrainingPlan, TrainingStep
 
 # The loss of the next token and its gradient, with the logits of a few hundred positions at a time.
