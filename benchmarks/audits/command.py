@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pretrace.verdicts.second import second_check
+from pretrace.verdicts.outcome import second_check
 
 from benchmarks import ROOT
 from benchmarks.audits.innocents import counted, read
