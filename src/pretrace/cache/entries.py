@@ -164,9 +164,6 @@ def _checksum(key: bytes, label: str, body: bytes) -> int:
     return zlib.crc32(body, zlib.crc32(label.encode() + b"\0", zlib.crc32(key)))
 
 
-# What caches hold, as bytes and back: traces, states, texts, neighbours of a text, and what a model wrote.
-
-
 Array = npt.NDArray[Any]
 
 _FLOATS = {Quantity.LOGP.value: 1, (Quantity.LOGP | Quantity.MOMENTS).value: 3}

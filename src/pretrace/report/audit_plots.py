@@ -77,7 +77,6 @@ def per_dot(audit: Verdict) -> int:
 
 
 def _measured(audit: Verdict) -> str:
-    """What the axis of the documents shows, for a reader without statistics."""
     own = figures_of(audit)
     if own.design == "controls":
         if own.compared_with:
@@ -90,7 +89,6 @@ def _measured(audit: Verdict) -> str:
 
 
 def _one_side(axes: Axes, audit: Verdict) -> None:
-    """The documents as dots above the axis, filled to the right of zero."""
     values, margin = documents_of(audit, SUSPECT)[1], figures_of(audit).margin
     low, high = _range(np.concatenate([values, [0.0]]))
     frame(axes, low, high)
@@ -108,7 +106,6 @@ def _one_side(axes: Axes, audit: Verdict) -> None:
 
 
 def _two_sides(axes: Axes, audit: Verdict) -> None:
-    """Suspect documents (filled) over control documents (hollow)."""
     sides = tuple(documents_of(audit, side)[1] for side in (SUSPECT, CONTROL))
     low, high = _range(np.concatenate(sides))
     frame(axes, low, high)
@@ -130,7 +127,6 @@ def _two_sides(axes: Axes, audit: Verdict) -> None:
 
 
 def _directions(axes: Axes, left: str, right: str, height: float) -> None:
-    """What the two ends of the axis mean."""
     for end, words, side in zip(axes.get_xlim(), (left, right), ("left", "right"), strict=True):
         axes.text(end, height, words, fontsize=9, ha=side, va="center", transform=axes.get_xaxis_transform())
 
@@ -170,14 +166,6 @@ def draw_dots(axes: Axes, dots: _Dots, side: str, *, filled: np.ndarray) -> None
     for which, colour, face in ((filled, SIGN, SIGN), (~filled, "#5a5a5a", "white")):
         if not which.any():
             continue
-        axes.plot(
-            dots.x[which],
-            dots.y[which],
-            linestyle="none",
-            marker="o",
-            ms=dots.size,
-            mfc=face,
-            mec=colour,
-            mew=min(0.8, dots.size / 5),
-            gid=f"{side}-{'filled' if which is filled else 'hollow'}",
-        )
+        gid = f"{side}-{'filled' if which is filled else 'hollow'}"
+        edge = min(0.8, dots.size / 5)
+        axes.plot(dots.x[which], dots.y[which], "o", ms=dots.size, mfc=face, mec=colour, mew=edge, gid=gid)

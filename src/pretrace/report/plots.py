@@ -184,7 +184,6 @@ def save_vectors(figure: Figure, path: Path) -> None:
 
 
 def _rate_axes(axes: Axes, floor: float | None) -> None:
-    """Both rates as percentages, linear from 0 or logarithmic from `floor`."""
     axes.set_xlabel("false positive rate")
     axes.set_ylabel("true positive rate")
     axes.set_aspect("equal", adjustable="box")
@@ -230,7 +229,6 @@ def _auc_rows(
 
 
 def _lanes(axes: Axes, place: float, contrast: Contrast) -> None:
-    """The marks of one score, one below the other from `place` on."""
     _mark(axes, place, contrast.target.auc, "o", TARGET)
     if contrast.placebo:
         place += _LANE
@@ -249,5 +247,4 @@ def _mark(axes: Axes, place: float, auc: Estimate, marker: str, colour: str, *, 
 
 
 def _label_of(name: str) -> str:
-    """A name on at most two lines of a margin."""
     return "\n".join(textwrap.wrap(named(name, 70), 36, break_on_hyphens=False))

@@ -186,7 +186,6 @@ def _measured(
 
 
 def _named(groups: npt.NDArray[Any]) -> Groups:
-    """Groups that have names as a list of these."""
     return groups if groups.dtype.kind == "i" else groups.tolist()
 
 
@@ -283,7 +282,6 @@ def _columns(
 
 
 def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Comparison, ...]:
-    """Every other score against the usual baseline, by AUC, on the texts that both have."""
     if len(scores) < 2:
         return ()
     first = usual_baseline(scores)
@@ -356,7 +354,6 @@ def placebo_name(settings: Mapping[str, Any]) -> str:
 
 
 def _lead(rows: Sequence[Measured], parts: MeasuredParts) -> PairedDifference | None:
-    """How far the best score is ahead of the blind baseline."""
     best, blind = best_of(rows), blind_of(rows)
     if best is None or blind is None:
         return None

@@ -241,7 +241,6 @@ class ScorePlan:
                 raise self._not_offered(model, view.model, missing)
 
     def _not_offered(self, name: str, model: str, missing: Quantity) -> ModelError:
-        """Which scores cannot be had of this model, and what to do."""
         without = [one for one, score in self.scores.items() if not _asks(score, model, missing)]
         lacking = ", ".join(one for one in self.scores if one not in without)
         simple = ", or take a score of log-probabilities alone, such as loss, min_k or ref"
@@ -282,7 +281,6 @@ class ScorePlan:
 
 
 def _asks(score: Score | Recipe, model: str, wanted: Quantity) -> bool:
-    """Whether a score wants some of these quantities of a model."""
     needs = score.needs | score.reference if isinstance(score, Recipe) else score.needs
     return any(view.model == model and quantity & wanted for view, quantity in needs.views.items())
 
@@ -334,9 +332,6 @@ _OFFERED = {
     Quantity.PEAK: "the log-probability of the likeliest token",
     Quantity.CONTINUED: "what the model writes in the place of a text's end",
 }
-
-
-# Whether a placebo is another model than the target, by the weights of both.
 
 
 def check_placebos(target: Backend, placebos: Sequence[Backend], reference: Backend | None = None) -> None:
@@ -399,9 +394,6 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
     ):
         if value and use not in plan.uses:
             raise ExpressionError(f"{name} has no use: none of the --scores is of the kind {kind}.")
-
-
-# The models of a run, opened once from the settings that name them, and tuned where scores ask for it.
 
 
 def open_models(settings: ModelsSettings) -> Models:
@@ -476,13 +468,10 @@ def _others(target: Target) -> ModelSettings:
 
 
 def _alone(settings: ModelsSettings) -> bool:
-    """Whether all models are on servers, or all have weights here."""
     return len({served_kind(name) is None for name in settings.named}) == 1
 
 
 def _opened(model: str, opening: ModelSettings, alone: bool) -> Backend:
-    """The model; where a run has weights here and servers, each is given the settings it follows. `alone` says that
-    it has one kind, which is given all of them and refuses the others'."""
     if not alone:
         opening = opening.for_server() if served_kind(model) else opening.for_weights()
     return open_model(model, **asdict(opening))

@@ -11,9 +11,6 @@ import numpy as np
 from pretrace.errors import ExpressionError
 from pretrace.types import ComparedRun, Measured, Run, RunScore, SettingDifference, SideBySide
 
-# The settings in which runs differ, and whether their numbers can still be compared.
-
-
 _SHORT_HASH = 12
 
 
