@@ -5,7 +5,6 @@ They draw what the audit recorded. They are made to be read without colour: fill
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,13 +61,10 @@ def titles(audit: Verdict) -> dict[str, list[str]]:
         dots = stack_dots(values, ends, 66.0 if held else 100.0, per_dot(audit))
         for x, documents in zip(dots.x, dots.documents, strict=True):
             kind = "filled" if (side == SUSPECT if held else x > 0) else "hollow"
-            made.setdefault(f"{side}-{kind}", []).append(_title(names, values, documents))
+            called = first_of([named(names[documents[0]], 60)], len(documents))
+            title = f"{called}: {brief(float(values[documents[0]]), 3)}"
+            made.setdefault(f"{side}-{kind}", []).append(title)
     return made
-
-
-def _title(names: Sequence[str], values: Doubles, documents: Sequence[int]) -> str:
-    first = documents[0]
-    return f"{first_of([named(names[first], 60)], len(documents))}: {brief(float(values[first]), 3)}"
 
 
 def per_dot(audit: Verdict) -> int:

@@ -204,7 +204,8 @@ def _auc_rows(
     names: Sequence[str], rooms: Sequence[float], drawn: Sequence[Estimate]
 ) -> tuple[Figure, Axes, list[float]]:
     """A figure with an AUC axis wide enough for `drawn`, rows at least as high as `rooms`, and the rows' places."""
-    labels = [_label_of(name) for name in names]
+    # A name on at most two lines of the margin.
+    labels = ["\n".join(textwrap.wrap(named(name, 70), 36, break_on_hyphens=False)) for name in names]
     # A name on two lines takes more room.
     heights = np.array([max(room, 1 + 0.55 * s.count("\n")) for room, s in zip(rooms, labels, strict=True)])
     places = (np.cumsum(heights) - heights / 2).tolist()
@@ -244,7 +245,3 @@ def _mark(axes: Axes, place: float, auc: Estimate, marker: str, colour: str, *, 
     axes.plot([auc.low, auc.high], [place, place], color=colour, linewidth=1.4)
     face = colour if filled else "white"
     axes.plot([auc.value], [place], marker=marker, ms=_SIZES[marker], mec=colour, mfc=face, mew=1.3)
-
-
-def _label_of(name: str) -> str:
-    return "\n".join(textwrap.wrap(named(name, 70), 36, break_on_hyphens=False))

@@ -31,7 +31,10 @@ def score(found: SideBySide, name: str, place: int) -> Section:
     """One score: models by corpora with the controls beside it, and the same as a figure."""
     rows = [(model, [found.cell(model, corpus, name) for corpus in found.corpora]) for model in found.models]
     drawn = [
-        (_label(run), _lanes(run, one))
+        (
+            f"{run.number}  {named(run.model, _NAME)}, {named(run.corpus, _NAME)}",
+            {kind: auc for kind, auc in _lanes(run, one) if auc is not None},
+        )
         for model in found.models
         for corpus in found.corpora
         for run, one in found.cell(model, corpus, name)
@@ -73,10 +76,5 @@ def _difference(one: SettingDifference) -> dict[str, object]:
     return {"setting": one.setting, "values": values, "words": one.words}
 
 
-def _label(run: ComparedRun) -> str:
-    return f"{run.number}  {named(run.model, _NAME)}, {named(run.corpus, _NAME)}"
-
-
-def _lanes(run: ComparedRun, one: RunScore) -> dict[str, Estimate]:
-    lanes = {"score": one.auc, "placebo": one.placebo, "blind": run.blind}
-    return {kind: auc for kind, auc in lanes.items() if auc is not None}
+def _lanes(run: ComparedRun, one: RunScore) -> tuple[tuple[str, Estimate | None], ...]:
+    return ("score", one.auc), ("placebo", one.placebo), ("blind", run.blind)

@@ -138,7 +138,8 @@ def _objection(place: Path, output: FolderKind | None) -> str | None:
             if output is None or (
                 kind.marker != output.marker and not (kind.test and kind.test == output.test)
             ):
-                return f"{place} holds {_a(kind.name)}, which is not replaced; choose another folder."
+                article = "an" if kind.name[0] in "aeiou" else "a"
+                return f"{place} holds {article} {kind.name}, which is not replaced; choose another folder."
             test = kind.test or facts.get("test")
             if output.test and test != output.test:
                 return (
@@ -187,7 +188,3 @@ def json_object(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _a(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

@@ -46,7 +46,6 @@ from pretrace.types import (
     Estimate,
     Evaluation,
     Heat,
-    Ints,
     Missing,
     Run,
     SideBySide,
@@ -106,8 +105,9 @@ def save_run(
     skipped = [(text.id, text.reason, int(text.tokens)) for text in run.skipped]
     missing = [(one.id, one.score, one.reason) for one in run.missing]
     cut = [(run.ids[i], int(run.cut[i])) for i in np.flatnonzero(run.cut).tolist()]
+    facts = {_CUT: base64.b64encode(zlib.compress(np.asarray(run.cut, "<i4").tobytes()))}
     parts: dict[str, Write] = {
-        SCORES: lambda path: write_parquet(path, score_columns(run), {_CUT: _packed(run.cut)}),
+        SCORES: lambda path: write_parquet(path, score_columns(run), facts),
         "scores.csv": lambda path: _write_scores(path, run),
         "skipped.csv": lambda path: write_csv(path, SKIPPED_COLUMNS, skipped),
         "cut.csv": lambda path: write_csv(path, CUT_COLUMNS, cut),
@@ -227,10 +227,6 @@ def control_columns(kind: str, score: str, repeats: int) -> list[str]:
     return [f"{kind} {number}: {score}" for number in range(1, repeats + 1)]
 
 
-def _packed(cut: Ints) -> bytes:
-    return base64.b64encode(zlib.compress(np.asarray(cut, "<i4").tobytes()))
-
-
 def _load(opened: OpenFolder) -> Run:
     facts = opened.content
     scores = from_plain(tuple[str, ...], facts["scores"], "scores")
@@ -239,7 +235,10 @@ def _load(opened: OpenFolder) -> Run:
     run = Run(
         corpus=expect(facts["corpus"], str),
         scores=scores,
-        skipped=tuple(_skipped(text) for text in expect(facts["skipped"], list)),
+        skipped=tuple(
+            Skipped(expect(one["id"], str), expect(one["reason"], str), expect(one["n_tokens"], int))
+            for one in expect(facts["skipped"], list)
+        ),
         heat=opened.part(HEAT, _heat) if HEAT in opened else (),
         evaluation=opened.part(METRICS, _evaluation) if METRICS in opened else None,
         controls=opened.part(CONTROLS, lambda c: _read_controls(c, outlines)) if "controls" in facts else (),
@@ -289,10 +288,6 @@ def _read_controls(content: bytes, outlines: list[Any]) -> tuple[Control, ...]:
             values[:, index] = table.column(name).to_numpy()
         found.append(Control(score, kind, values))
     return tuple(found)
-
-
-def _skipped(plain: Any) -> Skipped:
-    return Skipped(expect(plain["id"], str), expect(plain["reason"], str), expect(plain["n_tokens"], int))
 
 
 def _evaluation(content: bytes) -> Evaluation:

@@ -169,7 +169,8 @@ def _measured(
     for place, key in enumerate(keys):  # one copy at a time
         matrix[:, place] = columns[key][texts]
     members = by.members[texts]
-    groups: Groups = _named(by.groups[texts])
+    named: npt.NDArray[Any] = by.groups[texts]
+    groups: Groups = named if named.dtype.kind == "i" else named.tolist()
     division = by.division.within(texts, by.members)
     chosen = division.chosen
     thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
@@ -178,15 +179,9 @@ def _measured(
         matrix, members, groups=groups, calls=calls, seed=by.seed, resamples=by.resamples
     )
     bag = (BLIND, "blind")
-    if (
-        bag in keys
-    ):  # a cross-fitted classifier varies more than its fixed predictions do: see classifiers.WIDENING
+    if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
         bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
     return MeasuredPart(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
-
-
-def _named(groups: npt.NDArray[Any]) -> Groups:
-    return groups if groups.dtype.kind == "i" else groups.tolist()
 
 
 def evaluate(

@@ -147,6 +147,10 @@ def survival(rows: Sequence[Measured], name: str) -> list[str]:
         [pair for pair in pairs if survives(*pair) == found] for found in ("yes", "no", "not shown")
     )
     where = f"On {name or 'the placebo'}, a model that never saw the members,"
+    blind = [
+        row for row in rows if row.kind == "blind"
+    ]  # do words or the length tell members from non-members?
+    differ = any(row.auc.low > 0.5 or (row.name == LENGTH and row.auc.high < 0.5) for row in blind)
     if not kept:
         return [" ".join([_denied(pairs, rows, sure=not unsure), *_fallen(lost, unsure, where)])]
     found = [
@@ -154,7 +158,7 @@ def survival(rows: Sequence[Measured], name: str) -> list[str]:
         + (
             "The two sets differ as texts, though, and two models that read neither can differ as much in how well "
             "they know them: this alone shows no training."
-            if _unlike(rows)
+            if differ
             else "As far as the two models are otherwise alike, the domain of the texts does not explain that "
             "difference."
         )
@@ -162,11 +166,6 @@ def survival(rows: Sequence[Measured], name: str) -> list[str]:
     if lost or unsure:
         found.append(" ".join(_fallen(lost, unsure, "On the placebo")))
     return found
-
-
-def _unlike(rows: Sequence[Measured]) -> bool:
-    seen = [row for row in rows if row.kind == "blind"]
-    return any(row.auc.low > 0.5 or (row.name == LENGTH and row.auc.high < 0.5) for row in seen)
 
 
 def labels(rows: Sequence[Measured], shuffles: Mapping[str, int]) -> list[str]:
@@ -230,7 +229,8 @@ def _fallen(lost: Sequence[Pair], unsure: Sequence[Pair], where: str) -> list[st
 
 def _falls(pairs: Sequence[Pair]) -> str:
     """By how much the AUCs fall from the target to the placebo, the largest fall first."""
-    leads = sorted(((_lead(pair), pair[0].name) for pair in pairs), key=lambda one: -one[0].value)
+    leads = [(other.lead, row.name) for row, other in pairs if other.lead]
+    leads.sort(key=lambda one: -one[0].value)
     falls: list[str] = []
     for lead, name in leads[:MOST]:
         value, low, high = shown(lead, edges=(0.0,))
@@ -262,12 +262,6 @@ def _with_rest(named: Sequence[str], more: int) -> str:
 
 def _figure(row: Measured) -> str:
     return shown(row.auc, edges=(0.5, 1.0))[0]
-
-
-def _lead(pair: Pair) -> Estimate:
-    lead = pair[1].lead
-    assert lead is not None  # those without were left out
-    return lead
 
 
 def headline(scores: Sequence[Measured]) -> list[str]:

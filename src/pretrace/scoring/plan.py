@@ -22,7 +22,7 @@ from pretrace.rewrites import Lower, Neighbors, Rewrite, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings, Target
+from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings
 from pretrace.tuning.methods import TuningMethod, methods
 from pretrace.tuning.plan import OnStep
 from pretrace.types import (
@@ -405,18 +405,27 @@ def open_models(settings: ModelsSettings) -> Models:
     from pretrace.frequencies import Frequencies
     from pretrace.tuning.artifacts import read_adapter
 
-    beside, alone = settings.companions, _alone(settings)
+    beside, alone = settings.companions, len({served_kind(name) is None for name in settings.named}) == 1
     counts = Frequencies.load(beside.counts) if beside.counts else None
     if beside.tuned:
         read_adapter(beside.tuned)
     target = _opened(settings.target.model, settings.target.opening, alone)
-    opening = _others(settings.target)
+    target_opening = (
+        settings.target.opening
+    )  # on a server the models beside the target have names of their own
+    opening = (
+        replace(target_opening, served_model=None) if served_kind(settings.target.model) else target_opening
+    )
     models = Models(target, counts=counts)
     if beside.reference_model:
         reference = _opened(beside.reference_model, replace(opening, revision=None), alone)
         models = replace(models, reference=reference)
     if beside.neighbors:
-        proposer = _proposer(beside.neighbors, target, opening, cache=settings.cache)
+        from pretrace.backends.proposals import open_proposer
+
+        # the target itself is not opened again
+        own = asdict(opening.for_another()) if ":" in beside.neighbors else {}
+        proposer = open_proposer(beside.neighbors, target, cache=settings.cache, **own)
         models = replace(models, proposer=proposer)
     at = replace(opening, revision=settings.placebo_revision)
     placebos = tuple(_opened(name, at, alone) for name in settings.placebos)
@@ -462,24 +471,9 @@ def with_texts(
     return replace(models, tuned=tuned, placebo=placebo)
 
 
-def _others(target: Target) -> ModelSettings:
-    """The settings of the models beside the target: on a server they have names of their own."""
-    return replace(target.opening, served_model=None) if served_kind(target.model) else target.opening
-
-
-def _alone(settings: ModelsSettings) -> bool:
-    return len({served_kind(name) is None for name in settings.named}) == 1
-
-
 def _opened(model: str, opening: ModelSettings, alone: bool) -> Backend:
+    """Open a model: where a run has weights here and servers, each is given the settings it follows. `alone` says that
+    it has one kind, which is given all of them and refuses the others'."""
     if not alone:
         opening = opening.for_server() if served_kind(model) else opening.for_weights()
     return open_model(model, **asdict(opening))
-
-
-def _proposer(spec: str, target: Backend, opening: ModelSettings, *, cache: bool) -> Proposer:
-    """What proposes words, opened as the target was; the target itself is not opened again."""
-    from pretrace.backends.proposals import open_proposer
-
-    own = asdict(opening.for_another()) if ":" in spec else {}
-    return open_proposer(spec, target, cache=cache, **own)
