@@ -1,5 +1,6 @@
-"""Writes docs/scores.md from the docstrings, parameters and needs of the registered scores, and the tables of tests in
-docs/audits.md from the list that `pretrace ask` goes by and from benchmarks/results/designs.json.
+"""Writes the table of tests in docs/audits.md from the list that `pretrace ask` goes by and from
+benchmarks/results/designs.json, and renders the page of scores from their docstrings, parameters and needs
+(`scripts/site` writes that page when it builds the site).
 
 The tables of benchmarks/results/methods.md and docs/methods.md are made from src/pretrace/verdicts/methods.json, the
 tables of small models in docs/audit.md from benchmarks/results/dilution.json.
@@ -28,7 +29,6 @@ from pretrace.types import Needs, Quantity, Recipe, View
 from pretrace.verdicts.advise import CHOICES, OfferedTest, needed
 from pretrace.verdicts.methods import Reached, figure, rows
 
-PAGE = Path(__file__).with_name("scores.md")
 AUDITS = Path(__file__).with_name("audits.md")
 DESIGNS = Path(__file__).parent.with_name("benchmarks") / "results" / "designs.json"
 METHODS = Path(__file__).with_name("methods.md")
@@ -66,7 +66,7 @@ UNLEARNED = "<!-- unlearned: written by docs/generate.py -->\n", "<!-- end of un
 INTRO = """\
 # Scores
 
-<!-- Made by docs/generate.py from the docstrings in src/pretrace/scores. Do not edit by hand. -->
+Made from the docstrings in `src/pretrace/scores`.
 
 A score is one number for one text. `--scores` takes a comma-separated list with parameters in brackets:
 `"loss,zlib,min_k(k=0.1)"`. The expression is the name of the column.
@@ -146,7 +146,7 @@ _TYPES = {float: "a number", int: "a whole number", str: "a text", bool: "True o
 
 
 def render() -> str:
-    """The whole page."""
+    """Return the page of scores."""
     parts = [INTRO, _costs(), *map(_section, scores), DIFFERENCES, _papers()]
     return "\n".join(parts)
 
@@ -746,7 +746,6 @@ def _called(choice: OfferedTest) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(render(), encoding="utf-8")
     whole = with_tests(AUDITS.read_text(encoding="utf-8"), tests())
     AUDITS.write_text(whole, encoding="utf-8")
     EVERY.write_text(every_innocent(), encoding="utf-8")
