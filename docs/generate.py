@@ -2,8 +2,8 @@
 benchmarks/results/designs.json, and renders the page of scores from their docstrings, parameters and needs
 (`scripts/site` writes that page when it builds the site).
 
-The tables of benchmarks/results/methods.md and docs/methods.md are made from src/pretrace/verdicts/methods.json, the
-tables of small models in docs/audit.md from benchmarks/results/dilution.json.
+The tables of benchmarks/results/methods.md and docs/methods.md are made from src/pretrace/verdicts/methods.json,
+benchmarks/results/dilution.md from dilution.json.
 
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
 (`python -m benchmarks.designs.table --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
@@ -40,12 +40,10 @@ PUBLISHED = "<!-- published: written by docs/generate.py -->\n", "<!-- end of pu
 
 EVERY = DESIGNS.with_name("innocents.md")
 EVERY_METHOD = DESIGNS.with_name("methods.md")
-AUDIT = Path(__file__).with_name("audit.md")
 DILUTION = DESIGNS.with_name("dilution.json")
+BY_DILUTION = DESIGNS.with_name("dilution.md")
 SMALL = 2e6
 """Models of fewer parameters are those of the first table of methods."""
-FORESEEN = "<!-- dilution: written by docs/generate.py -->\n", "<!-- end of dilution -->"
-BY_DILUTION = "<!-- found: written by docs/generate.py -->\n", "<!-- end of found -->"
 SEARCH = Path(__file__).with_name("scan.md")
 COSTS = Path(__file__).parent.with_name("benchmarks") / "results" / "score_costs.json"
 SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.json"
@@ -627,6 +625,33 @@ def _by_copies(one: dict[str, typing.Any]) -> str:
     return f"{head}{lines}"
 
 
+DILUTION_HEAD = """\
+# Audits by copies and dilution
+
+<!-- Made by docs/generate.py from dilution.json. Do not edit by hand. -->
+
+[The audit](../../docs/audit.md#how-many-documents-it-takes), with 50 documents on each side, on small models that were
+trained from scratch (`python -m benchmarks.audits.dilution`). A law in copies, dilution and size gives the AUC of
+`min_k_plus_plus`, and the AUC gives the power.
+
+## What the planner predicted
+
+Each cell (size, dilution, copies, place) without its own runs:
+"""
+FOUND_HEAD = """\
+## What was found
+
+The share of audits with p at or below 5%. Models have 1.3 million parameters and the texts are spread over the
+training, unless the table says otherwise. The twin read the same other text in the same order from the same first
+weights. No placebo of a user is as close.
+"""
+
+
+def by_dilution() -> str:
+    """Return the page of audits by copies and dilution."""
+    return "\n".join((DILUTION_HEAD, foreseen(), FOUND_HEAD, found_by_dilution()))
+
+
 def foreseen() -> str:
     """Return a table of what the planner predicted of small models, each cell without its own runs."""
     found = json.loads(DILUTION.read_text(encoding="utf-8"))
@@ -752,8 +777,7 @@ if __name__ == "__main__":
     EVERY_METHOD.write_text(every_method(), encoding="utf-8")
     page = with_tests(METHODS.read_text(encoding="utf-8"), methods(), BY_METHOD)
     METHODS.write_text(with_tests(page, published(), PUBLISHED), encoding="utf-8")
-    whole = with_tests(AUDIT.read_text(encoding="utf-8"), foreseen(), FORESEEN)
-    AUDIT.write_text(with_tests(whole, found_by_dilution(), BY_DILUTION), encoding="utf-8")
+    BY_DILUTION.write_text(by_dilution(), encoding="utf-8")
     page = STATISTICS.read_text(encoding="utf-8")
     STATISTICS.write_text(with_tests(page, unlearned(), UNLEARNED), encoding="utf-8")
     page = SEARCH.read_text(encoding="utf-8")
