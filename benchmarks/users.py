@@ -100,9 +100,10 @@ def main() -> None:
             }
             rows.append({"who": who, "command": command, **found})
             print(rows[-1], flush=True)
-            if named := re.search(r"needs about ([\d,]+) texts and ([\d,]+) known", ended.stdout):
-                for seed, name, number in zip((0, 1), ("more", "more-known"), named.groups(), strict=True):
-                    written(Path(folder) / f"{name}.jsonl", round(1.02 * int(number.replace(",", ""))), seed)
+            if asked := re.search(r"needs about ([\d,]+) texts and ([\d,]+) known", ended.stdout):
+                for seed, name in enumerate(("more", "more-known")):
+                    some = int(asked[seed + 1].replace(",", ""))
+                    written(Path(folder) / f"{name}.jsonl", round(1.02 * some), seed)
     made = {"machine": machine(), "commit": commit(), "rows": rows}
     RESULT.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

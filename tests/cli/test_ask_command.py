@@ -254,6 +254,17 @@ def test_the_column_of_the_longest_texts_is_taken_and_said(
     assert "the texts are taken from the column 'Beitrag'" in error
 
 
+def test_scan_and_flag_take_the_same_column_and_say_it(call: Call, mine: Path, tmp_path: Path) -> None:
+    table, folder = tmp_path / "posts.jsonl", tmp_path / "OUT"
+    rows = [{"no": i, "body": one.read_text()} for i, one in enumerate(sorted(mine.iterdir()))]
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    _, _, scanned = call("scan", table, "--corpus", mine, "--plan")
+    assert "the corpus is searched in every column with text" in scanned
+    flagged = call("flag", table, "--nonmembers", mine, "--model", tmp_path / "no", "--out", folder)[2]
+    for error in (scanned, flagged):
+        assert "the texts are taken from the column 'body'" in error
+
+
 def test_texts_that_are_not_there_are_no_unknown_command(call: Call) -> None:
     assert "there is no file, folder or corpus 'my-posts'" in call("my-posts", "--model", "m")[2]
     assert "No such command 'audot'. Did you mean 'audit'?" in call("audot", "--model", "m")[2]

@@ -25,8 +25,9 @@ from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import closing, expected_of
 from pretrace.cli.streams import asks, note, plan_was_shown, quiet, say
+from pretrace.cli.verdicts import with_text_column
 from pretrace.corpora import open_corpus
-from pretrace.corpora.opening import Source, longest_texts, operand
+from pretrace.corpora.opening import Source, operand
 from pretrace.errors import ExpressionError, ShortTextsError, TextsError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.report.wording import duration
@@ -34,10 +35,9 @@ from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import AuditPlan, Situation
-from pretrace.verdicts.advise import Advice, Advised, advise
+from pretrace.verdicts.advise import Advice, Advised, Seen, advise, look, situate
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.expected import chance, documents_needed, enough, expected_for
-from pretrace.verdicts.looking import Seen, look, situate
 
 Call = Callable[[Sequence[str]], int]
 _SHORTER = (32, 16)
@@ -121,7 +121,7 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     for texts in (source.texts, inputs.unseen or ""):
         if texts == "-" or (Path(texts).exists() and not Path(texts).is_file() and not Path(texts).is_dir()):
             raise ExpressionError("give texts as a file or a folder: they are read more than once.")
-    source = _with_column(source)
+    source = with_text_column(source)
     place = inputs.out or Path(f"{_stem(source.texts)}-answer")
     if not inputs.plan:
         _check_places(place, inputs)
@@ -144,17 +144,6 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
         own = {"commands": commands}
         return Reply(say=lines("Not started."), outcome="not started", code=CANNOT_ANSWER, own=own)
     return _answer([_run(call, step, place) for step in steps], commands, cannot)
-
-
-def _with_column(source: Source) -> Source:
-    """The same, with the column of the longest texts where a table has none that is called text or input."""
-    guess = "" if source.columns.text else longest_texts(Path(source.texts))
-    if not guess:
-        return source
-    note(
-        f"the texts are taken from the column {guess!r}, which has the longest; --text-column names another."
-    )
-    return replace(source, columns=replace(source.columns, text=guess))
 
 
 def _check_places(place: Path, inputs: _AskInputs) -> None:

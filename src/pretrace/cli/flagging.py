@@ -18,7 +18,7 @@ from pretrace.cli.printing import conclusion, foretold
 from pretrace.cli.progress import Stages, watched
 from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
 from pretrace.cli.streams import note as say_note
-from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_found
+from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_found, with_text_column
 from pretrace.corpora import Columns, TextStream, open_stream
 from pretrace.corpora.opening import Source
 from pretrace.corpora.reading import Unreadable
@@ -223,6 +223,7 @@ def flag(
         target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=settings.cache
     )
     check_writable(inputs.out, FLAGGING_FOLDER)
+    source = with_text_column(source)
     stream = source.stream(skip_unreadable=job.skip_unreadable)
     beside = found_of(inputs.found, stream.texts, source.texts)
     other = open_stream(inputs.nonmembers, source.columns.of_another, skip_unreadable=job.skip_unreadable)

@@ -16,12 +16,21 @@ from pretrace.cli.answer import Reply, save_result
 from pretrace.cli.printing import conclusion
 from pretrace.cli.progress import doing
 from pretrace.cli.streams import note
+from pretrace.corpora.opening import Source, choose_text
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, MODEL, option
 from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
+
+
+def with_text_column(source: Source) -> Source:
+    """The texts with the column that they are taken from (`choose_text`), which is said where nobody named it."""
+    columns, said = choose_text(source.texts, source.columns)
+    if said:
+        note(said)
+    return replace(source, columns=columns)
 
 
 def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> ModelsSettings:

@@ -82,6 +82,8 @@ class Continuing:
     cache: bool = True
     instruction: str = INSTRUCTION
     """What a chat model is asked, the prompt in the place of {beginning}."""
+    reads_refusals: bool = True
+    """Whether an answer that begins as a refusal does counts as one."""
     offers: Quantity = Quantity.NONE
     tokenizer_hash: str = "unknown"
     vocabulary: int = 0
@@ -212,7 +214,11 @@ class Continuing:
                 f"{self.address.url} does not answer as {route} do: give the address under which they lie, which most "
                 "often ends in /v1."
             ) from None
-        if refusal or reason == "content_filter" or (self.chats and _REFUSES.match(text)):
+        if (
+            refusal
+            or reason == "content_filter"
+            or (self.chats and self.reads_refusals and _REFUSES.match(text))
+        ):
             return Written("", ended=False), True
         return Written(text, ended=reason != "length"), False
 
