@@ -48,7 +48,7 @@ from pretrace.verdicts.audit.generation import compared, cut_alike
 from pretrace.verdicts.audit.planning import _gaps
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.draws import LEAST_DRAWS
-from pretrace.verdicts.second import second_check
+from pretrace.verdicts.outcome import second_check
 
 SIZES = (25, 50)
 REDRAWS = 3

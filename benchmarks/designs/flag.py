@@ -32,8 +32,8 @@ from pretrace.results.atomic import atomic_text
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.types import Check, Doubles
 from pretrace.verdicts.flag import FlagSettings, checks, concluding
+from pretrace.verdicts.flag.concluding import Rows, Sides
 from pretrace.verdicts.flag.planning import near_copies, prospect
-from pretrace.verdicts.flag.sides import Rows, Sides
 
 Rng = np.random.Generator
 RESAMPLES, PERMUTATIONS = 200, 9_999
@@ -254,7 +254,7 @@ def concluded(made: Made, seed: int) -> tuple[bool, bool]:
     if not (first.withstands or first.chosen.any()):
         return first.rejects, False
     found = concluding.run_checks(sides, plan, lambda rows: [""] * int(rows.sum()))
-    end = concluding.concluded(found, None, None, model="model", corpus="texts")
+    end = concluding.concluded(found, None, None)
     return found.outliers.rejects, end.outcome in ("flagged", "set")
 
 

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from pretrace.verdicts.flag.planning import FlagSettings
     from pretrace.verdicts.marking.mark import mark, publish
     from pretrace.verdicts.marking.sealed import read_seal
-    from pretrace.verdicts.marks import check_marks
-    from pretrace.verdicts.triggers import check_triggers
+    from pretrace.verdicts.marks import check_marks, check_triggers
     from pretrace.verification import Verification, verify
 
 _PLACES = {
@@ -62,8 +61,7 @@ _PLACES = {
     "pretrace.verdicts.flag.planning": "FlagSettings",
     "pretrace.verdicts.marking.mark": "mark publish",
     "pretrace.verdicts.marking.sealed": "read_seal",
-    "pretrace.verdicts.marks": "check_marks",
-    "pretrace.verdicts.triggers": "check_triggers",
+    "pretrace.verdicts.marks": "check_marks check_triggers",
     "pretrace.verification": "Verification verify",
 }
 """The public names by the module that each is taken from when it is first asked for, so that importing pretrace imports

@@ -95,8 +95,8 @@ NAMES = {
         "expressions gain_scale logprob_gains logprobs sample_logprobs"
     ),
     "pretrace.verdicts.audit.document_values": "DocumentValues answer null_of p_value reversed_p",
-    "pretrace.verdicts.audit.placebo": "closeness graded placebo_check",
-    "pretrace.verdicts.audit.power": "power_check",
+    "pretrace.verdicts.audit.planning": "closeness graded placebo_check",
+    "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures.dual_classifier": (
         "DualClassifier LinearLayer Normaliser gradient halves loss outlier_share scaled_by_suspect"
     ),
@@ -110,17 +110,17 @@ NAMES = {
     "pretrace.verdicts.flag.built": "set_test",
     "pretrace.verdicts.flag.checks": "checks_placebo_check=placebo_check set_checks",
     "pretrace.verdicts.frame": "watched",
-    "pretrace.verdicts.marking.mark": "mark",
+    "pretrace.verdicts.marking.mark": "MarkSettings mark",
     "pretrace.verdicts.marking.sealed": "Seal",
-    "pretrace.verdicts.marking.settings": "MarkSettings",
     "pretrace.verdicts.marking.strings": "random_strings",
     "pretrace.verdicts.marking.variants": "Candidates=VariantCandidates canaries",
     "pretrace.verdicts.marks": "CheckSettings check_marks effect_unit enough_check",
-    "pretrace.verdicts.outcome": "ENOUGH Found=ObservedFinding SECOND conclude exposure",
+    "pretrace.verdicts.outcome": (
+        "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure"
+    ),
     "pretrace.verdicts.recite": (
         "PIECE ReciteSettings end_logp pieces printed recite_recite=recite windows_of"
     ),
-    "pretrace.verdicts.second": "Beyond=ExcessOverSecondModel DOSE",
 }
 PLACES = {
     name: (module, real or name)

@@ -35,10 +35,9 @@ from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import AuditPlan, Situation
-from pretrace.verdicts.advise import Advice, Advised, advise
+from pretrace.verdicts.advise import Advice, Advised, Seen, advise, look, situate
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.expected import chance, documents_needed, enough, expected_for
-from pretrace.verdicts.looking import Seen, look, situate
 
 Call = Callable[[Sequence[str]], int]
 _SHORTER = (32, 16)

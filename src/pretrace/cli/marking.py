@@ -21,9 +21,9 @@ from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, RUN, Option, like, option, shared
 from pretrace.types import Corpus, Verdict
 from pretrace.verdicts.canaries import CanarySettings, check_canaries, natural_canaries, prompts_of
+from pretrace.verdicts.marking.mark import MarkSettings
 from pretrace.verdicts.marking.orders import OrderSettings, mark_order
-from pretrace.verdicts.marking.settings import MarkSettings
-from pretrace.verdicts.marks import CheckSettings, check_marks, check_published
+from pretrace.verdicts.marks import CheckSettings, check_marks, check_published, write_prompts
 from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings
 
 if TYPE_CHECKING:
@@ -263,7 +263,6 @@ def check(
     training", 0 for "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.corpora import open_corpus
     from pretrace.verdicts.marking.sealed import read_seal
-    from pretrace.verdicts.triggers import write_prompts
 
     if inputs.prompts is not None:
         if inputs.answers is not None:
@@ -355,7 +354,7 @@ def _by_model(
 def _by_answers(
     seal: Seal, inputs: _CheckInputs, beside: ModelsBeside, settings: CheckSettings, notes: tuple[str, ...]
 ) -> Verdict:
-    from pretrace.verdicts.triggers import check_triggers, read_answers
+    from pretrace.verdicts.marks import check_triggers, read_answers
 
     answers = read_answers(str(inputs.answers))
     model = inputs.model or "the model that answered"

@@ -1,7 +1,6 @@
 """Charts of the pages: marks on one axis, row by row. A pointer, a finger or the arrow keys bring up what a mark says.
 
-The templates write them as SVG, and page.js adds the words and the coming closer. docs/serve.md says why no library of
-charts is used.
+The templates write them as SVG, and page.js adds the words and the coming closer.
 """
 
 from __future__ import annotations

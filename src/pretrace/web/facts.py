@@ -17,8 +17,7 @@ from pretrace.corpora.opening import choose_text, rows_of
 from pretrace.corpora.reading import EveryColumn
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Situation
-from pretrace.verdicts.advise import Names
-from pretrace.verdicts.looking import look
+from pretrace.verdicts.advise import Names, look
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
 

@@ -10,9 +10,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.types import Situation
-from pretrace.verdicts.advise import Advice, Advised, advise
+from pretrace.verdicts.advise import Advice, Advised, advise, situate
 from pretrace.verdicts.expected import enough
-from pretrace.verdicts.looking import situate
 from pretrace.web import example
 from pretrace.web.archives import TAKEN
 from pretrace.web.facts import UNSPOKEN, UploadFacts
