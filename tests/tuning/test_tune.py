@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, make_model, opened
 
 from pretrace.backends.adapters import WEIGHTS, attach, inserted
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
 from pretrace.corpora import read_texts
 from pretrace.errors import ModelError, OutputError, TextsError
@@ -32,11 +30,6 @@ LABELLED = Corpus(
     ("a note",),
 )
 METHOD = Lora(rank=4, epochs=2, batch=2, learning_rate=1e-2)
-
-
-def opened(family="gpt_neox", model=None):
-    model = model or make_model(family)
-    return HuggingFace(model, make_tokenizer(), name=family, weights="w" * 64, settings=ModelSettings())
 
 
 def mean_logp(backend, texts=SENTENCES):
