@@ -28,7 +28,7 @@ from pretrace.report.first_page import (
 )
 from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
-from pretrace.types import Answer, AuditFigures, Design, Outcome, Pair, Power, Verdict
+from pretrace.types import AuditFigures, Design, Outcome, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, widest_gap
 
@@ -80,7 +80,6 @@ def first_page(audit: Verdict) -> Markup:
         "meant": _meant(audit, own),
         "other": other,
         "tuned": tuned,
-        "tests": len(own.answers),
         "margin": own.margin,
         "told_apart": _told_apart(own),
     }
@@ -131,7 +130,6 @@ def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
         "behind": len(found) - ahead,
         "per_dot": plots.per_dot(audit),
         "shows_test": shows_test,
-        "level": wording.share(audit.level),
         "dots": "",
         "hill": "",
     }
@@ -150,19 +148,13 @@ def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
 
 def _strength(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     shown = facts.rejected(audit) and own.procedure == "pretrace"
-    found, effect = own.sensitivity if shown else None, audit.effect
-    gamma, shift = (found.gamma_sign, found.shift) if found else (None, None)
-    leans, p = wording.beside_leans(own.leans, effect, own.margin), audit.p
-    power = audit.planted
+    found = own.sensitivity if shown else None
     return {
-        "often": wording.strength(p, own.facts) if p is not None else "",
-        "withstands": gamma is not None or shift is not None or leans,
-        "gamma": wording.brief(gamma, 2) if gamma is not None else "",
-        "shift": wording.brief(shift, 2) if shift is not None else "",
-        "effect": wording.figure(effect) if effect else "",
-        "leans": leans,
-        "seen": [_seen(one) for one in own.powers or ((power,) if power else ())],
-        "register": audit.register[0] if audit.register else "",
+        "often": wording.strength(audit.p, own.facts) if audit.p is not None else "",
+        "gamma": found and found.gamma_sign,
+        "shift": found and found.shift,
+        "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
+        "seen": own.powers or ((audit.planted,) if audit.planted else ()),
         "left_out": _left_out(audit, own) if shown else "",
     }
 
@@ -182,13 +174,6 @@ def _meant(audit: Verdict, own: AuditFigures) -> str:
         "Of one suspect document and one control document drawn by lot, the suspect one lies ahead in "
         f"{wording.cases(share)}; 50 is no difference."
     )
-
-
-def _seen(power: Power) -> tuple[str, str, str]:
-    chance = power.probability
-    how = str(power.facts.get("how", ""))
-    said = f"{wording.times(power.epochs)}{f' ({how})' if how else ''}"
-    return said, wording.cases(chance.value), wording.case_spread(chance)
 
 
 def _left_out(audit: Verdict, own: AuditFigures) -> str:
@@ -234,19 +219,11 @@ def _hash(audit: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
 def deciding_test(audit: Verdict) -> Section:
     """What was set beforehand, what was found, and the sentences that lead from there to the answer."""
     own = figures_of(audit)
-    effect, spread = wording.effect(audit.effect)
     values = {
         "audit": audit,
         "own": own,
-        "level": wording.share(audit.level),
-        "p": wording.p_value(audit.p) if audit.p is not None else "",
-        "effect": effect,
-        "spread": spread,
         "controls": len(documents_of(audit, CONTROL)[0]),
         "facts": facts.rounded(own.facts),
-        "observed": audit.null and wording.brief(audit.null.observed),
-        "critical": audit.null and wording.brief(audit.null.critical),
-        "answers": [_against(one) for one in own.answers],
         **_sensitivity(audit, own),
     }
     return Section("The test", "test", fill("audit/test.html", values))
@@ -287,7 +264,7 @@ def leans(audit: Verdict) -> Section | None:
         return None
     values = {
         "leans": sorted(own.leans, key=lambda lean: -lean.value),
-        "margin": wording.brief(own.margin, 3),
+        "margin": own.margin,
         "words": wording.beside_leans(own.leans, audit.effect, own.margin),
     }
     return Section("What innocent models showed", "leans", fill("audit/leans.html", values))
@@ -300,7 +277,7 @@ def power(audit: Verdict) -> Section | None:
     if not tried and facts.rejected(audit):
         return None
     shown = [_exposed(audit, one, f"power{i or ''}") for i, one in enumerate(tried)]
-    values = {"audit": audit, "powers": shown, "level": wording.share(audit.level)}
+    values = {"audit": audit, "powers": shown}
     return Section("What the audit could have seen", "power", fill("audit/power.html", values))
 
 
@@ -309,15 +286,8 @@ def _exposed(audit: Verdict, found: Power, name: str) -> dict[str, object]:
     label = f"Probability of seeing the planted texts: {words}."
     drawn = power_curve(found, audit.units) if found.curve else None
     facts_beside = {name: value for name, value in found.facts.items() if name not in ("how", "units")}
-    return {
-        "power": found,
-        "how": found.facts.get("how", ""),
-        "times": wording.times(found.epochs),
-        "plot": to_svg(drawn, name=name, label=label) if drawn else "",
-        "effect": wording.figure(found.effect),
-        "spread": wording.spread(found.effect),
-        "facts": facts.rounded(facts_beside),
-    }
+    plot = to_svg(drawn, name=name, label=label) if drawn else ""
+    return {"power": found, "plot": plot, "facts": facts.rounded(facts_beside)}
 
 
 def gap(audit: Verdict) -> Section | None:
@@ -336,11 +306,7 @@ def texts(audit: Verdict) -> Section | None:
         return None
     examples = [(SUSPECT, pair) for pair in _spaced(pairs, _EXAMPLES)]
     examples += [(CONTROL, pair) for pair in _spaced(others, _CONTROL_EXAMPLES)]
-    values = {
-        "quality": [(row.measure, _brief(row.true), _brief(row.generated), row.words) for row in quality],
-        "examples": examples,
-        "total": len(pairs) + len(others),
-    }
+    values = {"quality": quality, "examples": examples, "total": len(pairs) + len(others)}
     return Section("The generated texts", "texts", fill("audit/texts.html", values), appendix=True)
 
 
@@ -349,10 +315,7 @@ def variants(audit: Verdict) -> Section:
     earlier = audit.settings.get("earlier")
     entries = [] if audit.register or not isinstance(earlier, list | tuple) else earlier
     values = {
-        "variants": [
-            (one, wording.p_value(one.p), *wording.effect(one.effect), facts.line(one.facts))
-            for one in figures_of(audit).variants
-        ],
+        "variants": [(one, facts.line(one.facts)) for one in figures_of(audit).variants],
         "register": audit.register,
         "earlier": [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries],
     }
@@ -390,12 +353,6 @@ PAGE = ReportPage(
 render = PAGE.render
 
 
-def _against(answer: Answer) -> tuple[str, str, str, str]:
-    name = answer.facts.get("placebo")
-    shown = name if isinstance(name, str) else "none"
-    return (shown, wording.p_value(answer.p), *wording.effect(answer.effect))
-
-
 def _sensitivity(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     found, controls = own.sensitivity, len(documents_of(audit, CONTROL)[0])
     if found is None or not facts.rejected(audit):
@@ -429,7 +386,3 @@ def _spaced(pairs: Sequence[Pair], number: int) -> Sequence[Pair]:
     if len(pairs) <= number:
         return pairs
     return [pairs[i * len(pairs) // number] for i in range(number)]
-
-
-def _brief(value: float | None) -> str:
-    return "–" if value is None else wording.brief(value, 3)

@@ -126,18 +126,9 @@ def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
 
 def deciding_test(verdict: Verdict) -> Section:
     """Hypothesis, statistic, and the sentences that lead to the answer."""
-    effect, spread = wording.effect(verdict.effect)
-    values = {
-        "verdict": verdict,
-        "p": wording.p_value(verdict.p) if verdict.p is not None else "",
-        "level": wording.share(verdict.level),
-        "effect": effect,
-        "spread": spread,
-        "figures": facts.rounded(facts.without_tables(verdict.figures)),
-    }
-    return Section(
-        "The test" if verdict.hypothesis else "The search", "test", fill("verdict/test.html", values)
-    )
+    values = {"verdict": verdict, "figures": facts.rounded(facts.without_tables(verdict.figures))}
+    title = "The test" if verdict.hypothesis else "The search"
+    return Section(title, "test", fill("verdict/test.html", values))
 
 
 def power(verdict: Verdict) -> Section | None:
@@ -151,15 +142,7 @@ def power(verdict: Verdict) -> Section | None:
         curve = to_svg(
             power_curve(found, verdict.units, this=THIS, unit=verdict.unit), name="power", label=label
         )
-    values = {
-        "power": found,
-        "curve": curve,
-        "unit": verdict.unit,
-        "effect": wording.figure(found.effect),
-        "effect_unit": verdict.effect_unit,
-        "chance": wording.percent(found.probability.value, 0),
-        "times": wording.times(found.epochs),
-    }
+    values = {"power": found, "curve": curve, "verdict": verdict}
     return Section("What it would have seen", "power", fill("verdict/power.html", values))
 
 
