@@ -15,8 +15,7 @@ import pytest
 from processes import Call
 
 from pretrace.corpora import Columns
-from pretrace.verdicts.advise import Advised, advise
-from pretrace.verdicts.looking import look
+from pretrace.verdicts.advise import Advised, advise, look
 
 ROWS = 150  # six a month over 25 months: the least that some cut-off can be tested with is 23
 

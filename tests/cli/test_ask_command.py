@@ -148,13 +148,6 @@ def test_an_inconclusive_answer_ends_with_the_reason_and_the_cure(
     assert lines[-1].startswith("What would help: ")
 
 
-def test_a_server_that_does_not_answer_is_one_line(call: Call, mine: Path) -> None:
-    code, _, error = call("ask", mine, "--model", "chat:http://127.0.0.1:9#m", "--plan")
-    assert code == 2, error
-    assert error.count("\n") == 1
-    assert "nothing answers at http://127.0.0.1:9" in error
-
-
 def test_a_search_that_finds_nothing_does_not_clear_a_model_that_could_not_be_tested(
     call: Call, mine: Path, tmp_path: Path, model_folder: Path
 ) -> None:
@@ -252,6 +245,17 @@ def test_the_column_of_the_longest_texts_is_taken_and_said(
     assert code == 4
     assert said.startswith("24 texts of 24 documents.")
     assert "the texts are taken from the column 'Beitrag'" in error
+
+
+def test_scan_and_flag_take_the_same_column_and_say_it(call: Call, mine: Path, tmp_path: Path) -> None:
+    table, folder = tmp_path / "posts.jsonl", tmp_path / "OUT"
+    rows = [{"no": i, "body": one.read_text()} for i, one in enumerate(sorted(mine.iterdir()))]
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    _, _, scanned = call("scan", table, "--corpus", mine, "--plan")
+    assert "the corpus is searched in every column with text" in scanned
+    flagged = call("flag", table, "--nonmembers", mine, "--model", tmp_path / "no", "--out", folder)[2]
+    for error in (scanned, flagged):
+        assert "the texts are taken from the column 'body'" in error
 
 
 def test_texts_that_are_not_there_are_no_unknown_command(call: Call) -> None:

@@ -17,7 +17,7 @@ from pretrace.errors import PretraceError
 from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking.settings import MarkSettings
+from pretrace.verdicts.marking.mark import MarkSettings
 
 
 @pytest.fixture

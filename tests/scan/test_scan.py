@@ -23,7 +23,6 @@ from pretrace.scan import cleaning
 from pretrace.scan import scan as room
 from pretrace.scan.corpus import CorpusReader
 from pretrace.scan.files import CorpusFile, files_of, find_own_files
-from pretrace.scan.folding import has_numba
 from pretrace.scan.labels import labels_of
 from pretrace.scan.sightings import FoundPassage, is_common, merge_parts, summarise_texts
 
@@ -274,18 +273,14 @@ def test_a_text_file_is_one_document_however_long(place: Path, monkeypatch: pyte
     assert (table["found"][4], table["coverage"][4]) == ("whole", 1.0)
 
 
-@pytest.mark.skipif(not has_numba(), reason="both engines are wanted")
-def test_without_numba_the_result_is_the_same(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fast = room.scan(asked(place), place / "fast.parts")
-    monkeypatch.setattr(room, "has_numba", lambda: False)
-    slow = room.scan(asked(place), place / "slow.parts")
-    assert fast is not None
-    assert slow is not None
-    assert slow.settings["engine"] == "numpy"
-    for one, other in zip(fast.tables, slow.tables, strict=True):
-        assert {name: list(values) for name, values in one.columns.items()} == {
-            name: list(values) for name, values in other.columns.items()
-        }
+def test_without_numba_the_extra_is_named(
+    place: Path, call: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, said = call(place / "texts.jsonl", "--corpus", place / "corpus", "--out", place / "OUT")
+    assert code == 2
+    assert "searching a corpus needs the package numba" in said
+    assert "pip install 'pretrace[scan]'" in said
 
 
 def test_web_archives_are_read(place: Path) -> None:
@@ -319,11 +314,9 @@ def shingled(text: str, size: int) -> set[tuple[str, ...]]:
     return {tuple(words[i : i + size]) for i in range(len(words) - size + 1)}
 
 
-@pytest.mark.parametrize("fast", [False, *([True] if has_numba() else [])])
 def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(
-    place: Path, call: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, fast: bool
+    place: Path, call: Callable[..., tuple[int, str]]
 ) -> None:
-    monkeypatch.setattr(room, "has_numba", lambda: fast)
     words = prose(6, 200).split()
     few = " ".join("changed" if i % 97 == 50 else word.upper() + "," for i, word in enumerate(words))
     many = " ".join("changed" if i % 9 == 5 else word for i, word in enumerate(words))

@@ -30,9 +30,8 @@ from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.canaries import check_canaries
 from pretrace.verdicts.flag import flag
-from pretrace.verdicts.marks import check_marks
+from pretrace.verdicts.marks import check_marks, check_triggers
 from pretrace.verdicts.recite import recite
-from pretrace.verdicts.triggers import check_triggers
 from pretrace.verification import verify_folder
 
 SECOND = FakeBackend(name="second")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,20 +23,21 @@ from pretrace.backends.generation import (
     batches,
     continuation,
     distribution,
-    draw,
     never_drawn,
-    next_logits,
     uniform_numbers,
+    write_on,
 )
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
-from pretrace.backends.serving.address import KEYS, holds_secret, split_url
+from pretrace.backends.serving.address import parse_text_address, split_url
 from pretrace.backends.serving.client import Client, Cures
+from pretrace.backends.serving.continuing import Budget, Continuing
+from pretrace.backends.serving.opening import REQUESTS, SECONDS
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.written import Batch, Draw, written_once
 from pretrace.corpora.columns import mended
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable
-from pretrace.types import Doubles, Instructed, Sampling, Written
+from pretrace.types import Instructed, Sampling, Silent, Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever other answers would be given
 _SERVER = "server:"
@@ -128,33 +129,14 @@ class LocalInstructed:
         number = min(how.tokens, base.max_tokens - ids.shape[1])
         uniform = np.stack([uniform_numbers(text, number, how.seed) for text in texts])
         with torch.inference_mode():
-            drawn = self._drawn(torch.from_numpy(ids).to(base.device), uniform, how.sampling)
+            choose = partial(distribution, banned=self._closed, sampling=how.sampling)
+            given = torch.from_numpy(ids).to(base.device)
+            drawn = write_on(base, given, uniform, choose, keep=self._caches, ends=self._ends)
         made = []
         for old, new in zip(ids.tolist(), drawn.cpu().tolist(), strict=True):
             end = next((at for at, token in enumerate(new) if token in self._ends), None)
             made.append(Written(continuation(rust, old, new[:end]).strip(), end is not None))
         return made
-
-    def _drawn(self, ids: torch.Tensor, uniform: Doubles, sampling: Sampling) -> torch.Tensor:
-        """The new ids [rows, at most as many as numbers] after the ids: until every row has ended."""
-        length = ids.shape[1]
-        numbers = torch.from_numpy(uniform).to(ids.device)
-        ends = torch.tensor(self._ends, dtype=torch.long, device=ids.device)
-        over = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
-        kept: Any = None
-        for step in range(uniform.shape[1]):
-            logits, kept = next_logits(self.backend, ids, kept, keep=self._caches)
-            if not logits.amax(dim=-1).isfinite().all():
-                raise ModelError(
-                    f"{self.name} gave a logit that is not a finite number; try another --dtype (float32 or "
-                    "bfloat16). If it stays, the weights are damaged."
-                )
-            new = draw(distribution(logits, ids, self._closed, sampling), numbers[:, step])
-            ids = torch.cat([ids, new[:, None]], dim=1)
-            over |= torch.isin(new, ends)
-            if over.all():
-                break
-        return ids[:, length:]
 
 
 def _ends(backend: HuggingFace) -> list[int]:
@@ -166,141 +148,69 @@ def _ends(backend: HuggingFace) -> list[int]:
     return sorted(int(token) for token in found if 0 <= int(token) < backend.vocabulary)
 
 
-# A model behind a server that speaks OpenAI's chat completions: vLLM, llama.cpp, Ollama, a provider's own.
-#
-# It is asked by the client of all servers (`backends.serving.client`): an answer has a time limit as a whole and a
-# size, and the key goes only to hosts that may have it.
-
-_SERVED_FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
-_SECONDS = 120.0
 _RETRIES = 4  # the client waits longer before each: about ten seconds together
-_PARALLEL = 8
-_PATH = "/chat/completions"
-_BROKEN_OFF = ("length", "content_filter")  # why an answer ended before the model was done
+_UNLIMITED = Budget(1 << 62, 1 << 62)
 _CURES = Cures(
     slow="check that it is not at work on something else, and go on later with the same command",
-    unknown=f"check the model's name, and that {_PATH} lies below the address, which most often ends in /v1",
+    unknown="check the model's name, and that /chat/completions lies below the address, which most often ends in /v1",
     busy="go on later with the same command",
     long="",
-    other=f"give the address under which {_PATH} lies, which most often ends in /v1",
+    other="give the address under which /chat/completions lies, which most often ends in /v1",
 )
 
 
-class ServedModelAddress(NamedTuple):
-    """Where a server is, and which of its models is meant."""
-
-    url: str
-    model: str
-
-    @classmethod
-    def of(cls, source: str) -> ServedModelAddress:
-        """The address in `server:http://host:port/v1#model-name`; ModelError where it is written otherwise."""
-        url, _, model = source.removeprefix("server:").partition("#")
-        parts = split_url(url)
-        if parts is None or not model:
-            raise ModelError(
-                f"a server is written server:http://host:port/v1#model-name, with the name the server knows the model "
-                f"by; found {source[:100]!r}."
-            )
-        if holds_secret(parts):
-            raise ModelError(
-                f"an address is recorded with what was made, and this one may hold a secret: put the key in {KEYS[0]} "
-                "and leave user, password and query out of the address."
-            )
-        return cls(url.rstrip("/"), model)
-
-
 def open_server(
-    source: str, *, cache: bool = True, seconds: float = _SECONDS, retries: int = _RETRIES
+    source: str, *, cache: bool = True, seconds: float = SECONDS, retries: int = _RETRIES
 ) -> ServerInstructed:
     """The model of `server:http://host:port/v1#model-name`; nothing is asked yet.
 
     ModelError for an address that is written otherwise, MissingPackageError without the extra `server`. What a
     server does not answer within `seconds` is asked again, `retries` times, and so is what it is too busy for.
     """
-    address = ServedModelAddress.of(source)
-    client = Client(address.url, requests=_PARALLEL, seconds=seconds, retries=retries, cures=_CURES)
-    return ServerInstructed(client, address, cache=cache)
+    url, _, model = source.removeprefix(_SERVER).partition("#")
+    if split_url(url) is None or not model:
+        raise ModelError(
+            "a server is written server:http://host:port/v1#model-name, with the name the server knows the model by; "
+            f"found {source[:100]!r}."
+        )
+    address = parse_text_address(f"chat:{url}#{model}")
+    client = Client(address.url, requests=REQUESTS, seconds=seconds, retries=retries, cures=_CURES)
+    return ServerInstructed(
+        Continuing(address, client, _UNLIMITED, cache, instruction="{beginning}", reads_refusals=False)
+    )
 
 
 class ServerInstructed:
-    """An `Instructed` behind a server.
+    """An `Instructed` behind a server that speaks chat completions. Its weights cannot be seen, so nothing here names
+    them by their hash: whoever runs the server may change them under the same name, and then what is on disk is what
+    the earlier ones wrote."""
 
-    Its weights cannot be seen, so nothing here names them by their hash: whoever runs the server may change
-    them under the same name, and then what is on disk is what the earlier ones wrote.
-    """
-
-    def __init__(self, client: Client, address: ServedModelAddress, *, cache: bool = True) -> None:
-        self._client = client
-        self._address = address
-        self.name = f"{address.model} at {address.url}"
-        self.facts: Mapping[str, Any] = {"name": address.model, "server": address.url, "weights": "unknown"}
-        self.fingerprint = json.dumps(
-            {"format": _SERVED_FORMAT, "server": address.url, "model": address.model}
-        )
-        self._kept_as = self.fingerprint if cache else None
+    def __init__(self, served: Continuing) -> None:
+        self._served = served
+        self.name = f"{served.address.model} at {served.address.url}"
+        self.facts: Mapping[str, Any] = {name: served.facts[name] for name in ("name", "server", "weights")}
+        self.fingerprint = served.fingerprint
 
     def answers(
         self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
     ) -> list[Written]:
         """The answer to each instruction, of at most so many tokens, without white space at its ends, and whether it
-        ended before that limit.
+        ended before that limit; "" where it was filtered.
 
         Seed and temperature are passed on; whether the same seed gives the same answer is up to the server.
         ExpressionError for a setting out of its range; ModelError where the server cannot be reached, refuses,
         speaks another language, or gave no text to any of the instructions. An answer is stored as it comes.
         """
-        how = Draw(tokens, sampling, seed)
         if sampling.repetition_penalty != 1:
             raise ModelError(
                 f"{self.name} is asked by chat completions, which know no repetition penalty, and "
                 f"{sampling.repetition_penalty:g} was wanted: leave it at 1."
             )
-
-        def write(known: Mapping[str, Written]) -> Iterator[Batch]:
-            yield from self._asked([text for text in dict.fromkeys(instructions) if text not in known], how)
-
-        found = written_once(self._kept_as, instructions, how.label, write)
-        if found and not any(one.text for one in found):
+        found = self._served.continued(instructions, [Draw(tokens, sampling, seed)], Silent())
+        made = [Written(mended(one.text)[0].strip(), one.ended) for (one,) in found]
+        if made and not any(one.text for one in made):
             raise ModelError(
-                f"{self.name} gave no text to any of {len(found)} instructions: check the model's name, and allow it "
+                f"{self.name} gave no text to any of {len(made)} instructions: check the model's name, and allow it "
                 f"more than {tokens} tokens if it thinks before it answers."
             )
-        return found
-
-    def _asked(self, instructions: Sequence[str], how: Draw) -> Iterator[Batch]:
-        """Each answer as soon as it is there, several being waited for at a time."""
-        ahead = iter(instructions)
-        with self._client.asking() as asked:
-            for text in islice(ahead, 2 * self._client.requests):
-                asked.send(text, _PATH, self._request(text, how))
-            for text, body in asked.answers():
-                yield [text], [self._written(body)]
-                for more in islice(ahead, 1):
-                    asked.send(more, _PATH, self._request(more, how))
-
-    def _request(self, instruction: str, how: Draw) -> dict[str, Any]:
-        content = instruction.encode("utf-8", "replace").decode()  # JSON carries no half of a pair
-        return {
-            "model": self._address.model,
-            "messages": [{"role": "user", "content": content}],
-            "max_tokens": how.tokens,
-            "temperature": how.sampling.temperature,
-            "top_p": how.sampling.top_p,
-            "seed": how.seed,
-        }
-
-    def _written(self, body: Any) -> Written:
-        """What an answer holds; ModelError where it is of another form. A null text is an empty one."""
-        try:
-            choice = body["choices"][0]
-            text = choice["message"]["content"]
-            ended = choice.get("finish_reason") not in _BROKEN_OFF
-            if not isinstance(text, str | None):
-                raise TypeError(text)
-        except (LookupError, TypeError, AttributeError):
-            raise ModelError(
-                f"{self._address.url} did not answer as chat completions do: {_CURES.other}. It said: "
-                f"{self._client.quoted(body)}"
-            ) from None
-        return Written(mended(text or "")[0].strip(), ended)
+        return made

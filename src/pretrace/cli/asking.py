@@ -25,8 +25,9 @@ from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import closing, expected_of
 from pretrace.cli.streams import asks, note, plan_was_shown, quiet, say
+from pretrace.cli.verdicts import with_text_column
 from pretrace.corpora import open_corpus
-from pretrace.corpora.opening import Source, longest_texts, operand
+from pretrace.corpora.opening import Source, operand
 from pretrace.errors import ExpressionError, ShortTextsError, TextsError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.report.wording import duration
@@ -34,10 +35,9 @@ from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import AuditPlan, Situation
-from pretrace.verdicts.advise import Advice, Advised, advise
+from pretrace.verdicts.advise import Advice, Advised, Seen, advise, look, situate
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.expected import chance, documents_needed, enough, expected_for
-from pretrace.verdicts.looking import Seen, look, situate
 
 Call = Callable[[Sequence[str]], int]
 _SHORTER = (32, 16)
@@ -121,7 +121,7 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     for texts in (source.texts, inputs.unseen or ""):
         if texts == "-" or (Path(texts).exists() and not Path(texts).is_file() and not Path(texts).is_dir()):
             raise ExpressionError("give texts as a file or a folder: they are read more than once.")
-    source = _with_column(source)
+    source = with_text_column(source)
     place = inputs.out or Path(f"{_stem(source.texts)}-answer")
     if not inputs.plan:
         _check_places(place, inputs)
@@ -146,19 +146,7 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     return _answer([_run(call, step, place) for step in steps], commands, cannot)
 
 
-def _with_column(source: Source) -> Source:
-    """The same, with the column of the longest texts where a table has none that is called text or input."""
-    guess = "" if source.columns.text else longest_texts(Path(source.texts))
-    if not guess:
-        return source
-    note(
-        f"the texts are taken from the column {guess!r}, which has the longest; --text-column names another."
-    )
-    return replace(source, columns=replace(source.columns, text=guess))
-
-
 def _check_places(place: Path, inputs: _AskInputs) -> None:
-    """OutputError where a command that may be run could not write its folder."""
     from pretrace.results.atomic import check_writable
     from pretrace.results.verdicts import AUDIT, VERDICTS
 
@@ -171,7 +159,6 @@ def _check_places(place: Path, inputs: _AskInputs) -> None:
 
 
 def _check_models(inputs: _AskInputs) -> None:
-    """ModelError where a model is not there, or its server does not answer."""
     from pretrace.backends import check_model
 
     for model in filter(None, (inputs.model, inputs.before)):
@@ -179,7 +166,6 @@ def _check_models(inputs: _AskInputs) -> None:
 
 
 def _start() -> bool:
-    """Whether the one at the terminal wants to start."""
     try:
         return typer.confirm("Start?", default=True, err=True)
     except typer.Abort:
@@ -192,7 +178,6 @@ def _stem(texts: str) -> str:
 
 
 def _steps(source: Source, inputs: _AskInputs, seen: Seen) -> tuple[list[AskStep], list[str]]:
-    """What is run, and what is said where a question has no answer."""
     steps, cannot = [], []
     if inputs.corpus:
         steps.append(_scan(source, inputs, seen))
@@ -262,7 +247,6 @@ def _list_tests(advice: Advice) -> Iterator[str]:
 
 
 def _plain(advice: Advice) -> Iterator[dict[str, Any]]:
-    """The tests in plain values, for --json."""
     for row in advice.rows:
         name, found = row.choice.name, expected_for(row.choice.name, advice.situation)
         yield {
@@ -291,7 +275,6 @@ _ELSEWHERE = (
 
 
 def _missing(advice: Advice) -> list[str]:
-    """Why no test can be made, and what to do."""
     easiest = advice.easiest
     assert easiest is not None  # trigger sentences can be put into the next texts, whatever the model offers
     enough = documents_needed(advice.situation)
@@ -386,7 +369,6 @@ def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditP
 
 
 def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
-    """The search in a corpus."""
     from pretrace.scan.files import files_of
     from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan
     from pretrace.scan.searching import RUN

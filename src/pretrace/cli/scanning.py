@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rich.text import Text as Plain
 
-from pretrace.cli.answer import Reply, lines, save_result
+from pretrace.cli.answer import Reply, lines
 from pretrace.cli.options import RawOptions
-from pretrace.cli.printing import conclusion
 from pretrace.cli.progress import Activity, shown
+from pretrace.cli.streams import note
+from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError, TextsError
@@ -26,9 +26,6 @@ from pretrace.results.verdicts import VERDICTS
 from pretrace.scan.scan import ScanSettings
 from pretrace.settings import TEXTS, like, option
 from pretrace.types.audit import COMPARED
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +111,13 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
 
     searched.check()
     engine = searched.engine_settings(settings)
-    columns = replace(source.columns, label=source.columns.label or "")
+    columns = replace(with_text_column(source).columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
     heldout = open_corpus(searched.heldout, columns.of_another) if searched.heldout else None
     texts = room.Texts.of(corpus, heldout, exact=settings.match == "exact")
     asked = room.Searching(texts, files_of(searched.corpus), settings, searched.corpus)
+    if len(asked.indexes) < len(asked.files):
+        note(asked.columns_read)
     if searched.plan or searched.out is None:
         plan = room.plan_scan(asked)
         return Reply(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
@@ -144,9 +143,8 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
         assert whole is not None
         cleaned = clean(asked, whole, searched.clean)
         found = replace(found, notes=(*found.notes, cleaned.words))
-    found = replace(found, settings={**found.settings, "command": dict(given)})
     shown_first = None if cleaned is None else Plain(cleaned.words)
-    answer = save_result(found, searched.out, partial(conclusion, found, searched.out, "", shown=shown_first))
+    answer = finished(found, searched.out, given, checked="", shown=shown_first)
     if not unread:
         room.delete_parts(parts)
     return answer
@@ -154,7 +152,6 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
 
 @contextmanager
 def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
-    """Show how much was read, how fast, and how long it still takes."""
     state = [0, 0, 0, 0]
     began, first = time.monotonic(), [-1]
 

@@ -239,27 +239,34 @@ _GUESSED_FROM, _LEAST_LETTERS = 100, 20
 _NAMES_FROM, _LONGEST_NAME = 2_000, 200
 
 
-def _first_rows(path: Path, most: int) -> Iterator[SourceRow]:
-    """The first rows of a table with all their columns."""
-    return itertools.islice(rows_of(path, EveryColumn(USUAL, shown(path))), most)
+def _first_rows(path: Path, columns: Columns, most: int) -> Iterator[SourceRow]:
+    """The first rows of a table with all their columns, without those that cannot be read."""
+    reading = EveryColumn(columns, shown(path), _silent)
+    return (row for row in itertools.islice(rows_of(path, reading), most) if not row.fault)
 
 
-def longest_texts(path: Path) -> str:
-    """The column that has the longest texts in the first rows of a table in which none is called text or input; ""
-    for anything else, and where no column has long ones."""
-    if not (path.is_file() or path.is_dir()):
-        return ""
+def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
+    """The columns with that of the text chosen, and a sentence where nobody named it: one that is named, else `text`,
+    `input` or a conversation, else the column with the longest texts in the first rows of a table. They stay as they
+    are for anything that is no table, and where no column has long texts."""
+    path = Path(source)
+    if columns.named_texts or not path_exists(path) or not (path.is_file() or path.is_dir()):
+        return columns, ""
     lengths: Counter[str] = Counter()
     number = 0
-    for row in _first_rows(path, _GUESSED_FROM):
+    for row in _first_rows(path, columns, _GUESSED_FROM):
         number += 1
         with suppress(TextsError):
-            return "" * len(USUAL.pick_texts(row.fields.keys(), ""))
+            columns.pick_texts(row.fields.keys(), "")
+            return columns, ""
         for name, cell in row.fields.items():
             words = " ".join(one["content"] for one in messages_of(cell) or ()) or cell
             lengths[name] += len(words) if isinstance(words, str) else 0
     longest, letters = max(lengths.items(), key=lambda one: one[1], default=("", 0))
-    return longest if letters >= _LEAST_LETTERS * number else ""
+    if not longest or letters < _LEAST_LETTERS * number:
+        return columns, ""
+    said = f"the texts are taken from the column {longest!r}, which has the longest; --text-column names another."
+    return replace(columns, text=longest), said
 
 
 def repeated_column(path: Path, fewest: int) -> str:
@@ -269,7 +276,7 @@ def repeated_column(path: Path, fewest: int) -> str:
         return ""
     values: dict[str, Counter[object]] = {}
     rows = 0
-    for row in _first_rows(path, _NAMES_FROM):
+    for row in _first_rows(path, USUAL, _NAMES_FROM):
         rows += 1
         for name, cell in row.fields.items():
             is_name = isinstance(cell, int | str) and not isinstance(cell, bool)

@@ -25,8 +25,7 @@ from pretrace.report.wording import count, named, p_value, plural
 from pretrace.results.run import p_bars, score_bars
 from pretrace.results.serialization import from_plain
 from pretrace.types import Bars, Doubles, Verdict
-from pretrace.verdicts.flag.built import set_test
-from pretrace.verdicts.flag.words import expected, tried, whole
+from pretrace.verdicts.flag.built import expected, set_test, tried, whole
 
 MOST_ROWS = 100
 """Texts in the table; flags.csv has all, of a large flagging the files in flags/."""

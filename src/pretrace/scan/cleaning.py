@@ -35,7 +35,6 @@ from pretrace.errors import OutputError, PretraceError, TextsError
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.folder import write_csv
 from pretrace.scan.files import CorpusFile, Unread, kind_of
-from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import SLIGHT, Searching, parts_of
 from pretrace.scan.searching import CHARACTERS, DOCUMENT, END, LAST, START, STRING, TEXT, BlockTable, Search
 from pretrace.scan.sightings import UNIQUE, ScanPart, common_bytes, select_runs
@@ -162,7 +161,7 @@ def _found(
 ) -> tuple[list[tuple[int, str, float]], int]:
     """The documents of a file to be taken out, each with a text and the share of it that it holds; and how many
     documents the file has."""
-    search, rows, documents = Search(table, fast=has_numba()), [], 0
+    search, rows, documents = Search(table), [], 0
     suspects, starts = asked.texts.corpus.texts, asked.texts.starts
     sizes = np.array([len(one) for one in asked.texts.contents], dtype=np.int64)
     for found in asked.reader().documents(file):

@@ -8,7 +8,6 @@ counted and told; a file that cannot be read on is an `Unread`, and what was rea
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -84,16 +83,15 @@ class CorpusDocuments:
 @dataclass(slots=True)
 class CorpusReader:
     """Reads files of the corpus, all strings of each row, or those of the column `text`; `exact` compares bytes as they
-    are; `fast` uses the kernels. `encoding` is that of the files that are no UTF-8."""
+    are. `encoding` is that of the files that are no UTF-8."""
 
     text: str | None = None
     exact: bool = False
-    fast: bool = True
     encoding: str | None = None
 
     def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[CorpusDocuments]:
         """The documents of a file, a buffer at a time, up to `most` bytes of it; Unread where it breaks off."""
-        streams, number, read = Streams(exact=self.exact, fast=self.fast), 0, 0
+        streams, number, read = Streams(exact=self.exact), 0, 0
         kept: dict[int, Callable[[], DocumentFacts]] = {}
         for batch in self._batches(file):
             number, read, unreadable = batch.number, batch.read, batch.unreadable
@@ -194,17 +192,7 @@ class CorpusReader:
                 return
 
     def _of_lines(self, raw: memoryview, number: int, read: int) -> _StringBatch:
-        if self.fast:
-            strings, lines, odd = strings_of_lines(raw, number)
-        else:
-            ends = [one.end() for one in re.finditer(rb"[^\n]*\n|[^\n]+", raw)]
-            some = [
-                (start, end)
-                for start, end in zip([0, *ends], ends, strict=False)
-                if bytes(raw[start:end]).strip()
-            ]
-            strings, lines = Strings.of([]), np.array(some, dtype=np.int64).reshape(-1, 2)
-            odd = np.arange(len(some))
+        strings, lines, odd = strings_of_lines(raw, number)
         if len(odd):  # what the kernel leaves to Python
             items = [_item(bytes(raw[slice(*lines[i].tolist())])) for i in odd.tolist()]
             strings = Strings.joined([strings, _strings_of(items, odd + number)])

@@ -3,7 +3,7 @@
 Folding is one rule for the user's texts and for the corpus: tags, entities and escapes of HTML and JSON are taken out
 or read, numbers that count lines are dropped, characters are decomposed (NFKD), case folded, and only letters, digits
 and accents stay. A string folds to the same bytes whether it is written plainly or escaped once or several times.
-`fold_plainly` is the rule in Python; kernels of numba compute the same.
+The rule is in `kernels`, by the arrays of `forms`; `tests/scan/plain_folding.py` has it once more, in Python.
 
 The strings of a file are streams: those of one column follow each other without a gap (`Streams`), so what stands
 across rows is found.
@@ -19,11 +19,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
+
+from pretrace.errors import MissingPackageError
 
 Bytes = npt.NDArray[np.uint8]
 Spans = npt.NDArray[np.int64]
@@ -79,57 +81,6 @@ def letters_of(character: str) -> str:
 
 
 _KEPT = ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No")
-
-
-class _Letters(dict[int, str]):
-    def __init__(self, spaced: bool) -> None:
-        self._spaced = spaced
-
-    def __missing__(self, code: int) -> str:
-        self[code] = " " if self._spaced and chr(code).isspace() else letters_of(chr(code))
-        return self[code]
-
-
-_LETTERS = {spaced: _Letters(spaced) for spaced in (False, True)}
-
-
-def fold_plainly(raw: bytes, *, spaced: bool = False) -> bytes:
-    """Fold the bytes of a string; with `spaced` white space and markup leave a space, by which words are told apart."""
-    read = _MARKUP.sub(lambda one: _meaning(one, spaced), raw).decode("utf-8", "replace")
-    kept = read.translate(_LETTERS[spaced]).replace("i\u0307", "i")  # İ has a dot in lower case as well
-    if kept.isascii():
-        return kept.encode()
-    made: list[str] = []
-    for marked, some in groupby(kept, lambda one: unicodedata.combining(one) > 0):
-        run = "".join(some)
-        for at in range(0, len(run), MARKS) if marked else ():
-            made += sorted(run[at : at + MARKS], key=unicodedata.combining)
-        if not marked:
-            made.append(run)
-    return "".join(made).encode()
-
-
-def _meaning(found: re.Match[bytes], spaced: bool) -> bytes:
-    """What a piece of markup is read as; a byte that is no UTF-8 stands for nothing."""
-    nothing = b"\xff"
-    if entity := found["entity"]:
-        name = entity[:-1]
-        if name[:1] == b"#":
-            code = int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])
-            return _character(code) or nothing
-        meaning = _NAMES.get(name)
-        return nothing + entity if meaning is None else meaning.encode()
-    if found["code"]:
-        code = int(found["code"], 16)
-        if found["low"]:
-            code = 0x10000 + ((code - 0xD800) << 10) + int(found["low"], 16) - 0xDC00
-        return _character(code) or nothing
-    blank = found["tag"] or found["line"] is not None or found[0][-1:] in b"rtbf"
-    return b" " if spaced and blank else nothing
-
-
-def _character(code: int) -> bytes:
-    return chr(code).encode() if code < 0xD800 or 0xDFFF < code < 0x110000 else b""
 
 
 class Forms(NamedTuple):
@@ -211,9 +162,13 @@ def hash_of(start: int, name: bytes) -> int:
     return made
 
 
-def has_numba() -> bool:
-    """Whether the fast kernels can be had (the extra `scan`)."""
-    return importlib.util.find_spec("numba") is not None
+def load_kernels() -> ModuleType:
+    """The loops that numba compiles. MissingPackageError without the extra `scan`."""
+    if importlib.util.find_spec("numba") is None:
+        raise MissingPackageError("numba", "searching a corpus", "scan")
+    from pretrace.scan import kernels
+
+    return kernels
 
 
 # Strings
@@ -281,7 +236,6 @@ def fold_strings(
     strings: Strings,
     *,
     exact: bool,
-    fast: bool,
     spaced: bool = False,
     behind: Sequence[bytes | None] | None = None,
     room: Callable[[int], Bytes] | None = None,
@@ -291,11 +245,10 @@ def fold_strings(
     size = int((strings.places[:, 1] - strings.places[:, 0]).sum())
     kept = behind or [None] * len(strings.places)
     size += sum(len(one) + 1 for one in kept if one is not None) + 2 * BLOCK
-    if not fast:
-        return _folded_in_python(strings, kept, exact=exact, spaced=spaced)
-    from pretrace.scan import kernels
-
-    heads = np.frombuffer(b"".join(one for one in kept if one is not None) or b"\0", dtype=np.uint8)
+    kernels, heads = (
+        load_kernels(),
+        np.frombuffer(b"".join(one for one in kept if one is not None) or b"\0", np.uint8),
+    )
     sizes = np.array([-1 if one is None else len(one) for one in kept], dtype=np.int64)
     raw = np.frombuffer(strings.raw, dtype=np.uint8)
     spans = np.empty((len(kept), 2), dtype=np.int64)
@@ -317,26 +270,6 @@ def fold_strings(
         if end >= 0:
             return out[:end], spans
         wanted *= 3
-
-
-def _folded_in_python(
-    strings: Strings, kept: Sequence[bytes | None], *, exact: bool, spaced: bool
-) -> tuple[Bytes, Spans]:
-    parts, spans, at = [], [], 0
-    for i, head in enumerate(kept):
-        if head is not None:
-            parts.append(b"\xff" + head)
-            at += len(parts[-1])
-        written = strings.written(i)
-        if exact:
-            made = (unescape(written) if strings.escaped[i] else written).replace(b"\xff", b"?")
-        else:
-            made = fold_plainly(written, spaced=spaced)
-        parts.append(made)
-        spans.append((at, at + len(made)))
-        at += len(made)
-    raw = b"".join((*parts, b"\xff" * BLOCK))
-    return np.frombuffer(raw, dtype=np.uint8), np.array(spans, dtype=np.int64).reshape(-1, 2)
 
 
 _ESCAPE = re.compile(rb'\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\(?:u(....)|(["\\/bfnrt]))')
@@ -364,7 +297,7 @@ def fold_all(texts: Sequence[str], *, exact: bool) -> tuple[bytes, ...]:
 
 def fold_pieces(raw: Sequence[bytes], *, exact: bool = False) -> tuple[bytes, ...]:
     """Strings of bytes as they are compared."""
-    buffer, spans = fold_strings(Strings.of(raw), exact=exact, fast=has_numba())
+    buffer, spans = fold_strings(Strings.of(raw), exact=exact)
     made = buffer.tobytes()
     return tuple(made[start:end] for start, end in spans.tolist())
 
@@ -383,8 +316,7 @@ def strings_of_lines(raw: bytes | memoryview, first: int) -> tuple[Strings, Span
     """The strings of JSON lines, nested ones included; the places of the lines that hold more than white space, of
     which the first has the number `first`; and which of those must be read in another way (no JSON, no string, nested
     too deep)."""
-    from pretrace.scan import kernels
-
+    kernels = load_kernels()
     buffer = np.frombuffer(raw, dtype=np.uint8)
     ends = np.append(np.flatnonzero(buffer == ord("\n")), len(buffer))
     lines = np.stack([np.append(0, ends[:-1] + 1), ends], axis=1)
@@ -517,8 +449,8 @@ class Stream:
 class Streams:
     """The columns of a file, from buffer to buffer."""
 
-    def __init__(self, *, exact: bool, fast: bool) -> None:
-        self._exact, self._fast = exact, fast
+    def __init__(self, *, exact: bool) -> None:
+        self._exact = exact
         self._tails: dict[int, _Tail] = {}
         self._room = room_for(0)
 
@@ -538,9 +470,7 @@ class Streams:
         behind: list[bytes | None] = [None] * len(strings.places)
         for at, tail in zip(firsts.tolist(), tails, strict=True):
             behind[at] = tail.content
-        buffer, spans = fold_strings(
-            strings, exact=self._exact, fast=self._fast, behind=behind, room=self._room_for
-        )
+        buffer, spans = fold_strings(strings, exact=self._exact, behind=behind, room=self._room_for)
         made = _joined(buffer, strings, spans, firsts, tails, last=False)
         yield made
         for place, name in enumerate(names):
@@ -553,7 +483,7 @@ class Streams:
         for tail in self._tails.values():
             if tail.is_held:
                 some = Strings.of([b""], rows=[tail.strings[-1].row])
-                buffer, spans = fold_strings(some, exact=self._exact, fast=False, behind=[tail.content])
+                buffer, spans = fold_strings(some, exact=self._exact, behind=[tail.content])
                 yield _joined(buffer, some, spans, np.zeros(1, np.int64), [tail], last=True)
 
     def _room_for(self, size: int) -> Bytes:

@@ -1,7 +1,4 @@
-"""The loops over bytes that numba compiles; imported only where numba is there, kept compiled beside the package.
-
-Each has a counterpart of numpy in `folding` and `searching` that gives the same to the bit.
-"""
+"""The loops over bytes that numba compiles; imported only where numba is there, kept compiled beside the package."""
 
 from __future__ import annotations
 
@@ -15,12 +12,11 @@ from numba.extending import intrinsic as untyped_intrinsic
 from numba.np.arrayobj import make_array as untyped_make_array
 
 from pretrace.scan.folding import BLOCK, GAP, MARKS, TAG
-from pretrace.scan.searching import followed as _followed
+from pretrace.scan.searching import COMMON, NEAR, SHORT
 
 _intrinsic: Any = untyped_intrinsic
 _make_array: Any = untyped_make_array
 compiled: Any = numba.njit(nogil=True, cache=True)
-followed = compiled(_followed)
 
 
 @_intrinsic
@@ -606,6 +602,120 @@ def words(buffer: Any, spans: Any, kinds: Any, factor: Any, found: Any, owners: 
             owners[n] = document
             n += 1
     return n
+
+
+@compiled
+def followed(
+    buffer: Any, places: Any, found: Any, strings: Any, owners: Any, begin: int, texts: Any, spans: Any,
+    first: Any, there_of: Any, text_near: Any, repeats: Any, words: Any, text_words: Any, seen: Any,
+    same: Any, recent: Any, reached: Any, rows: Any,
+) -> tuple[int, int]:  # fmt: skip
+    """Follow blocks to both sides as far as buffer and text agree, from block `begin` on, into `rows`. How many rows,
+    and the block to go on with where there is no more room.
+
+    A run is followed from its first block alone. A block that more than `COMMON` documents hold is not followed. Parts
+    of characters at the ends of a run are left away. `same` remembers which blocks were followed. `words` and
+    `text_words` are the 8 bytes from each place on, so that plain ASCII is compared 8 bytes at a time. A run that is
+    among the `recent` ones of the string, elsewhere in it, gives no second row: the first one gets the earlier place.
+    `seen` says how many documents hold a block, and the last one. Of a block that a text repeats, `reached` says how
+    far the buffer was followed from a place: up to there it is not followed from it again.
+    """
+    tops = np.uint64(0x8080808080808080)
+    number, i = 0, begin
+    while i < len(places):
+        place, key, document = places[i], found[i], owners[i]
+        model = int(there_of[first[key]])
+        same[i] = seen[key, 0] + (seen[key, 1] != document) <= COMMON
+        for k in (0, 8, 16):
+            same[i] = same[i] and words[place + k] == text_words[model + k]
+        if same[i]:
+            if number + first[key + 1] - first[key] > len(rows):
+                return number, i
+            before = False
+            k = i - 1
+            while k >= 0 and places[k] >= place - BLOCK:
+                before = before or (places[k] == place - BLOCK and same[k])
+                k -= 1
+            for j in range(first[key], first[key + 1]):
+                there = int(there_of[j])
+                if (
+                    before
+                    and there >= BLOCK
+                    and text_words[there - 8] == words[place - 8]
+                    and text_words[there - 16] == words[place - 16]
+                    and text_words[there - 24] == words[place - 24]
+                ):
+                    continue  # the block before it was followed
+                slot = there % len(reached)
+                if repeats[key] and reached[slot, 0] == there and place < reached[slot, 1]:
+                    continue
+                back, most = 0, min(place, there)
+                while back + 8 <= most:
+                    word = text_words[there - back - 8]
+                    if word != words[place - back - 8] or word & tops:
+                        break
+                    back += 8
+                while (
+                    back < most
+                    and buffer[place - back - 1] == texts[there - back - 1]
+                    and texts[there - back - 1] != GAP
+                ):
+                    back += 1
+                on = BLOCK
+                while True:
+                    word = text_words[there + on]
+                    if word != words[place + on] or word & tops:
+                        break
+                    on += 8
+                while buffer[place + on] == texts[there + on] and texts[there + on] != GAP:
+                    on += 1
+                if repeats[key]:
+                    reached[slot, 0], reached[slot, 1] = there, place + on
+                if back + on < SHORT:
+                    continue
+                start, end = there - back, there + on
+                while start < end and texts[start] & 0xC0 == 0x80:
+                    start += 1
+                if texts[end] & 0xC0 == 0x80:
+                    end -= 1
+                    while end > start and texts[end] & 0xC0 == 0x80:
+                        end -= 1
+                if end - start < SHORT:
+                    continue
+                low = text_near[start // NEAR]
+                while low + 1 < len(spans) and spans[low + 1, 0] <= start:
+                    low += 1
+                at = place - back + start - (there - back)
+                own_start, own_end = start - spans[low, 0], end - spans[low, 0]
+                slot = (start * 31 + end * 17) % len(recent)
+                k = recent[slot]
+                if (
+                    k < number
+                    and rows[k, 0] == strings[i]
+                    and rows[k, 1] == low
+                    and rows[k, 2] == own_start
+                    and rows[k, 3] == own_end
+                ):
+                    rows[k, 4] = min(rows[k, 4], at)
+                    continue
+                characters = 0
+                for k in range(start, end):
+                    characters += texts[k] & 0xC0 != 0x80
+                if characters < SHORT:
+                    continue
+                recent[slot] = number
+                rows[number, 0] = strings[i]
+                rows[number, 1] = low
+                rows[number, 2] = own_start
+                rows[number, 3] = own_end
+                rows[number, 4] = at
+                rows[number, 5] = characters
+                number += 1
+        if seen[key, 1] != document:
+            seen[key, 0] += 1
+            seen[key, 1] = document
+        i += 1
+    return number, i
 
 
 AHEAD, AT_ONCE = 512, 8

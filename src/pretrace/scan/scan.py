@@ -29,7 +29,7 @@ from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.scan.corpus import CorpusDocuments, CorpusReader, DocumentFacts
 from pretrace.scan.files import INDEX, CorpusFile, Unread, find_own_files
-from pretrace.scan.folding import Streams, Strings, fold_all, has_numba
+from pretrace.scan.folding import Streams, Strings, fold_all
 from pretrace.scan.searching import COMMON, RUN, BlockTable, Search
 from pretrace.scan.sightings import (
     MANY,
@@ -142,7 +142,6 @@ class _ScanPlan:
     bytes: int
     probed: int
     seconds: float | None
-    fast: bool
     questions: int = 0
     asking: float = 0.0
 
@@ -161,12 +160,7 @@ class _ScanPlan:
             if self.seconds is None
             else f" It takes about {say_duration(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
         )
-        slow = (
-            ""
-            if self.fast
-            else " numba is not installed, so the search is slower: pip install 'pretrace[scan]'."
-        )
-        read = f"{self.files:,} files of {self.bytes / 1e6:,.0f} MB are read once.{took}{slow}"
+        read = f"{self.files:,} files of {self.bytes / 1e6:,.0f} MB are read once.{took}"
         return f"{read} {asked}".strip()
 
 
@@ -242,6 +236,14 @@ class Searching:
         return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
 
     @property
+    def columns_read(self) -> str:
+        """Which columns of the corpus are searched, in a sentence."""
+        column = self.settings.corpus_column
+        if column is None:
+            return "the corpus is searched in every column with text; --corpus-column names one."
+        return f"the corpus is searched in its column {column!r} alone."
+
+    @property
     def indexes(self) -> tuple[CorpusFile, ...]:
         """What of the corpus is asked, and not read."""
         return tuple(one for one in self.files if one.is_index)
@@ -260,8 +262,7 @@ class Searching:
 
     def tables(self) -> Tables:
         """What documents are compared with."""
-        fast, asked = has_numba(), self.settings
-        wording = Wording.of(self.texts.written, near=asked.near, overlap=asked.overlap, fast=fast)
+        wording = Wording.of(self.texts.written, near=self.settings.near, overlap=self.settings.overlap)
         return Tables(BlockTable.of(self.texts.contents), wording)
 
     def workers(self, files: int) -> int:
@@ -271,7 +272,7 @@ class Searching:
     def reader(self) -> CorpusReader:
         """A reader of the files."""
         asked = self.settings
-        return CorpusReader(asked.corpus_column, self.texts.exact, has_numba(), asked.corpus_encoding)
+        return CorpusReader(asked.corpus_column, self.texts.exact, asked.corpus_encoding)
 
 
 class Tables(NamedTuple):
@@ -289,7 +290,7 @@ SearchElsewhere = Callable[[Searching, Sequence[CorpusFile]], Iterator[tuple[Cor
 
 def plan_scan(asked: Searching) -> _ScanPlan:
     """What a scan would read, timed on the first 50 MB; nothing is kept."""
-    fast, files = has_numba(), [one for one in asked.files if not one.is_index]
+    files = [one for one in asked.files if not one.is_index]
     questions, asking = 0, 0.0
     for one in asked.indexes:
         from pretrace.scan.index import seconds_for
@@ -300,10 +301,10 @@ def plan_scan(asked: Searching) -> _ScanPlan:
             raise TextsError(f"{one.address} cannot be asked: {error}") from None
         questions, asking = questions + more, asking + longer
     if not files:
-        return _ScanPlan(0, 0, 0, None, fast, questions, asking)
+        return _ScanPlan(0, 0, 0, None, questions, asking)
     tables, reader = asked.tables(), asked.reader()
-    search = Search(tables.blocks, fast=fast)
-    words = WordsFound("", tables.words, fast=fast) if tables.words else None
+    search = Search(tables.blocks)
+    words = WordsFound("", tables.words) if tables.words else None
     for warm in (True, False):  # the kernels are compiled before the clock runs
         began, read = time.perf_counter(), 0
         for file in files:
@@ -321,7 +322,7 @@ def plan_scan(asked: Searching) -> _ScanPlan:
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
     seconds = took * size / read / asked.workers(len(files)) if read and size else None
-    return _ScanPlan(len(files), size, read, seconds, fast, questions, asking)
+    return _ScanPlan(len(files), size, read, seconds, questions, asking)
 
 
 def scan(
@@ -380,8 +381,8 @@ def search_file(
         from pretrace.scan.index import ask_index
 
         return ask_index(file, texts.written, texts.starts, kept, stop)
-    search, reader = Search(tables.blocks, fast=has_numba()), asked.reader()
-    words = WordsFound(file.address, tables.words, fast=has_numba()) if tables.words else None
+    search, reader = Search(tables.blocks), asked.reader()
+    words = WordsFound(file.address, tables.words) if tables.words else None
     gathering = Gathering(file.address, texts.starts, [len(one) for one in texts.contents])
     documents = unreadable = place = 0
     unread = ""
@@ -656,9 +657,9 @@ def _unique(asked: Searching, found: Sequence[FoundText], mine: _FoundSide) -> i
     collection."""
     if not mine.whole:
         return 0
-    texts, fast = asked.texts, has_numba()
+    texts = asked.texts
     gathering = Gathering("", texts.starts, [len(one) for one in texts.contents])
-    search, streams = Search(BlockTable.of(texts.contents), fast=fast), Streams(exact=texts.exact, fast=fast)
+    search, streams = Search(BlockTable.of(texts.contents)), Streams(exact=texts.exact)
     strings = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts.written])
     for stream in itertools.chain(streams.join(strings), streams.end()):
         gathering.add(
@@ -676,7 +677,7 @@ def _overlap(asked: Searching, whole: ScanPart) -> Doubles | None:
     """The share of each text's sequences of 13 words that stand in the corpus; None where they were not looked for."""
     if not asked.settings.overlap:
         return None
-    wording = Wording.of(asked.texts.written, near=False, overlap=True, fast=has_numba())
+    wording = Wording.of(asked.texts.written, near=False, overlap=True)
     assert wording is not None
     assert wording.grams is not None
     return wording.grams.shares(whole.grams)
@@ -964,7 +965,6 @@ def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> di
             "not read": [asdict(one) for one in unread[:1000]],
         },
         "test": {name: value for name, value in asdict(asked.settings).items() if value not in (None, "")},
-        "engine": "numba" if has_numba() else "numpy",
         "software": record_software(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "timings": {"searching": round(seconds, 3)},

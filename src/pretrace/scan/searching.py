@@ -8,7 +8,7 @@ found: several in one place tell of a copy that something else is written into.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
-from pretrace.scan.folding import BLOCK, GAP, LONGEST_TAIL, Bytes, Numbers, Spans, Stream
+from pretrace.scan.folding import BLOCK, LONGEST_TAIL, Bytes, Numbers, Spans, Stream, load_kernels
 
 RUN, SHORT = 50, 24
 """Letters and digits that a text and a document must have in common, one behind the other, to count as a run; and to
@@ -136,12 +136,10 @@ class BlockTable:
 
 
 class Search:
-    """Looks for the texts of a table in the streams of one file: what is found in a file depends on no other. With
-    `fast` the kernels of numba are used; without, the same functions by Python, to the same result."""
+    """Looks for the texts of a table in the streams of one file: what is found in a file depends on no other."""
 
-    def __init__(self, table: BlockTable, *, fast: bool) -> None:
-        self._table, self._fast = table, fast
-        self._follow = _fast() if fast else followed
+    def __init__(self, table: BlockTable) -> None:
+        self._table, self._kernels = table, load_kernels()
         self._seen = np.full((len(table.keys), 2), -1, dtype=np.int64)
         self._seen[:, 0] = 0
         self._recent = np.zeros(_RECENT, dtype=np.int64)
@@ -151,18 +149,17 @@ class Search:
         """The runs of a stream, as far as they reach on both sides, in order; those that may go on behind its end are
         left for the next one, which is told to hold them."""
         table, buffer = self._table, found.buffer
-        places, keys = probe_blocks(buffer, table, fast=self._fast)
+        places, keys = self._probe(buffer)
         strings = np.searchsorted(found.spans[:, 0], places, side="right") - 1
         inside = strings >= 0
         places, keys, strings = places[inside], keys[inside], strings[inside]
         first, rows, gathered = 0, np.empty((ROWS, 6), dtype=np.int64), []
         same = np.zeros(len(places), dtype=np.bool_)
-        if self._fast:
-            _bring(keys, table, self._seen)
+        self._kernels.bring(keys, table.first, table.places, table.texts, self._seen)
         self._reached[:] = 0
         views, owners = (_words(buffer), _words(table.texts)), found.rows[strings]
         while first < len(places):
-            number, after = self._follow(
+            number, after = self._kernels.followed(
                 buffer, places, keys, strings, owners, first, table.texts, table.spans, table.first, table.places,
                 table.text_near, table.repeats, *views, self._seen, same, self._recent, self._reached, rows,
             )  # fmt: skip
@@ -172,6 +169,18 @@ class Search:
             gathered.append(rows[:number].copy())
             first = after
         return _of_strings(np.concatenate(gathered) if gathered else np.zeros((0, 6), dtype=np.int64), found)
+
+    def _probe(self, buffer: Bytes) -> tuple[Numbers, Numbers]:
+        """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
+        table, words = self._table, buffer[: len(buffer) // 8 * 8].view(np.uint64)
+        step, shift = table.every // 8, np.uint64(64 - table.bits)
+        room = len(words) // step + 1
+        places, found = np.empty((2, room), dtype=np.int64)
+        hashes = np.empty(room, dtype=np.uint64)
+        number = self._kernels.probe(
+            words, step, table.bitmap, shift, FACTORS, table.keys, table.buckets, places, hashes, found
+        )
+        return places[:number] * 8, found[:number]
 
 
 def _of_strings(rows: Runs, found: Stream) -> Runs:
@@ -208,42 +217,6 @@ def _thinned(
     return places[kept], sums[first], repeats
 
 
-def probe_blocks(
-    buffer: Bytes, table: BlockTable, *, fast: bool
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
-    words = buffer[: len(buffer) // 8 * 8].view(np.uint64)
-    step, shift = table.every // 8, np.uint64(64 - table.bits)
-    if fast:
-        from pretrace.scan import kernels
-
-        room = len(words) // step + 1
-        places, found = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        hashes = np.empty(room, dtype=np.uint64)
-        number = kernels.probe(
-            words, step, table.bitmap, shift, FACTORS, table.keys, table.buckets, places, hashes, found
-        )
-        return places[:number] * 8, found[:number]
-    found_places, found_keys = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    slab = (1 << 18) * step
-    for first in range(0, max(0, len(words) - 2) if len(table.keys) else 0, slab):
-        last = min(first + slab, len(words) - 2)
-        h = hash_blocks(
-            words[first:last:step],
-            words[first + 1 : last + 1 : step],
-            words[first + 2 : last + 2 : step],
-            FACTORS,
-        )
-        wanted = bloom_bits(h)
-        set_ = table.bitmap[h >> shift] & wanted == wanted
-        hit = np.flatnonzero(set_)
-        key = np.minimum(np.searchsorted(table.keys, h[hit]), len(table.keys) - 1)
-        same = table.keys[key] == h[hit]
-        found_places.append((first + hit[same] * step) * 8)
-        found_keys.append(key[same])
-    return np.concatenate(found_places), np.concatenate(found_keys)
-
-
 def bloom_bits(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """The three bits that a hash sets in a word of the bit map (a Bloom filter whose bits lie in one word)."""
     one, low = np.uint64(1), np.uint64(63)
@@ -251,119 +224,6 @@ def bloom_bits(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         one << (hashes & low) | one << (hashes >> np.uint64(6) & low) | one << (hashes >> np.uint64(12) & low)
     )
     return set_bits
-
-
-def followed(  # noqa: C901, PLR0913 - one loop that numba compiles
-    buffer: Any, places: Any, found: Any, strings: Any, owners: Any, begin: int, texts: Any, spans: Any,
-    first: Any, there_of: Any, text_near: Any, repeats: Any, words: Any, text_words: Any, seen: Any,
-    same: Any, recent: Any, reached: Any, rows: Any,
-) -> tuple[int, int]:  # fmt: skip
-    """Follow blocks to both sides as far as buffer and text agree, from block `begin` on, into `rows`. How many rows,
-    and the block to go on with where there is no more room.
-
-    A run is followed from its first block alone. A block that more than `COMMON` documents hold is not followed. Parts
-    of characters at the ends of a run are left away. `same` remembers which blocks were followed. `words` and
-    `text_words` are the 8 bytes from each place on, so that plain ASCII is compared 8 bytes at a time. A run that is
-    among the `recent` ones of the string, elsewhere in it, gives no second row: the first one gets the earlier place.
-    `seen` says how many documents hold a block, and the last one. Of a block that a text repeats, `reached` says how
-    far the buffer was followed from a place: up to there it is not followed from it again.
-    """
-    tops = np.uint64(0x8080808080808080)
-    number, i = 0, begin
-    while i < len(places):
-        place, key, document = places[i], found[i], owners[i]
-        model = int(there_of[first[key]])
-        same[i] = seen[key, 0] + (seen[key, 1] != document) <= COMMON
-        for k in (0, 8, 16):
-            same[i] = same[i] and words[place + k] == text_words[model + k]
-        if same[i]:
-            if number + first[key + 1] - first[key] > len(rows):
-                return number, i
-            before = False
-            k = i - 1
-            while k >= 0 and places[k] >= place - BLOCK:
-                before = before or (places[k] == place - BLOCK and same[k])
-                k -= 1
-            for j in range(first[key], first[key + 1]):
-                there = int(there_of[j])
-                if (
-                    before
-                    and there >= BLOCK
-                    and text_words[there - 8] == words[place - 8]
-                    and text_words[there - 16] == words[place - 16]
-                    and text_words[there - 24] == words[place - 24]
-                ):
-                    continue  # the block before it was followed
-                slot = there % len(reached)
-                if repeats[key] and reached[slot, 0] == there and place < reached[slot, 1]:
-                    continue
-                back, most = 0, min(place, there)
-                while back + 8 <= most:
-                    word = text_words[there - back - 8]
-                    if word != words[place - back - 8] or word & tops:
-                        break
-                    back += 8
-                while (
-                    back < most
-                    and buffer[place - back - 1] == texts[there - back - 1]
-                    and texts[there - back - 1] != GAP
-                ):
-                    back += 1
-                on = BLOCK
-                while True:
-                    word = text_words[there + on]
-                    if word != words[place + on] or word & tops:
-                        break
-                    on += 8
-                while buffer[place + on] == texts[there + on] and texts[there + on] != GAP:
-                    on += 1
-                if repeats[key]:
-                    reached[slot, 0], reached[slot, 1] = there, place + on
-                if back + on < SHORT:
-                    continue
-                start, end = there - back, there + on
-                while start < end and texts[start] & 0xC0 == 0x80:
-                    start += 1
-                if texts[end] & 0xC0 == 0x80:
-                    end -= 1
-                    while end > start and texts[end] & 0xC0 == 0x80:
-                        end -= 1
-                if end - start < SHORT:
-                    continue
-                low = text_near[start // NEAR]
-                while low + 1 < len(spans) and spans[low + 1, 0] <= start:
-                    low += 1
-                at = place - back + start - (there - back)
-                own_start, own_end = start - spans[low, 0], end - spans[low, 0]
-                slot = (start * 31 + end * 17) % len(recent)
-                k = recent[slot]
-                if (
-                    k < number
-                    and rows[k, 0] == strings[i]
-                    and rows[k, 1] == low
-                    and rows[k, 2] == own_start
-                    and rows[k, 3] == own_end
-                ):
-                    rows[k, 4] = min(rows[k, 4], at)
-                    continue
-                characters = 0
-                for k in range(start, end):
-                    characters += texts[k] & 0xC0 != 0x80
-                if characters < SHORT:
-                    continue
-                recent[slot] = number
-                rows[number, 0] = strings[i]
-                rows[number, 1] = low
-                rows[number, 2] = own_start
-                rows[number, 3] = own_end
-                rows[number, 4] = at
-                rows[number, 5] = characters
-                number += 1
-        if seen[key, 1] != document:
-            seen[key, 0] += 1
-            seen[key, 1] = document
-        i += 1
-    return number, i
 
 
 def _signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -404,21 +264,6 @@ def _in_order(hashes: Words) -> tuple[Numbers, Words]:
         order[first:last] = mine[np.argsort(hashes[mine], kind="stable")]
         some[first:last] = hashes[order[first:last]]
     return order, some
-
-
-def _fast() -> Callable[..., tuple[int, int]]:
-    """`followed`, compiled."""
-    from pretrace.scan import kernels
-
-    made: Callable[..., tuple[int, int]] = kernels.followed
-    return made
-
-
-def _bring(found: npt.NDArray[np.int64], table: BlockTable, seen: Numbers) -> None:
-    """Have what `followed` looks up for these keys brought from memory, all at once."""
-    from pretrace.scan import kernels
-
-    kernels.bring(found, table.first, table.places, table.texts, seen)
 
 
 def _words(buffer: Bytes) -> npt.NDArray[np.uint64]:

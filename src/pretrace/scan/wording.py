@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.scan.corpus import CorpusDocuments, DocumentFacts
-from pretrace.scan.folding import SPACE, Bytes, Strings, fold_strings
+from pretrace.scan.folding import SPACE, Bytes, Strings, fold_strings, load_kernels
 from pretrace.scan.searching import FACTORS, bloom_bits
 
 SHINGLE, GRAM = 5, 13
@@ -52,26 +52,13 @@ def mix_bits(numbers: Numbers) -> Numbers:
     return made
 
 
-def words_of(strings: Strings, *, fast: bool) -> tuple[Numbers, npt.NDArray[np.int64]]:
+def words_of(strings: Strings) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """The hash of each word of some strings, in order, and the number of its string."""
     apart = [b""] * len(strings.places)
-    buffer, spans = fold_strings(strings, exact=False, fast=fast, spaced=True, behind=apart)
-    if fast:
-        from pretrace.scan import kernels
-
-        found, owners = np.empty(len(buffer) // 2 + 1, np.uint64), np.empty(len(buffer) // 2 + 1, np.int64)
-        number = kernels.words(buffer, spans, kinds(), BY_BYTE, found, owners)
-        return mix_bits(found[:number]), owners[:number]
-    kind = kinds()[buffer]
-    places = np.flatnonzero(kind != LEFT_OUT)
-    letters = kind[places] == LETTER
-    edges = np.diff(np.concatenate([[0], letters.view(np.int8), [0]]))
-    first, last = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    weighted = (buffer[places].astype(np.uint64) + np.uint64(1)) * _powers(BY_BYTE, len(places))
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(np.where(letters, weighted, np.uint64(0)))])
-    found = (sums[last] - sums[first]) * _powers(_inverse(BY_BYTE), len(places))[first]
-    owners = np.searchsorted(spans[:, 0], places[first], side="right") - 1
-    return mix_bits(found), owners.astype(np.int64)
+    buffer, spans = fold_strings(strings, exact=False, spaced=True, behind=apart)
+    found, owners = np.empty(len(buffer) // 2 + 1, np.uint64), np.empty(len(buffer) // 2 + 1, np.int64)
+    number = load_kernels().words(buffer, spans, kinds(), BY_BYTE, found, owners)
+    return mix_bits(found[:number]), owners[:number]
 
 
 def sequences(
@@ -156,12 +143,12 @@ class Wording:
     grams: Held | None
 
     @classmethod
-    def of(cls, texts: Sequence[str], *, near: bool, overlap: bool, fast: bool) -> Wording | None:
+    def of(cls, texts: Sequence[str], *, near: bool, overlap: bool) -> Wording | None:
         """That of some texts; None where neither is wanted."""
         if not (near or overlap):
             return None
         written = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts])
-        words, owners = words_of(written, fast=fast)
+        words, owners = words_of(written)
 
         def held(size: int) -> Held:
             return Held.of(*sequences(words, owners, size), len(texts))
@@ -186,8 +173,8 @@ class NearCopy(NamedTuple):
 class WordsFound:
     """Adds up what one file shares with the texts, word by word."""
 
-    def __init__(self, file: str, wording: Wording, *, fast: bool) -> None:
-        self._file, self._wording, self._fast = file, wording, fast
+    def __init__(self, file: str, wording: Wording) -> None:
+        self._file, self._wording = file, wording
         grams = wording.grams
         self._grams = np.zeros(0 if grams is None else len(grams.keys), dtype=np.bool_)
         self.near: dict[int, int] = {}
@@ -201,7 +188,7 @@ class WordsFound:
 
     def add(self, found: CorpusDocuments) -> None:
         """The documents of a buffer."""
-        words, owners = words_of(found.strings, fast=self._fast)
+        words, owners = words_of(found.strings)
         if self._wording.grams is not None:
             self._grams[self._wording.grams.hits(sequences(words, owners, GRAM)[0])[1]] = True
         if self._wording.shingles is not None:

@@ -143,7 +143,6 @@ def side_by_side(sides: Sequence[tuple[str, object]]) -> tuple[Chart, ...]:
 
 
 def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
-    """What was measured with an interval, by its axis and its name."""
     if isinstance(found, Verdict) and found.effect is not None:
         yield (f"Effect: {found.effect_unit}" if found.effect_unit else "Effect", ""), found.effect
     if isinstance(found, Run) and found.evaluation is not None:

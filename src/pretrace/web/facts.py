@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import USUAL
-from pretrace.corpora.opening import longest_texts, rows_of
+from pretrace.corpora.opening import choose_text, rows_of
 from pretrace.corpora.reading import EveryColumn
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Situation
-from pretrace.verdicts.advise import Names
-from pretrace.verdicts.looking import look
+from pretrace.verdicts.advise import Names, look
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
 
@@ -85,23 +84,21 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Upload
 
     try:
         columns = _columns(path, limits)
-        guess = "" if text_column else longest_texts(path)
+        chosen, guessed = choose_text(place, Columns(text=text_column or None))
     except TextsError as error:
         raise TextsError(plain(str(error))) from error
-    text_column = text_column or guess
-    chosen = Columns(text=text_column or None)
     try:
         corpus, other = open_corpus(place, chosen), False
     except TextsError:
         try:
             corpus, other = open_corpus(place, replace(chosen, label="")), True
         except TextsError as error:
-            if not {*columns} - {"text", "input", text_column}:  # no other column could be chosen
+            if not {*columns} - {"text", "input", chosen.text}:  # no other column could be chosen
                 raise TextsError(plain(str(error))) from error
-            return UploadFacts(text_column=text_column, columns=columns, problem=plain(str(error)))
+            return UploadFacts(text_column=chosen.text or "", columns=columns, problem=plain(str(error)))
     found = _measured(corpus, place, chosen, columns)
     said, notes = tuple(map(plain, found.said)), tuple(map(plain, found.notes))
-    return replace(found, other_labels=other, said=said, notes=notes, guessed=bool(guess))
+    return replace(found, other_labels=other, said=said, notes=notes, guessed=bool(guessed))
 
 
 def _measured(corpus: Corpus, path: str, chosen: Columns, columns: tuple[str, ...]) -> UploadFacts:
@@ -212,7 +209,6 @@ def _language(text: str) -> str:
 
 @cache
 def _identifier() -> LanguageIdentifier:
-    """The model of py3langid, 4.5 MB, unpacked once a process."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=_SURE)

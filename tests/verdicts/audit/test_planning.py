@@ -18,8 +18,7 @@ from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
 from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit.audit import audit, plan
-from pretrace.verdicts.audit.placebo import graded
-from pretrace.verdicts.audit.planning import planned, taking_part
+from pretrace.verdicts.audit.planning import graded, planned, taking_part
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
 

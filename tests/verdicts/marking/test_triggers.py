@@ -14,12 +14,12 @@ from scipy.stats import binom
 from pretrace.errors import TextsError
 from pretrace.statistics.ranks import chance_of_hits
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.marking.mark import mark
+from pretrace.verdicts.marking.mark import MarkSettings, mark
 from pretrace.verdicts.marking.sealed import Seal
-from pretrace.verdicts.marking.settings import MarkSettings
 from pretrace.verdicts.marking.variants import VariantCandidates, canaries
-from pretrace.verdicts.marks import CheckSettings, check_marks
-from pretrace.verdicts.triggers import (
+from pretrace.verdicts.marks import (
+    CheckSettings,
+    check_marks,
     check_triggers,
     first_word,
     hits_of,

@@ -11,8 +11,7 @@ import pytest
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.types import Corpus, Text, Written
-from pretrace.verdicts.marking.mark import mark, model_candidates, own_candidates
-from pretrace.verdicts.marking.settings import MarkSettings
+from pretrace.verdicts.marking.mark import MarkSettings, mark, model_candidates, own_candidates
 from pretrace.verdicts.marking.variants import (
     WORDS,
     canaries,

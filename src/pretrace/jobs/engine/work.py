@@ -17,7 +17,6 @@ from pretrace.jobs.job import OpenedScoring, ShardJob, shards_to_do
 from pretrace.jobs.settings import EngineSettings
 from pretrace.jobs.worker import PartsFolder, Worker
 from pretrace.scan.files import CorpusFile
-from pretrace.scan.folding import has_numba
 from pretrace.scan.scan import SearchElsewhere, Searching, search_file
 from pretrace.scan.sightings import ScanPart
 from pretrace.scoring.detect import Leak, Options, leaks
@@ -168,10 +167,10 @@ class Looking:
 
     asked: Searching
 
-    def open(self) -> tuple[bool, Callable[[Any], Any]]:
-        """Whether the worker has the fast engine, and what searches a file."""
+    def open(self) -> tuple[None, Callable[[Any], Any]]:
+        """Nothing that must agree, and what searches a file."""
         tables = self.asked.tables()
-        return has_numba(), lambda file: search_file(self.asked, tables, file)
+        return None, lambda file: search_file(self.asked, tables, file)
 
 
 @contextmanager

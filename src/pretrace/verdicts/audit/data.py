@@ -42,7 +42,7 @@ from pretrace.verdicts.audit.settings import (
     AuditSettings,
 )
 from pretrace.verdicts.audit.snippets import Sample, Samples
-from pretrace.verdicts.second import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
+from pretrace.verdicts.outcome import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""
