@@ -28,25 +28,10 @@ from pretrace.report.first_page import (
 )
 from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
-from pretrace.types import AuditFigures, Design, Outcome, Pair, Power, Verdict
+from pretrace.types import AuditFigures, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, widest_gap
 
-_DESIGNS: dict[Design, str] = {
-    "controls": "control documents, compared directly",
-    "differences": "control documents, compared by differences between true and generated text",
-    "placebos": "true and generated text, compared with placebos and without control documents",
-}
-_OUTCOMES: dict[Outcome, str] = {
-    "consistent": "consistent with training",
-    "nothing": "nothing shown",
-    "inconclusive": "inconclusive",
-}
-_GRADES = {
-    "own": "an earlier state of the target: the best kind, if from shortly before the texts can have come in",
-    "sibling": "same architecture and tokenizer, other weights: a fair kind",
-    "other": "another family: the weakest kind",
-}
 _ADVICE = 3
 """Sentences of advice that stand here; the test has all."""
 _TITLES = ("Nothing was found", "Nothing shown", "Inconclusive")
@@ -234,25 +219,14 @@ def plan(audit: Verdict) -> Section | None:
     made = figures_of(audit).plan
     if made is None:
         return None
-    values = {
-        "plan": made,
-        "design": _DESIGNS[made.design] if made.design else "none: no verdict was possible",
-        "outcomes": ", ".join(_OUTCOMES[one] for one in made.outcomes),
-    }
-    return Section("The plan", "plan", fill("audit/plan.html", values), appendix=True)
+    return Section("The plan", "plan", fill("audit/plan.html", {"plan": made}), appendix=True)
 
 
 def placebo(audit: Verdict) -> Section:
     """The models that the target is compared with, their grades, or what it means that there are none."""
     own = figures_of(audit)
-    values = {
-        "own": own,
-        "placebos": [(one, facts.rounded(one.facts)) for one in own.placebos],
-        "grades": _GRADES,
-        "other": own.compared_with,
-        "tuned": own.compared_with is not None and own.placebo is None,
-        "said": audit.statements.get("placebo"),
-    }
+    placebos = [(one, facts.rounded(one.facts)) for one in own.placebos]
+    values = {"own": own, "placebos": placebos, "said": audit.statements.get("placebo")}
     title = "The placebos" if len(own.placebos) > 1 else "The placebo"
     return Section(title, "placebo", fill("audit/placebo.html", values))
 
@@ -324,13 +298,8 @@ def variants(audit: Verdict) -> Section:
 
 def limits(audit: Verdict) -> Section:
     """What an audit of this design and outcome cannot say."""
-    own = figures_of(audit)
-    values = {
-        "design": own.design,
-        "other": own.compared_with,
-        "own": own.placebo is not None and own.placebo.grade == "own",
-        "power": audit.planted is not None or not facts.rejected(audit),
-    }
+    power = audit.planted is not None or not facts.rejected(audit)
+    values = {"own": figures_of(audit), "power": power}
     return Section("What this audit cannot say", "limits", fill("audit/limits.html", values))
 
 
