@@ -209,7 +209,7 @@ def deciding_test(audit: Verdict) -> Section:
         "own": own,
         "controls": len(documents_of(audit, CONTROL)[0]),
         "facts": facts.rounded(own.facts),
-        **_sensitivity(audit, own),
+        "sensitivity": own.sensitivity if facts.rejected(audit) else None,
     }
     return Section("The test", "test", fill("audit/test.html", values))
 
@@ -320,34 +320,6 @@ PAGE = ReportPage(
     lambda audit: {"first": first_page(audit)},
 )
 render = PAGE.render
-
-
-def _sensitivity(audit: Verdict, own: AuditFigures) -> dict[str, object]:
-    found, controls = own.sensitivity, len(documents_of(audit, CONTROL)[0])
-    if found is None or not facts.rejected(audit):
-        return {"sensitivity": [], "sensitivity_words": ""}
-    if controls:
-        shift = "none" if found.shift is None else f"{wording.brief(found.shift, 3)} {audit.effect_unit}"
-        words = (
-            "Largest shift: so much can be taken off every suspect document, for whatever reason it lies higher than "
-            "control documents, before the test no longer rejects."
-        )
-        rows = [("Largest shift", shift)]
-        if found.left_out is not None:
-            rows.append(("Control documents left out", f"{found.left_out:,} of {controls:,}"))
-            words += (
-                " Control documents left out: so many, those with the lowest values first, can be taken away before "
-                "the test no longer rejects. A few documents of another kind lie there."
-            )
-        return {"sensitivity": rows, "sensitivity_words": words}
-    bounds = (("Γ* of the sign test", found.gamma_sign), ("Γ* of Wilcoxon’s test", found.gamma_wilcoxon))
-    rows = [(name, "does not reject" if one is None else wording.brief(one, 3)) for name, one in bounds]
-    words = (
-        "Rosenbaum’s Γ*: the odds at which a document that was not used may lie above 0, for whatever reason, before "
-        "that test no longer rejects. At 1 any bias explains the result; at 3 it stands even if three in four such "
-        "documents lie above 0."
-    )
-    return {"sensitivity": rows, "sensitivity_words": words}
 
 
 def _spaced(pairs: Sequence[Pair], number: int) -> Sequence[Pair]:
