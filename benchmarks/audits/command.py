@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pretrace.verdicts.second import second_check
 
 from benchmarks import ROOT
 from benchmarks.audits.innocents import counted, read
@@ -49,6 +48,7 @@ from pretrace.verdicts.audit.generation import compared, cut_alike
 from pretrace.verdicts.audit.planning import _gaps
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.draws import LEAST_DRAWS
+from pretrace.verdicts.outcome import second_check
 
 SIZES = (25, 50)
 REDRAWS = 3

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "1.0.0rc1"
 
 if TYPE_CHECKING:
-    from pretrace.backends import open_adapter, open_model, open_proposer
+    from pretrace.backends import open_adapter, open_model
+    from pretrace.backends.proposals import open_proposer
     from pretrace.baselines.classifier_two_sample import gap
     from pretrace.corpora import Columns, known_corpora, open_corpus
     from pretrace.errors import PretraceError
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from pretrace.verification import Verification, verify
 
 _PLACES = {
-    "pretrace.backends": "open_adapter open_model open_proposer",
+    "pretrace.backends": "open_adapter open_model",
+    "pretrace.backends.proposals": "open_proposer",
     "pretrace.baselines.classifier_two_sample": "gap",
     "pretrace.corpora": "Columns known_corpora open_corpus",
     "pretrace.errors": "PretraceError",

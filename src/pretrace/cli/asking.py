@@ -147,7 +147,6 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
 
 
 def _check_places(place: Path, inputs: _AskInputs) -> None:
-    """OutputError where a command that may be run could not write its folder."""
     from pretrace.results.atomic import check_writable
     from pretrace.results.verdicts import AUDIT, VERDICTS
 
@@ -160,7 +159,6 @@ def _check_places(place: Path, inputs: _AskInputs) -> None:
 
 
 def _check_models(inputs: _AskInputs) -> None:
-    """ModelError where a model is not there, or its server does not answer."""
     from pretrace.backends import check_model
 
     for model in filter(None, (inputs.model, inputs.before)):
@@ -168,7 +166,6 @@ def _check_models(inputs: _AskInputs) -> None:
 
 
 def _start() -> bool:
-    """Whether the one at the terminal wants to start."""
     try:
         return typer.confirm("Start?", default=True, err=True)
     except typer.Abort:
@@ -181,7 +178,6 @@ def _stem(texts: str) -> str:
 
 
 def _steps(source: Source, inputs: _AskInputs, seen: Seen) -> tuple[list[AskStep], list[str]]:
-    """What is run, and what is said where a question has no answer."""
     steps, cannot = [], []
     if inputs.corpus:
         steps.append(_scan(source, inputs, seen))
@@ -251,7 +247,6 @@ def _list_tests(advice: Advice) -> Iterator[str]:
 
 
 def _plain(advice: Advice) -> Iterator[dict[str, Any]]:
-    """The tests in plain values, for --json."""
     for row in advice.rows:
         name, found = row.choice.name, expected_for(row.choice.name, advice.situation)
         yield {
@@ -280,7 +275,6 @@ _ELSEWHERE = (
 
 
 def _missing(advice: Advice) -> list[str]:
-    """Why no test can be made, and what to do."""
     easiest = advice.easiest
     assert easiest is not None  # trigger sentences can be put into the next texts, whatever the model offers
     enough = documents_needed(advice.situation)
@@ -375,7 +369,6 @@ def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditP
 
 
 def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
-    """The search in a corpus."""
     from pretrace.scan.files import files_of
     from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan
     from pretrace.scan.searching import RUN

@@ -253,7 +253,6 @@ def doing(what: str, *, spinner: bool = False, clock: Clock = time.monotonic) ->
 
 @contextmanager
 def _bar() -> Iterator[None]:
-    """A bar on the terminal, one at a time."""
     if _bars or quiet() or not sys.stderr.isatty():
         yield
         return
@@ -277,7 +276,6 @@ def _drawn() -> RenderableType:
 
 
 def _line() -> str:
-    """The line of the innermost activity that has one."""
     return next(filter(None, (one.line() for one in reversed(_doing))), "")
 
 
@@ -305,7 +303,6 @@ def _look(clock: Clock = time.monotonic) -> None:
 
 
 def _write_share() -> None:
-    """Write how far the command is, where a file is asked for."""
     if not _jobs or progress_file() is None:
         return
     outlook = _jobs[-1]

@@ -1,7 +1,6 @@
 """Charts of the pages: marks on one axis, row by row. A pointer, a finger or the arrow keys bring up what a mark says.
 
-The templates write them as SVG, and page.js adds the words and the coming closer. docs/serve.md says why no library of
-charts is used.
+The templates write them as SVG, and page.js adds the words and the coming closer.
 """
 
 from __future__ import annotations
@@ -143,7 +142,6 @@ def side_by_side(sides: Sequence[tuple[str, object]]) -> tuple[Chart, ...]:
 
 
 def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
-    """What was measured with an interval, by its axis and its name."""
     if isinstance(found, Verdict) and found.effect is not None:
         yield (f"Effect: {found.effect_unit}" if found.effect_unit else "Effect", ""), found.effect
     if isinstance(found, Run) and found.evaluation is not None:

@@ -209,7 +209,6 @@ def _language(text: str) -> str:
 
 @cache
 def _identifier() -> LanguageIdentifier:
-    """The model of py3langid, 4.5 MB, unpacked once a process."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=_SURE)
