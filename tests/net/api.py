@@ -100,8 +100,9 @@ NAMES = {
     "pretrace.verdicts.audit.procedures.dual_classifier": (
         "DualClassifier LinearLayer Normaliser gradient halves loss outlier_share scaled_by_suspect"
     ),
-    "pretrace.verdicts.audit.procedures.original": "OriginalSettings original",
-    "pretrace.verdicts.audit.procedures.post_hoc": "PaperSettings ReleaseSettings paper release",
+    "pretrace.verdicts.audit.procedures.post_hoc": (
+        "OriginalSettings PaperSettings ReleaseSettings original paper release"
+    ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample Samples",
     "pretrace.verdicts.canaries": "CanarySettings check_canaries natural_canaries",
