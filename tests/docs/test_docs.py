@@ -74,8 +74,6 @@ HARNESSES_OWN = {
 DOCKERS_OWN = {"--rm"}
 BENCHMARKS_OWN = {"--runs", "--name", "--kind", "--copies", "--dilution"}
 """Options of docker itself."""
-SCRIPTS_OWN = {"--demo", "--lowest", "--known"}
-"""Options of scripts/check-release."""
 PATTERNS = {
     "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",
     "unpublished": "Bus {0} waited at stop {1} until {2}, since the road was closed by snow. ",
@@ -299,7 +297,6 @@ def test_options_exist(page: Path) -> None:
         "harnesses.md": HARNESSES_OWN,
         "ci.md": DOCKERS_OWN,
         "audits.md": BENCHMARKS_OWN,
-        "limits.md": DOCKERS_OWN | SCRIPTS_OWN,
         "methods.md": BENCHMARKS_OWN,
     }
     options |= own.get(page.name, set())
