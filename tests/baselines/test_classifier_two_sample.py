@@ -6,7 +6,7 @@ import pytest
 from pretrace.baselines import classifier_two_sample as module
 from pretrace.baselines import classifiers
 from pretrace.baselines.classifier_two_sample import gap, pair_gap
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import TextsError
 from pretrace.types import Corpus, Pair, Text
 
 WORDS = np.array([f"w{k}" for k in range(500)])
@@ -160,22 +160,6 @@ def test_documents_that_all_share_texts_are_refused():
         TextsError, match="all share texts with one another; leave out the texts that are repeated"
     ):
         gap(corpus("a", texts[:30]), same)
-
-
-def test_halves_learn_from_one_half_and_judge_the_other():
-    rng = np.random.default_rng(0)
-    a = corpus("a", [f"2014 {text}" for text in noise(rng, 60)])
-    b = corpus("b", [f"2023 {text}" for text in noise(rng, 40)])
-    halves, folds = (gap(a, b, split=split)[0] for split in ("halves", 2))
-    assert (halves.texts, folds.texts) == (50, 100)
-    assert halves.auc.low > 0.7
-
-
-@pytest.mark.parametrize("split", [1, 0, "thirds"])
-def test_an_unknown_split_is_refused(split):
-    texts = noise(np.random.default_rng(0), 40)
-    with pytest.raises(ExpressionError, match="2 folds or more, or 'halves'"):
-        gap(corpus("a", texts[:20]), corpus("b", texts[20:]), split=split)
 
 
 def test_the_same_seed_gives_the_same_rows():

@@ -187,8 +187,8 @@ def test_an_error_of_the_reader_comes_through(built: Build) -> None:
 
 @pytest.fixture
 def wrong_seams(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mistake in what we believe of a pattern: that a space and the word behind it are two pieces."""
-    monkeypatch.setitem(seams._ALTERNATIVES, r" ?\p{L}+", ("L", "LL"))
+    """A mistake in what we believe of a pattern: that a line break and the spaces behind it are two pieces."""
+    monkeypatch.setattr(seams, "_VISIBLE", [*seams._VISIBLE, ord("\n")])
 
 
 @pytest.mark.usefixtures("wrong_seams")

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
-from markupsafe import Markup
 
 from pretrace.report import run as report
 from pretrace.report.facts import flattened
-from pretrace.report.frame import Section, fill, speaking
-from pretrace.report.run import SECTIONS, render, write
+from pretrace.report.frame import fill, speaking
+from pretrace.report.run import SECTIONS, render
 from pretrace.types import Estimate, Heat, Run, Skipped
 
 TAGS = """html head meta title style body header nav ol ul li a main section h1 h2 h3 p b code span div dl dt dd br
@@ -285,22 +283,11 @@ def test_long_settings_are_cut_and_hashes_are_set_apart() -> None:
     assert f'<td class="mono">{"ab" * 32}</td>' in made.body
 
 
-def extra(run: Run) -> Section:
-    return Section("Extra", "extra", Markup("<p>{}</p>").format(run.corpus))
-
-
-def test_a_section_of_ones_own_stands_where_it_is_put(labelled: Callable[..., Run], tmp_path: Path) -> None:
-    run = replace(small(labelled), corpus="<b>mine")
-    mine = (SECTIONS[0], extra, *SECTIONS[1:])
-    anchors = [section.anchor for section in speaking(mine, run)]
-    assert anchors[:3] == ["summary", "extra", "results"]
+def test_anchors_are_names_that_links_can_use(labelled: Callable[..., Run]) -> None:
+    anchors = [section.anchor for section in speaking(SECTIONS, small(labelled))]
+    assert anchors[:2] == ["summary", "results"]
     assert len(anchors) == len(set(anchors))
     assert all(re.fullmatch(r"[a-z-]+", anchor) for anchor in anchors)
-    write(run, tmp_path / "report.html", mine)
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert '<a href="#extra">Extra</a>' in page
-    assert '<section id="extra">\n<h2>Extra</h2>\n<p>&lt;b&gt;mine</p>' in page
-    assert "extra" not in render(run)
 
 
 def test_a_blank_that_is_not_filled_is_an_error() -> None:

@@ -14,11 +14,9 @@ import numpy as np
 
 from pretrace.baselines.classifiers import (
     FEWEST_TEXTS,
-    FOLDS,
     WIDENING,
     CrossFit,
     Cutting,
-    Split,
     classifiers,
     share_texts,
 )
@@ -38,15 +36,14 @@ def gap(
     *,
     seed: int = 0,
     resamples: int = 1000,
-    split: Split = FOLDS,
 ) -> tuple[Gap, ...]:
     """The AUC between the texts of `a` and of `b` of each classifier, and of the text's length, in this order.
 
-    `classifiers` are expressions such as "words,gpt2(epochs=4)", or what they name, by name. `split` is the number of
-    folds, each judged by what was learnt from the others, or "halves": learn from one half, judge the other (section
-    3.2). Documents, and those that share a text, are never divided. Above 0.5 the texts of `a` are called rightly; for
-    the length, they are the longer ones. Intervals are 95%, from resampling documents. TextsError where texts or
-    documents are too few or a side has no text of its own, ExpressionError for an unknown classifier.
+    `classifiers` are expressions such as "words,gpt2(epochs=4)", or what they name, by name. Each of five folds is
+    judged by what was learnt from the others. Documents, and those that share a text, are never divided. Above 0.5 the
+    texts of `a` are called rightly; for the length, they are the longer ones. Intervals are 95%, from resampling
+    documents. TextsError where texts or documents are too few or a side has no text of its own, ExpressionError for an
+    unknown classifier.
     """
     # Two files may number their rows alike: without a group, the same id is no sign of the same document.
     texts = [_placed(text, "a") for text in a.texts] + [_placed(text, "b") for text in b.texts]
@@ -65,7 +62,7 @@ def gap(
             f"{np.count_nonzero(shared & labels):,} texts of A and {np.count_nonzero(shared & ~labels):,} of B are "
             "the same on both sides: nobody can tell those apart, which brings every AUC nearer to 0.5."
         )
-    return _measured(both, classifiers, notes, seed=seed, resamples=resamples, split=split)
+    return _measured(both, classifiers, notes, seed=seed, resamples=resamples)
 
 
 def pair_gap(
@@ -74,7 +71,6 @@ def pair_gap(
     *,
     seed: int = 0,
     resamples: int = 1000,
-    split: Split = FOLDS,
 ) -> tuple[Gap, ...]:
     """The AUC between the true and the generated suffixes of each classifier, and of their length.
 
@@ -95,7 +91,7 @@ def pair_gap(
             f"{copies:,} of the {len(pairs):,} generated suffixes are the same as the true ones: nobody can tell "
             "those apart, which brings every AUC nearer to 0.5."
         )
-    return _measured(both, classifiers, notes, seed=seed, resamples=resamples, split=split)
+    return _measured(both, classifiers, notes, seed=seed, resamples=resamples)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,11 +156,10 @@ def _measured(
     *,
     seed: int,
     resamples: int,
-    split: Split,
 ) -> tuple[Gap, ...]:
     """A row a classifier, and one for the length."""
     made = asked if isinstance(asked, Mapping) else classifiers.several(asked)
-    division = CrossFit.of(both.texts, both.labels, both.groups, seed=seed, split=split)
+    division = CrossFit.of(both.texts, both.labels, both.groups, seed=seed)
     if division is None:
         raise TextsError(
             "there are too few documents to learn from some and judge the others; give more documents, and "
@@ -172,18 +167,15 @@ def _measured(
         )
     judged = [_judged(both, division, classifier, seed) for classifier in made.values()]
     lengths = np.array([len(text) for text in both.texts], dtype=np.float64)
-    rows = division.tested
-    labels, groups = both.labels[rows], [both.groups[row] for row in rows.tolist()]
-    matrix = np.column_stack([*(scores for scores, _ in judged), lengths])[rows]
-    spread = group_bootstrap(matrix, labels, groups=groups, seed=seed, resamples=resamples).auc
-    few = _few(Grouping.of(groups, labels).fewest)
-    found = []
-    crossed = len(division.order) > 1
+    matrix = np.column_stack([*(scores for scores, _ in judged), lengths])
+    spread = group_bootstrap(matrix, both.labels, groups=both.groups, seed=seed, resamples=resamples).auc
+    few = _few(Grouping.of(both.groups, both.labels).fewest)
+    found, number = [], len(both.texts)
     for k, (name, (_, said)) in enumerate(zip(made, judged, strict=True)):
-        auc = (spread.widened(k, WIDENING) if crossed else spread).estimate(k)
-        found.append(Gap(name, auc, len(rows), " ".join([*said, *_below(auc), *notes, *few])))
+        auc = spread.widened(k, WIDENING).estimate(k)
+        found.append(Gap(name, auc, number, " ".join([*said, *_below(auc), *notes, *few])))
     auc = spread.estimate(len(judged))
-    return (*found, Gap(LENGTH, auc, len(rows), " ".join([*_longer(auc), *notes, *few])))
+    return (*found, Gap(LENGTH, auc, number, " ".join([*_longer(auc), *notes, *few])))
 
 
 def _judged(
@@ -208,7 +200,7 @@ def _judged(
     if not scores.any():
         notes.append("It found nothing to learn from, and says the same of every text.")
     if sum(cut):
-        notes.append(f"It reads only the beginning of {sum(cut):,} of the {len(division.tested):,} texts.")
+        notes.append(f"It reads only the beginning of {sum(cut):,} of the {len(scores):,} texts.")
     if not division.learnt.all():
         notes.append(
             f"It learnt from {np.count_nonzero(division.learnt):,} of the {len(scores):,} texts, by whole documents."

@@ -28,7 +28,6 @@ from pretrace.types import Bools, Doubles, TextClassifier
 # Folds are of whole documents. All text-only classifiers of the package are cross-fitted here.
 
 
-Split = int | Literal["halves"]
 _Fit = Callable[[Bools], Callable[[Bools], Doubles]]
 """From the texts to learn from, bool [texts], to what gives the log-odds of others, bool [texts] to float64."""
 
@@ -52,47 +51,31 @@ _READ_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFit:
-    """The fold of each text, [texts]; the `order` of the folds that are scored; the texts that may be `learnt` from,
-    bool [texts]: all, or whole documents up to the bounds above."""
+    """The fold of each text, [texts], and their number; the texts that may be `learnt` from, bool [texts]: all, or
+    whole documents up to the bounds above."""
 
     fold: Numbers
-    order: tuple[int, ...]
+    folds: int
     learnt: Bools
 
     @classmethod
-    def of(
-        cls, texts: Sequence[str], labels: Bools, groups: Groups, *, seed: int, split: Split = FOLDS
-    ) -> CrossFit | None:
-        """The division of the documents, `groups`, into `split` folds, fewer where a label has fewer documents, or
-        into "halves": learn from one, score the other. None where a part of it would lack one of the labels."""
-        require(
-            split == "halves" or (isinstance(split, int) and split >= 2),
-            f"gap: split must be 2 folds or more, or 'halves', found {split!r}.",
-        )
-        if isinstance(split, int):
-            grouping = Grouping.of(groups, labels)
-            folds = min(split, grouping.fewest)
-            fold, order = grouped_folds(grouping, folds, seed), tuple(range(folds))
-        else:
-            fold = (~grouped_split(groups, 0.5, seed, labels=labels)).astype(np.int64)
-            order = (1,)
-        learnt = _learnt(texts, labels, groups, seed)
-        parts = [*(learnt & (fold != k) for k in order), np.isin(fold, order)]
-        return cls(fold, order, learnt) if all(len(np.unique(labels[part])) == 2 for part in parts) else None
-
-    @property
-    def tested(self) -> Numbers:
-        """The rows that are scored."""
-        return np.flatnonzero(np.isin(self.fold, self.order))
+    def of(cls, texts: Sequence[str], labels: Bools, groups: Groups, *, seed: int) -> CrossFit | None:
+        """The division of the documents, `groups`, into `FOLDS` folds, fewer where a label has fewer documents. None
+        where a part of it would lack one of the labels."""
+        grouping = Grouping.of(groups, labels)
+        folds = min(FOLDS, grouping.fewest)
+        fold, learnt = grouped_folds(grouping, folds, seed), _learnt(texts, labels, groups, seed)
+        parts = [*(learnt & (fold != k) for k in range(folds)), np.ones(len(labels), dtype=bool)]
+        return cls(fold, folds, learnt) if all(len(np.unique(labels[part])) == 2 for part in parts) else None
 
     def scores(self, fit: _Fit) -> Doubles:
-        """The log-odds of each text, 0 where it is not scored, float64 [texts].
+        """The log-odds of each text, float64 [texts].
 
         They are centred a fold: a fold with more texts of a label than its training part had would be judged low as
         a whole, and pooled AUCs would fall below 0.5 by chance alone.
         """
         scores = np.zeros(len(self.fold))
-        for k in self.order:
+        for k in range(self.folds):
             mine = self.fold == k
             odds = fit(self.learnt & ~mine)(mine)
             scores[mine] = odds - odds.mean()

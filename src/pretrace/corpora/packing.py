@@ -125,7 +125,7 @@ class _Unpacked(_Made):
     def __init__(self, under: IO[bytes], packing: str) -> None:
         super().__init__(under)
         self._packing = packing
-        self._unpacker = _unpacker(packing)
+        self._unpacker = _Unpacker(packing)
         self._input = b""
 
     def _advance(self) -> bool:
@@ -140,7 +140,7 @@ class _Unpacked(_Made):
             self._input = rest + self.under.read(16)
             if packing_of(self._input) != self._packing:
                 raise OSError(f"bytes that are not {self._packing} stand behind its end")
-            self._unpacker = one = _unpacker(self._packing)
+            self._unpacker = one = _Unpacker(self._packing)
         elif not self._input and one.needs_input:
             self._input = self.under.read(_ZST_PIECE if self._packing == "zst" else _PIECE)
             if not self._input:
@@ -154,61 +154,36 @@ class _Unpacked(_Made):
 
 
 class _Unpacker:
-    """One packed stream, by a decompressor of any kind."""
+    """One packed stream, by the decompressor of its kind."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-        self.eof = False
-        self.needs_input = True
+    def __init__(self, packing: str) -> None:
+        self._packing = packing
+        self.eof, self.needs_input = False, True
+        if packing == "zst":
+            import zstandard
+
+            self._inner: Any = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+        elif packing == "gz":
+            self._inner = zlib.decompressobj(31)
+        else:
+            self._inner = bz2.BZ2Decompressor() if packing == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)
 
     def unpack(self, some: bytes) -> tuple[bytes, bytes]:
-        """What was unpacked, and the bytes that are left."""
-        made: bytes = self._unpack(some)
-        self.eof = self._inner.eof
-        return made, self._inner.unused_data if self.eof else self._left()
+        """What was unpacked, and the bytes that are left; OSError for what zstandard cannot read."""
+        one, left = self._inner, b""
+        if self._packing == "zst":
+            import zstandard
 
-    def _unpack(self, some: bytes) -> bytes:
-        made: bytes = self._inner.decompress(some, 1 << 20)
-        self.needs_input = self._inner.needs_input
-        return made
-
-    def _left(self) -> bytes:
-        return b""
-
-
-class _Gz(_Unpacker):
-    def __init__(self) -> None:
-        super().__init__(zlib.decompressobj(31))
-
-    def _unpack(self, some: bytes) -> bytes:
-        made = self._inner.decompress(some, 1 << 20)
-        self.needs_input = not self._inner.unconsumed_tail
-        return cast(bytes, made)
-
-    def _left(self) -> bytes:
-        return cast(bytes, self._inner.unconsumed_tail)
-
-
-class _Zst(_Unpacker):
-    def __init__(self) -> None:
-        import zstandard
-
-        self._error = zstandard.ZstdError
-        super().__init__(zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj())
-
-    def _unpack(self, some: bytes) -> bytes:
-        try:
-            return cast(bytes, self._inner.decompress(some))
-        except self._error as error:
-            raise OSError(str(error)) from None
-
-
-def _unpacker(packing: str) -> _Unpacker:
-    if packing == "gz":
-        return _Gz()
-    if packing == "zst":
-        return _Zst()
-    return _Unpacker(bz2.BZ2Decompressor() if packing == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ))
+            try:
+                made = one.decompress(some)
+            except zstandard.ZstdError as error:
+                raise OSError(str(error)) from None
+        else:
+            made = one.decompress(some, 1 << 20)
+            left = one.unconsumed_tail if self._packing == "gz" else b""
+            self.needs_input = not left if self._packing == "gz" else one.needs_input
+        self.eof = one.eof
+        return made, one.unused_data if one.eof else left
 
 
 def packer(packing: str, plain: IO[bytes]) -> IO[bytes]:

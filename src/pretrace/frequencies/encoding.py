@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.frequencies.seams import SEAM, Flags, Seams
+from pretrace.frequencies.seams import Seams
 from pretrace.rewrites import readable
 
 if TYPE_CHECKING:
@@ -30,19 +30,19 @@ def join_texts(texts: Sequence[bytes]) -> bytes:
     return START + START.join(texts) if texts else b""
 
 
-def cut_at_seams(raw: bytes, flags: Flags) -> list[bytes]:
+def cut_at_seams(raw: bytes, seams: Seams) -> list[bytes]:
     """The pieces of joined texts, in order; together they are `raw`."""
     return [
-        bytes(block[start:end]) for block, offsets in _blocks(raw, flags) for start, end in pairwise(offsets)
+        bytes(block[start:end]) for block, offsets in _blocks(raw, seams) for start, end in pairwise(offsets)
     ]
 
 
-def count_pieces(raw: bytes, flags: Flags) -> pa.Table:
+def count_pieces(raw: bytes, seams: Seams) -> pa.Table:
     """The distinct pieces of joined texts: columns `piece` (binary) and `count` (int64), in any order."""
     import pyarrow as pa
 
     tables = [empty_pieces()]
-    for block, offsets in _blocks(raw, flags):
+    for block, offsets in _blocks(raw, seams):
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(block)]
         counted = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers).value_counts()
         tables.append(pa.table({"piece": counted.field("values"), "count": counted.field("counts")}))
@@ -64,39 +64,34 @@ def empty_pieces() -> pa.Table:
     return pa.table({"piece": pa.array([], pa.binary()), "count": pa.array([], pa.int64())})
 
 
-def _blocks(raw: bytes, flags: Flags) -> Iterator[tuple[memoryview, npt.NDArray[np.int32]]]:
+def _blocks(raw: bytes, seams: Seams) -> Iterator[tuple[memoryview, npt.NDArray[np.int32]]]:
     """Parts of `raw` that end at a seam, each with the offsets of its pieces, int32 [pieces + 1]."""
     view = memoryview(raw)
     start, size = 0, _BLOCK
     while start < len(raw):
         block = view[start : start + size]
-        seams = _seams(block, flags)
+        places = _seams(block, seams)
         if start + size >= len(raw):
-            seams = np.append(seams, len(block))
-        elif not len(seams):
+            places = np.append(places, len(block))
+        elif not len(places):
             size *= 2  # one piece longer than a block
             continue
-        offsets = np.zeros(len(seams) + 1, dtype=np.int32)
-        offsets[1:] = seams
+        offsets = np.zeros(len(places) + 1, dtype=np.int32)
+        offsets[1:] = places
         yield block[: offsets[-1]], offsets
         start, size = start + int(offsets[-1]), _BLOCK
 
 
-def _seams(block: memoryview, flags: Flags) -> npt.NDArray[np.intp]:
-    """Positions of the seams strictly inside a block: int [seams]."""
+def _seams(block: memoryview, seams: Seams) -> npt.NDArray[np.intp]:
+    """Positions of the seams strictly inside a block, which begins with one or with START: int [seams]."""
     codes = np.frombuffer(block, dtype=np.uint8)
     pairs = codes[1:].astype(np.uint16)
     pairs <<= 8
     pairs |= codes[:-1]
-    found = np.take(flags, pairs)
-    # A pair's AFTER bit (2) against the CONFIRMING bit (4) of the pair before it, and its BEFORE bit (8)
-    # against the FOLLOWED bit (16) of the pair behind it, all shifted onto SEAM (1).
-    after = (found[1:] >> 1) & (found[:-1] >> 2)
-    before = (found[:-1] >> 3) & (found[1:] >> 4)
-    found[1:] |= after
-    found[:-1] |= before
-    found &= SEAM
-    return np.flatnonzero(found.view(np.bool_)) + 1
+    found = np.take(seams.flags, pairs)
+    odd = np.flatnonzero(found & (codes[:-1] >= 0x80) & (codes[:-1] < START[0]))
+    found[odd[np.isin(codes[odd - 1].astype(np.uint16) << 8 | codes[odd], seams.unsafe)]] = False
+    return np.flatnonzero(found) + 1
 
 
 Ids = npt.NDArray[np.int64]
@@ -163,7 +158,7 @@ class ByPieces:
         of_whole = self.whole.part(kept_whole)
         raw = join_texts(cuttable)
         return PartCounts(
-            of_whole.tokens, count_pieces(raw, self._seams.at(raw)), of_whole.bytes + sum(map(len, cuttable))
+            of_whole.tokens, count_pieces(raw, self._seams), of_whole.bytes + sum(map(len, cuttable))
         )
 
     def tokens(self, pieces: pa.Table) -> Counts:
@@ -185,7 +180,7 @@ class ByPieces:
 
     def _cut(self, text: str) -> list[bytes]:
         raw = join_texts([text.encode()])
-        return [raw] if self._stays_whole(text) else cut_at_seams(raw, self._seams.at(raw))
+        return [raw] if self._stays_whole(text) else cut_at_seams(raw, self._seams)
 
     def _stays_whole(self, text: str) -> bool:
         held = self._seams.whole

@@ -1,177 +1,41 @@
 """Seams: where a text may be cut so that its parts, tokenised alone, give the tokens of the whole.
 
-A seam is found from the bytes on its two sides and at most one more, so that one table look-up per byte
-finds them all. Right of a seam always stands an ASCII character: those are the same in every version of
-Unicode, and NFC never joins one to what stands before it. Two kinds of tokenizer have seams:
+Two kinds of tokenizer have seams:
 
-patterned  A pre-tokenizer splits by a pattern (GPT-2, Pythia, SmolLM2, Llama 3, Qwen, …), and neighbours
-           that the pattern never holds together are a seam.
-merging    The whole text is one word of a BPE model (Llama 2, Mistral, Gemma). Merges start from single
-           characters, so neighbours that no merge joins are never in one token.
+patterned  A pre-tokenizer splits by a pattern (GPT-2, Pythia, SmolLM2, Llama 3, Qwen, …) that never holds a visible
+           character and a space behind it, or a letter or digit and another sign behind it, in one piece, and that
+           looks at nothing before a piece.
+merging    The whole text is one word of a BPE model (Llama 2, Mistral, Gemma). Merges start from single characters, so
+           neighbours that no merge joins are never in one token.
 
-In both, neighbours inside an added token (`<|endoftext|>`) are no seam where one occurs: it is cut out
-before anything else.
+In both, neighbours inside an added token (`<|endoftext|>`) are no seam: it is cut out before anything else.
 """
 
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-# What the regular expressions that tokenizers split with can hold together in one piece.
-#
-# Such a pattern is a row of alternatives. For each one we know, it is written down here which kinds of
-# character it covers and which neighbours it can hold together ("SL": a space or tab, then a letter). Two
-# neighbours that no alternative holds together always fall into different pieces, whatever stands around
-# them. Listing too many neighbours costs speed and nothing else; a pattern that holds anything not listed is
-# not understood, and its texts are encoded whole.
-
-
-SEAM = 1
-"""Between these two bytes is a seam."""
-AFTER, CONFIRMING = 2, 4
-"""Between an AFTER pair is a seam if the pair that ends with its first byte is CONFIRMING."""
-BEFORE, FOLLOWED = 8, 16
-"""Between a BEFORE pair is a seam if the pair that begins with its second byte is FOLLOWED."""
-
-_CONTINUATION = slice(128, 192)
-_OTHER = slice(128, 255)
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+"""The pattern that ByteLevel(use_regex=True) has built in."""
+_VISIBLE = list(range(0x21, 0x7F))
+_ALONE = [code for code in _VISIBLE if chr(code).isalnum()]
+_SIGNS = [*b"\t\n\r", *(code for code in _VISIBLE if not chr(code).isalnum() and chr(code) != "'")]
+"""Characters of ASCII: those behind which only a letter, a digit or a contraction goes on, and what begins a piece
+behind one of them. Other control characters are never cut at."""
+_END, _CONTINUATION = 255, slice(0x80, 0xC0)
+"""What stands before every text, a byte that UTF-8 never holds; and the last byte of characters beyond ASCII."""
 _UNICODE_SPACE = "\x85\xa0\u1680\u180e\u200b\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
 """All that is, or in some version of Unicode was, white space beyond ASCII."""
 
-Flags = npt.NDArray[np.uint8]
-
-
-def _pattern_flags(known: SplitPattern) -> Flags:
-    """The seams of texts that are split by a pattern."""
-    flags = np.zeros((256, 256), dtype=np.uint8)
-    visible = [name for name in _CLASSES if name not in SPACE]
-    for left in visible:
-        for right in _CLASSES:
-            if left + right not in known.held:
-                flags[_area(left, right)] |= SEAM
-    for right in SPACE:
-        if not any(left + right in known.held for left in visible):
-            _after_other(flags, _codes(right), unsafe=_UNICODE_SPACE)
-    _behind_space(flags, known, visible)
-    _behind_symbols(flags, known)
-    return flags
-
-
-def _behind_space(flags: Flags, known: SplitPattern, visible: Sequence[str]) -> None:
-    """Seams in and behind white space, where a pattern looks ahead to what follows."""
-    lone_breaks = not known.breaks and "PR" not in known.held
-    for right in visible:
-        for left in SPACE:
-            if left + right in known.held:
-                continue
-            # White space of one character is one piece, whatever the pattern sees behind it.
-            flags[_area(left, right)] |= SEAM if left == "R" and known.breaks else AFTER
-            # The last of a run stands alone. Here it is cut off on both sides, or on neither.
-            if left == "R" and lone_breaks:
-                flags[_area(left, right)] |= FOLLOWED
-        flags[_area(right, SPACE)] |= CONFIRMING
-        # A space that ends a run belongs to what follows, or stands alone.
-        flags[32, _codes(right)] |= FOLLOWED
-    flags[_codes(SPACE), 32] |= BEFORE
-    if lone_breaks:
-        flags[_area(SPACE, "R")] |= BEFORE | CONFIRMING
-
-
-def _behind_symbols(flags: Flags, known: SplitPattern) -> None:
-    """A symbol behind a symbol or a space cannot begin a piece, and so not one that goes on with a letter."""
-    symbols = _codes("PA")
-    flags[np.ix_([32, *symbols], symbols)] |= CONFIRMING
-    flags[_area("PA", "L")] |= AFTER
-    if "RP" in known.held:  # but a slash behind line breaks ends their piece
-        flags[ord("/"), symbols] &= ~np.uint8(CONFIRMING)
-
-
-def _codes(names: str) -> list[int]:
-    return [ord(char) for name in names for char in _CLASSES[name]]
-
-
-def _area(left: str, right: str) -> tuple[npt.NDArray[np.intp], ...]:
-    return np.ix_(_codes(left), _codes(right))
-
-
-def _after_other(flags: Flags, right: Sequence[int], *, unsafe: Iterable[str]) -> None:
-    """Seams between a character beyond ASCII and `right`, except behind the unsafe ones."""
-    flags[_OTHER, right] |= AFTER
-    flags[:, _CONTINUATION] |= CONFIRMING
-    for char in unsafe:
-        before, last = char.encode()[-2:]
-        flags[before, last] &= ~np.uint8(CONFIRMING)
-
-
-def _cut_at_digits(flags: Flags, *, alone: bool) -> None:
-    """A Digits stage parts digits from everything else, and `alone` from each other, before any pattern."""
-    others = "".join(name for name in _CLASSES if name != "N")
-    flags[_area(others, "N")] |= SEAM
-    flags[_area("N", others)] |= SEAM
-    flags[:, _codes("N")] &= ~np.uint8(FOLLOWED)  # white space before a digit ends there, like a text
-    if alone:
-        flags[_area("N", "N")] |= SEAM
-
-
-def list_joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
-    """Every pair of characters at which some merge joins two parts."""
-    parts = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in merges)
-    return {(left[-1], right[0]) for left, right in parts if left and right}
-
-
-def _merge_flags(joins: set[tuple[str, str]], vocabulary: set[str], space: str) -> Flags:
-    """The seams of texts that are one word of a BPE model, which calls a space `space`."""
-    flags = np.zeros((256, 256), dtype=np.uint8)
-    chars = [space if code == 32 else chr(code) for code in range(128)]
-    for right, after in enumerate(chars):
-        if after not in vocabulary:
-            continue  # unknown characters in a row may become one token
-        for left, before in enumerate(chars):
-            if (before, after) not in joins:
-                flags[left, right] |= SEAM
-    if space in vocabulary:
-        unsafe = {before for before, after in joins if after == space and not before.isascii()}
-        _after_other(flags, [32], unsafe=unsafe)
-    return flags
-
-
-def spare_token(flags: Flags, content: bytes, *, hidden: bool) -> None:
-    """Take away the seams inside an added token, and those that rely on what is there not being one."""
-    for left, right in pairwise(content):
-        flags[left, right] = 0
-        if hidden:  # a Kelvin sign, say, turns into the K on the left only when it is normalised
-            flags[_OTHER, right] = 0
-    # Pieces end before a token and begin behind it, whatever else stands there.
-    flags[_codes(SPACE), content[0]] &= SEAM | CONFIRMING
-    flags[content[-1], :] &= ~np.uint8(CONFIRMING)
-
-
-_CLASSES = {
-    "L": string.ascii_letters,
-    "N": string.digits,
-    "P": "".join(sorted(set(string.punctuation) - {"'"})),
-    "A": "'",
-    "S": " \t",
-    "R": "\r\n",
-}
-"""ASCII characters by kind. Other control characters belong to none, and are never cut at."""
-
-SPACE = "SR"
-GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-"""The pattern that ByteLevel(use_regex=True) has built in."""
-
-_SYMBOLS = "SP SA PP PA AP AA"
-_LINES = "PR AR"
 _PLAIN_WORDS = (
     r"[^\r\n\p{L}\p{N}]?\p{L}+",
     r"[^\r\n\p{L}\p{N}]?+\p{L}+",
@@ -187,71 +51,27 @@ _UPPER_ONLY = tuple(
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + end
     for end in ("", f"{_CONTRACTION}?")
 )
-_ALTERNATIVES = {
-    # English contractions, alone or gathered in a group.
-    **dict.fromkeys(("'s", "'t", "'re", "'ve", "'m", "'ll", "'d"), ("", "AL LL")),
-    **dict.fromkeys((_CONTRACTION, "'(?i:[sdmt]|ll|ve|re)", "'(?:[sdmt]|ll|ve|re)"), ("", "AL LL")),
-    # Words, with a space or any one symbol in front; then with upper before lower case, contraction included.
-    r" ?\p{L}+": ("L", "SL LL"),
-    **dict.fromkeys(_PLAIN_WORDS, ("L", "SL PL AL LL")),
-    **dict.fromkeys((*_UPPER_THEN_LOWER, *_UPPER_ONLY), ("L", "SL PL AL LL LA")),
-    # Numbers: whole, three digits at a time, one at a time.
-    r" ?\p{N}+": ("N", "SN NN"),
-    r"\p{N}+": ("N", "NN"),
-    r"\p{N}{1,3}": ("N", "NN"),
-    r"\p{N}{1,3}+": ("N", "NN"),
-    r"\p{N}{1,2}": ("N", "NN"),
-    r"\p{N}": ("N", ""),
-    # Symbols, with the line breaks behind them in the later patterns.
-    r" ?[^\s\p{L}\p{N}]+": ("PA", _SYMBOLS),
-    **dict.fromkeys(
-        (
-            r" ?[^\s\p{L}\p{N}]+[\r\n]*",
-            r" ?[^\s\p{L}\p{N}]++[\r\n]*",
-            r" ?[^\s\p{L}\p{N}]++[\r\n]*+",
-            r" ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*",
-        ),
-        ("PA", f"{_SYMBOLS} {_LINES}"),
-    ),
-    r" ?[^\s\p{L}\p{N}]+[\r\n/]*": ("PA", f"{_SYMBOLS} {_LINES} RP"),
-}
-_BREAKS = (r"\s*[\r\n]+", r"\s*[\r\n]")
-_WHITE_SPACE = [r"\s+(?!\S)", r"\s+"]
+_CONTRACTIONS = ("'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "'(?i:[sdmt]|ll|ve|re)", "'(?:[sdmt]|ll|ve|re)")
+_WORDS = (r" ?\p{L}+", *_PLAIN_WORDS, *_UPPER_THEN_LOWER, *_UPPER_ONLY)
+_NUMBERS = (r" ?\p{N}+", r"\p{N}+", r"\p{N}{1,3}", r"\p{N}{1,3}+", r"\p{N}{1,2}", r"\p{N}")
+_SYMBOLS = (
+    r" ?[^\s\p{L}\p{N}]+", r" ?[^\s\p{L}\p{N}]+[\r\n]*", r" ?[^\s\p{L}\p{N}]++[\r\n]*",
+    r" ?[^\s\p{L}\p{N}]++[\r\n]*+", r" ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*", r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+)  # fmt: skip
+_WHITE_SPACE = (r"\s*[\r\n]+", r"\s*[\r\n]", r"\s+(?!\S)", r"\s+")
+_KNOWN = frozenset((_CONTRACTION, *_CONTRACTIONS, *_WORDS, *_NUMBERS, *_SYMBOLS, *_WHITE_SPACE))
+"""Alternatives of patterns, none of which holds a visible character and a space behind it, or one of `_ALONE` and one
+of `_SIGNS`."""
 
 
-@dataclass(frozen=True, slots=True)
-class SplitPattern:
-    """What is known of a pattern.
+def is_understood(pattern: str) -> bool:
+    r"""Whether each of a pattern's alternatives is known, and one takes all white space, of which nothing is left over.
 
-    `held`: the neighbours it can hold in one piece, as pairs of class letters, white space left out.
-    `breaks`: white space up to its last line break is taken in one go. All that is left of a run of white
-    space is one piece, less its last character where something else follows: that one stands alone, or
-    goes with a word, number or symbols behind it.
+    >>> is_understood(GPT2), is_understood(r"\w+|\W+")
+    (True, False)
     """
-
-    held: frozenset[str]
-    breaks: bool
-
-
-def parse_pattern(pattern: str) -> SplitPattern | None:
-    """What is known of a pattern; None if any part of it is not.
-
-    >>> known = parse_pattern(GPT2)
-    >>> "LP" in known.held, "SL" in known.held, known.breaks
-    (False, True, False)
-    """
-    *visible, first, last = ["", "", *_alternatives(pattern)]
-    if [first, last] != _WHITE_SPACE:
-        return None
-    breaks = visible[-1] in _BREAKS
-    visible = visible[2:-1] if breaks else visible[2:]
-    if not all(alternative in _ALTERNATIVES for alternative in visible):
-        return None
-    # What no alternative matches is left over in runs, and those would hold more together than is listed.
-    if {letter for alternative in visible for letter in _ALTERNATIVES[alternative][0]} != set("LNPA"):
-        return None
-    held = frozenset(pair for alternative in visible for pair in _ALTERNATIVES[alternative][1].split())
-    return SplitPattern(held, breaks)
+    alternatives = _alternatives(pattern)
+    return r"\s+" in alternatives and _KNOWN.issuperset(alternatives)
 
 
 def _alternatives(pattern: str) -> list[str]:
@@ -270,30 +90,24 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 _Spec = Mapping[str, Any]
-
-_END = 255  # stands before every text: a byte that UTF-8 never holds
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Seams:
     """Where one tokenizer's texts may be cut.
 
-    `flags` is uint8 [65536], indexed by 256 · right byte + left byte. It holds where none of the added
-    tokens that `added` finds occurs, and `careful` holds anywhere. `prefixed`: the tokenizer puts something
-    before a text, so that a text's first piece differs from the same piece further on. A text in which
+    `flags` is bool [65536], indexed by 256 · right byte + left byte; `unsafe` are the last two bytes, 256 · first +
+    second, of characters beyond ASCII behind which there is no seam all the same. `prefixed`: the tokenizer puts
+    something before a text, so that a text's first piece differs from the same piece further on. A text in which
     `whole` is found must not be cut at all. `name` says it in words.
     """
 
     flags: Flags
-    careful: Flags
+    unsafe: tuple[int, ...]
     name: str
     prefixed: bool
-    added: re.Pattern[bytes] | None
-    whole: re.Pattern[str] | None
-
-    def at(self, raw: bytes) -> Flags:
-        """The flags that hold in these texts."""
-        return self.flags if self.added is None or self.added.search(raw) is None else self.careful
+    whole: re.Pattern[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,15 +115,6 @@ class Seamless:
     """Why a tokenizer's texts cannot be cut."""
 
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Flags [left, right] of a tokenizer without added tokens."""
-
-    flags: Flags
-    name: str
-    prefixed: bool
 
 
 def find_seams(spec: _Spec) -> Seams | Seamless:
@@ -327,6 +132,11 @@ def find_seams(spec: _Spec) -> Seams | Seamless:
     return _around_added(found, spec["added_tokens"], {stage["type"] for stage in normalizers})
 
 
+def _tails(characters: Iterable[str]) -> tuple[int, ...]:
+    """The last two bytes of characters beyond ASCII."""
+    return tuple(int.from_bytes(one.encode()[-2:], "big") for one in characters if not one.isascii())
+
+
 def _stages(part: _Spec | None, key: str) -> list[_Spec]:
     if part is None:
         return []
@@ -335,11 +145,12 @@ def _stages(part: _Spec | None, key: str) -> list[_Spec]:
     return [part]
 
 
-def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> _Found | Seamless:
+def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> Seams | Seamless:
     if any(stage["type"] != "NFC" for stage in normalizers):
         return Seamless(f"its normaliser is {_names(normalizers)}, and only NFC is understood")
     *before, bytelevel = stages
-    digits = before.pop(0) if before and before[0]["type"] == "Digits" else None
+    if before and before[0]["type"] == "Digits":
+        before.pop(0)
     if bytelevel["use_regex"] and not before:
         pattern = GPT2
     elif not bytelevel["use_regex"] and len(before) == 1 and _isolates(before[0]):
@@ -348,14 +159,13 @@ def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> _Found 
         return Seamless(f"its pre-tokenizer is {_names(stages)}")
     if bytelevel["add_prefix_space"] and len(stages) > 1:
         return Seamless("its pre-tokenizer puts a space before every part of a text")
-    known = parse_pattern(pattern)
-    if known is None:
+    if not is_understood(pattern):
         return Seamless("the pattern it splits with is not one of those known")
-    flags = _pattern_flags(known)
-    if digits is not None:
-        _cut_at_digits(flags, alone=digits["individual_digits"])
     name = f"cut by the pattern of its pre-tokenizer ({_names(stages)})"
-    return _Found(flags, name, bytelevel["add_prefix_space"])
+    flags = np.zeros((256, 256), dtype=np.bool_)
+    flags[np.ix_(_SIGNS, _ALONE)] = True
+    flags[ord(" "), _VISIBLE] = flags[ord(" "), _CONTINUATION] = True
+    return Seams(flags, _tails(_UNICODE_SPACE), name, bytelevel["add_prefix_space"])
 
 
 def _isolates(stage: _Spec) -> bool:
@@ -367,7 +177,7 @@ def _isolates(stage: _Spec) -> bool:
     )
 
 
-def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec) -> _Found | Seamless:
+def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec) -> Seams | Seamless:
     if model["type"] != "BPE":
         return Seamless(f"its model is {model['type']} behind the pre-tokenizer {_names(stages)}")
     if any(model.get(key) for key in ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")):
@@ -382,8 +192,20 @@ def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec
     prefixed = any(stage["type"] == "Prepend" for stage in normalizers) or (
         metaspace and stages[0]["prepend_scheme"] != "never"
     )
-    flags = _merge_flags(list_joins(model["merges"]), set(model["vocab"]), space)
-    return _Found(flags, "cut where its BPE model has no merge", prefixed)
+    flags, joins = np.zeros((256, 256), dtype=np.bool_), list_joins(model["merges"])
+    chars = [space if code == ord(" ") else chr(code) for code in range(128)]
+    for right, after in enumerate(chars):
+        if after in model["vocab"]:  # unknown characters in a row may become one token
+            flags[right, :128] = [(before, after) not in joins for before in chars]
+    flags[ord(" "), _CONTINUATION] = space in model["vocab"]
+    joined = _tails(before for before, after in joins if after == space)
+    return Seams(flags, joined, "cut where its BPE model has no merge", prefixed)
+
+
+def list_joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
+    """Every pair of characters at which some merge joins two parts."""
+    parts = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in merges)
+    return {(left[-1], right[0]) for left, right in parts if left and right}
 
 
 def _replaces_space(stage: _Spec) -> bool:
@@ -401,10 +223,9 @@ def _splits_at_space(stages: Sequence[_Spec]) -> bool:
     return len(stages) == 1 and bool(stages[0].get("pattern") == {"String": " "})
 
 
-def _around_added(found: _Found, added: Iterable[_Spec], normalizers: set[str]) -> Seams | Seamless:
+def _around_added(found: Seams, added: Iterable[_Spec], normalizers: set[str]) -> Seams | Seamless:
     """The seams less those that an added token would be cut at, and which texts must stay whole for one."""
-    flags, careful = found.flags.copy(), found.flags.copy()
-    searched, whole = [], []
+    flags, whole = found.flags.copy(), []
     for token in added:
         content = token["content"]
         # Such a token depends on what stands beside it, as does all that follows where a prefix is put.
@@ -415,27 +236,13 @@ def _around_added(found: _Found, added: Iterable[_Spec], normalizers: set[str]) 
         if wide:
             whole.append(re.escape(content))
             continue
-        spare_token(careful, content.encode(), hidden=bool(hidden))
-        if hidden:
-            spare_token(flags, content.encode(), hidden=True)
-        else:
-            searched.append(re.escape(content.encode()))
-    for table in (flags, careful):
-        table[:, _END] = SEAM
-        table[_END, :] = 0 if found.prefixed else SEAM
-        table[_END, _END] = SEAM
-    return Seams(
-        _flat(flags),
-        _flat(careful),
-        found.name,
-        found.prefixed,
-        re.compile(b"|".join(searched)) if searched else None,
-        re.compile("|".join(whole)) if whole else None,
-    )
-
-
-def _flat(flags: Flags) -> Flags:
-    return np.ascontiguousarray(flags.T).reshape(-1)
+        for left, right in pairwise(content.encode()):
+            flags[right, left] = False
+            if hidden:  # a Kelvin sign, say, turns into the K on the left only when it is normalised
+                flags[right, 0x80:] = False
+    flags[_END, :] = True
+    flags[:_END, _END] = not found.prefixed
+    return replace(found, flags=flags.reshape(-1), whole=re.compile("|".join(whole)) if whole else None)
 
 
 def _names(stages: Sequence[_Spec]) -> str:

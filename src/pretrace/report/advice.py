@@ -42,7 +42,6 @@ def of_verdict(verdict: Verdict) -> Section | None:
 
 
 def _sized(verdict: Verdict) -> Situation:
-    """What there is, with the size of the model that was asked."""
     size = facts.of_model(verdict, "target").get("parameters")
     return (
         replace(verdict.situation, parameters=float(size))
@@ -92,7 +91,6 @@ def _audited(own: AuditFigures, typed: object) -> tuple[str, str]:
 
 
 def _names(command: Mapping[str, Any], controls: str, earlier: str) -> Names:
-    """What the command of this report named."""
     named, found = Names(), command.get(controls)
     return replace(
         named,
@@ -102,7 +100,6 @@ def _names(command: Mapping[str, Any], controls: str, earlier: str) -> Names:
 
 
 def _texts(settings: Mapping[str, Any]) -> str:
-    """The texts as the command named them, else where they came from."""
     corpus = facts.mapping(settings.get("corpus"))
     found = facts.mapping(settings.get("command")).get("texts") or corpus.get("source")
     return found if isinstance(found, str) and found not in ("", "-") else Names().texts

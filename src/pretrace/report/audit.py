@@ -64,6 +64,7 @@ def first_page(audit: Verdict) -> Markup:
     own = figures_of(audit)
     values = first_values(audit, title_of(audit, _TITLES))
     failed, advised = values["failed"], values["advised"]
+    other, tuned = _other(own)
     values |= {
         "audit": audit,
         "own": own,
@@ -77,8 +78,13 @@ def first_page(audit: Verdict) -> Markup:
         "why": why_inconclusive(audit, [one for one, _ in failed]),
         "withheld": facts.rejected(audit) and audit.outcome == "inconclusive",
         "meant": _meant(audit, own),
+        "other": other,
+        "tuned": tuned,
+        "tests": len(own.answers),
+        "margin": own.margin,
+        "told_apart": _told_apart(own),
     }
-    return fill("audit/first.html", values | _compared(own) | _drawn(audit, own) | _strength(audit, own))
+    return fill("audit/first.html", values | _drawn(audit, own) | _strength(audit, own))
 
 
 def identity(audit: Verdict) -> tuple[IdentityRow, ...]:
@@ -95,18 +101,6 @@ def identity(audit: Verdict) -> tuple[IdentityRow, ...]:
         ),
         *_controls(audit, own),
     )
-
-
-def _compared(own: AuditFigures) -> dict[str, object]:
-    """What the sentences on the comparison say."""
-    other, tuned = _other(own)
-    return {
-        "other": other,
-        "tuned": tuned,
-        "tests": len(own.answers),
-        "margin": own.margin,
-        "told_apart": _told_apart(own),
-    }
 
 
 def _other(own: AuditFigures) -> tuple[str | None, bool]:
@@ -129,7 +123,6 @@ def _told_apart(own: AuditFigures) -> str:
 
 
 def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
-    """The two figures, and what their captions count."""
     found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
     ahead = int((found > 0).sum())
     shows_test = own.procedure == "pretrace"
@@ -156,8 +149,6 @@ def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
 
 
 def _strength(audit: Verdict, own: AuditFigures) -> dict[str, object]:
-    """How often chance gives as much, what hidden bias the result withstands, what innocent models showed, and what
-    the audit could have seen."""
     shown = facts.rejected(audit) and own.procedure == "pretrace"
     found, effect = own.sensitivity if shown else None, audit.effect
     gamma, shift = (found.gamma_sign, found.shift) if found else (None, None)
@@ -177,7 +168,6 @@ def _strength(audit: Verdict, own: AuditFigures) -> dict[str, object]:
 
 
 def _meant(audit: Verdict, own: AuditFigures) -> str:
-    """What the effect says of documents, in cases of 100; empty where the decision is not made on them."""
     found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
     if not len(found) or own.procedure != "pretrace":
         return ""
@@ -195,7 +185,6 @@ def _meant(audit: Verdict, own: AuditFigures) -> str:
 
 
 def _seen(power: Power) -> tuple[str, str, str]:
-    """The training that was tried, how often such an audit finds it, and the interval of that."""
     chance = power.probability
     how = str(power.facts.get("how", ""))
     said = f"{wording.times(power.epochs)}{f' ({how})' if how else ''}"
@@ -212,7 +201,6 @@ def _left_out(audit: Verdict, own: AuditFigures) -> str:
 
 
 def _models(audit: Verdict, own: AuditFigures) -> Iterator[IdentityRow]:
-    """Each model that never saw the texts, and how that is known."""
     used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
     if not used:
         yield IdentityRow("Compared with", "no other model")
@@ -251,7 +239,7 @@ def deciding_test(audit: Verdict) -> Section:
         "audit": audit,
         "own": own,
         "level": wording.share(audit.level),
-        "p": _p(audit),
+        "p": wording.p_value(audit.p) if audit.p is not None else "",
         "effect": effect,
         "spread": spread,
         "controls": len(documents_of(audit, CONTROL)[0]),
@@ -317,7 +305,6 @@ def power(audit: Verdict) -> Section | None:
 
 
 def _exposed(audit: Verdict, found: Power, name: str) -> dict[str, object]:
-    """One exposure, its power and its curve."""
     words = ", ".join(f"{share:.0%} with {number} documents" for number, share in found.curve)
     label = f"Probability of seeing the planted texts: {words}."
     drawn = power_curve(found, audit.units) if found.curve else None
@@ -392,31 +379,24 @@ SECTIONS: Sections[Verdict] = (
     repeating,
     advice.of_verdict,
 )
-"""The sections of the technical part in reading order. One of your own: `write(audit, path, (*SECTIONS, mine))`."""
+"""The sections of the technical part in reading order."""
 
 
-def heading(audit: Verdict) -> str:
-    """What the report is called."""
-    return titled("Audit", audit.corpus, called(audit.model))
-
-
-PAGE = ReportPage(heading, SECTIONS, lambda audit: {"first": first_page(audit)})
-render, write = PAGE.render, PAGE.write
+PAGE = ReportPage(
+    lambda audit: titled("Audit", audit.corpus, called(audit.model)),
+    SECTIONS,
+    lambda audit: {"first": first_page(audit)},
+)
+render = PAGE.render
 
 
 def _against(answer: Answer) -> tuple[str, str, str, str]:
-    """The test against one placebo: its name, p, the effect and its interval."""
     name = answer.facts.get("placebo")
     shown = name if isinstance(name, str) else "none"
     return (shown, wording.p_value(answer.p), *wording.effect(answer.effect))
 
 
-def _p(audit: Verdict) -> str:
-    return wording.p_value(audit.p) if audit.p is not None else ""
-
-
 def _sensitivity(audit: Verdict, own: AuditFigures) -> dict[str, object]:
-    """The bounds on hidden bias as rows, and what they mean in a sentence."""
     found, controls = own.sensitivity, len(documents_of(audit, CONTROL)[0])
     if found is None or not facts.rejected(audit):
         return {"sensitivity": [], "sensitivity_words": ""}

@@ -207,7 +207,6 @@ def checks(verdict: Verdict) -> tuple[Check, ...]:
 
 
 def _is_p(name: str) -> bool:
-    """Whether a figure of this name is a p-value, or holds some."""
     return name == "p" or name.startswith(("p_", "p "))
 
 
@@ -248,9 +247,6 @@ def _figure(value: Any, name: str = "") -> Any:
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         return wording.count(int(value)).replace("-", wording.MINUS)
     return wording.brief(value)
-
-
-# What a search of a corpus found of the texts of a test (`--found`): shown beside the test, and no part of it.
 
 
 MOST_ROWS = 50

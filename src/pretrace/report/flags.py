@@ -24,7 +24,7 @@ from pretrace.report.svg import canvas, hide_height, to_svg
 from pretrace.report.wording import count, named, p_value, plural
 from pretrace.results.run import p_bars, score_bars
 from pretrace.results.serialization import from_plain
-from pretrace.types import Bars, Bools, Doubles, Verdict
+from pretrace.types import Bars, Doubles, Verdict
 from pretrace.verdicts.flag.built import expected, set_test, tried, whole
 
 MOST_ROWS = 100
@@ -117,8 +117,7 @@ def texts(flagged: Verdict) -> Section:
             "id": ids[i],
             "group": groups[i] if groups[i] != ids[i] else "",
             "score": float(scores[i]),
-            "p": p_value(float(found["p"][i])) if told else "–",
-            "q": p_value(float(found["q"][i])) if told else "–",
+            **{name: p_value(float(found[name][i])) if told else "–" for name in ("p", "q")},
             "flagged": told and bool(found["flagged"][i]),
             "found": there.get(ids[i], "0%") if sought else "",
         }
@@ -135,16 +134,15 @@ def limits(flagged: Verdict) -> Section:
 
 
 SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, repeating, advice.of_verdict)
-"""The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
+"""The sections of the technical part in reading order."""
 
 
-def heading(flagged: Verdict) -> str:
-    """What the report is called."""
-    return titled("Flagged texts", flagged.corpus, called(flagged.model))
-
-
-PAGE = ReportPage(heading, SECTIONS, lambda flagged: {"first": first_page(flagged)})
-render, write = PAGE.render, PAGE.write
+PAGE = ReportPage(
+    lambda flagged: titled("Flagged texts", flagged.corpus, called(flagged.model)),
+    SECTIONS,
+    lambda flagged: {"first": first_page(flagged)},
+)
+render = PAGE.render
 
 
 def sides(flagged: Verdict) -> Figure:
@@ -175,13 +173,6 @@ def sides(flagged: Verdict) -> Figure:
     return figure
 
 
-def _one_a_document(flagged: Verdict) -> tuple[Doubles, Bools]:
-    """The p-value of each document, and whether it is flagged; each once, however many texts it has."""
-    texts = flagged.table("flags")
-    first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
-    return texts["p"][first], texts["flagged"][first]
-
-
 def p_values(flagged: Verdict) -> Figure:
     """The p-values of the documents as shares, with the level that they would have if none had been seen."""
     bars, _ = _p_bars(flagged)
@@ -201,7 +192,6 @@ def p_values(flagged: Verdict) -> Figure:
 
 
 def _score_bars(flagged: Verdict) -> tuple[Bars, float | None]:
-    """The histograms of both sides, and the lowest score of a flagged text."""
     if whole := flagged.figures.get("whole"):
         return from_plain(Bars, whole["scores"], "scores"), whole["least"]
     texts = flagged.table("flags")
@@ -211,11 +201,12 @@ def _score_bars(flagged: Verdict) -> tuple[Bars, float | None]:
 
 
 def _p_bars(flagged: Verdict) -> tuple[Bars, int]:
-    """The histogram of the p-values, and how many of them are at most 0.05."""
     whole = flagged.figures.get("whole") or {}
     if whole.get("p"):
         return from_plain(Bars, whole["p"], "p"), whole["low_p"]
-    p, chosen = _one_a_document(flagged)
+    texts = flagged.table("flags")  # a document has one p-value, however many texts
+    first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
+    p, chosen = texts["p"][first], texts["flagged"][first]
     return p_bars(p, chosen), int((p <= 0.05).sum())
 
 
@@ -224,7 +215,6 @@ def _filled(template: str, values: dict[str, Any]) -> Markup:
 
 
 def _numbers(flagged: Verdict) -> dict[str, Any]:
-    """What the first page and several sections print."""
     test, counts = set_test(flagged), flagged.figures["counts"]
     return {
         "flagged": flagged,

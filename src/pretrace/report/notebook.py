@@ -29,7 +29,6 @@ def html(result: Run | Verdict) -> str:
 
 
 def _run(run: Run) -> Markup:
-    """The figures of the first scores, where the run was evaluated, and the first rows of the table."""
     columns = run.scores[:_COLUMNS]
     rows = [
         (run.ids[i], run.members[i], int(run.tokens[i]), [run.column(score)[i] for score in columns])

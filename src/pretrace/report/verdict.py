@@ -28,7 +28,7 @@ from pretrace.report.first_page import (
 from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
 from pretrace.report.wording import named
-from pretrace.types import Bools, Doubles, Table, Verdict
+from pretrace.types import Bools, Doubles, Verdict
 from pretrace.verdicts.outcome import SECOND
 
 MOST_ROWS = 50
@@ -167,7 +167,10 @@ def tables(verdict: Verdict) -> Section | None:
     """The first rows of every table."""
     if not verdict.tables:
         return None
-    shown = [(table.name, tuple(table.columns), _rows(table), _length(table)) for table in verdict.tables]
+    shown = [
+        (one.name, tuple(one.columns), list(zip(*map(_cells, one.columns.values()), strict=True)), len(one))
+        for one in verdict.tables
+    ]
     return Section(
         "The tables",
         "tables",
@@ -222,23 +225,19 @@ def _recitations(verdict: Verdict) -> Section | None:
 
 
 def _recited(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """One window as the page shows it."""
     end, continuation = str(row["end"]), str(row["continuation"])
-    said = []
-    if "tries" in row:
-        tries = float(row["tries"])
-        said.append(
-            f"In {_tries(int(tries))} the model can be expected to print this."
-            if tries <= _MOST_TOLD
-            else f"The model cannot be expected to print this: it would take more than {_MOST_TOLD:,.0f} tries."
-        )
+    tries = float(row.get("tries", 0))
+    if "tries" not in row and row["printed"] != row["printed"]:
+        said = ["The model gave no answer."]
+    elif "tries" not in row:
+        share, asked_for = wording.percent(float(row["printed"]), 0), _tries(int(asked.get("tries", 1)))
+        said = [f"{share} of the words of the text stand in runs of five or more in one of {asked_for}."]
+    elif tries <= _MOST_TOLD:
+        said = [f"In {_tries(int(tries))} the model can be expected to print this."]
     else:
-        said.append(
-            f"{wording.percent(float(row['printed']), 0)} of the words of the text stand in runs of five or more in "
-            f"one of {_tries(int(asked.get('tries', 1)))}."
-            if row["printed"] == row["printed"]
-            else "The model gave no answer."
-        )
+        said = [
+            f"The model cannot be expected to print this: it would take more than {_MOST_TOLD:,.0f} tries."
+        ]
     if continuation:
         said.append(
             f"The longest run that stands in both has {wording.plural(int(row['longest run']), 'word')}. To make the "
@@ -251,9 +250,7 @@ def _recited(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]
         "beginning": str(row["beginning"]),
         "end": _marked(end, str(row["end in common"])),
         "continuation": _marked(continuation[:LONGEST], str(row["continuation in common"])),
-        "title": "What the model wrote, at temperature 0"
-        if "tries" in row
-        else "What the model wrote, the nearest of its tries",
+        "title": f"What the model wrote, {'at temperature 0' if 'tries' in row else 'the nearest of its tries'}",
     }
 
 
@@ -281,28 +278,17 @@ SECTIONS: Sections[Verdict] = (
     repeating,
     advice.of_verdict,
 )
-"""The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
+"""The sections of the technical part in reading order."""
 
 
 def heading(verdict: Verdict) -> str:
-    """What the report is called."""
-    if not verdict.model:
-        return f"Search: {named(verdict.corpus)}"
-    return titled("Test", verdict.corpus, called(verdict.model))
+    """Name the report."""
+    model = called(verdict.model)
+    return titled("Test", verdict.corpus, model) if model else f"Search: {named(verdict.corpus)}"
 
 
 PAGE = ReportPage(heading, SECTIONS, lambda verdict: {"first": first_page(verdict)})
-render, write = PAGE.render, PAGE.write
-
-
-def _length(table: Table) -> int:
-    return len(next(iter(table.columns.values()), ()))
-
-
-def _rows(table: Table) -> list[tuple[str, ...]]:
-    """The first rows, numbers with four digits."""
-    columns = [_cells(values) for values in table.columns.values()]
-    return list(zip(*columns, strict=True))
+render = PAGE.render
 
 
 def _cells(values: tuple[str, ...] | Doubles | Bools) -> list[str]:

@@ -188,17 +188,16 @@ class Strings:
 
     @classmethod
     def of(
-        cls, written: Sequence[bytes], *, first: int = 0, rows: Sequence[int] | None = None,
-        columns: Sequence[tuple[int, int]] = (),
+        cls, written: Sequence[bytes], *, rows: Sequence[int] | None = None, columns: Sequence[tuple[int, int]] = ()
     ) -> Strings:  # fmt: skip
-        """Some strings, a document each from `first` on unless `rows` are told, and of one column unless these are."""
+        """Some strings, a document each unless `rows` are told, and of one column unless these are."""
         number = len(written)
         ends = np.cumsum(np.array([len(one) for one in written], dtype=np.int64))
         kinds = np.array(columns or [(0, 0)] * number, dtype=np.uint64).reshape(-1, 2)
         return cls(
             b"".join(written),
             np.stack([np.append(0, ends[:-1])[:number], ends], axis=1),
-            np.arange(first, first + number) if rows is None else np.array(rows, dtype=np.int64),
+            np.arange(number) if rows is None else np.array(rows, dtype=np.int64),
             kinds[:, 0],
             kinds[:, 1],
             np.zeros(number, dtype=np.bool_),

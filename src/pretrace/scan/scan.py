@@ -25,6 +25,7 @@ import numpy as np
 
 from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.jobs.job import Turn
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.scan.corpus import CorpusDocuments, CorpusReader, DocumentFacts
@@ -119,17 +120,12 @@ class ScanSettings:
             self.match == "folded" or not (self.near or self.overlap),
             "--near and --overlap compare words in lower case: they go with --match folded.",
         )
-        _ = self.part_of
+        _ = self.turn
 
     @property
-    def part_of(self) -> tuple[int, int] | None:
-        """Which part of how many; ExpressionError for what says neither."""
-        if not self.shard:
-            return None
-        number, _, of = self.shard.partition("/")
-        if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
-            raise ExpressionError(f"--shard says which part of how many, such as 3/64, found {self.shard!r}.")
-        return int(number), int(of)
+    def turn(self) -> Turn:
+        """The files that are read here."""
+        return Turn.parse(self.shard) if self.shard else Turn()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +247,8 @@ class Searching:
     @property
     def mine(self) -> list[CorpusFile]:
         """The files that this machine reads."""
-        part = self.settings.part_of
-        return [one for i, one in enumerate(self.files) if part is None or i % part[1] == part[0] - 1]
+        turn = self.settings.turn
+        return [one for i, one in enumerate(self.files) if turn.takes(i)]
 
     @property
     def digest(self) -> str:

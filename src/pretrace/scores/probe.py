@@ -16,8 +16,6 @@ from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
 from pretrace.types import Bools, Doubles, Evidence, Hidden, Needs, Reference, Score
 
-# The labels of reference texts, for the scores that learn from them.
-
 
 def known(reference: Reference, score: str, needs: Needs) -> Bools:
     """Which reference texts are members; TextsError where one is unlabelled or was not read, or where a

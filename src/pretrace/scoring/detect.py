@@ -38,54 +38,29 @@ from pretrace.types import (
     View,
 )
 
-# Rows of scores as they come from evidence: one a text, or the reason why it has none.
-
-
-# The texts a report shows token by token: the most and the least member-like ones.
-
-
 SHOWN = 3
 """Texts from each end of the first score."""
 PIECES = 400
 """Tokens shown of a text."""
 
-_Ranked = tuple[float, int, Text, Trace]
+T = TypeVar("T")
 
 
 class Extremes:
-    """Keeps the texts with the highest and the lowest score as they come by, with their traces."""
+    """Keeps the texts with the highest and the lowest score as they come by: `ends` holds each with its score, its
+    place among those `seen`, from 0, and its trace, the highest score first; equal scores rank in the order they come.
+    """
 
     def __init__(self) -> None:
         self.seen = 0
-        self._high: list[_Ranked] = []
-        self._low: list[_Ranked] = []
+        self.ends: list[tuple[float, int, Text, Trace]] = []
 
-    def offer(self, score: float, text: Text, trace: Trace) -> None:
-        """One text with its score; equal scores rank in the order they come."""
-        ranked = (-score, self.seen, text, trace)
-        self.seen += 1
-        if self.seen <= 2 * SHOWN or score > -self._high[-1][0]:
-            self._high = sorted([*self._high, ranked], key=_rank)[: 2 * SHOWN]
-        if self.seen <= 2 * SHOWN or score <= -self._low[0][0]:
-            self._low = sorted([*self._low, ranked], key=_rank)[-SHOWN:]
-
-    def offer_all(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
-        """As many texts one after another. Only those beyond what is kept when the first one comes can be kept."""
-        first, beyond = self.seen, np.ones(len(scores), dtype=bool)
-        if first >= 2 * SHOWN:
-            beyond = (scores > -self._high[-1][0]) | (scores <= -self._low[0][0])
-        for i in np.flatnonzero(beyond).tolist():
-            self.seen = first + i
-            self.offer(float(scores[i]), texts[i], traces[i])
-        self.seen = first + len(scores)
-
-    @property
-    def ends(self) -> list[tuple[float, int, Text, Trace]]:
-        """Every text that is kept, with its score and its place among those seen, from 0; highest score first."""
-        kept = {ranked[1]: ranked for ranked in (*self._high, *self._low)}
-        return [
-            (-score, place, text, trace) for score, place, text, trace in sorted(kept.values(), key=_rank)
-        ]
+    def offer(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
+        """Take notice of as many texts one after another."""
+        order = _outer(np.argsort(-scores, kind="stable").tolist())
+        more = ((float(scores[i]), self.seen + i, texts[i], traces[i]) for i in order)
+        self.ends = _outer(sorted([*self.ends, *more], key=lambda one: (-one[0], one[1])))
+        self.seen += len(scores)
 
     def heat(self, backend: Backend) -> tuple[Heat, ...]:
         """Heat maps, highest score first: all texts where they are few, else so many from each end."""
@@ -95,7 +70,9 @@ class Extremes:
         )
 
 
-T = TypeVar("T")
+def _outer(ordered: list[T]) -> list[T]:
+    """What of some that are in order can be shown, however many others come."""
+    return ordered if len(ordered) <= 3 * SHOWN else [*ordered[: 2 * SHOWN], *ordered[-SHOWN:]]
 
 
 def ranked_ends(ends: Sequence[T], seen: int) -> list[tuple[int, T]]:
@@ -123,10 +100,6 @@ def heat_of(
     if shown < len(spans):
         note = f"{note}; first {shown} of {len(spans)} tokens shown".removeprefix("; ")
     return Heat(text.id, tuple(pieces), tuple(values[:shown]), note)
-
-
-def _rank(ranked: _Ranked) -> tuple[float, int]:
-    return ranked[:2]
 
 
 def label_words(text: Text) -> str:
@@ -273,15 +246,13 @@ class ModelScores:
         return self
 
     def _add_all(self, texts: Sequence[Text], values: Doubles, traces: Sequence[Trace]) -> None:
-        """The rows of texts that lack nothing."""
         self.rows += [
             ScoredText(text, found, [], len(trace.tokens), trace.cut)
             for text, found, trace in zip(texts, values.tolist(), traces, strict=True)
         ]
-        self.extremes.offer_all(values[:, 0], texts, traces)
+        self.extremes.offer(values[:, 0], texts, traces)
 
     def _add(self, evidence: Evidence, empty: frozenset[View], values: list[float]) -> None:
-        """The text's row, or the reason why it has none."""
         text = evidence.text
         if (empty or any(map(math.isnan, values))) and not self._told(evidence, values, empty):
             return
@@ -295,7 +266,7 @@ class ModelScores:
         plain = evidence.views[_PLAIN][0]
         self.rows.append(ScoredText(text, values, shuffled, len(plain), plain.cut))
         if values[0] == values[0]:
-            self.extremes.offer(values[0], text, plain)
+            self.extremes.offer(np.array(values[:1]), (text,), (plain,))
 
     def _told(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
         """Note what the text lacks; False where it has no row."""
@@ -310,7 +281,6 @@ class ModelScores:
         return True
 
     def _why(self, one: NamedScore, evidence: Evidence, empty: frozenset[View]) -> str:
-        """Why the text has no value of this score."""
         if empty:
             return _reason(evidence, empty, self.plan)
         return f"the text has {len(evidence.plain):,} tokens, and {one.name} takes {one.fewest:,} or more"
@@ -393,7 +363,8 @@ def detect(
     for some in (models, models.placebo):
         if some is not None:  # the placebo as well: it is asked last, perhaps hours later
             plan.check(some)
-            _check_leaks(corpus, some)
+            for leak in leaks(some):
+                leak.check(corpus)
     with Scorer(models, plan, options) as scorer:
         found = scorer.read(corpus.texts)
         if not found.rows:
@@ -456,6 +427,7 @@ def _run(
     )
     dropped = CutTokens()
     dropped.add(ids, cut, tokens)
+    copies = [text.copies for text in texts if text.copies is not None]  # a scan counted those of all or none
     return Run(
         corpus=corpus.name,
         ids=ids,
@@ -470,14 +442,8 @@ def _run(
         heat=found.extremes.heat(models.target),
         controls=controls,
         settings=recorded(models, options, record_corpus(corpus), asdict(dropped), found.scores.facts),
-        copies=_copies(texts),
+        copies=np.array(copies, dtype=np.int32) if len(copies) == len(texts) else None,
     )
-
-
-def _copies(texts: Sequence[Text]) -> Ints | None:
-    """The copies of each text, where a scan counted them (`scan.labels`)."""
-    known = [text.copies for text in texts if text.copies is not None]
-    return np.array(known, dtype=np.int32) if len(known) == len(texts) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,12 +470,6 @@ def leaks(models: Models) -> tuple[Leak, ...]:
         cure = "Take them out, or let evaluate split TEXTS itself with --tune-share 0.3."
         found.append(Leak(models.tuned.seen, "are among the texts the adapter was tuned on", cure))
     return tuple(found)
-
-
-def _check_leaks(corpus: Corpus, models: Models) -> None:
-    """LeakError where a text to be scored was tuned or fitted on."""
-    for leak in leaks(models):
-        leak.check(corpus)
 
 
 def evaluate(

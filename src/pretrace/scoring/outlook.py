@@ -178,9 +178,6 @@ def device_of(backend: Backend) -> str:
     return str(backend.facts.get("device") or "cpu").partition(":")[0]
 
 
-# Who watches the stages of a test, and what notes the seconds they take.
-
-
 class Watch:
     """An observer of an audit's stages, and of the training steps and passes over texts within them. A subclass shows
     what it overrides.
@@ -218,22 +215,18 @@ class Timed(Watch):
     seconds: dict[str, float] = field(default_factory=dict)
 
     def planned(self, plan: AuditPlan, /) -> None:
-        """As the watch itself."""
         self.watch.planned(plan)
 
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
-        """As the watch itself."""
         self.watch.plan(stages, after)
 
     @contextmanager
     def passes(self, stage: str, /) -> Iterator[Progress]:
-        """As the watch itself, timed."""
         with self._timed(stage), self.watch.passes(stage) as progress:
             yield progress
 
     @contextmanager
     def training(self, stage: str, /) -> Iterator[OnStep | None]:
-        """As the watch itself, timed."""
         with self._timed(stage), self.watch.training(stage) as on_step:
             yield on_step
 

@@ -118,7 +118,8 @@ def set_shift(
     observed = _larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0]
     exact = math.comb(len(both), number) <= permutations
     if exact:
-        dealt = _every_choice(scores, number)
+        choices = np.array(list(combinations(range(len(both)), number)), dtype=np.int64)
+        dealt = _larger(np.stack([score[choices].sum(axis=1) for score in scores]), scores, number)
         p = np.count_nonzero(dealt >= observed - TIE) / len(dealt)
     else:
         draws = permutations if len(both) <= LARGE else max(1, permutations // 5)
@@ -128,12 +129,6 @@ def set_shift(
     every = dealt if exact else np.append(dealt, observed)
     least = _least(number, len(second), every, level)
     return SetShift(float(p), least, len(every), first, second, level, dealt, exact)
-
-
-def _every_choice(scores: Doubles, number: int) -> Doubles:
-    """The statistic of every choice of the asked documents."""
-    choices = np.array(list(combinations(range(scores.shape[1]), number)), dtype=np.int64)
-    return _larger(np.stack([score[choices].sum(axis=1) for score in scores]), scores, number)
 
 
 def _rank_scores(values: Doubles) -> Doubles:

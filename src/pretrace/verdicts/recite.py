@@ -612,18 +612,12 @@ class Recite(Test[Recited]):
     def _asked(self) -> dict[str, Any]:
         number = self.settings.samples
         if not self.text:
-            return {
-                "how": f"A try draws every token among the {DRAWN.k} likeliest at temperature {DRAWN.temperature:g}. "
-                "The number of tries is that after which the chance is even that one of them is the text, computed "
-                "from the model's probabilities. The continuation shown takes the likeliest tokens (temperature 0).",
-                "prompt": "{beginning}",
-                "tries": 1,
-            }
+            how = say("recite.computed", k=DRAWN.k, temperature=DRAWN.temperature)
+            return {"how": how, "prompt": "{beginning}", "tries": 1}
+        more = f" and {number} at temperature 1" if number else ""
+        how = say("recite.asked", tries=1 + number, more=more, tokens=TOKENS)
         prompt = getattr(self.models.target, "prompt", "{beginning}")
-        how = f"Tries a window: {1 + number}, one at temperature 0" + (
-            f" and {number} at temperature 1" if number else ""
-        )
-        return {"how": f"{how}, of up to {TOKENS} tokens each.", "prompt": prompt, "tries": 1 + number}
+        return {"how": how, "prompt": prompt, "tries": 1 + number}
 
     def _shares(self, values: Recited) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -646,62 +640,51 @@ class Recite(Test[Recited]):
 
     def _table(self, values: Recited) -> Table:
         """A row a window, those of the texts that are printed furthest first."""
-        found = self.windows.found
         own = np.nan_to_num(values.own, nan=-1.0)
-        order = sorted(range(len(found)), key=lambda i: (found[i].control, -own[i], i))
+        every = self.windows.found
+        order = sorted(range(len(every)), key=lambda i: (every[i].control, -own[i], i))
+        found, best = [every[i] for i in order], self._best(values, order)
+        pairs = list(zip(found, best, strict=True))
+        chances: dict[str, Doubles] = {}
+        if values.logp is not None:
+            both = {"log-probability": values.logp, "tries": _tries(values.logp)}
+            chances = {name: np.where(np.isfinite(some), some, np.nan)[order] for name, some in both.items()}
+        runs = [
+            longest_run(Worded.of(one.suffix).words, Worded.of(text).words) if text else np.nan
+            for one, text in pairs
+        ]
+        edits = [
+            edit_distance(one.suffix, text[: len(one.suffix)]) if text else np.nan for one, text in pairs
+        ]
         columns: dict[str, tuple[str, ...] | Doubles] = {
-            "id": tuple(found[i].document for i in order),
-            "set": tuple(CONTROLS if found[i].control else TEXTS for i in order),
-            "place": np.array([found[i].place for i in order], dtype=np.float64),
+            "id": tuple(one.document for one in found),
+            "set": tuple(CONTROLS if one.control else TEXTS for one in found),
+            "place": np.array([one.place for one in found], dtype=np.float64),
             "printed": values.own[order],
             "other printed": values.other[order],
+            **chances,
+            "beginning": tuple(one.prefix for one in found),
+            "end": tuple(one.suffix for one in found),
+            "continuation": tuple(best),
+            "end in common": tuple(_places_of(one.suffix, text) for one, text in pairs),
+            "continuation in common": tuple(_places_of(text, one.suffix) for one, text in pairs),
+            "longest run": np.array(runs),
+            "edit distance": np.array(edits),
         }
-        if values.logp is not None:
-            columns["log-probability"] = np.where(np.isfinite(values.logp), values.logp, np.nan)[order]
-            tries = _tries(values.logp)
-            columns["tries"] = np.where(np.isfinite(tries), tries, np.nan)[order]
-        best = self._best(values, order)
-        columns["beginning"] = tuple(found[i].prefix for i in order)
-        columns["end"] = tuple(found[i].suffix for i in order)
-        columns["continuation"] = tuple(best[i] for i in order)
-        ends = [Worded.of(found[i].suffix).words for i in order]
-        columns["end in common"] = tuple(_places_of(found[i].suffix, best[i]) for i in order)
-        columns["continuation in common"] = tuple(_places_of(best[i], found[i].suffix) for i in order)
-        columns["longest run"] = np.array(
-            [
-                longest_run(end, Worded.of(best[i]).words) if best[i] else np.nan
-                for end, i in zip(ends, order, strict=True)
-            ]
-        )
-        columns["edit distance"] = np.array(
-            [
-                edit_distance(found[i].suffix, best[i][: len(found[i].suffix)]) if best[i] else np.nan
-                for i in order
-            ]
-        )
         return Table("windows", columns)
 
-    def _best(self, values: Recited, order: Sequence[int]) -> dict[int, str]:
-        """A continuation of each window: the nearest of all tries, or the likeliest for the first windows of either set
-        where the model was asked for chances; "" where there is none."""
+    def _best(self, values: Recited, order: Sequence[int]) -> list[str]:
+        """A continuation of each window in this order: the nearest of all tries, or the likeliest for the first windows
+        of either set where the model was asked for chances; "" where there is none."""
         found = self.windows.found
         if values.written:
-            return {i: _nearest(found[i].suffix, values.written[i]) for i in order}
-        best = dict.fromkeys(order, "")
-        some = [
-            i
-            for control in (False, True)
-            for i in [j for j in order if found[j].control == control][:WRITTEN]
-        ]
+            return [_nearest(found[i].suffix, values.written[i]) for i in order]
+        some = [i for side in (False, True) for i in [j for j in order if found[j].control == side][:WRITTEN]]
+        target, cache, before = self.models.target, self.settings.cache, [found[i].prefix for i in some]
         with self.watch.passes(_WRITING) as progress:
-            written = continued(
-                self.models.target,
-                [found[i].prefix for i in some],
-                draws_of(0),
-                cache=self.settings.cache,
-                progress=progress,
-            )
-        return best | {i: one[0].text for i, one in zip(some, written, strict=True)}
+            written = continued(target, before, draws_of(0), cache=cache, progress=progress)
+        best = {i: one[0].text for i, one in zip(some, written, strict=True)}
+        return [best.get(i, "") for i in order]
 
 
 WRITTEN = 8

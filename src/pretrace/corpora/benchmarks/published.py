@@ -147,12 +147,20 @@ def join_parts(parts: Mapping[str, Corpus], name: str, source: str) -> Corpus:
     return Corpus(name, tuple(texts), source, tuple(notes))
 
 
-def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Corpus:
-    """The texts that are wanted, with a note on how many; TextsError where there are none of `what`."""
+def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str, *, sides: bool = False) -> Corpus:
+    """The texts that are wanted, with a note on how many; TextsError where there are none of `what`, or with `sides`
+    where one side has none."""
     texts = tuple(text for text in corpus.texts if wanted(text))
+    for member, side in ((True, MEMBERS), (False, NONMEMBERS)) if sides else ():
+        if not any(text.member is member for text in texts):
+            raise TextsError(
+                f"{corpus.source} holds no {side} of {what}: ask for another part, or add theirs."
+            )
     if not texts:
         raise TextsError(f"{corpus.source} holds no text with {what}: ask for another part, or for all.")
-    note = f"{len(texts)} of {len(corpus)} texts taken: those with {what}."
+    if sides and len(texts) == len(corpus):
+        return corpus
+    note = f"{len(texts)} of {len(corpus)} texts taken: those {'of' if sides else 'with'} {what}."
     return replace(corpus, texts=texts, notes=(*corpus.notes, note))
 
 
@@ -285,17 +293,3 @@ def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
 def label_texts(corpus: Corpus, member: bool) -> Corpus:
     """The corpus with every text known as a member, or as none."""
     return replace(corpus, texts=tuple(replace(text, member=member) for text in corpus.texts))
-
-
-def keep_matching(corpus: Corpus, wanted: Callable[[Mapping[str, str]], bool], what: str) -> Corpus:
-    """The texts of both sides whose meta is wanted, with a note; TextsError where a side has none of `what`."""
-    taken: tuple[Text, ...] = tuple(text for text in corpus.texts if wanted(text.meta))
-    for member, side in ((True, MEMBERS), (False, NONMEMBERS)):
-        if not any(text.member is member for text in taken):
-            raise TextsError(
-                f"{corpus.source} holds no {side} of {what}: ask for another part, or add theirs."
-            )
-    if len(taken) == len(corpus):
-        return corpus
-    note = f"{len(taken)} of {len(corpus)} texts taken: those of {what}."
-    return replace(corpus, texts=taken, notes=(*corpus.notes, note))

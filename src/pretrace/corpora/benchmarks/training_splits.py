@@ -13,7 +13,7 @@ from pretrace.corpora.benchmarks.published import (
     PathLabels,
     Schema,
     add_card,
-    keep_matching,
+    keep_texts,
     read_by_path,
     read_sides,
 )
@@ -80,7 +80,9 @@ def pile(subset: str, path: str | None = None) -> Corpus:
     else:
         own = {_plain(name), _plain(PILE_SUBSETS[name])}
         corpus = read_by_path(_folder(Path(path), own), _PILE_FILES, _PILE)
-        corpus = keep_matching(corpus, lambda meta: _plain(meta.get("pile_set_name", name)) in own, name)
+        corpus = keep_texts(
+            corpus, lambda text: _plain(text.meta.get("pile_set_name", name)) in own, name, sides=True
+        )
     return add_card(corpus, "pile", f"The Pile, {name}")
 
 

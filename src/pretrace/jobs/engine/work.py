@@ -102,19 +102,17 @@ def work_on(
     source is not what it was when it was surveyed.
     """
     made = 0
-    for piece, answer in pool.each(_pieces(job, stream, parts, size)):
+    pieces = (
+        Piece(shard.key, f"shard {shard.index + 1} of {len(job.survey.shards)} of {stream.source}", shard)
+        for shard in shards_to_do(job, stream, parts, size=size)
+    )
+    for piece, answer in pool.each(pieces):
         table, facts = answer.value
         parts.write(piece.tag, table, facts)
         tokens = int(table.column("n_tokens").to_numpy().sum())
         progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
         made += 1
     return made
-
-
-def _pieces(job: ShardJob, stream: TextStream, parts: PartsFolder, size: int) -> Iterator[Piece]:
-    total = len(job.survey.shards)
-    for shard in shards_to_do(job, stream, parts, size=size):
-        yield Piece(shard.key, f"shard {shard.index + 1} of {total} of {stream.source}", shard)
 
 
 # Tokens counted by workers on a cluster: each is handed some megabytes of text and gives back a count of each
