@@ -75,7 +75,6 @@ HARNESSES_OWN = {
 }
 """Options of inspect and lm_eval."""
 DOCKERS_OWN = {"--rm"}
-BENCHMARKS_OWN = {"--runs", "--name", "--kind", "--copies", "--dilution"}
 """Options of docker itself."""
 PATTERNS = {
     "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",
@@ -322,8 +321,6 @@ def test_options_exist(page: Path) -> None:
         "servers.md": SERVERS_OWN,
         "harnesses.md": HARNESSES_OWN,
         "ci.md": DOCKERS_OWN,
-        "audits.md": BENCHMARKS_OWN,
-        "methods.md": BENCHMARKS_OWN,
     }
     options |= own.get(page.name, set())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
