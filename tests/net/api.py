@@ -19,7 +19,7 @@ NAMES = {
     "pretrace.backends.settings": "ModelSettings",
     "pretrace.backends.tokens": "STARTS pack padded",
     "pretrace.cache.location": "cache_folder text_key",
-    "pretrace.corpora": "Columns TextStream open_stream read_texts stream_texts",
+    "pretrace.corpora": "Columns TextStream open_corpus open_stream stream_texts",
     "pretrace.corpora.columns": "USUAL",
     "pretrace.corpora.formats": "parquet_rows",
     "pretrace.corpora.reading": "Reading=TextReading Unreadable",

@@ -26,7 +26,7 @@ are no control documents to show the effect of the generator's mistakes."""
 COPIES = 0.2
 KINDS = 0.05
 """The level of the test for groups of control documents: the price is an accusation in twenty, and at 1% a group of 15%
-of the control documents is mostly not seen (docs/audit.md)."""
+of the control documents is mostly not seen (evidence/audit_mixtures.csv)."""
 GROUPED = 500
 """Documents of a side that are put into groups, at most."""
 MIXED = 0.20
