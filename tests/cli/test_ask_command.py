@@ -45,10 +45,7 @@ def nothing_unpacked(reference_folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("nothing_unpacked")
 def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
-    call: Call,
-    mine: Path,
-    tmp_path: Path,
-    model_folder: Path,
+    call: Call, mine: Path, tmp_path: Path, model_folder: Path
 ) -> None:
     drafts, out = written(tmp_path / "drafts", 24, 24), tmp_path / "OUT"
     words = ("ask", mine, "--model", model_folder, "--unseen", drafts, "--out", out)

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, make_model, opened
 
 from pretrace.backends.adapters import WEIGHTS, attach, inserted
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
-from pretrace.corpora import read_texts
+from pretrace.corpora import open_corpus
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.tuning import adapters
 from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, read_adapter, tune
@@ -32,11 +30,6 @@ LABELLED = Corpus(
     ("a note",),
 )
 METHOD = Lora(rank=4, epochs=2, batch=2, learning_rate=1e-2)
-
-
-def opened(family="gpt_neox", model=None):
-    model = model or make_model(family)
-    return HuggingFace(model, make_tokenizer(), name=family, weights="w" * 64, settings=ModelSettings())
 
 
 def mean_logp(backend, texts=SENTENCES):
@@ -98,7 +91,7 @@ def test_the_card_says_what_was_done_and_the_texts_lie_beside_it(tmp_path):
     assert {t.id: (t.text, t.member) for t in kept.texts} == {
         i: (t.text, t.member) for i, t in wanted.items()
     }
-    others = read_texts(made.folder / "texts.jsonl")  # as `pretrace tune` would read them
+    others = open_corpus(made.folder / "texts.jsonl")  # as `pretrace tune` would read them
     assert {text.member for text in others.texts} == {False}
     assert {path.name for path in tmp_path.iterdir()} == {"adapter"}
 

@@ -63,10 +63,7 @@ def test_nobody_else_may_open_the_workspace(tmp_path):
     [
         ({"proxy_name": ("page.example",), "token": TOKEN, "model": ("m", "vllm:http://gpu:8000")}, True),
         ({"proxy_name": ("page.example",), "token": TOKEN}, False),
-        (
-            {"model": ("m", "vllm:http://gpu:8000")},
-            True,
-        ),  # so also on this machine, where some are listed
+        ({"model": ("m", "vllm:http://gpu:8000")}, True),  # so also on this machine, where some are listed
     ],
 )
 def test_visitors_through_a_proxy_choose_among_the_models_that_were_listed(visit, settings, listed):

@@ -58,7 +58,7 @@ class Completer:
                 "choose another --generator."
             )
         self.backend = backend
-        self.name = backend.name
+        self.name, self.spans = backend.name, backend.spans
         self.facts: Mapping[str, Any] = backend.facts
         self.fingerprint = json.dumps({"format": FORMAT, "continued by": backend.fingerprint})
         with self._in_place() as base:
@@ -67,10 +67,6 @@ class Completer:
             self.budget = budget or (_CPU_BUDGET if on_cpu else _GPU_BUDGET)
             self._banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
             self.caches = _keeps_what_it_read(base)
-
-    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
-        """Characters [start, end) of each token, shape [n, 2]."""
-        return self.backend.spans(text)
 
     def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
         """What the model writes after each prompt: `tokens` tokens, as text to be set right behind it.

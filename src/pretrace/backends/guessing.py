@@ -11,14 +11,7 @@ import numpy as np
 import torch
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import (
-    context_in,
-    device_of,
-    dtype_of,
-    load_tokenizer,
-    locate,
-    open_weights,
-)
+from pretrace.backends.loading import context_in, device_of, dtype_of, load_tokenizer, locate, open_weights
 from pretrace.backends.replacing import Draft, Longs, Ranking, Vocabulary, WordCandidates
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded

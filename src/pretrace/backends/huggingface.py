@@ -18,13 +18,7 @@ from pretrace.backends._hidden import LastToken, Read, find_blocks
 from pretrace.backends._logits import Sweep, VocabularyReading, read
 from pretrace.backends._neurons import Firings, find_feed_forward
 from pretrace.backends.beginnings import pack_alike
-from pretrace.backends.loading import (
-    WeightFacts,
-    configuration_hash,
-    context_in,
-    load,
-    turning_length,
-)
+from pretrace.backends.loading import WeightFacts, configuration_hash, context_in, load, turning_length
 from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
@@ -95,6 +89,7 @@ class HuggingFace:
         limits = [n for n in (settings.max_tokens, context) if n]
         limit = min(limits, default=None)
         self.tokens = Tokens(self.tokenizer, start=settings.start, max_tokens=limit, model=model)
+        self.encode, self.spans = self.tokens.encode, self.tokens.spans
         self.tokenizer_hash = self.tokens.hash
         self.max_tokens = self.tokens.max_tokens or 1 << 30
         self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK | Quantity.CONTINUED
@@ -127,14 +122,6 @@ class HuggingFace:
             "max_tokens": self.max_tokens,
             "vocabulary": self.vocabulary,
         }
-
-    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
-        """Token ids of each text, in order."""
-        return self.tokens.encode(texts)
-
-    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
-        """Characters [start, end) of each token, shape [n, 2]."""
-        return self.tokens.spans(text)
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """Batches of similar length within the token budget.

@@ -82,10 +82,7 @@ class _AskInputs:
     plan: bool = option(False, "Say what can be answered, with how many documents, and stop.", essential=True)
     yes: bool = option(False, "Start without asking.", essential=True)
     out: Path | None = option(
-        None,
-        "Folder for the answers; TEXTS-answer in this folder unless given.",
-        path="out",
-        essential=True,
+        None, "Folder for the answers; TEXTS-answer in this folder unless given.", path="out", essential=True
     )
 
 

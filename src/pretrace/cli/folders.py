@@ -222,10 +222,7 @@ def compare(
     runs: Annotated[
         tuple[Path, ...],
         Option(
-            "Folders that `score` or `evaluate` wrote; two or more.",
-            metavar="RUN",
-            path="in",
-            essential=True,
+            "Folders that `score` or `evaluate` wrote; two or more.", metavar="RUN", path="in", essential=True
         ),
     ],
     out: Annotated[

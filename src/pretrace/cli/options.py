@@ -203,8 +203,7 @@ T = TypeVar("T")
 _KINDS = {int: "N", float: "X", Path: "PATH"}
 PLUGIN = "plugin"
 _PLUGIN = Option(
-    "A Python file that adds scores, corpora or models; give it more than once for several.",
-    path="in",
+    "A Python file that adds scores, corpora or models; give it more than once for several.", path="in"
 )
 _OUTPUT = "Output"
 JSON, QUIET = "json", "quiet"

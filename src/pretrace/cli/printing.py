@@ -219,9 +219,7 @@ def show(
     return Reply(say=lambda console: print_heat(heat, console), own=own)
 
 
-def report(
-    run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")],
-) -> Reply:
+def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> Reply:
     """Render RUN/report.html again from the run's tables, without a model."""
     from pretrace.runs import render
 

@@ -21,7 +21,6 @@ from pretrace.report.wording import duration
 from pretrace.scoring.evidence import Progress, Work
 from pretrace.scoring.outlook import REPORT, Clock, Stage, TimeEstimate, Watch
 from pretrace.tuning.plan import OnStep, TrainingStep
-from pretrace.types import AuditPlan
 
 LINE_SECONDS = 30.0
 """The time between two lines where there is no terminal."""
@@ -152,9 +151,6 @@ class Stages(Watch):
 
     def __init__(self, outlook: TimeEstimate | None = None) -> None:
         self.outlook = outlook or job()
-
-    def planned(self, plan: AuditPlan, /) -> None:
-        """Show nothing: only an audit has such a plan."""
 
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """Set all stages that lie ahead."""

@@ -9,13 +9,7 @@ from pretrace.cli.answer import Reply
 from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Stages
 from pretrace.cli.streams import note
-from pretrace.cli.verdicts import (
-    TextAccess,
-    finished,
-    named,
-    opened,
-    opened_for_text,
-)
+from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_text
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.report.wording import duration
@@ -72,13 +66,7 @@ def recite(
         models = opened(named(target, beside, settings), second=True)
     _told_ahead(windows, models, settings, text=text)
     made = room.recite(
-        corpus,
-        models,
-        settings,
-        controls=controls,
-        text=text,
-        watch=Stages(),
-        statements=beside.statements,
+        corpus, models, settings, controls=controls, text=text, watch=Stages(), statements=beside.statements
     )
     return finished(made, beside.out, given)
 

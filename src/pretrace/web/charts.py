@@ -35,10 +35,7 @@ class ChartMark:
     @property
     def reach(self) -> tuple[float, float]:
         """The least and the greatest value of it."""
-        return (
-            self.value if self.low is None else self.low,
-            self.value if self.high is None else self.high,
-        )
+        return (self.value if self.low is None else self.low, self.value if self.high is None else self.high)
 
 
 @dataclass(frozen=True, slots=True)

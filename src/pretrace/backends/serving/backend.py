@@ -15,7 +15,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pretrace.backends.serving.address import ServerAddress
 from pretrace.backends.serving.client import Client, OpenRequests
@@ -127,7 +126,7 @@ class ServedModel:
     ) -> None:
         self.name = connection.name
         self.connection = connection
-        self.tokens = tokens
+        self.tokens, self.spans = tokens, tokens.spans
         self.check = check
         self.probed = probed
         self._turn = 0  # of the sentences, the one that is asked next where a request takes one prompt
@@ -165,10 +164,6 @@ class ServedModel:
             EncodedPassage(one.prefix, one.tokens, one.cut, text=self._characters(text, one))
             for text, one in zip(texts, made, strict=True)
         ]
-
-    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
-        """Characters [start, end) of each token, shape [n, 2]."""
-        return self.tokens.spans(text)
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """The requests: texts of similar length within the token budget, one alone where a server takes no more."""

@@ -38,9 +38,8 @@ def documents_check(found: DocumentValues) -> Check:
     """Check that there are enough documents."""
     counts = {"suspect": len(found.documents), "heldout": len(found.heldout_documents)}
     fewest = counts["suspect"] if found.paired else min(counts.values())
-    words = "alone" if found.paired else "words"
-    many = FEW_DOCUMENTS
-    return word_check("audit.documents", fewest >= many, counts, words=words, fewest=many, **counts)
+    told: dict[str, Any] = {"words": "alone" if found.paired else "words", "fewest": FEW_DOCUMENTS, **counts}
+    return word_check("audit.documents", fewest >= FEW_DOCUMENTS, counts, **told)
 
 
 def reverse_check(found: DocumentValues, *, seed: int) -> Check:
