@@ -79,7 +79,7 @@ def build(family: str, folder: Path) -> str:
 
     torch.manual_seed(1)
     tokenizer = make_tokenizer()
-    kind = getattr(transformers, configuration_auto.CONFIG_MAPPING_NAMES[family])
+    kind = getattr(transformers, configuration_auto.CONFIG_MAPPING_NAMES[family])  # type: ignore[attr-defined]
     config = shrunken(kind, len(tokenizer) + 16)
     with torch.device("meta"):
         size = sum(p.numel() for p in transformers.AutoModelForCausalLM.from_config(config).parameters())

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,7 +24,7 @@ import numpy as np
 from benchmarks.machine import commit, machine
 
 RESULT = Path(__file__).parent / "results" / "users.json"
-NOUNS = (
+NOUNS = [
     "harbour",
     "meadow",
     "lantern",
@@ -34,8 +36,8 @@ NOUNS = (
     "market",
     "bridge",
     "mill",
-)
-DONE = ("painted", "sold", "found", "lost", "carried", "opened", "closed", "broke", "mended", "hid")
+]
+DONE = ["painted", "sold", "found", "lost", "carried", "opened", "closed", "broke", "mended", "hid"]
 
 
 def written(place: Path, number: int, seed: int) -> None:
@@ -54,39 +56,24 @@ def written(place: Path, number: int, seed: int) -> None:
     place.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def walks(demo: Path) -> dict[str, tuple[str, ...]]:
-    """The commands, in order, by who gives them."""
-    model, small = str(demo / "model"), "items.jsonl"
-    return {
-        "author without control documents": ("ask", small, "--model", model),
-        "author with control documents": (
-            "ask",
-            small,
-            "--model",
-            model,
-            "--unseen",
-            "known.jsonl",
-            "--out",
-            "A",
-        ),
-        "owner, before anything is read": (
-            *("flag", small, "--nonmembers", "known.jsonl", "--model", model, "--out", "F", "--dry-run"),
-        ),
-        "owner, in CI": (
-            "flag",
-            small,
-            "--nonmembers",
-            "known.jsonl",
-            "--model",
-            model,
-            "--out",
-            "F",
-            "--power",
-        ),
-        "researcher": ("evaluate", str(demo / "model" / "texts.jsonl"), "--model", model, "--out", "R"),
-        "researcher's table": ("runs", "table", "R", "--latex"),
-        "arbiter": ("runs", "verify", "A/audit"),
-    }
+CHECK = "--model LATER --score ref --reference-model DEMO/model --power --power-epochs 8 --out"
+"""A flagging as a model owner makes it who has an earlier checkpoint, in CI."""
+WALKS = (
+    ("author without control documents", "ask items.jsonl --model DEMO/model"),
+    ("author with control documents", "ask items.jsonl --model DEMO/model --unseen known.jsonl --out A"),
+    ("arbiter", "runs verify A/audit"),
+    ("researcher", "evaluate DEMO/model/texts.jsonl --model DEMO/model --out R"),
+    ("researcher's table", "runs table R --latex"),
+    (
+        "owner, before anything is read",
+        "flag items.jsonl --nonmembers known.jsonl --model DEMO/model --out F --dry-run",
+    ),
+    ("owner, in CI", "flag items.jsonl --nonmembers known.jsonl --model DEMO/model --out F --power"),
+    ("owner, makes a later model", "plant other.jsonl --model DEMO/model --epochs 1 --out LATER"),
+    ("owner with an earlier checkpoint", f"flag items.jsonl --nonmembers known.jsonl {CHECK} G"),
+    ("owner, with as many as that asks for", f"flag more.jsonl --nonmembers more-known.jsonl {CHECK} H"),
+)
+"""Who gives a command, and the command, in order."""
 
 
 def main() -> None:
@@ -98,27 +85,25 @@ def main() -> None:
     demo = parser.parse_args().demo.resolve()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for seed, name in enumerate(("items", "known")):
-            written(Path(folder) / f"{name}.jsonl", 150, seed)
-        for who, words in walks(demo).items():
+        for seed, (name, number) in enumerate((("items", 200), ("known", 400), ("other", 300))):
+            written(Path(folder) / f"{name}.jsonl", number, seed)
+        alone = {**os.environ, "PRETRACE_CACHE": str(Path(folder) / "cache")}
+        for who, command in WALKS:
             start = time.monotonic()
-            command = [sys.executable, "-m", "pretrace", *words]
-            ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-            said = ended.stdout.split()
-            last = ended.stdout.strip().splitlines()[-1:]
-            shown = " ".join(word.replace(str(demo), "DEMO") for word in words)
-            seconds = round(time.monotonic() - start, 1)
-            rows.append(
-                {
-                    "who": who,
-                    "command": shown,
-                    "code": ended.returncode,
-                    "words": len(said),
-                    "seconds": seconds,
-                }
-                | {"last line": "".join(last).replace(str(demo), "DEMO")}
-            )
+            words = [sys.executable, "-m", "pretrace", *command.replace("DEMO", str(demo)).split()]
+            ended = subprocess.run(words, cwd=folder, env=alone, capture_output=True, text=True, check=False)
+            found = {
+                "code": ended.returncode,
+                "words": len(ended.stdout.split()),
+                "seconds": round(time.monotonic() - start, 1),
+                "last line": "".join(ended.stdout.strip().splitlines()[-1:]).replace(str(demo), "DEMO"),
+            }
+            rows.append({"who": who, "command": command, **found})
             print(rows[-1], flush=True)
+            if asked := re.search(r"needs about ([\d,]+) texts and ([\d,]+) known", ended.stdout):
+                for seed, name in enumerate(("more", "more-known")):
+                    some = int(asked[seed + 1].replace(",", ""))
+                    written(Path(folder) / f"{name}.jsonl", round(1.02 * some), seed)
     made = {"machine": machine(), "commit": commit(), "rows": rows}
     RESULT.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -37,28 +37,18 @@ class Model:
         self.kept: dict[Any, dict[str, Any]] = {}
         self.word = functools.cache(lambda id_: str(self.rust.decode([id_], skip_special_tokens=False)))
 
-    def said(
-        self,
-        ids: list[int],
-        *,
-        before: tuple[int, ...] = (),
-        after: tuple[int, ...] = (),
-        temperature: float = 1.0,
-    ) -> dict[str, Any]:
+    def said(self, ids: list[int], *, before: tuple[int, ...] = ()) -> dict[str, Any]:
         """Log-probabilities [n - 1], ranks, the likeliest at each place, and the token written after them; of a text
-        that is read between other tokens, at a temperature."""
-        key = (tuple(ids), before, after, temperature)
+        that is read behind other tokens."""
+        key = (tuple(ids), before)
         with self.lock:
             if key not in self.kept:
-                self.kept[key] = self._computed(list(ids), before, after, temperature)
+                self.kept[key] = self._computed(list(ids), before)
             return self.kept[key]
 
     @torch.inference_mode()
-    def _computed(
-        self, ids: list[int], before: tuple[int, ...], after: tuple[int, ...], temperature: float
-    ) -> dict[str, Any]:
-        logits = self.net(torch.tensor([[*before, *ids, *after]])).logits[0].float()
-        whole = (logits / temperature).log_softmax(-1)
+    def _computed(self, ids: list[int], before: tuple[int, ...]) -> dict[str, Any]:
+        whole = self.net(torch.tensor([[*before, *ids]])).logits[0].float().log_softmax(-1)
         table, end = whole[len(before) : len(before) + len(ids)], whole[-1]
         own = table[:-1].gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
         top = table.topk(min(MOST, table.shape[1]))
@@ -74,9 +64,8 @@ class Model:
             "after": table[range(len(ids)), ids].tolist(),  # under the distribution that follows each token
             "after_tops": listed,
             "written": int(end.argmax()),
-            "written_tops": list(zip(*(one.tolist() for one in reversed(end.topk(5))), strict=True)),
             "written_logp": float(end.max()),
-            "read": len(before) + len(ids) + len(after),
+            "read": len(before) + len(ids),
         }
 
     def ids(self, text: str, *, special: bool) -> list[int]:

@@ -1,10 +1,11 @@
-"""Plug-ins: a file loaded by its path, and the package of docs/extending.md, installed and used by the command."""
+"""Plug-ins: a file loaded by its path, and the package of examples/plugins, installed and used by the command."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import re
+import runpy
 import subprocess
 import sys
 import warnings
@@ -16,9 +17,14 @@ import pytest
 import pretrace
 from pretrace.backends import known_backends, open_tokenizer
 from pretrace.errors import ExpressionError, ModelError
+from pretrace.frequencies import Frequencies
 from pretrace.registry import Registry, backends, corpora, load_plugin, rewrites, scores
+from pretrace.testing import FakeBackend, make_evidence
+from pretrace.types import Reference
+from pretrace.verdicts.settings import TestSettings
 
 ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples" / "plugins"
 REGISTRIES: tuple[Registry, ...] = (scores, corpora, backends, rewrites)  # type: ignore[type-arg]
 SCORE = """
 from dataclasses import dataclass
@@ -46,12 +52,8 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def files() -> dict[str, str]:
-    """The files that docs/extending.md shows, by name."""
-    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-    found = re.findall(
-        r"^```(?:python|toml)\n(# ([\w./-]+\.(?:py|toml))\n.*?)^```$", page, re.DOTALL | re.MULTILINE
-    )
-    return {name: text for text, name in found}
+    """The files of examples/plugins, by name."""
+    return {path.name: path.read_text(encoding="utf-8") for path in EXAMPLES.iterdir() if path.is_file()}
 
 
 def written(path: Path, text: str) -> Path:
@@ -203,14 +205,12 @@ class TestPackages:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package of docs/extending.md, installed by pip into a folder of its own, without a network."""
+    """The package of examples/plugins, installed by pip into a folder of its own, without a network."""
     desk = tmp_path_factory.mktemp("package")
-    shown, package = files(), desk / "my-package"
-    (package / "my_package").mkdir(parents=True)
-    written(package / "pyproject.toml", shown["my-package/pyproject.toml"])
-    written(package / "my_package" / "__init__.py", "")
-    for name in ("confident.py", "paragraphs.py", "letters.py"):
-        written(package / "my_package" / name, shown[name])
+    package = desk / "my-package"
+    package.mkdir()
+    for name, text in files().items():
+        written(package / name, text)
     pip = [
         sys.executable,
         "-m",
@@ -279,3 +279,29 @@ def test_a_fresh_process_is_told_what_a_file_added_and_nothing_else(
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_page_shows_the_score_of_the_examples() -> None:
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    assert files()["confident.py"].partition("\n\n")[2] in page
+
+
+def test_the_score_that_is_fitted_first() -> None:
+    counts = Frequencies(np.array([6, 1, 0]), tokenizer_hash="by hand")  # f = 0.7, 0.2, 0.1
+    load_plugin(EXAMPLES / "lift.py")
+    fitted = scores.make("lift").fit(Reference(counts, vocabulary=3))
+    evidence = make_evidence(tokens=[0, 2], logp=np.log([0.7, 0.2]))
+    assert np.isclose(fitted(evidence), np.log(2) / 2, atol=1e-6)
+
+
+def test_the_verdict_test_accuses_with_a_second_model_only(tmp_path: Path) -> None:
+    tests = runpy.run_path(str(EXAMPLES / "ranked.py"))
+    notes = [f"Note number {i} of the {['green', 'red', 'blue'][i % 3]} book." for i in range(40)]
+    book = pretrace.open_corpus(notes)
+    knowing, second = FakeBackend(familiar=notes[:1]), FakeBackend(name="second")
+    found = tests["ranked"](book, pretrace.Models(knowing, placebos=(second,)), TestSettings())
+    assert (found.outcome, found.p) == ("consistent", 1 / 40)
+    alone = tests["ranked"](book, pretrace.Models(knowing), TestSettings())
+    assert alone.outcome == "inconclusive"
+    pretrace.save_verdict(found, tmp_path / "RANKED")
+    assert pretrace.load_verdict(tmp_path / "RANKED").register == found.register

@@ -79,6 +79,21 @@ def _trained(start: bool) -> str:
     return str(rust.to_str())
 
 
+def opened(
+    model: Any = "gpt_neox", tokenizer: Any = None, *, start: Any = None, weights: str = "w" * 64, **how: Any
+) -> Any:
+    """A back end over a tiny model, given by its family or ready made. `start` is whether the tokenizer puts a start
+    token in front; with a `tokenizer` it is the setting, as `how` holds the others."""
+    from net.api import HuggingFace, ModelSettings
+
+    name = model if isinstance(model, str) else "tiny"
+    if tokenizer is None:
+        tokenizer, start = make_tokenizer(start=bool(start)), None
+    settings = ModelSettings(**how, **({"start": start} if start else {}))
+    model = make_model(name) if name == model else model
+    return HuggingFace(model, tokenizer, name=name, weights=weights, settings=settings)
+
+
 def make_model(family: str, vocabulary: int = 416) -> Any:
     """A seeded random model of a family: a few thousand weights, but the family's real code.
 

@@ -3,7 +3,8 @@
 For each domain and seed a small model is trained once through on known members (`benchmarks.audits.worlds`), and audits
 are made with the command's own functions and settings: snippets of 64 tokens of the packaged model, about four a
 document, with the model's own base as placebo and without. "null": suspect and control documents that the model was not
-trained on. "member": suspect documents that it read once. The other kinds are nulls as people have them, 50 documents
+trained on. "member": suspect documents that it read once. The base, or without it the packaged SmolLM2, is the second
+model, which must find nothing. The other kinds are nulls as people have them, 50 documents
 against 50: control documents of which a share is of another domain, suspect documents 30% longer, the two halves of
 the same documents, and one notice at the beginning of every document. Audits of one target share documents.
 
@@ -47,6 +48,7 @@ from pretrace.verdicts.audit.generation import compared, cut_alike
 from pretrace.verdicts.audit.planning import _gaps
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.draws import LEAST_DRAWS
+from pretrace.verdicts.outcome import second_check
 
 SIZES = (25, 50)
 REDRAWS = 3
@@ -166,6 +168,7 @@ class Bench:
         os.environ["PRETRACE_CACHE"] = str(work / "cache")
         self.work, self.worlds = work, Worlds(work, data)
         self.cutter: Any = Cutter(open_tokenizer("smollm2"))
+        self.packaged = open_model("smollm2")
         self.rows = work / "rows.jsonl"
 
     def done(self) -> set[tuple[str, int, str]]:
@@ -220,7 +223,10 @@ class Bench:
         settings = AuditSettings()
         _, seed, cuts = self._cut(case, ())
         made = compared(cuts, settings, seed=seed)
-        data = AuditData(made.samples, Models(target), settings, placebos=placebos, seed=seed)
+        seconds = placebos or (self.packaged,)
+        data = AuditData(
+            made.samples, Models(target), settings, placebos=placebos, seconds=seconds, seed=seed
+        )
         answer = data.answer(PRETRACE)
         row: Row = {
             "kind": case.kind,
@@ -238,14 +244,12 @@ class Bench:
             values.values, values.heldout_values, LEVEL, permutations=LEAST_DRAWS, seed=seed
         )
         looked = [
-            checks.halves_check(values, seed=seed),
             checks.reverse_check(values, seed=seed),
             checks.spread_check(values, seed=seed),
             checks.mixture_check(left_out or 0, values),
             kinds(data, rejected=True),
+            second_check([data.ask_second(one, answer) for one in seconds], LEVEL, does="", preferred=""),
         ]
-        if placebos:
-            looked.append(checks.innocent_check("base", data.placebo_alone(placebos[0]), seed=seed))
         failed = [check.name for check in looked if check.status == "failed"]
         if failed:
             return row | {"accused": False, "failed": failed, "left_out": left_out}

@@ -27,12 +27,13 @@ import numpy as np
 
 from benchmarks.experiments import RESULTS
 from pretrace.baselines.blind import BlindScores
+from pretrace.corpora.near_copies import Sketches
 from pretrace.results.atomic import atomic_text
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.types import Check, Doubles
 from pretrace.verdicts.flag import FlagSettings, checks, concluding
-from pretrace.verdicts.flag.planning import Sketches, near_copies, prospect
-from pretrace.verdicts.flag.sides import Rows, Sides
+from pretrace.verdicts.flag.concluding import Rows, Sides
+from pretrace.verdicts.flag.planning import near_copies, prospect
 
 Rng = np.random.Generator
 RESAMPLES, PERMUTATIONS = 200, 9_999
@@ -245,7 +246,7 @@ def concluded(made: Made, seed: int) -> tuple[bool, bool]:
         "words": made.words,
         "form": np.random.default_rng(seed).permutation(made.words),
     }  # their form says nothing
-    checks.bag_of_words = lambda texts, members, groups, *, seed, unit: BlindScores(seen[unit])  # type: ignore[assignment]
+    checks.bag_of_words = lambda texts, members, groups, *, seed, unit: BlindScores(seen[unit])  # type: ignore[attr-defined]
     asked_values, known_values = sides.by_document(made.score)
     shift = dealt(asked_values, known_values, level=SETTINGS.level, seed=0)
     spread = compare_below(asked_values, known_values).allowed(checks.WIDE)
@@ -253,7 +254,7 @@ def concluded(made: Made, seed: int) -> tuple[bool, bool]:
     if not (first.withstands or first.chosen.any()):
         return first.rejects, False
     found = concluding.run_checks(sides, plan, lambda rows: [""] * int(rows.sum()))
-    end = concluding.concluded(found, None, None, model="model", corpus="texts")
+    end = concluding.concluded(found, None, None)
     return found.outliers.rejects, end.outcome in ("flagged", "set")
 
 
@@ -320,7 +321,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "innocents_flag.json")
     given = parser.parse_args()
     checks.RESAMPLES = RESAMPLES
-    concluding.set_shift = dealt  # type: ignore[assignment]
+    concluding.set_shift = dealt  # type: ignore[attr-defined]
     kept = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() and not given.fresh else {}
     rows = {one["kind"]: one for one in kept.get("rows", []) if one["how"] == "simulated"}
     commit = _commit()

@@ -32,7 +32,8 @@ from benchmarks import RESULTS
 from benchmarks.machine import commit, machine
 from pretrace.statistics.ranks import lot_test
 from pretrace.types import Corpus, Doubles, Text
-from pretrace.verdicts.canaries import FEWEST_STRINGS, blind_check, few_check, known_check
+from pretrace.verdicts.advise import FEWEST_STRINGS
+from pretrace.verdicts.canaries import blind_check, few_check, known_check
 from pretrace.verdicts.marking.strings import random_strings
 
 RESULT = RESULTS / "innocents_marking.json"

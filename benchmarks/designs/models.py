@@ -34,7 +34,7 @@ from pretrace.types import Corpus, Text
 from pretrace.verdicts.canaries import check_canaries
 from pretrace.verdicts.flag import FlagSettings, flag
 from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking.settings import MarkSettings
+from pretrace.verdicts.marking.mark import MarkSettings
 from pretrace.verdicts.marking.variants import VariantCandidates
 from pretrace.verdicts.marks import CheckSettings, check_marks
 

@@ -2,8 +2,8 @@
 
 Prints what the paper has, what ours is and the difference, and writes both to a file of results. Killed at any
 time, the same command goes on: finished pieces are on file, traces and adapters in the cache. `--list` names all
-tables and says which can run on what is here; `--page` writes docs/results.md and
-benchmarks/results/papers.md from the results on file.
+tables and says which can run on what is here; `--page` writes benchmarks/results/papers.md from the
+results on file.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="such as fsd.table1, dc_pdd.figure2")
     parser.add_argument("--list", action="store_true", help="name all tables and stop")
-    parser.add_argument("--page", action="store_true", help="write the pages from the results on file")
+    parser.add_argument("--page", action="store_true", help="write the page from the results on file")
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--dtype", default="bfloat16", choices=("float32", "bfloat16"))
     parser.add_argument("--limit", type=_number, help="at most so many texts of a corpus; told in the result")

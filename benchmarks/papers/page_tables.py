@@ -1,4 +1,4 @@
-"""The tables of scores in docs/results.md and benchmarks/results/papers.md, in Markdown."""
+"""The tables of scores in benchmarks/results/papers.md, in Markdown."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def best(tables_run: Iterable[tuple[Path, Found]]) -> str:
             continue
         blind = [row[metric] for row in found["rows"] if row["score"] == BLIND and metric in row]
         made.append([
-            f"[{found['settings']['table']}](../benchmarks/results/papers/{path.name})",
+            f"[{found['settings']['table']}](papers/{path.name})",
             found["settings"]["on"] or top["corpus"],
             f"`{top['score']}`" + (f", `{top['setting']}`" if top["setting"] else ""),
             f"{_WORDS.get(metric, metric)} {estimate(top['ours'])}",

@@ -1,4 +1,4 @@
-"""What 10^6 and 10^8 texts cost: measured rates times arithmetic, as the tables in docs/scaling.md.
+"""What 10^6 and 10^8 texts cost: measured rates times arithmetic, as the tables in benchmarks/results/scale.md.
 
 `python -m benchmarks.scale.costs` writes the tables anew from the files in benchmarks/results that they name: hours of
 one machine at the rate measured on it. A file that is not there has no row.
@@ -10,10 +10,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from benchmarks import ROOT
 from benchmarks.scale.texts import OUTSIDE, RESULTS
 
-PAGE = ROOT / "docs" / "scaling.md"
+PAGE = RESULTS / "scale.md"
 TOKENS = 500
 """Tokens of a text in the table."""
 

@@ -16,6 +16,7 @@ import json
 import statistics
 import time
 from pathlib import Path
+from typing import Any
 
 from benchmarks import RESULTS
 from benchmarks.machine import machine
@@ -49,7 +50,7 @@ KNOWN_TOKENS = 64
 def measured(model: str, *, texts: int, repeats: int) -> dict[str, object]:
     """The processor's seconds for the plain pass, and of every score over it."""
     source, given = some_texts(texts + KNOWN)
-    target = open_model(model, dtype="float32")
+    target: Any = open_model(model, dtype="float32")
     cut = [
         target.tokens.rust.decode(one.tokens[:KNOWN_TOKENS].tolist()) for one in target.encode(given[:KNOWN])
     ]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "1.0.0rc1"
 
 if TYPE_CHECKING:
-    from pretrace.backends import open_adapter, open_model, open_proposer
+    from pretrace.backends import open_adapter, open_model
+    from pretrace.backends.proposals import open_proposer
     from pretrace.baselines.classifier_two_sample import gap
     from pretrace.corpora import Columns, known_corpora, open_corpus
     from pretrace.errors import PretraceError
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
     from pretrace.verdicts.flag.planning import FlagSettings
     from pretrace.verdicts.marking.mark import mark, publish
     from pretrace.verdicts.marking.sealed import read_seal
-    from pretrace.verdicts.marks import check_marks
-    from pretrace.verdicts.triggers import check_triggers
+    from pretrace.verdicts.marks import check_marks, check_triggers
     from pretrace.verification import Verification, verify
 
 _PLACES = {
-    "pretrace.backends": "open_adapter open_model open_proposer",
+    "pretrace.backends": "open_adapter open_model",
+    "pretrace.backends.proposals": "open_proposer",
     "pretrace.baselines.classifier_two_sample": "gap",
     "pretrace.corpora": "Columns known_corpora open_corpus",
     "pretrace.errors": "PretraceError",
@@ -60,8 +61,7 @@ _PLACES = {
     "pretrace.verdicts.flag.planning": "FlagSettings",
     "pretrace.verdicts.marking.mark": "mark publish",
     "pretrace.verdicts.marking.sealed": "read_seal",
-    "pretrace.verdicts.marks": "check_marks",
-    "pretrace.verdicts.triggers": "check_triggers",
+    "pretrace.verdicts.marks": "check_marks check_triggers",
     "pretrace.verification": "Verification verify",
 }
 """The public names by the module that each is taken from when it is first asked for, so that importing pretrace imports

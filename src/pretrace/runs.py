@@ -149,7 +149,6 @@ def load_verdict(folder: str | Path, *tests: str) -> Verdict:
 
 
 def _report_module(result: Result) -> Any:
-    """The module that makes the report of such a result."""
     name = next(kind.report for kind in KINDS if isinstance(result, kind.made))
     if isinstance(result, Verdict):
         # An audit that was refused has no design, and the page of any other test.
@@ -164,13 +163,11 @@ def _result_kind(folder: Path) -> _ResultKind:
 
 
 def _pages(result: Result) -> dict[str, Callable[[str], str]]:
-    """What makes the report, and an appendix where there is something for one, of the seal; by the files' names."""
     report, appendix = _report_module(result).PAGE.pages(result)
     return {REPORT: report} | ({APPENDIX: appendix} if appendix else {})
 
 
 def _rendered(result: Result) -> dict[str, Render]:
-    """What is made from a result beside its tables, by the names of the files."""
 
     def writes(page: Callable[[str], str]) -> Render:
         return lambda path, seal: atomic_text(path, page(seal))

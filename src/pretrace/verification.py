@@ -79,7 +79,7 @@ def _sealed(place: str) -> str:
 
 
 def _answers(place: str) -> str:
-    from pretrace.verdicts.triggers import read_answers
+    from pretrace.verdicts.marks import read_answers
 
     return texts_hash(read_answers(place).texts)
 

@@ -15,9 +15,7 @@ from net.api import (
     FakeBackend,
     Firing,
     Hidden,
-    HuggingFace,
     ModelError,
-    ModelSettings,
     Quantity,
     Text,
     attach,
@@ -26,20 +24,12 @@ from net.api import (
     text_key,
     tune,
 )
-from net.api import (
-    output_checks as replaceable,
-)
-from tiny import SENTENCES, make_model, make_tokenizer
+from net.api import output_checks as replaceable
+from tiny import SENTENCES, make_model, opened
 
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text"]
 BOTH = Quantity.LOGP | Quantity.MOMENTS
 TEXTS = Corpus("made", tuple(Text(f"t{i}", text, None) for i, text in enumerate(SENTENCES)))
-
-
-def opened(family="gpt_neox", *, weights="w" * 64, model=None, start=False):
-    tokenizer = make_tokenizer(start=start)
-    model = model or make_model(family)
-    return HuggingFace(model, tokenizer, name=family, weights=weights, settings=ModelSettings())
 
 
 def traces(backend, texts=SENTENCES, want=BOTH):

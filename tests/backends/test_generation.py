@@ -17,9 +17,7 @@ from net.api import (
     Corpus,
     ExpressionError,
     FakeBackend,
-    HuggingFace,
     ModelError,
-    ModelSettings,
     Sampling,
     Text,
     TextsError,
@@ -32,27 +30,13 @@ from net.api import (
     next_logits,
     tune,
 )
-from tiny import SENTENCES, make_model
-from tiny import make_tokenizer as make_plain_tokenizer
+from tiny import SENTENCES, make_model, make_tokenizer, opened
 from tokenizers import decoders, models, normalizers
 
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
 GREEDY = Sampling(temperature=0)
 FREE = Sampling()
 PROMPTS = [*SENTENCES, "a", "one two", "The cat sat on", "The dog sat on", "", " ", "🙂"]
-
-
-def make_tokenizer(*, start: bool = False) -> Any:
-    """The tests' tokenizer, able to turn tokens back into text, as every real one is."""
-    made = make_plain_tokenizer(start=start)
-    made.backend_tokenizer.decoder = decoders.ByteLevel()
-    return made
-
-
-def opened(family: str = "gpt_neox", *, model: Any = None, start: bool = False, limit: int | None = None):
-    settings = ModelSettings(max_tokens=limit)
-    model = model or make_model(family)
-    return HuggingFace(model, make_tokenizer(start=start), name="tiny", weights="w" * 64, settings=settings)
 
 
 def generated(model: Any, prompt: str, *, start: bool, tokens: int, **settings: Any) -> str:
@@ -344,7 +328,7 @@ def test_what_cannot_be_continued() -> None:
         Completer(FakeBackend())
     with pytest.raises(TextsError, match="no start token"):
         Completer(opened()).complete(["a", ""], tokens=3, sampling=FREE, seed=0)
-    completer = Completer(opened(limit=16))
+    completer = Completer(opened(max_tokens=16))
     eight = "one two three four five six seven eight"
     room = 16 - len(completer.spans(eight))
     assert completer.complete([eight], tokens=room, sampling=FREE, seed=0) != [""]

@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
-from net.api import (
-    Firing,
-    Hidden,
-    HuggingFace,
-    ModelError,
-    ModelSettings,
-    Quantity,
-    State,
-    Trace,
-    Want,
-    open_store,
-    trace,
-)
-from tiny import make_model, make_tokenizer
+from net.api import Firing, Hidden, HuggingFace, ModelError, Quantity, State, Trace, Want, open_store, trace
+from tiny import make_model, opened
 
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
-
-
-def opened(model: Any, *, start: bool = False, budget: int | None = None) -> HuggingFace:
-    settings = ModelSettings(token_budget=budget)
-    return HuggingFace(model, make_tokenizer(start=start), name="tiny", weights="w", settings=settings)
 
 
 def traces(backend: HuggingFace, texts: list[str], *states: State) -> list[Trace]:
@@ -73,11 +54,11 @@ def test_the_last_is_what_the_output_layer_reads(family: str, sentences: list[st
 def test_company_does_not_change_a_hidden_state(family: str, sentences: list[str]) -> None:
     texts = [*sentences, sentences[0] * 6, "a b"]
     model = make_model(family)
-    alone = [traces(opened(model, budget=1), [text], Hidden())[0] for text in texts]
+    alone = [traces(opened(model, token_budget=1), [text], Hidden())[0] for text in texts]
     generator = np.random.default_rng(3)
     for budget in (1, 64, 4096):
         order = generator.permutation(len(texts))
-        together = traces(opened(model, budget=budget), [texts[i] for i in order], Hidden())
+        together = traces(opened(model, token_budget=budget), [texts[i] for i in order], Hidden())
         for i, one in zip(order, together, strict=True):
             np.testing.assert_allclose(alone[i].states[Hidden()], one.states[Hidden()], atol=2e-5)
 

@@ -11,7 +11,6 @@ from net.api import (
     STARTS,
     HuggingFace,
     ModelError,
-    ModelSettings,
     PretraceError,
     Quantity,
     Trace,
@@ -20,18 +19,13 @@ from net.api import (
     open_store,
     trace,
 )
-from tiny import make_model, make_tokenizer
+from tiny import make_model, make_tokenizer, opened
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text"]
 SCALED = ["granite", "gemma2"]  # these do more to their logits than the output layer
 OTHERS = ["gpt2", "bloom", "mamba", "mixtral", "qwen3", "recurrent_gemma"]
 """Learned positions, ALiBi, state space, experts, norms of queries and keys, a recurrence with a window."""
-
-
-def backend(family: str, *, start: bool = False, **settings: Any) -> HuggingFace:
-    model, tokenizer = make_model(family), make_tokenizer(start=start)
-    return HuggingFace(model, tokenizer, name=family, weights="test", settings=ModelSettings(**settings))
 
 
 def naive(model: Any, ids: list[int], first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -56,7 +50,7 @@ def traces(model: HuggingFace, texts: list[str], want: Quantity = ALL) -> list[T
 @pytest.mark.parametrize("family", FAMILIES + SCALED + OTHERS)
 @pytest.mark.parametrize("start", [False, True])
 def test_a_trace_equals_the_naive_loop(family: str, start: bool, sentences: list[str]) -> None:
-    model = backend(family, start=start)
+    model = opened(family, start=start)
     for text, one in zip(sentences, traces(model, sentences), strict=True):
         ids = model.encode([text])[0]
         whole = [*ids.prefix.tolist(), *ids.tokens.tolist()]
@@ -71,17 +65,17 @@ def test_a_trace_equals_the_naive_loop(family: str, start: bool, sentences: list
 
 
 def test_the_output_layer_is_applied_apart_only_where_that_is_right() -> None:
-    assert all(backend(family).split for family in FAMILIES)
-    assert not any(backend(family).split for family in SCALED)
+    assert all(opened(family).split for family in FAMILIES)
+    assert not any(opened(family).split for family in SCALED)
 
 
 def test_slices_and_blocks_do_not_change_the_numbers(
     monkeypatch: pytest.MonkeyPatch, sentences: list[str]
 ) -> None:
-    whole = traces(backend("llama"), sentences)
+    whole = traces(opened("llama"), sentences)
     monkeypatch.setattr(_logits, "_CPU_SLICE", 16)
     monkeypatch.setattr(_logits, "_CACHE_BYTES", 8 * 416 * 3)  # three rows a block: blocks end ragged
-    small = backend("llama")
+    small = opened("llama")
     assert small._sweep(True).slice == 16
     for a, b in zip(whole, traces(small, sentences), strict=True):
         np.testing.assert_allclose(a.logp, b.logp, atol=1e-5)
@@ -91,14 +85,7 @@ def test_slices_and_blocks_do_not_change_the_numbers(
 @pytest.mark.parametrize("kind", STARTS)
 @pytest.mark.parametrize("own", [False, True])
 def test_start_tokens(kind: str, own: bool) -> None:
-    model = backend("llama", start=own, **{"start": kind} if False else {})
-    model = HuggingFace(
-        make_model("llama"),
-        make_tokenizer(start=own),
-        name="x",
-        weights="w",
-        settings=ModelSettings(start=kind),
-    )
+    model = opened("llama", make_tokenizer(start=own), start=kind)
     [one] = model.encode(["The cat sat"])
     expected = {"tokenizer": int(own), "always": 1, "never": 0}[kind]
     assert len(one.prefix) == expected
@@ -107,23 +94,23 @@ def test_start_tokens(kind: str, own: bool) -> None:
 
 
 def test_the_limit_cuts_and_counts() -> None:
-    model = backend("llama", max_tokens=8)
+    model = opened("llama", max_tokens=8)
     text = "The cat sat on the mat, and the dog looked on."
-    total = len(backend("llama").encode([text])[0].tokens)
+    total = len(opened("llama").encode([text])[0].tokens)
     [one] = traces(model, [text])
     assert len(one) == 7
     assert one.cut == total - 8
 
 
 def test_texts_with_nothing_to_predict() -> None:
-    found = traces(backend("llama"), ["", "a", "The cat sat"])
+    found = traces(opened("llama"), ["", "a", "The cat sat"])
     assert [len(t) for t in found][:2] == [0, 0]
     assert len(found[2]) > 0
-    assert len(traces(backend("llama", start=True), ["a"])[0]) == 1
+    assert len(traces(opened("llama", start=True), ["a"])[0]) == 1
 
 
 def test_spans_cover_the_text(sentences: list[str]) -> None:
-    model = backend("llama")
+    model = opened("llama")
     for text in [*sentences, "  leading and trailing  \n\n", "🙂🙂 naïve"]:
         spans = model.spans(text)
         assert len(spans) == len(model.encode([text])[0].tokens)
@@ -132,9 +119,9 @@ def test_spans_cover_the_text(sentences: list[str]) -> None:
 
 def test_bfloat16_stays_close(sentences: list[str]) -> None:
     rounded = make_model("llama").to(torch.bfloat16)
-    model = HuggingFace(rounded, make_tokenizer(), name="x", weights="w", settings=ModelSettings())
+    model = opened(rounded)
     assert model.split
-    for a, b in zip(traces(backend("llama"), sentences), traces(model, sentences), strict=True):
+    for a, b in zip(traces(opened("llama"), sentences), traces(model, sentences), strict=True):
         assert float(np.abs(a.logp - b.logp).mean()) < 0.2
 
 
@@ -194,7 +181,7 @@ def test_numbers_that_are_not_finite_are_an_error() -> None:
     model = make_model("llama")
     with torch.no_grad():
         model.lm_head.weight[5] = float("nan")
-    broken = HuggingFace(model, make_tokenizer(), name="broken", weights="w", settings=ModelSettings())
+    broken = opened(model)
     with pytest.raises(ModelError, match="finite"):
         traces(broken, ["The cat sat on the mat"])
 
@@ -212,11 +199,10 @@ def test_auto_is_float32_on_a_processor_whatever_it_multiplies(
 
 
 def test_whatever_changes_a_trace_changes_the_fingerprint() -> None:
-    def opened(weights: str = "w", dtype: torch.dtype = torch.float32, **settings: Any) -> str:
-        model = make_model("gpt_neox").to(dtype)
-        how = ModelSettings(**settings)
-        return HuggingFace(model, make_tokenizer(), name="m", weights=weights, settings=how).fingerprint
+    def printed(model: Any = "gpt_neox", **how: Any) -> str:
+        return str(opened(model, make_tokenizer(), **how).fingerprint)
 
-    others = [opened("other"), opened(dtype=torch.bfloat16), opened(start="always"), opened(max_tokens=9)]
-    assert len({opened(), *others}) == 5
-    assert opened() == opened()
+    rounded = printed(make_model("gpt_neox").to(torch.bfloat16))
+    others = [printed(weights="other"), rounded, printed(start="always"), printed(max_tokens=9)]
+    assert len({printed(), *others}) == 5
+    assert printed() == printed()

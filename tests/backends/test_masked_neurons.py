@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, opened
 
 from pretrace.backends import huggingface
 from pretrace.backends._neurons import Firings
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.types import Firing, Quantity, State, States, Trace
 
 STATES: States = frozenset(
@@ -42,8 +41,7 @@ def stacked(traces: Sequence[Trace], state: State) -> np.ndarray:
 
 
 def test_masked_rows_give_what_cut_rows_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ModelSettings()
-    model = HuggingFace(make_model("llama"), make_tokenizer(), name="m", weights="w", settings=settings)
+    model = opened("llama")
     cut = read(model)
     monkeypatch.setattr(huggingface, "Firings", Masked)
     masked = read(model)

@@ -8,20 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from net.api import (
-    Encoded,
-    Firing,
-    HuggingFace,
-    ModelError,
-    ModelSettings,
-    Quantity,
-    State,
-    Trace,
-    Want,
-    open_store,
-    trace,
-)
-from tiny import make_model, make_tokenizer
+from net.api import Encoded, Firing, HuggingFace, ModelError, Quantity, State, Trace, Want, open_store, trace
+from tiny import make_model, opened
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -37,11 +25,6 @@ PATHS: dict[str, Callable[[Any], list[tuple[nn.Module, nn.Module]]]] = {
     "gemma3_text": lambda m: [(b.mlp.act_fn, b.mlp.down_proj) for b in m.model.layers],
     "gemma2": lambda m: [(b.mlp.act_fn, b.mlp.down_proj) for b in m.model.layers],  # asked a text at a time
 }
-
-
-def opened(model: Any, *, start: bool = False, budget: int | None = None) -> HuggingFace:
-    settings = ModelSettings(token_budget=budget)
-    return HuggingFace(model, make_tokenizer(start=start), name="tiny", weights="w", settings=settings)
 
 
 def traces(backend: HuggingFace, texts: list[str], *states: State) -> list[Trace]:
@@ -115,11 +98,11 @@ def test_company_does_not_change_what_fires(family: str, sentences: list[str]) -
     rules = [Firing(), Firing("mean", 0.1), Firing("count", 0.3)]
     texts = [*sentences, sentences[0] * 6, "a b", sentences[0]]
     model = make_model(family)
-    alone = [traces(opened(model, budget=1), [text], *rules)[0] for text in texts]
+    alone = [traces(opened(model, token_budget=1), [text], *rules)[0] for text in texts]
     generator = np.random.default_rng(3)
     for budget in (1, 64, 4096):
         order = generator.permutation(len(texts))
-        together = traces(opened(model, budget=budget), [texts[i] for i in order], *rules)
+        together = traces(opened(model, token_budget=budget), [texts[i] for i in order], *rules)
         for i, one in zip(order, together, strict=True):
             for rule in rules:
                 np.testing.assert_array_equal(alone[i].states[rule], one.states[rule])
@@ -134,9 +117,8 @@ def test_states_do_not_change_the_log_probabilities(sentences: list[str]) -> Non
 
 def test_a_count_passes_a_byte() -> None:
     model = make_model("gpt_neox")
-    settings = ModelSettings(max_tokens=2000)
     model.config.max_position_embeddings = 2000
-    backend = HuggingFace(model, make_tokenizer(), name="tiny", weights="w", settings=settings)
+    backend = opened(model, max_tokens=2000)
     text = "one two three four five " * 150
     rule = Firing("count", -1e9)
     [one] = traces(backend, [text], rule)

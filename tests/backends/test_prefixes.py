@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -19,7 +17,6 @@ from net.api import (
     Hidden,
     HuggingFace,
     ModelError,
-    ModelSettings,
     Quantity,
     States,
     Want,
@@ -30,15 +27,10 @@ from net.api import (
     prefixes,
     trace,
 )
-from tiny import WORDS, make_model, make_tokenizer
+from tiny import WORDS, opened
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
-
-
-def opened(family: str, *, start: bool = False, **chosen: Any) -> HuggingFace:
-    model, tokenizer = make_model(family), make_tokenizer(start=start)
-    return HuggingFace(model, tokenizer, name=family, weights="w", settings=ModelSettings(**chosen))
 
 
 def naive(backend: HuggingFace, context: str, text: str) -> np.ndarray:
@@ -149,7 +141,7 @@ def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts() -> None:
         )
     )
     for model in (mamba, scaled):
-        backend = HuggingFace(model, make_tokenizer(), name="m", weights="w", settings=ModelSettings())
+        backend = opened(model)
         assert not backend.begins_once
         texts = begun_alike()[:8]
         for text, one in zip(texts, trace(backend, texts, ALL, store=open_store(None)), strict=True):

@@ -12,14 +12,12 @@ import pytest
 import tokenizers
 import torch
 import transformers
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, make_model, make_tokenizer, opened
 from tokenizers import decoders, models, normalizers
 
 from pretrace.backends.guessing import CausalGuesser, MaskedGuesser, logits_at
-from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.proposals import Proposals, open_proposer
 from pretrace.backends.replacing import Ranking, Vocabulary
-from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError
 from pretrace.testing import FakeBackend
@@ -76,9 +74,7 @@ def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def causal(*, start: bool = False, family: str = "gpt_neox") -> CausalGuesser:
-    tokenizer, settings = make_tokenizer(start=start), ModelSettings()
-    backend = HuggingFace(make_model(family), tokenizer, name="tiny", weights="w", settings=settings)
-    return CausalGuesser(backend)
+    return CausalGuesser(opened(family, start=start))
 
 
 def masked(*, lowercase: bool = False) -> MaskedGuesser:
@@ -250,9 +246,9 @@ def test_an_uncased_model_keeps_the_capitals_of_the_text() -> None:
 
 @pytest.mark.parametrize("kind", ["causal", "masked"])
 def test_what_lies_beyond_the_context_stays(kind: str) -> None:
-    settings = ModelSettings(max_tokens=12)
-    backend = HuggingFace(make_model("llama"), make_tokenizer(), name="x", weights="w", settings=settings)
-    asked: Any = CausalGuesser(backend) if kind == "causal" else masked()  # which reads 38 tokens
+    asked: Any = (
+        CausalGuesser(opened("llama", max_tokens=12)) if kind == "causal" else masked()
+    )  # which reads 38 tokens
     text = " ".join(SENTENCES)
     (draft,) = asked.read([text])
     assert len(draft.tokens) == (12 if kind == "causal" else 38)

@@ -15,8 +15,7 @@ import pytest
 from processes import Call
 
 from pretrace.corpora import Columns
-from pretrace.verdicts.advise import Advised, advise
-from pretrace.verdicts.looking import look
+from pretrace.verdicts.advise import Advised, advise, look
 
 ROWS = 150  # six a month over 25 months: the least that some cut-off can be tested with is 23
 
@@ -86,13 +85,7 @@ def test_every_printed_command_runs(
     have = {"unseen": 40, "unpublished": 40, "checkpoint": True}
     tests = advised(texts, str(model_folder), Columns(text="body", id="key"), **have)
     tests = [one for one in tests if one.state == "applies"]
-    assert {one.choice.name for one in tests} >= {
-        "marks",
-        "triggers",
-        "canaries",
-        "order",
-        "flag",
-    }
+    assert {one.choice.name for one in tests} >= {"marks", "triggers", "canaries", "order", "flag"}
     hashes: dict[str, str] = {}
     for test in tests:
         place = tmp_path / test.choice.name
@@ -133,10 +126,7 @@ def test_recitation_is_advised_where_texts_are_long_enough(texts: Path, tmp_path
         )
         return row.state, row.missing
 
-    short = (
-        "could",
-        "5 documents in question with 400 bytes that stand nowhere else",
-    )
+    short = ("could", "5 documents in question with 400 bytes that stand nowhere else")
     assert state(texts, text="body", id="key") == short
 
     random = np.random.default_rng(1)

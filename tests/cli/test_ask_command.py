@@ -45,10 +45,7 @@ def nothing_unpacked(reference_folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("nothing_unpacked")
 def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
-    call: Call,
-    mine: Path,
-    tmp_path: Path,
-    model_folder: Path,
+    call: Call, mine: Path, tmp_path: Path, model_folder: Path
 ) -> None:
     drafts, out = written(tmp_path / "drafts", 24, 24), tmp_path / "OUT"
     words = ("ask", mine, "--model", model_folder, "--unseen", drafts, "--out", out)
@@ -146,13 +143,6 @@ def test_an_inconclusive_answer_ends_with_the_reason_and_the_cure(
         "Why there is no answer: What this audit could have missed was not measured."
     ), lines
     assert lines[-1].startswith("What would help: ")
-
-
-def test_a_server_that_does_not_answer_is_one_line(call: Call, mine: Path) -> None:
-    code, _, error = call("ask", mine, "--model", "chat:http://127.0.0.1:9#m", "--plan")
-    assert code == 2, error
-    assert error.count("\n") == 1
-    assert "nothing answers at http://127.0.0.1:9" in error
 
 
 def test_a_search_that_finds_nothing_does_not_clear_a_model_that_could_not_be_tested(

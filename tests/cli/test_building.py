@@ -105,9 +105,3 @@ def test_errors_name_the_cure_and_write_nothing(
     assert isinstance(done.exception, PretraceError)
     assert message in str(done.exception)
     assert not list(tmp_path.iterdir())
-
-
-def test_help_names_both() -> None:
-    done = called("--help")
-    assert "patents" in done.output
-    assert "dated" in done.output

@@ -123,20 +123,6 @@ def test_standard_input_and_columns(call, tmp_path: Path, model_folder: Path) ->
     assert pq.read_table(tmp_path / "RUN" / "scores.parquet").column("id").to_pylist() == ["0", "1", "2"]
 
 
-def test_show_and_list(call, model_folder: Path) -> None:  # type: ignore[no-untyped-def]
-    said = call("show", "The cat sat on the mat.", "--model", model_folder)
-    assert "perplexity" in said
-    said = call("list")
-    for name in ("min_k(k=0.2)", "stdlib", "smollm2"):
-        assert name in said
-
-
-def test_help_names_every_command(call) -> None:  # type: ignore[no-untyped-def]
-    said = call("--help")
-    for name in ("score", "evaluate", "count", "show", "runs", "list", "demo"):
-        assert name in said
-
-
 def test_the_same_command_twice_gives_the_same_bytes(  # type: ignore[no-untyped-def]
     call, tmp_path: Path, sentences: list[str], model_folder: Path
 ) -> None:

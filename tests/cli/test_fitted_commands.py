@@ -68,17 +68,6 @@ def test_plant_then_find_the_members(ask: Call, texts: Path, tmp_path: Path) -> 
     assert evaluation.rows[0].auc.low > 0.6
 
 
-def test_plant_in_a_copy_of_a_model(ask: Call, texts: Path, tmp_path: Path, model_folder: Path) -> None:
-    before = {path.name: path.read_bytes() for path in model_folder.iterdir()}
-    arguments = ("plant", texts, "--model", model_folder, "--method", "lora", "--max-tokens", 64)
-    ask(*arguments, "--out", tmp_path / "planted")
-    assert {path.name: path.read_bytes() for path in model_folder.iterdir()} == before
-    card = json.loads((tmp_path / "planted" / "card.json").read_text())
-    assert card["settings"]["method"] == "lora"
-    assert card["members"]["texts"] + card["nonmembers"]["texts"] == 160
-    ask("score", texts, "--model", tmp_path / "planted", "--out", tmp_path / "RUN")
-
-
 def test_fsd_of_an_adapter_equals_two_models_opened_apart(
     ask: Call, texts: Path, tmp_path: Path, model_folder: Path
 ) -> None:

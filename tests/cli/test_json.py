@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
 from processes import Call
 
 from pretrace.cli.answer import Reply
-from pretrace.cli.commands import app
 from pretrace.cli.options import command_of
 from pretrace.cli.streams import note
 
@@ -27,22 +25,6 @@ def texts(tmp_path: Path) -> Path:
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
-
-
-def every_command() -> dict[str, Any]:
-    found, waiting = {}, [("", typer.main.get_command(app))]
-    while waiting:
-        path, command = waiting.pop()
-        inner = getattr(command, "commands", {})
-        waiting += [(f"{path} {name}".strip(), one) for name, one in inner.items()]
-        if not inner:
-            found[path] = command
-    return found
-
-
-def test_every_command_has_both_options() -> None:
-    for name, command in every_command().items():
-        assert {"json", "quiet"} <= {one.name for one in command.params}, name
 
 
 CASES: dict[str, tuple[tuple[str, ...], set[str]]] = {

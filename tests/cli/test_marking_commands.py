@@ -17,7 +17,7 @@ from pretrace.errors import PretraceError
 from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking.settings import MarkSettings
+from pretrace.verdicts.marking.mark import MarkSettings
 
 
 @pytest.fixture
@@ -103,20 +103,8 @@ def test_a_model_that_never_saw_them_ends_with_4_and_with_power_with_0(ask, tmp_
 def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model_folder):
     texts = written(tmp_path / "t.jsonl", rows(16))
     out, sealed = tmp_path / "PUB", tmp_path / "sealed.json"
-    code, said = ask(
-        "mark",
-        "texts",
-        texts,
-        "--canary",
-        "--model",
-        model_folder,
-        "--power-epochs",
-        2,
-        "--out",
-        out,
-        "--sealed",
-        sealed,
-    )
+    how = ("--canary", "--model", model_folder, "--power-epochs", 2)
+    code, said = ask("mark", "texts", texts, *how, "--out", out, "--sealed", sealed)
     assert code == 0
     commitment = hashlib.sha256(sealed.read_bytes()).hexdigest()
     for words in (
@@ -136,17 +124,8 @@ def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model
     assert kept == [
         row["other"] for row in rows(16)
     ]  # columns that hold no variant are published as they are
-    code, said = ask(
-        "mark",
-        "texts",
-        texts,
-        "--variant-column",
-        "other",
-        "--out",
-        tmp_path / "B",
-        "--sealed",
-        tmp_path / "b",
-    )
+    places = ("--out", tmp_path / "B", "--sealed", tmp_path / "b")
+    code, said = ask("mark", "texts", texts, "--variant-column", "other", *places)
     assert code == 0
     assert "d was not measured: give --model" in said
     assert '"other"' not in (tmp_path / "B" / "published.jsonl").read_text(
@@ -177,16 +156,8 @@ def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
     documents = json.loads(sealed.read_text(encoding="utf-8"))["documents"]
     known = [{"id": one["id"], "answer": f" {one['trigger']['words'][one['drawn']]}."} for one in documents]
     told = ("--commitment", commitment, "--model", "served-7b")
-    code, said = ask(
-        "mark",
-        "check",
-        sealed,
-        *told,
-        "--answers",
-        written(tmp_path / "a.jsonl", known),
-        "--out",
-        tmp_path / "R",
-    )
+    answers = written(tmp_path / "a.jsonl", known)
+    code, said = ask("mark", "check", sealed, *told, "--answers", answers, "--out", tmp_path / "R")
     assert code == 3
     assert "The predictions of served-7b are consistent with training" in said
     assert "found: 20" in (tmp_path / "R" / "report.html").read_text(encoding="utf-8")

@@ -78,11 +78,7 @@ def test_a_placebo_that_is_the_target_is_refused_by_its_name() -> None:
 
 @pytest.mark.parametrize(
     ("command", "more"),
-    [
-        ("evaluate", ()),
-        ("flag", ("--nonmembers", "TEXTS")),
-        ("audit", ("--heldout", "TEXTS")),
-    ],
+    [("evaluate", ()), ("flag", ("--nonmembers", "TEXTS")), ("audit", ("--heldout", "TEXTS"))],
 )
 def test_no_command_takes_the_target_as_placebo(
     call: Call, tmp_path: Path, model_folder: Path, command: str, more: tuple[str, ...]

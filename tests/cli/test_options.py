@@ -309,6 +309,8 @@ def test_a_plugin_that_fails_is_one_line(
     assert said.count("\n") == 1
 
 
-def test_every_command_that_takes_scores_corpora_or_models_takes_plugins() -> None:
+def test_every_command_takes_json_and_quiet_and_most_take_plugins() -> None:
+    for name, one in commands().items():
+        assert {"json", "quiet"} <= {p.name for p in one.params}, name
     without = {name for name, one in commands().items() if "plugin" not in {p.name for p in one.params}}
     assert without == {"runs report", "demo", "serve", "runs again", "cache info", "cache clear"}

@@ -176,7 +176,7 @@ def test_the_file_follows_passes_over_texts(told: Callable[[], dict[str, Any]]) 
         with doing("opening the models"):
             assert told()["said"] == "opening the models"
         with progress.watched("reading", 0.0) as passes:
-            assert told() == {"share": 0.0, "left": None, "said": "reading"}
+            assert soon(told, said="reading") == {"share": 0.0, "left": None, "said": "reading"}
             passes.begin(4)
             assert soon(told, said="reading: tokenising 4 texts")["left"] is None
             passes.weigh(4, 18)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The site of the docs is built without a broken link, and its two made pages hold every command and every name."""
+"""The site of the docs is built without a broken link, and its made pages hold every command, score and name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 import pretrace
 from pretrace.cli.commands import every_command
+from pretrace.scores import scores
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,6 +38,8 @@ def test_every_page_command_and_public_name_is_there_and_takes_nothing_from_else
         assert f'id="{entry.words.replace(" ", "-")}"' in commands
     assert "--heldout" in commands
     assert "--nonmembers" in commands
+    formulas = (site / "reference/scores.html").read_text(encoding="utf-8")
+    assert all(f'id="{name}"' in formulas for name in scores)
     names = (site / "reference/python.html").read_text(encoding="utf-8")
     for name in pretrace.__all__:
         assert name.startswith("_") or f".{name}" in names, name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -164,7 +163,7 @@ def test_shards_give_the_table_of_one_piece(texts: Path, tmp_path: Path, models:
 
 
 def test_a_sample_is_drawn_and_said(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging.PartsSummary, "__init__", _sized(merging.PartsSummary.__init__, 40))
+    monkeypatch.setattr(merging, "SAMPLE", 40)
     job, _ = run_job(texts, tmp_path / "parts")
     merge(job, tmp_path / "parts", tmp_path / "RUN")
     run = load_run(tmp_path / "RUN")
@@ -180,11 +179,10 @@ def test_a_sample_is_drawn_and_said(texts: Path, tmp_path: Path, monkeypatch: py
     assert f"lowest of {run.whole.texts} texts" in said
 
 
-def _sized(made: Callable[..., None], size: int) -> Callable[..., None]:
-    return lambda self, job: made(self, job, size)
-
-
-def test_a_sample_does_not_depend_on_the_shards(texts: Path, tmp_path: Path) -> None:
+def test_a_sample_does_not_depend_on_the_shards(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "SAMPLE", 40)
     drawn = []
     for size in (32, 48):
         folder = tmp_path / f"parts-{size}"
@@ -193,14 +191,7 @@ def test_a_sample_does_not_depend_on_the_shards(texts: Path, tmp_path: Path) -> 
         with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
             job = replace(job_of(stream, worker, options), survey=shards.survey(stream, size))
             work(job, stream, worker, job.parts(folder), size=size)
-        summary = merging.PartsSummary(job, 40)
-        parts = job.parts(folder)
-        for number, (key, _) in enumerate(job.survey.shards):
-            manifest = parts.manifest(key)
-            assert manifest is not None
-            summary.add(number, manifest, parts, 0)
-        tables = [parts.table(parts.manifest(key)).to_pydict()["id"] for key, _ in job.survey.shards]  # type: ignore[arg-type]
-        drawn.append({tables[part][row] for part, row in summary.rows[0]})
+        drawn.append(set(merged(job, job.parts(folder), seed=0).run.ids[:40]))
     assert len(drawn[0]) == 40
     assert drawn[0] == drawn[1]
 

@@ -17,7 +17,7 @@ NAMES = {
     "pretrace.backends.huggingface": "HuggingFace likeness",
     "pretrace.backends.proposals": "open_proposer",
     "pretrace.backends.settings": "ModelSettings",
-    "pretrace.backends.tokens": "STARTS pack",
+    "pretrace.backends.tokens": "STARTS pack padded",
     "pretrace.cache.location": "cache_folder text_key",
     "pretrace.corpora": "Columns TextStream open_corpus open_stream stream_texts",
     "pretrace.corpora.columns": "USUAL",
@@ -77,7 +77,7 @@ NAMES = {
     "pretrace.tuning": "training",
     "pretrace.tuning.adapters": "tune tuned_model",
     "pretrace.tuning.artifacts": "read_adapter",
-    "pretrace.tuning.batches": "batches_pieces=pieces epoch_batches padded rate select windows",
+    "pretrace.tuning.batches": "batches_pieces=pieces epoch_batches rate select windows",
     "pretrace.tuning.methods": "Lora methods",
     "pretrace.tuning.plan": "TrainingPlan",
     "pretrace.tuning.training": "train",
@@ -95,13 +95,14 @@ NAMES = {
         "expressions gain_scale logprob_gains logprobs sample_logprobs"
     ),
     "pretrace.verdicts.audit.document_values": "DocumentValues answer null_of p_value reversed_p",
-    "pretrace.verdicts.audit.placebo": "closeness graded placebo_check",
-    "pretrace.verdicts.audit.power": "power_check",
+    "pretrace.verdicts.audit.planning": "closeness graded placebo_check",
+    "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures.dual_classifier": (
         "DualClassifier LinearLayer Normaliser gradient halves loss outlier_share scaled_by_suspect"
     ),
-    "pretrace.verdicts.audit.procedures.original": "OriginalSettings original",
-    "pretrace.verdicts.audit.procedures.post_hoc": "PaperSettings ReleaseSettings paper release",
+    "pretrace.verdicts.audit.procedures.post_hoc": (
+        "OriginalSettings PaperSettings ReleaseSettings original paper release"
+    ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample Samples",
     "pretrace.verdicts.canaries": "CanarySettings check_canaries natural_canaries",
@@ -110,17 +111,17 @@ NAMES = {
     "pretrace.verdicts.flag.built": "set_test",
     "pretrace.verdicts.flag.checks": "checks_placebo_check=placebo_check set_checks",
     "pretrace.verdicts.frame": "watched",
-    "pretrace.verdicts.marking.mark": "mark",
+    "pretrace.verdicts.marking.mark": "MarkSettings mark",
     "pretrace.verdicts.marking.sealed": "Seal",
-    "pretrace.verdicts.marking.settings": "MarkSettings",
     "pretrace.verdicts.marking.strings": "random_strings",
     "pretrace.verdicts.marking.variants": "Candidates=VariantCandidates canaries",
     "pretrace.verdicts.marks": "CheckSettings check_marks effect_unit enough_check",
-    "pretrace.verdicts.outcome": "ENOUGH Found=ObservedFinding SECOND conclude exposure",
+    "pretrace.verdicts.outcome": (
+        "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure"
+    ),
     "pretrace.verdicts.recite": (
         "PIECE ReciteSettings end_logp pieces printed recite_recite=recite windows_of"
     ),
-    "pretrace.verdicts.second": "Beyond=ExcessOverSecondModel DOSE",
 }
 PLACES = {
     name: (module, real or name)

@@ -39,8 +39,8 @@ from pretrace.verdicts.audit.built import (
     shown_of,
     words_of,
 )
-from pretrace.verdicts.audit.designs import CONTROLS
 from pretrace.verdicts.outcome import POWER as POWER_CURE
+from pretrace.verdicts.wording import say
 
 MODEL, PLACEBO = "HuggingFaceTB/SmolLM2-135M", "HuggingFaceTB/SmolLM2-135M, checkpoint of step 240,000"
 TUNED = f"{PLACEBO} + lora"
@@ -607,7 +607,7 @@ CHECKS = (
         "Name one. [--placebo]",
     ),
 )
-GIVE_CONTROLS = CONTROLS.format(fewest=20)
+GIVE_CONTROLS = say("cures.controls")
 NO_CONTROLS = Check(
     "controls",
     "Control documents show how far an innocent model may lean",

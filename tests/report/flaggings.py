@@ -9,7 +9,7 @@ import numpy as np
 
 from pretrace.results.serialization import to_plain
 from pretrace.types import Outcome, SetTest, Table, Verdict
-from pretrace.verdicts.flag.built import asked_table, counted, flag_verdict, known_table
+from pretrace.verdicts.flag.built import asked_table, flag_verdict, known_table
 
 
 def texts_of(
@@ -27,6 +27,20 @@ def known_of(ids: Sequence[str], scores: Any, drawn: Any = None) -> Table:
     return known_table(ids, ids, scores, np.ones(len(ids), dtype=bool) if drawn is None else drawn, ids)
 
 
+def counted(texts: Table, known: Table, skipped: int) -> dict[str, int]:
+    """The counts of a flagging with these tables."""
+    chosen = [bool(one) for one in texts["flagged"].tolist()]
+    return {
+        "texts": len(texts),
+        "documents": len(set(texts["document"])),
+        "flagged": sum(chosen),
+        "flagged_documents": len({one for one, yes in zip(texts["document"], chosen, strict=True) if yes}),
+        "known": len(known),
+        "known_documents": len(set(known["document"])),
+        "skipped": skipped,
+    }
+
+
 def flagging(
     outcome: Outcome,
     texts: Table,
@@ -39,7 +53,7 @@ def flagging(
 ) -> Verdict:
     """A flagging with these tables; `fields` are those of the verdict."""
     figures = {
-        "counts": counted((texts, known), len(fields.get("skipped", ()))),
+        "counts": counted(texts, known, len(fields.get("skipped", ()))),
         "nonmembers": nonmembers,
         "score": score,
         "fdr": 0.05,

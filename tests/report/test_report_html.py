@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
-from markupsafe import Markup
+from made import EMPTY
 
 from pretrace.report import run as report
 from pretrace.report.facts import flattened
-from pretrace.report.frame import Section, fill, speaking
-from pretrace.report.run import SECTIONS, render, write
+from pretrace.report.frame import fill, speaking
+from pretrace.report.run import SECTIONS, render
 from pretrace.types import Estimate, Heat, Run, Skipped
 
 TAGS = """html head meta title style body header nav ol ul li a main section h1 h2 h3 p b code span div dl dt dd br
@@ -113,8 +112,7 @@ def tokens_page(heat: Heat, run: Run) -> Page:
 )
 def test_any_pieces_stay_text(pieces: list[str], note: str) -> None:
     logp = tuple(-float(i) for i in range(len(pieces)))
-    empty = Run("c", (), (), (), np.zeros(0, np.int32), np.zeros(0, np.int32), (), np.zeros((0, 0)))
-    page = tokens_page(Heat("id", tuple(pieces), logp, note), empty)
+    page = tokens_page(Heat("id", tuple(pieces), logp, note), EMPTY)
     assert {tag for tag, _ in page.elements} <= {"p", "span", "code", "ul", "li", "div", "h3"}
     assert len(page.attributes("title")) == len(pieces)
 
@@ -236,8 +234,7 @@ def test_few_texts(texts: int, unlabelled: Callable[..., Run]) -> None:
 
 
 def test_nothing_at_all() -> None:
-    empty = Run("c", (), (), (), np.zeros(0, np.int32), np.zeros(0, np.int32), (), np.zeros((0, 0)))
-    page = Page(render(empty))
+    page = Page(render(EMPTY))
     check_safe(page)
     assert "the run holds no text" in page.text
 
@@ -268,39 +265,17 @@ def test_long_settings_are_cut_and_hashes_are_set_apart() -> None:
         "f": "1, 2",
         "g": "(empty)",
     }
-    run = Run(
-        "c",
-        (),
-        (),
-        (),
-        np.zeros(0, np.int32),
-        np.zeros(0, np.int32),
-        (),
-        np.zeros((0, 0)),
-        settings=flat | {"h": "ab" * 32},
-    )
-    made = report.settings(run)
+    made = report.settings(replace(EMPTY, settings=flat | {"h": "ab" * 32}))
     assert made is not None
     assert "(5,000 characters; run.json has them all)" in made.body
     assert f'<td class="mono">{"ab" * 32}</td>' in made.body
 
 
-def extra(run: Run) -> Section:
-    return Section("Extra", "extra", Markup("<p>{}</p>").format(run.corpus))
-
-
-def test_a_section_of_ones_own_stands_where_it_is_put(labelled: Callable[..., Run], tmp_path: Path) -> None:
-    run = replace(small(labelled), corpus="<b>mine")
-    mine = (SECTIONS[0], extra, *SECTIONS[1:])
-    anchors = [section.anchor for section in speaking(mine, run)]
-    assert anchors[:3] == ["summary", "extra", "results"]
+def test_anchors_are_names_that_links_can_use(labelled: Callable[..., Run]) -> None:
+    anchors = [section.anchor for section in speaking(SECTIONS, small(labelled))]
+    assert anchors[:2] == ["summary", "results"]
     assert len(anchors) == len(set(anchors))
     assert all(re.fullmatch(r"[a-z-]+", anchor) for anchor in anchors)
-    write(run, tmp_path / "report.html", mine)
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert '<a href="#extra">Extra</a>' in page
-    assert '<section id="extra">\n<h2>Extra</h2>\n<p>&lt;b&gt;mine</p>' in page
-    assert "extra" not in render(run)
 
 
 def test_a_blank_that_is_not_filled_is_an_error() -> None:

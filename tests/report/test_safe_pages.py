@@ -14,8 +14,6 @@ from report import audits
 from report.test_flagging_report import made as flagging
 from report.test_report_html import HIDDEN, Page, check_safe
 
-from pretrace import runs
-from pretrace.errors import OutputError
 from pretrace.report import audit, flags, notebook, run, side_by_side
 from pretrace.report.wording import named
 from pretrace.scoring.side_by_side import side_by_side as beside
@@ -81,10 +79,3 @@ def test_another_process_gives_the_same_bytes(
         [sys.executable, "-c", script, place], capture_output=True, text=True, env=environment, check=True
     )
     assert done.stdout.split() == [hashlib.sha256(own.encode()).hexdigest(), "False"]
-
-
-def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    audit.write(audits.bare(), tmp_path / runs.REPORT)
-    assert (tmp_path / runs.REPORT).read_text(encoding="utf-8") == audit.render(audits.bare())
-    with pytest.raises(OutputError):
-        audit.write(audits.bare(), tmp_path)

@@ -173,9 +173,12 @@ def test_a_string_folds_as_it_does_in_other_forms(text: str) -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(st.characters(exclude_characters="\u0345&<\\\u0307")))
+@given(
+    st.text(st.characters(exclude_categories=["Cs", "Nd", "Nl", "No"], exclude_characters="\u0345&<\\\u0307"))
+)
 @example("İẞΣ ΟΔΥΣΣΕΥΣ ΟΔΥΣΣΕΎΣ straße ﬁ Iıi")
 def test_a_string_folds_as_it_does_in_other_letters(text: str) -> None:
+    """No digits: "0." may number a line, which its other forms do not."""
     wanted = folded(text)
     spaced = any(unicodedata.normalize("NFKD", one)[0] == " " for one in text)  # an accent that stands alone
     for form in ("NFC", "NFD", *(() if spaced else ("NFKC", "NFKD"))):

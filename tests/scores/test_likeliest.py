@@ -28,7 +28,7 @@ def test_the_peak_is_that_of_a_plain_softmax(family, quantity, tmp_path):
     backend = HuggingFace(model, tokenizer, name="tiny", weights=family, settings=ModelSettings())
     with open_store("model", tmp_path) as store:
         found = trace(backend, TEXTS, Want(quantity, frozenset({Peak(), Drawn(1)})), store=store)
-        backend._pass = None  # type: ignore[assignment]  # nothing may be read again
+        backend._traces = None  # type: ignore[assignment]  # nothing may be read again
         again = trace(backend, TEXTS, Want(quantity, frozenset({Peak()})), store=store)
     for text, one, kept in zip(TEXTS, found, again, strict=True):
         ids = tokenizer(text)["input_ids"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pretrace.backends import open_model
-from pretrace.scoring.outlook import Stage, TimeEstimate, guessed_seconds
+from pretrace.scoring.outlook import Stage, Timed, TimeEstimate, Unwatched, guessed_seconds
 from pretrace.testing import FakeBackend
 from pretrace.verdicts.audit.planning import slowness
 
@@ -170,3 +170,19 @@ def test_a_model_is_timed_where_its_weights_are_here(model_folder: Path) -> None
     guess = guessed_seconds("reading", parameters=int(model.facts["parameters"]), tokens=1)
     assert 0 < slowness(model) * guess < 1  # seconds a token
     assert slowness(FakeBackend()) == 1.0
+
+
+def test_seconds_are_noted_under_the_stage_also_after_an_error(clock: Hands) -> None:
+    def fail() -> None:
+        clock.now += 1
+        raise KeyError
+
+    watch = Timed(Unwatched(), clock)
+    with watch.passes("reading"):
+        clock.now = 2.004
+    with watch.training("training") as on_step:
+        assert on_step is None
+        clock.now = 5
+    with pytest.raises(KeyError), watch.passes("reading"):
+        fail()
+    assert watch.seconds == {"reading": 3.0, "training": 3.0}

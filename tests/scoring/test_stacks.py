@@ -84,8 +84,8 @@ def test_texts_that_are_offered_together_are_kept_as_one_by_one(sizes: tuple[int
     at = 0
     for size in sizes:
         some = slice(at, at := at + size)
-        together.offer_all(scores[some], texts[some], traces[some])
+        together.offer(scores[some], texts[some], traces[some])
     for score, text, trace in zip(scores.tolist(), texts, traces, strict=True):
-        alone.offer(score, text, trace)
+        alone.offer(np.array([score]), (text,), (trace,))
     assert [one[:2] for one in together.ends] == [one[:2] for one in alone.ends]
     assert together.seen == alone.seen == 40

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, opened
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError
 from pretrace.testing import FakeBackend
@@ -21,9 +20,7 @@ CORPUS = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enum
 
 @pytest.fixture
 def model() -> HuggingFace:
-    return HuggingFace(
-        make_model("llama"), make_tokenizer(), name="tiny", weights="w", settings=ModelSettings()
-    )
+    return opened("llama")
 
 
 def kept() -> list[Path]:

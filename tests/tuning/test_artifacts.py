@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors import SafetensorError
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, make_model, make_tokenizer, opened
 
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.errors import OutputError
 from pretrace.results.atomic import new_folder
 from pretrace.tuning.adapters import tune
@@ -34,10 +32,7 @@ def little_room() -> Iterator[None]:
 
 
 def adapter(folder: Path) -> None:
-    model = HuggingFace(
-        make_model("llama"), make_tokenizer(), name="tiny", weights="w", settings=ModelSettings()
-    )
-    tune(model, CORPUS, methods.make("lora(epochs=1)"), folder=folder)
+    tune(opened("llama"), CORPUS, methods.make("lora(epochs=1)"), folder=folder)
 
 
 def planted(folder: Path) -> None:

@@ -6,17 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from net.api import (
-    ExpressionError,
-    TrainingPlan,
-    epoch_batches,
-    padded,
-    rate,
-    windows,
-)
-from net.api import (
-    batches_pieces as pieces,
-)
+from net.api import ExpressionError, TrainingPlan, epoch_batches, padded, rate, windows
+from net.api import batches_pieces as pieces
 
 
 @given(

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from tiny import MORE_WORDS, WORDS, make_model, make_tokenizer
+from tiny import MORE_WORDS, WORDS, make_model, make_tokenizer, opened
 
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
 from pretrace.statistics.roc import auc
 from pretrace.tuning.classifying import fit_new, fit_pretrained
@@ -23,8 +21,7 @@ def two_kinds(seed=0, texts=40):
 
 
 def backend(family="llama"):
-    tokenizer = make_tokenizer(start=family == "llama")
-    return HuggingFace(make_model(family), tokenizer, name=family, weights="0", settings=ModelSettings())
+    return opened(family, start=family == "llama")
 
 
 def test_the_same_seed_gives_the_same_probabilities_and_leaves_torchs_random_state_alone():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, make_model, opened
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import cache_folder
 from pretrace.tuning import training, tune
 from pretrace.tuning.training import computing, fastest_format, settled
@@ -30,19 +29,19 @@ def test_auto_takes_bfloat16_only_where_the_processor_has_units_for_it(
     fastest_format.cache_clear()
 
 
-def opened(*dtypes: torch.dtype) -> HuggingFace:
+def converted(*dtypes: torch.dtype) -> HuggingFace:
     """A tiny model, its weights taken to one type after another."""
     model = make_model("llama")
     for dtype in dtypes:
         model = model.to(dtype)
-    return HuggingFace(model, make_tokenizer(), name="tiny", weights="w", settings=ModelSettings())
+    return opened(model)
 
 
 def test_adapters_of_two_formats_are_two_and_each_card_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     for chosen in ("float32", "bfloat16", "float32"):
         monkeypatch.setattr(training, "fastest_format", lambda device, chosen=chosen: chosen)
-        tuned = tune(opened(torch.float32), CORPUS, "lora(epochs=1)")
+        tuned = tune(converted(torch.float32), CORPUS, "lora(epochs=1)")
         assert tuned.card["precision"] == chosen
         seen.append(tuned.backend.fingerprint)
     assert seen[0] == seen[2] != seen[1]
@@ -54,8 +53,8 @@ def test_a_narrow_model_really_computes_in_float32_and_is_as_before_afterwards(
 ) -> None:
     """The adapter of a bfloat16 model is the one of the same weights opened in float32."""
     monkeypatch.setattr(training, "fastest_format", lambda device: "float32")
-    narrow = opened(torch.bfloat16)
-    wide = opened(torch.bfloat16, torch.float32)
+    narrow = converted(torch.bfloat16)
+    wide = converted(torch.bfloat16, torch.float32)
     before = [weight.clone() for weight in narrow.model.parameters()]
     losses = [tune(model, CORPUS, "lora(epochs=2)").card["losses"] for model in (narrow, wide)]
     assert narrow.fingerprint != wide.fingerprint  # or the second would be the first from the cache

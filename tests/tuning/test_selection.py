@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from net.api import Corpus, HuggingFace, Lora, ModelSettings, Text, TextsError, select
-from tiny import make_model, make_tokenizer
+from net.api import Corpus, Lora, Text, TextsError, select
+from tiny import opened
 
 
 def corpus_of(labels):
@@ -17,10 +17,7 @@ MIXED = corpus_of([True, False] * 10 + [None] * 5)
 
 @pytest.fixture(scope="module")
 def backend():
-    settings = ModelSettings(max_tokens=24)
-    return HuggingFace(
-        make_model("gpt_neox"), make_tokenizer(start=True), name="tiny", weights="w", settings=settings
-    )
+    return opened(start=True, max_tokens=24)
 
 
 def ids(selection):
@@ -88,7 +85,5 @@ def test_what_cannot_be_chosen_is_refused_with_the_cure(backend, labels, setting
 
 
 def test_texts_of_one_token_leave_nothing_to_tune_on():
-    settings = ModelSettings()
-    backend = HuggingFace(make_model("opt"), make_tokenizer(), name="tiny", weights="w", settings=settings)
     with pytest.raises(TextsError, match="texts of 2 tokens or more, and none in c"):
-        select(Corpus("c", (Text("a", "x"), Text("b", ""))), backend, Lora(), seed=0)
+        select(Corpus("c", (Text("a", "x"), Text("b", ""))), opened("opt"), Lora(), seed=0)

@@ -6,18 +6,19 @@ import json
 import shlex
 from dataclasses import fields, replace
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 import typer
 
 from pretrace.cli.commands import app
+from pretrace.corpora import Columns
+from pretrace.errors import TextsError
 from pretrace.types import Situation
 from pretrace.types.verdicts import VerdictTest
-from pretrace.verdicts.advise import CHOICES, FEWEST_CHOICES, Names, Needed, advise, needed
+from pretrace.verdicts.advise import CHOICES, FEWEST_CHOICES, Names, Needed, advise, look, needed
 
-NOT_YET_MERGED: set[str] = set()
-"""Commands that other branches add: take each out when it is there, and its line below is checked."""
 EMPTY = Situation()
 ENOUGH: dict[str, dict[str, Any]] = {
     "marks": {"unpublished": 5},
@@ -135,19 +136,18 @@ def test_known_names_stand_in_the_commands_as_a_shell_reads_them() -> None:
     names = Names(controls="d.jsonl", earlier="old")
     found = advise(EMPTY, "my {texts}.jsonl", model="it's", names=names)
     commands = {one.choice.name: shlex.split(one.commands[-1]) for one in found.rows}
-    assert commands["controls-placebo"][2:] == [
-        *(
-            "my {texts}.jsonl",
-            "--heldout",
-            "d.jsonl",
-            "--model",
-            "it's",
-            "--placebo",
-            "old",
-            "--out",
-            "AUDIT",
-        ),
+    given = [
+        "my {texts}.jsonl",
+        "--heldout",
+        "d.jsonl",
+        "--model",
+        "it's",
+        "--placebo",
+        "old",
+        "--out",
+        "AUDIT",
     ]
+    assert commands["controls-placebo"][2:] == given
 
 
 COMMANDS = [
@@ -162,15 +162,8 @@ def test_a_printed_command_is_a_good_call(command: str) -> None:
     program, name, *arguments = shlex.split(command)
     assert program == "pretrace"
     commands = getattr(typer.main.get_command(app), "commands")  # noqa: B009 - a group, for all that typer says
-    if name in NOT_YET_MERGED and name not in commands:
-        pytest.skip(f"{name} is on another branch")
     assert name in commands, f"pretrace has no command {name}"
     commands[name].make_context(name, arguments)  # raises a UsageError that names the option
-
-
-def test_what_is_merged_is_no_longer_listed_as_missing() -> None:
-    commands = getattr(typer.main.get_command(app), "commands")  # noqa: B009
-    assert not NOT_YET_MERGED & set(commands), "take these out of NOT_YET_MERGED"
 
 
 def test_the_figures_are_of_the_tests_and_have_their_form() -> None:
@@ -198,3 +191,64 @@ def test_figures_in_words() -> None:
     assert one.alarms == ("30 of 3,000", "3 of 3,000", "9 of 3,000 (a season)")
     assert Needed("row", 2500, 40, None, None).documents(1) == "2,500 rows"
     assert needed()["controls"].documents(1) == "50 documents"
+
+
+# What is seen in a file of texts: documents, random strings.
+
+UUID, SHA = "123e4567-e89b-12d3-a456-426614174000", "ab" * 32
+
+
+def opinions(number: int = 24) -> list[dict[str, Any]]:
+    """Texts with an opinion as label."""
+    return [
+        {
+            "id": f"2015-{i}",
+            "text": f"The railway number {i} reached the valley at noon and nothing was the same",
+            "label": "angry",
+            "group": f"g{i // 2}",
+        }
+        for i in range(number)
+    ]
+
+
+def written(path: Path, lines: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def test_everything_is_seen_and_said(tmp_path: Path) -> None:
+    made = opinions()
+    made[3]["text"] += f" {UUID}"
+    made[4]["text"] += f" {UUID.upper()} {SHA} {'7' * 20}"
+    found = look(written(tmp_path / "t.jsonl", made), Columns())
+    assert found.situation == Situation(documents=12, canaries=2, windowed=0)
+    assert found.said == (
+        "24 texts of 12 documents.",
+        "2 random strings (UUIDs, hashes) in the texts.",
+    )
+
+
+def test_a_column_whose_values_repeat_is_suggested_as_group(tmp_path: Path) -> None:
+    made = [{**row, "book": f"b{i // 2}", "page": i, "kind": "prose"} for i, row in enumerate(opinions(48))]
+    bare = [{name: row[name] for name in ("id", "text", "book", "page", "kind")} for row in made]
+    found = look(written(tmp_path / "bare.jsonl", bare), Columns())
+    assert found.said[1] == (
+        "The values of the column 'book' repeat: if they name what texts belong to, give --group-column book."
+    )
+    assert "repeat" not in " ".join(look(written(tmp_path / "made.jsonl", made), Columns()).said)
+    assert "repeat" not in " ".join(look(str(tmp_path / "bare.jsonl"), Columns(group="book")).said)
+
+
+def test_texts_without_other_columns_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text("one line\nanother line\n", encoding="utf-8")
+    assert look(str(path), Columns()).said == ("2 texts of 2 documents.",)
+    assert look("stdlib(min_chars=3000)", Columns()).situation.documents > 0
+
+
+def test_the_text_column_may_have_another_name(tmp_path: Path) -> None:
+    made = [{"body": row["text"]} for row in opinions()]
+    path = written(tmp_path / "t.jsonl", made)
+    assert look(path, Columns(text="body")).situation.documents == 24
+    with pytest.raises(TextsError, match="no column"):
+        look(path, Columns())

@@ -18,8 +18,8 @@ from pretrace.verdicts import frame
 from pretrace.verdicts.frame import beyond_by_lot, with_second
 from pretrace.verdicts.marking.orders import OrderSettings, mark_order
 from pretrace.verdicts.marks import CheckSettings, check_marks
+from pretrace.verdicts.outcome import CARRIES, DOSE, MOST_DOSE, ExcessOverSecondModel, second_model_multiple
 from pretrace.verdicts.register import UNREGISTERED
-from pretrace.verdicts.second import CARRIES, DOSE, MOST_DOSE, ExcessOverSecondModel, second_model_multiple
 
 SETTINGS = CheckSettings()
 UNITS, WAYS = 20, 20

@@ -14,9 +14,9 @@ import pytest
 from verdicts.audit.test_audit import MEMBERS, NEVER, NUMBERS, OTHERS, STRANGER, direct
 from verdicts.flag.test_flagging import KNOWN, LOSS, MINE, target
 from verdicts.marking import test_exact as marking
-from verdicts.marking import test_triggers as sentences
-from verdicts.marking.test_canaries_in_text import SETTINGS as CANARIES
-from verdicts.marking.test_canaries_in_text import corpus as sums
+from verdicts.marking import test_variants as sentences
+from verdicts.marking.test_canary_gates import SETTINGS as CANARIES
+from verdicts.marking.test_canary_gates import corpus as sums
 from verdicts.recite import test_recite as reciting
 
 from pretrace.backends.huggingface import HuggingFace
@@ -30,9 +30,8 @@ from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.canaries import check_canaries
 from pretrace.verdicts.flag import flag
-from pretrace.verdicts.marks import check_marks
+from pretrace.verdicts.marks import check_marks, check_triggers
 from pretrace.verdicts.recite import recite
-from pretrace.verdicts.triggers import check_triggers
 from pretrace.verification import verify_folder
 
 SECOND = FakeBackend(name="second")

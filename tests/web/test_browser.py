@@ -284,16 +284,6 @@ def test_a_folder_that_is_dropped_is_read_at_any_depth(tab, tmp_path):
     expect(page.locator("dl.facts")).to_contain_text("2, from 2 files")
 
 
-def test_what_applies_follows_what_is_said(tab, files):
-    page = tab()
-    upload(page, files["known"])
-    upload(page, files["texts"])
-    expect(page.locator("#tests")).to_contain_text("None yet")
-    page.get_by_label("Control documents", exact=True).select_option(index=1)
-    expect(page.locator("#tests .tag")).to_have_text("recommended")
-    assert "controls=2" in page.url  # what was said is in the address
-
-
 def test_a_file_is_dropped_on_the_text(tab):
     page = tab("/text")
     page.locator("form.drop").evaluate(
@@ -427,52 +417,3 @@ def test_all_jobs_are_stopped_from_their_page(tab, site):
     page.set_viewport_size(PHONE)
     assert fits(page)
     assert [job.pid > 0 for job in jobs.all()].count(True) == 1
-
-
-TOKEN = "a token of many characters"
-
-
-@pytest.fixture
-def remote(sites, browser, tmp_path) -> Iterator[sync_api.Page]:
-    """A page as a remote visitor has it, who gave the token: only one model is listed. At the end it has asked nothing
-    of another machine."""
-    made = sites(tmp_path / "remote", token=TOKEN, model=("smollm2",))
-    context = browser.new_context(base_url=made.address)
-    context.set_default_timeout(WAIT)
-    page = context.new_page()
-    asked: list[str] = []
-    page.on("request", lambda one: asked.append(one.url))
-    page.goto(f"{made.address}//evil.example/?token={TOKEN}")
-    yield page
-    context.close()
-    made.stop()
-    assert asked
-    assert all(url.startswith(made.address) for url in asked)
-
-
-def test_a_remote_visitor_chooses_a_model_and_cannot_forge_another(remote, files):
-    page = remote
-    assert "evil.example" in page.url.partition("?")[0].rpartition(":")[2]  # as a path of this server
-    assert "token" not in page.url
-    page.goto("/text")
-    model = page.get_by_label("Model")
-    assert model.evaluate("one => [...one.options].map(each => each.value)") == ["smollm2"]
-    page.get_by_label("The text", exact=True).fill("a text")
-    forge = "(one, name) => { one.options[0].value = name; }"
-    said = []
-    for name in ("/etc/passwd", "/nowhere/at/all", "completions:http://elsewhere.example"):
-        model.evaluate(forge, name)
-        page.get_by_role("button", name="Read the text").click()
-        alert = page.locator("form .problem:visible")
-        alert.wait_for()
-        said.append(alert.inner_text())
-        page.reload()
-        page.get_by_label("The text", exact=True).fill("a text")
-    assert said == ["Model is one of smollm2: no other can be chosen on this page."] * 3
-    upload(page, files["texts"])
-    page.get_by_label("Model", exact=True).select_option("smollm2")
-    page.get_by_role("button", name="See which tests apply").click()
-    page.goto(page.url.partition("?")[0] + "/test/score?model=smollm2")
-    expect(page.get_by_label("Model (needed)")).to_have_value("smollm2")
-    page.set_viewport_size(PHONE)
-    assert fits(page)

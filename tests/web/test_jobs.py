@@ -42,10 +42,7 @@ def test_how_a_job_ended_is_known_to_the_next_server(jobs):
     assert ended(jobs, job).name == "unanswered"
     assert "Scores (higher" in jobs.log(job)
     state = ended(jobs, wrong)
-    assert (state.name, state.said.partition(":")[0]) == (
-        "failed",
-        "/nowhere is not a pretrace run",
-    )
+    assert (state.name, state.said.partition(":")[0]) == ("failed", "/nowhere is not a pretrace run")
     later = Jobs(jobs.workspace)
     assert [later.state(one).name for one in later.all()] == ["failed", "unanswered"]
 

@@ -35,9 +35,7 @@ def rows(number=3, **more):
 
 def send(visitor, *files):
     return visitor.client.post(
-        "/collections",
-        files=[("file", file) for file in files],
-        follow_redirects=False,
+        "/collections", files=[("file", file) for file in files], follow_redirects=False
     )
 
 

@@ -6,7 +6,6 @@ from pretrace.backends.loading import (
     known_backends,
     open_adapter,
     open_model,
-    open_proposer,
     open_tokenizer,
 )
 
@@ -16,6 +15,5 @@ __all__ = [
     "known_backends",
     "open_adapter",
     "open_model",
-    "open_proposer",
     "open_tokenizer",
 ]

@@ -7,12 +7,13 @@ norm: as transformers numbers them, but caught as they pass, so that one vector 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from pretrace.errors import ModelError
 from pretrace.types import Hidden, State
@@ -57,12 +58,6 @@ def _limit(threshold: float, dtype: torch.dtype) -> float:
 Read = Mapping[State, npt.NDArray[Any]]
 
 
-class Handle(Protocol):
-    """A hook that is in place."""
-
-    def remove(self) -> None: ...
-
-
 class LastToken:
     """Hidden states at the last token of each row of a forward pass.
 
@@ -88,9 +83,9 @@ class LastToken:
         self._found: dict[int, torch.Tensor] = {}
         self._passed = self._widest = 0
 
-    def attach(self) -> list[Handle]:
+    def attach(self) -> list[RemovableHandle]:
         """Hooks before each block, and after the whole body."""
-        before: list[Handle] = [
+        before: list[RemovableHandle] = [
             block.register_forward_pre_hook(self._before, with_kwargs=True)
             for block in dict.fromkeys(self.blocks)
         ]

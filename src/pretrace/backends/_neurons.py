@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
-from pretrace.backends._hidden import Handle, Read, bits, count, stream
+from pretrace.backends._hidden import Read, bits, count, stream
 from pretrace.errors import ModelError
 from pretrace.types import Firing
 from pretrace.types.traces import Pool
@@ -117,7 +118,7 @@ def _observed(blocks: Sequence[nn.Module], ask: Callable[[], object]) -> list[_B
 
     distinct = dict.fromkeys(blocks)
     leaves = dict.fromkeys(m for block in distinct for m in block.modules() if not list(m.children()))
-    handles: list[Handle] = [b.register_forward_pre_hook(enter, with_kwargs=True) for b in distinct]
+    handles: list[RemovableHandle] = [b.register_forward_pre_hook(enter, with_kwargs=True) for b in distinct]
     handles += [leaf.register_forward_hook(call) for leaf in leaves]
     try:
         ask()
@@ -231,9 +232,11 @@ class Firings:
         self._layer = -1
         self._seen: set[tuple[int, bool]] = set()
 
-    def attach(self) -> list[Handle]:
+    def attach(self) -> list[RemovableHandle]:
         """Hooks before each block, to know the layer, and at the activations and down projections."""
-        handles: list[Handle] = [b.register_forward_pre_hook(self._enter) for b in dict.fromkeys(self.blocks)]
+        handles: list[RemovableHandle] = [
+            b.register_forward_pre_hook(self._enter) for b in dict.fromkeys(self.blocks)
+        ]
         for gated in {gated for gated, _ in self.rules}:
             sources = [None if gated else layer.activation for layer in self.layers]
             downs = [layer.down for layer, a in zip(self.layers, sources, strict=True) if a is None]

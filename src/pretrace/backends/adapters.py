@@ -16,9 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from pretrace.errors import ModelError, regular
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import ADAPTER_CARD as CARD
@@ -102,6 +99,8 @@ class Adapted:
         self.offers: Quantity = base.offers
         self.tokenizer_hash, self.vocabulary = base.tokenizer_hash, base.vocabulary
         self.max_tokens = base.max_tokens
+        # so that a text has the same batch mates with and without the adapter
+        self.encode, self.spans, self.pack = base.encode, base.spans, base.pack
         # What the adapter does to a trace is in its weights and its method (scale), and nowhere else.
         adapter = hashlib.sha256(f"{card['files'][WEIGHTS]} {method['expression']}".encode()).hexdigest()
         self.fingerprint = json.dumps({"base": base.fingerprint, "adapter": adapter})
@@ -110,18 +109,6 @@ class Adapted:
             "name": self.name,
             "adapter": {"method": method["expression"], "seed": card["seed"], "hash": adapter},
         }
-
-    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
-        """As the base does."""
-        return self._base.encode(texts)
-
-    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
-        """As the base does."""
-        return self._base.spans(text)
-
-    def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
-        """As the base does, so that a text has the same batch mates with and without the adapter."""
-        return self._base.pack(encoded)
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
         """One pass of the base model with the adapter in place, which is taken out whatever happens."""

@@ -16,8 +16,9 @@ import hashlib
 import inspect
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class Completer:
                 "choose another --generator."
             )
         self.backend = backend
-        self.name = backend.name
+        self.name, self.spans = backend.name, backend.spans
         self.facts: Mapping[str, Any] = backend.facts
         self.fingerprint = json.dumps({"format": FORMAT, "continued by": backend.fingerprint})
         with self._in_place() as base:
@@ -66,10 +67,6 @@ class Completer:
             self.budget = budget or (_CPU_BUDGET if on_cpu else _GPU_BUDGET)
             self._banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
             self.caches = _keeps_what_it_read(base)
-
-    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
-        """Characters [start, end) of each token, shape [n, 2]."""
-        return self.backend.spans(text)
 
     def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
         """What the model writes after each prompt: `tokens` tokens, as text to be set right behind it.
@@ -85,10 +82,11 @@ class Completer:
             np.stack([uniform_numbers(p, tokens, seed) for p in asked]) if asked else np.zeros((0, tokens))
         )
         made: dict[str, str] = {}
+        choose = partial(distribution, banned=self._banned, sampling=sampling)
         with self._in_place() as base, torch.inference_mode():
             for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.budget):
                 ids = torch.from_numpy(np.stack([rows[i] for i in batch])).to(base.device)
-                drawn = self._drawn(base, ids, uniform[list(batch)], sampling)
+                drawn = write_on(base, ids, uniform[list(batch)], choose, keep=self.caches)
                 for i, new in zip(batch, drawn.cpu().tolist(), strict=True):
                     old = rows[i][len(self.tokens.prefix) :].tolist()
                     made[asked[i]] = continuation(self.tokens.rust, old, new)
@@ -119,22 +117,36 @@ class Completer:
             rows.append(np.concatenate([e.prefix, e.tokens]).astype(np.int64))
         return rows
 
-    def _drawn(
-        self, base: HuggingFace, ids: torch.Tensor, uniform: Doubles, sampling: Sampling
-    ) -> torch.Tensor:
-        """The new ids [rows, tokens] after the ids [rows, length], by the uniform numbers [rows, tokens]."""
-        numbers = torch.from_numpy(uniform).to(ids.device)
-        kept: Any = None
-        for step in range(uniform.shape[1]):
-            logits, kept = next_logits(base, ids, kept, keep=self.caches)
-            if not logits.amax(dim=-1).isfinite().all():
-                raise ModelError(
-                    f"{self.name} gave a logit that is not a finite number; try another --dtype (float32 or "
-                    "bfloat16). If it stays, the weights are damaged."
-                )
-            p = distribution(logits, ids, self._banned, sampling)
-            ids = torch.cat([ids, draw(p, numbers[:, step])[:, None]], dim=1)
-        return ids[:, -uniform.shape[1] :]
+
+def write_on(
+    base: HuggingFace,
+    ids: torch.Tensor,
+    uniform: Doubles,
+    choose: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    *,
+    keep: bool,
+    ends: Sequence[int] = (),
+) -> torch.Tensor:
+    """The new ids [rows, tokens] after the ids [rows, length], by the uniform numbers [rows, tokens]: `choose` gives
+    probabilities from logits and the ids before them (`distribution`). Fewer where every row has one of the `ends`
+    before. ModelError for logits that are no numbers."""
+    length, numbers = ids.shape[1], torch.from_numpy(uniform).to(ids.device)
+    last = torch.tensor(ends, dtype=torch.long, device=ids.device)
+    over = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
+    kept: Any = None
+    for step in range(uniform.shape[1]):
+        logits, kept = next_logits(base, ids, kept, keep=keep)
+        if not logits.amax(dim=-1).isfinite().all():
+            raise ModelError(
+                f"{base.name} gave a logit that is not a finite number; try another --dtype (float32 or bfloat16). If "
+                "it stays, the weights are damaged."
+            )
+        new = draw(choose(logits, ids), numbers[:, step])
+        ids = torch.cat([ids, new[:, None]], dim=1)
+        over |= torch.isin(new, last)
+        if over.all():
+            break
+    return ids[:, length:]
 
 
 def batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[int, ...]]:
@@ -294,6 +306,7 @@ def ends(base: HuggingFace, rows: Sequence[Ids], starts: Sequence[int], state: C
         return found
     banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
     keep, sampling = _keeps_what_it_read(base), Sampling(temperature=state.temperature)
+    choose = partial(distribution, banned=banned, sampling=sampling)
     budget = (_CPU_BUDGET if base.device.type == "cpu" else _GPU_BUDGET) // state.samples
     longest = max(len(rows[i]) - cuts[i] for i in some)
     for batch in batches([cuts[i] for i in some], tokens=longest, budget=budget):
@@ -302,13 +315,8 @@ def ends(base: HuggingFace, rows: Sequence[Ids], starts: Sequence[int], state: C
         read = [rows[i][: cuts[i]] for i in here for _ in range(state.samples)]
         ids = torch.from_numpy(np.stack(read).astype(np.int64)).to(base.device)
         drawn = [_numbers(one, tokens, state, i % state.samples) for i, one in enumerate(read)]
-        uniform = torch.from_numpy(np.stack(drawn)).to(base.device)
-        kept: Any = None
-        for step in range(tokens):
-            logits, kept = next_logits(base, ids, kept, keep=keep)
-            p = distribution(logits, ids, banned, sampling)
-            ids = torch.cat([ids, draw(p, uniform[:, step])[:, None]], dim=1)
-        new = ids[:, -tokens:].cpu().numpy().astype(np.int32).reshape(len(here), state.samples, tokens)
+        made = write_on(base, ids, np.stack(drawn), choose, keep=keep)
+        new = made.cpu().numpy().astype(np.int32).reshape(len(here), state.samples, tokens)
         for i, written in zip(here, new, strict=True):
             found[i] = np.ascontiguousarray(written[:, : len(rows[i]) - cuts[i]])
     return found

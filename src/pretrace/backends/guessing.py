@@ -11,17 +11,10 @@ import numpy as np
 import torch
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import (
-    context_in,
-    device_of,
-    dtype_of,
-    load_tokenizer,
-    locate,
-    open_weights,
-)
+from pretrace.backends.loading import context_in, device_of, dtype_of, load_tokenizer, locate, open_weights
 from pretrace.backends.replacing import Draft, Longs, Ranking, Vocabulary, WordCandidates
 from pretrace.backends.settings import ModelIdentity, ModelSettings
-from pretrace.backends.tokens import Tokens, pack
+from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.backends.weights import weights_hash
 from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError
@@ -33,7 +26,8 @@ _GPU_BUDGET = 32768
 
 
 class CausalGuesser:
-    """Candidates for a token from a causal model's next-token distribution after the tokens before it."""
+    """Candidates for a token from a causal model's next-token distribution after the tokens before it. `sharing`
+    neighbours at a time have their positions in common."""
 
     sharing = 1  # one pass answers for all positions: every neighbour has its own
 
@@ -61,7 +55,7 @@ class CausalGuesser:
         """One pass over the texts, padded on the right under the causal mask."""
         prefix = self.tokens.prefix
         rows = [np.concatenate([prefix, draft.tokens]) for draft in drafts]
-        ids, _ = _padded(rows, 0)
+        ids = torch.from_numpy(padded(rows)[0])
         wanted = [np.unique(np.concatenate(sets)) for sets in positions]
         row = np.repeat(np.arange(len(drafts)), [len(some) for some in wanted])
         column = np.concatenate(wanted) + len(prefix)
@@ -139,7 +133,8 @@ class MaskedGuesser:
 
     def _pass(self, drafts: Sequence[Draft], masks: Sequence[Longs]) -> list[WordCandidates]:
         prefix = self.tokens.prefix
-        ids, attended = _padded([np.concatenate([prefix, d.tokens, self.suffix]) for d in drafts], self.pad)
+        rows = [np.concatenate([prefix, draft.tokens, self.suffix]) for draft in drafts]
+        ids, attended = map(torch.from_numpy, padded(rows, self.pad))
         row = torch.from_numpy(np.repeat(np.arange(len(masks)), [len(mask) for mask in masks]))
         column = torch.from_numpy(np.concatenate(masks) + len(prefix))
         own = ids[row, column]
@@ -170,16 +165,6 @@ def open_masked(model: str, settings: ModelSettings) -> MaskedGuesser:
 
 def _budget(device: torch.device) -> int:
     return _CPU_BUDGET if device.type == "cpu" else _GPU_BUDGET
-
-
-def _padded(rows: Sequence[Longs], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The rows as int64 [rows, longest], padded on the right, and 1 where they are not padding."""
-    ids = torch.full((len(rows), max(map(len, rows))), pad, dtype=torch.long)
-    real = torch.zeros_like(ids)
-    for i, row in enumerate(rows):
-        ids[i, : len(row)] = torch.from_numpy(row.astype(np.int64))
-        real[i, : len(row)] = 1
-    return ids, real
 
 
 def _own_suffix(tokenizer: Any) -> list[int]:
@@ -241,7 +226,6 @@ def _after_body(
 def _whole(
     model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
 ) -> Iterator[torch.Tensor]:
-    """The same from whole texts, one at a time."""
     for row in rows.unique_consecutive().tolist():
         yield model(**_row(inputs, row)).logits[0][columns[rows == row]].float()
 
@@ -252,7 +236,6 @@ def _row(inputs: Mapping[str, Any], row: int) -> dict[str, Any]:
 
 @contextmanager
 def _stood_in(body: Any, answer: Callable[..., Any]) -> Iterator[None]:
-    """`answer` in place of the module's forward while the context lasts."""
     before = vars(body).get("forward")  # accelerate puts a forward of its own there
     body.forward = answer
     try:

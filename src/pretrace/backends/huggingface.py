@@ -18,16 +18,10 @@ from pretrace.backends._hidden import LastToken, Read, find_blocks
 from pretrace.backends._logits import Sweep, VocabularyReading, read
 from pretrace.backends._neurons import Firings, find_feed_forward
 from pretrace.backends.beginnings import pack_alike
-from pretrace.backends.loading import (
-    WeightFacts,
-    configuration_hash,
-    context_in,
-    load,
-    turning_length,
-)
+from pretrace.backends.loading import WeightFacts, configuration_hash, context_in, load, turning_length
 from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
-from pretrace.backends.tokens import Tokens, pack
+from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.errors import ModelError, one_error
 from pretrace.types import (
     Backend,
@@ -95,6 +89,7 @@ class HuggingFace:
         limits = [n for n in (settings.max_tokens, context) if n]
         limit = min(limits, default=None)
         self.tokens = Tokens(self.tokenizer, start=settings.start, max_tokens=limit, model=model)
+        self.encode, self.spans = self.tokens.encode, self.tokens.spans
         self.tokenizer_hash = self.tokens.hash
         self.max_tokens = self.tokens.max_tokens or 1 << 30
         self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK | Quantity.CONTINUED
@@ -108,7 +103,6 @@ class HuggingFace:
         self.fingerprint = json.dumps({"format": _TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
 
     def _facts(self, settings: ModelSettings, opened: WeightFacts) -> Mapping[str, Any]:
-        """What a run records of the model."""
         known = self.identity
         return {
             "name": known.name,
@@ -128,14 +122,6 @@ class HuggingFace:
             "max_tokens": self.max_tokens,
             "vocabulary": self.vocabulary,
         }
-
-    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
-        """Token ids of each text, in order."""
-        return self.tokens.encode(texts)
-
-    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
-        """Characters [start, end) of each token, shape [n, 2]."""
-        return self.tokens.spans(text)
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """Batches of similar length within the token budget.
@@ -157,7 +143,6 @@ class HuggingFace:
         return pack(short, budget) + pack(long, budget)
 
     def _company(self) -> str:
-        """What the record says of the texts that are read together."""
         if self.alone:
             return "a text each: beside others this model reads it differently"
         if self.turn is None:
@@ -187,8 +172,8 @@ class HuggingFace:
         alike = any(e.shared for batch in batches for e in batch) and self.begins_once
         begun = Prefixes(self.model.base_model) if alike else None
         for i, batch in enumerate(batches):
-            with self._watching(states) as watches:
-                traces = self._pass(batch, want, states, watches, begun)
+            with self._watching(states) as watches, self._one_error():
+                traces = self._traces(batch, want, states, watches, begun)
             yield i, traces
 
     def work(self, lengths: Sequence[int], /) -> float:
@@ -213,18 +198,6 @@ class HuggingFace:
             took = time.perf_counter() - began
         return took / length
 
-    def _pass(
-        self,
-        batch: Sequence[Encoded],
-        want: Quantity,
-        states: States,
-        watches: _Watches,
-        begun: Prefixes | None = None,
-    ) -> list[Trace]:
-        """`_traces`, with what the model's code raises as a ModelError."""
-        with self._one_error():
-            return self._traces(batch, want, states, watches, begun)
-
     @torch.inference_mode()
     def _traces(
         self,
@@ -248,13 +221,12 @@ class HuggingFace:
         inside: list[Read] = [{} for _ in batch]
         parts: Sequence[slice | npt.NDArray[np.int64]]
         if begun is not None and shared:
-            reading, parts = self._read_alike(
-                rows, starts, min(shared, *map(_before_last, rows)), sweep, begun
-            )
+            shared = min(shared, *(len(row) - 1 for row in rows))
+            reading, parts = self._read_alike(rows, starts, shared, sweep, begun)
         else:
-            padded, lengths = _padded(rows)
-            predicted = np.stack([np.array(starts, dtype=np.int64), lengths], axis=1)
-            reading, inside = self._read(padded, predicted, sweep, watches)
+            lengths = [len(row) for row in rows]
+            predicted = np.stack([starts, lengths], axis=1).astype(np.int64)
+            reading, inside = self._read(torch.from_numpy(padded(rows)[0]), predicted, sweep, watches)
             ends = np.cumsum(predicted[:, 1] - predicted[:, 0]).tolist()
             # parts of the batch's arrays: all traces of a batch are in memory at once anyway
             parts = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
@@ -291,7 +263,6 @@ class HuggingFace:
     def _written(
         self, rows: Sequence[npt.NDArray[np.int32]], starts: Sequence[int], states: States
     ) -> dict[State, list[npt.NDArray[np.int32]]]:
-        """What the model writes in the place of each row's end."""
         wanted = [state for state in states if isinstance(state, Continued)]
         if not wanted:
             return {}
@@ -316,7 +287,7 @@ class HuggingFace:
         ]
         first = [which.index(number) for number in range(len(numbers))]
         heads = torch.from_numpy(np.stack([rows[i][:shared] for i in first]).astype(np.int64)).to(self.device)
-        rest, _ = _padded([row[shared:] for row in rows])
+        rest = torch.from_numpy(padded([row[shared:] for row in rows])[0])
         before = begun.read(heads)
         after = begun.go_on(before, torch.tensor(which, device=self.device), rest.to(self.device))
         width = after.shape[-1]
@@ -436,15 +407,7 @@ class HuggingFace:
         whole model is asked instead.
         """
         whole = self._glance()
-        try:
-            apart = self.head(self._body(self._ten)).float()
-        except (RuntimeError, TypeError, AttributeError):
-            return whole.shape[-1], False
-        if apart.shape != whole.shape:
-            return whole.shape[-1], False
-        tolerance = 1e-3 if self.dtype == torch.float32 else 2e-2
-        scale = float(whole.abs().max()) + 1.0
-        return whole.shape[-1], float((apart - whole).abs().max()) <= tolerance * scale
+        return whole.shape[-1], is_head_alone(self.model, self.head, self._ten, whole)
 
     @torch.inference_mode()
     def _probe_order(self) -> bool:
@@ -488,22 +451,20 @@ class HuggingFace:
         return logits.float().log_softmax(dim=-1)
 
 
+def is_head_alone(model: Any, head: Any, ids: torch.Tensor, whole: torch.Tensor) -> bool:
+    """Whether output layer ∘ body give the logits that the whole model gives of the ids, float32 `whole`."""
+    try:
+        apart = head(model.base_model(input_ids=ids, use_cache=False)[0]).float()
+    except (RuntimeError, TypeError, AttributeError, LookupError):
+        return False
+    tolerance = 1e-3 if next(model.parameters()).dtype == torch.float32 else 2e-2
+    scale = float(whole.abs().max()) + 1.0
+    return apart.shape == whole.shape and float((apart - whole).abs().max()) <= tolerance * scale
+
+
 def _apart(one: torch.Tensor, other: torch.Tensor) -> float:
-    """The largest difference, infinite where something is not a number."""
     found = float((one - other).abs().max())
     return found if math.isfinite(found) else math.inf
-
-
-def _padded(rows: Sequence[npt.NDArray[np.int32]]) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:
-    """The rows as int64 [rows, longest], zeros behind the shorter ones, and their lengths."""
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    padded = np.zeros((len(rows), lengths.max()), dtype=np.int64)
-    padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
-    return torch.from_numpy(padded), lengths
-
-
-def _before_last(row: npt.NDArray[np.int32]) -> int:
-    return len(row) - 1
 
 
 @contextlib.contextmanager
@@ -520,14 +481,10 @@ def _watched(watches: _Watches, lengths: Sequence[int]) -> Iterator[list[Read]]:
 def open_huggingface(model: str, settings: ModelSettings | None = None) -> HuggingFace:
     """The back end for a hub id, a folder, a `.gguf` file, or `smollm2`; ModelError where there is none."""
     settings = settings or ModelSettings()
-    loaded = load(model, settings)
+    found = load(model, settings)
+    name, weights, opened = found.name, found.weights, found.opened
     return HuggingFace(
-        loaded.model,
-        loaded.tokenizer,
-        name=loaded.name,
-        weights=loaded.weights,
-        settings=settings,
-        opened=loaded.opened,
+        found.model, found.tokenizer, name=name, weights=weights, settings=settings, opened=opened
     )
 
 

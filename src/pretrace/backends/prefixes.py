@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -22,9 +21,6 @@ class Begun(NamedTuple):
 
     hidden: torch.Tensor
     cache: Any
-
-
-Read = Callable[[torch.Tensor], Begun]
 
 
 class Prefixes:

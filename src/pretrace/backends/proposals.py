@@ -31,41 +31,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from pretrace.backends.guessing import CausalGuesser, open_masked
+from pretrace.backends.guessing import CausalGuesser, MaskedGuesser, open_masked
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.loading import Located, locate
-from pretrace.backends.replacing import Draft, Longs, Vocabulary, WordCandidates
+from pretrace.backends.replacing import Draft
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
 from pretrace.cache.written import Neighbors, open_neighbors
 from pretrace.errors import ModelError
 from pretrace.types import Backend, Proposer
-
-
-class _Guesser(Protocol):
-    """A model that says which tokens are likely at given positions. `sharing` neighbours at a time have
-    their positions in common."""
-
-    sharing: int
-    fingerprint: str
-    facts: Mapping[str, Any]
-    vocabulary: Vocabulary
-
-    def read(self, texts: Sequence[str], /) -> list[Draft]:
-        """The texts cut into what may be replaced."""
-        ...
-
-    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
-        """Which of them are worked on, and stored, together: indices of those with anything to replace."""
-        ...
-
-    def guess(
-        self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
-    ) -> list[list[WordCandidates]]:
-        """For each draft, and each of its sets of positions, the candidates there."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +59,7 @@ class _NeighborRequest:
 class Proposals:
     """A `Proposer`: neighbours by one model, kept on disk unless `cache` is False."""
 
-    def __init__(self, guesser: _Guesser, *, cache: bool = True) -> None:
+    def __init__(self, guesser: CausalGuesser | MaskedGuesser, *, cache: bool = True) -> None:
         self.guesser = guesser
         self.fingerprint = guesser.fingerprint
         self.facts = guesser.facts

@@ -26,10 +26,7 @@ class ModelSettings:
     )
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, …", panel=MODEL, only="weights")
     device_map: str | None = option(
-        None,
-        "Spread the weights over several GPUs: auto (needs accelerate).",
-        panel=MODEL,
-        only="weights",
+        None, "Spread the weights over several GPUs: auto (needs accelerate).", panel=MODEL, only="weights"
     )
     start: str = option(
         "tokenizer",
@@ -52,10 +49,7 @@ class ModelSettings:
         False, "Run Python code that comes with the model. It can do anything you can.", panel=MODEL
     )
     allow_pickle: bool = option(
-        False,
-        "Open weights stored as a pickle. Opening one can run any code.",
-        panel=MODEL,
-        only="weights",
+        False, "Open weights stored as a pickle. Opening one can run any code.", panel=MODEL, only="weights"
     )
     served_model: str | None = option(
         None, "Server: the model's name there, where it holds several.", panel=MODEL, only="server"
@@ -76,11 +70,7 @@ class ModelSettings:
         only="server",
     )
     request_timeout: float | None = option(
-        None,
-        "Server: seconds for a whole answer; 120 unless given.",
-        panel=MODEL,
-        least=0.1,
-        only="server",
+        None, "Server: seconds for a whole answer; 120 unless given.", panel=MODEL, least=0.1, only="server"
     )
 
     def for_weights(self) -> ModelSettings:
@@ -122,9 +112,4 @@ class ModelIdentity:
     @property
     def named(self) -> dict[str, str]:
         """What a cache and a record tell models apart by."""
-        return {
-            "name": self.name,
-            "weights": self.weights,
-            "dtype": self.dtype,
-            "tokenizer": self.tokenizer,
-        }
+        return {"name": self.name, "weights": self.weights, "dtype": self.dtype, "tokenizer": self.tokenizer}

@@ -143,6 +143,17 @@ def _prefix(tokenizer: Any, start: str) -> Ints:
     return np.array(own, dtype=np.int32)
 
 
+def padded(
+    rows: Sequence[Sequence[int] | npt.NDArray[Any]], pad: int = 0
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows of token ids padded on the right, and the mask that is 1 on tokens; int64 [rows, longest]."""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(mask.shape, pad, dtype=np.int64)
+    ids[mask] = np.concatenate(rows)
+    return ids, mask.astype(np.int64)
+
+
 def pack(lengths: Sequence[int], budget: int) -> list[tuple[int, ...]]:
     """Batches of indices, longest texts first, such that rows × longest row stays within `budget` tokens.
 

@@ -140,7 +140,6 @@ def _hashes(path: Path) -> list[str]:
 
 
 def _start(path: Path) -> int:
-    """Where a safetensors file's tensors begin."""
     with path.open("rb") as file:
         return _HEADER + int.from_bytes(file.read(_HEADER), "little")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,9 @@ from pretrace.backends.generation import (
     batches,
     continuation,
     distribution,
-    draw,
     never_drawn,
-    next_logits,
     uniform_numbers,
+    write_on,
 )
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.serving.address import parse_text_address, split_url
@@ -37,7 +37,7 @@ from pretrace.cache.written import Batch, Draw, written_once
 from pretrace.corpora.columns import mended
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable
-from pretrace.types import Doubles, Instructed, Sampling, Silent, Written
+from pretrace.types import Instructed, Sampling, Silent, Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever other answers would be given
 _SERVER = "server:"
@@ -129,33 +129,14 @@ class LocalInstructed:
         number = min(how.tokens, base.max_tokens - ids.shape[1])
         uniform = np.stack([uniform_numbers(text, number, how.seed) for text in texts])
         with torch.inference_mode():
-            drawn = self._drawn(torch.from_numpy(ids).to(base.device), uniform, how.sampling)
+            choose = partial(distribution, banned=self._closed, sampling=how.sampling)
+            given = torch.from_numpy(ids).to(base.device)
+            drawn = write_on(base, given, uniform, choose, keep=self._caches, ends=self._ends)
         made = []
         for old, new in zip(ids.tolist(), drawn.cpu().tolist(), strict=True):
             end = next((at for at, token in enumerate(new) if token in self._ends), None)
             made.append(Written(continuation(rust, old, new[:end]).strip(), end is not None))
         return made
-
-    def _drawn(self, ids: torch.Tensor, uniform: Doubles, sampling: Sampling) -> torch.Tensor:
-        """The new ids [rows, at most as many as numbers] after the ids: until every row has ended."""
-        length = ids.shape[1]
-        numbers = torch.from_numpy(uniform).to(ids.device)
-        ends = torch.tensor(self._ends, dtype=torch.long, device=ids.device)
-        over = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
-        kept: Any = None
-        for step in range(uniform.shape[1]):
-            logits, kept = next_logits(self.backend, ids, kept, keep=self._caches)
-            if not logits.amax(dim=-1).isfinite().all():
-                raise ModelError(
-                    f"{self.name} gave a logit that is not a finite number; try another --dtype (float32 or "
-                    "bfloat16). If it stays, the weights are damaged."
-                )
-            new = draw(distribution(logits, ids, self._closed, sampling), numbers[:, step])
-            ids = torch.cat([ids, new[:, None]], dim=1)
-            over |= torch.isin(new, ends)
-            if over.all():
-                break
-        return ids[:, length:]
 
 
 def _ends(backend: HuggingFace) -> list[int]:

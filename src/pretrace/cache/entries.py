@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import itertools
 import json
 import os
 import sqlite3
@@ -39,17 +38,12 @@ _PUT = _ADD.replace("NOTHING", "UPDATE SET checksum = excluded.checksum, body = 
 
 @dataclass(frozen=True, slots=True)
 class EntryCodec(Generic[T]):
-    """How contents become bytes, many at once, and are read back; `better(new, old)` says whether a new content takes
-    the place of one that is there. ValueError from `encode` for what cannot be stored."""
+    """How a content becomes bytes and is read back; `better(new, old)` says whether a new content takes the place of
+    one that is there. ValueError from `encode` for what cannot be stored."""
 
-    encode: Callable[[Sequence[T]], Sequence[bytes]]
+    encode: Callable[[T], bytes]
     decode: Callable[[bytes], T]
     better: Callable[[T, T], bool] = lambda new, old: False
-
-    @classmethod
-    def each(cls, encode: Callable[[T], bytes], decode: Callable[[bytes], T], **more: Any) -> EntryCodec[T]:
-        """A codec of contents that become bytes one by one."""
-        return cls(lambda contents: list(map(encode, contents)), decode, **more)
 
 
 class CacheEntry(NamedTuple, Generic[T]):
@@ -91,10 +85,7 @@ class Entries:
         """
         if self._database is None or not entries:
             return
-        bodies: list[bytes] = []
-        for _, some in itertools.groupby(entries, key=lambda entry: id(entry.codec)):
-            alike = list(some)
-            bodies += alike[0].codec.encode([entry.content for entry in alike])
+        bodies = [entry.codec.encode(entry.content) for entry in entries]
         self._database.run(lambda connection: _write(connection, entries, bodies))
 
     def close(self) -> None:
@@ -164,9 +155,6 @@ def _checksum(key: bytes, label: str, body: bytes) -> int:
     return zlib.crc32(body, zlib.crc32(label.encode() + b"\0", zlib.crc32(key)))
 
 
-# What caches hold, as bytes and back: traces, states, texts, neighbours of a text, and what a model wrote.
-
-
 Array = npt.NDArray[Any]
 
 _FLOATS = {Quantity.LOGP.value: 1, (Quantity.LOGP | Quantity.MOMENTS).value: 3}
@@ -175,36 +163,14 @@ _HEAD = struct.Struct("<qq")
 _INT, _FLOAT = np.dtype("<i4"), np.dtype("<f4")
 
 
-def _encode_traces(traces: Sequence[Trace]) -> list[bytes]:
-    """Of each trace how many of its token-by-token quantities are there and how much was cut, then its arrays one after
-    another. All are laid out at once, in words of four bytes."""
-    found: list[bytes] = []
-    for moments, some in itertools.groupby(traces, key=lambda trace: trace.mean is not None):
-        found += _laid_out(list(some), 3 if moments else 1)
-    return found
-
-
-def _laid_out(traces: Sequence[Trace], floats: int) -> list[bytes]:
-    names = ("tokens", "logp", "mean", "std")[: floats + 1]
-    parts = [[getattr(trace, name) for trace in traces] for name in names]
-    lengths = list(map(len, parts[0]))
-    there = all(array is not None for part in parts for array in part)
-    alone = floats == 1 and any(trace.std is not None for trace in traces)
-    if alone or not there or any(list(map(len, part)) != lengths for part in parts):
+def _encode_trace(trace: Trace) -> bytes:
+    """Encode how many of the token-by-token quantities are there and how much was cut, then the arrays in a row."""
+    floats = [one for one in (trace.logp, trace.mean, trace.std) if one is not None]
+    if len(floats) == 2 or any(len(one) != len(trace.tokens) for one in floats):
         raise ValueError("a trace's arrays differ in length, or it has a mean without a standard deviation")
-    sizes = np.array(lengths, np.int64)
-    ends = np.cumsum(_HEAD.size // 4 + (floats + 1) * sizes)
-    words = np.zeros(ends[-1], _INT)
-    begins = ends - (floats + 1) * sizes
-    heads = b"".join([_HEAD.pack(_HOLDS[floats], int(trace.cut)) for trace in traces])
-    words[(begins - 4)[:, None] + np.arange(4)] = np.frombuffer(heads, _INT).reshape(-1, 4)
-    at = np.repeat(begins - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-    step = np.repeat(sizes, sizes)
-    for number, part in enumerate(parts):
-        kind = _FLOAT if number else _INT
-        words[at + number * step] = np.concatenate(part).astype(kind, copy=False).view(_INT)
-    whole, starts = words.tobytes(), (4 * (begins - 4)).tolist()
-    return [whole[start:end] for start, end in zip(starts, (4 * ends).tolist(), strict=True)]
+    head = _HEAD.pack(_HOLDS[len(floats)], int(trace.cut))
+    tokens = trace.tokens.astype(_INT, copy=False).tobytes()
+    return b"".join([head, tokens, *[one.astype(_FLOAT, copy=False).tobytes() for one in floats]])
 
 
 def _decode_trace(body: bytes) -> Trace:
@@ -242,17 +208,17 @@ def _decode_text(body: bytes) -> str:
 
 
 TRACE = EntryCodec(
-    _encode_traces, _decode_trace, better=lambda new, old: new.holds != old.holds and old.holds in new.holds
+    _encode_trace, _decode_trace, better=lambda new, old: new.holds != old.holds and old.holds in new.holds
 )
 """A trace without its states; one with more quantities takes the place of one with fewer."""
-STATE = EntryCodec.each(_encode_array, _decode_array)
+STATE = EntryCodec(_encode_array, _decode_array)
 """An array of numbers, to the last bit; it is read-only when it comes back."""
-TEXT = EntryCodec.each(_encode_text, _decode_text)
-WRITTEN: EntryCodec[Written] = EntryCodec.each(
+TEXT = EntryCodec(_encode_text, _decode_text)
+WRITTEN: EntryCodec[Written] = EntryCodec(
     lambda written: bytes([written.ended]) + _encode_text(written.text),
     lambda body: Written(_decode_text(body[1:]), body[0] == 1),
 )
-NEIGHBORS: EntryCodec[tuple[str, ...]] = EntryCodec.each(
+NEIGHBORS: EntryCodec[tuple[str, ...]] = EntryCodec(
     lambda texts: zlib.compress(_encode_text(json.dumps(texts, ensure_ascii=False))),
     lambda body: tuple(json.loads(_decode_text(zlib.decompress(body)))),
     better=lambda new, old: len(new) > len(old),

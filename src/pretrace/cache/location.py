@@ -40,9 +40,6 @@ def text_key(text: str, after: str = "") -> bytes:
     return hashlib.sha256(b"after" + text_key(after) + key).digest() if after else key
 
 
-# What lies in the cache, and taking some of it away: nothing that cannot be computed again.
-
-
 KINDS = {
     "traces": "log-probabilities of texts",
     "continuations": "continuations of texts",

@@ -44,7 +44,6 @@ def main() -> None:
 
 
 def _called(arguments: list[str]) -> tuple[int, str]:
-    """The exit code and what is to be said on standard error."""
     import typer  # not above: an interrupt while modules are imported is one like any other
 
     from pretrace.cli.commands import COMPLETING, app
@@ -101,14 +100,12 @@ def _in_full(app: Any, arguments: list[str]) -> list[str]:
 
 
 def _plugin_fault(error: BaseException) -> str | None:
-    """What to say of an error in a plug-in; None for any other."""
     from pretrace.registry import plugin_fault
 
     return plugin_fault(error)
 
 
 def _usage(error: Exception) -> str:
-    """What is wrong with the words of a command, and what helps."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "pretrace"
     return f"{error.format_message().rstrip('.')}. See {command} --help."  # type: ignore[attr-defined]

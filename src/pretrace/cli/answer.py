@@ -190,7 +190,6 @@ _MEASURED = ("name", "kind", "auc", "tpr", "accuracy", "texts")
 
 
 def _measured(run: Run) -> dict[str, Any]:
-    """The figures and findings of an evaluation; nothing where there was none."""
     if run.evaluation is None:
         return {}
     rows = [{name: getattr(row, name) for name in _MEASURED} for row in run.evaluation.rows]

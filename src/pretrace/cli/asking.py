@@ -35,10 +35,9 @@ from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import AuditPlan, Situation
-from pretrace.verdicts.advise import Advice, Advised, advise
+from pretrace.verdicts.advise import Advice, Advised, Seen, advise, look, situate
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.expected import chance, documents_needed, enough, expected_for
-from pretrace.verdicts.looking import Seen, look, situate
 
 Call = Callable[[Sequence[str]], int]
 _SHORTER = (32, 16)
@@ -83,10 +82,7 @@ class _AskInputs:
     plan: bool = option(False, "Say what can be answered, with how many documents, and stop.", essential=True)
     yes: bool = option(False, "Start without asking.", essential=True)
     out: Path | None = option(
-        None,
-        "Folder for the answers; TEXTS-answer in this folder unless given.",
-        path="out",
-        essential=True,
+        None, "Folder for the answers; TEXTS-answer in this folder unless given.", path="out", essential=True
     )
 
 
@@ -148,7 +144,6 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
 
 
 def _check_places(place: Path, inputs: _AskInputs) -> None:
-    """OutputError where a command that may be run could not write its folder."""
     from pretrace.results.atomic import check_writable
     from pretrace.results.verdicts import AUDIT, VERDICTS
 
@@ -161,7 +156,6 @@ def _check_places(place: Path, inputs: _AskInputs) -> None:
 
 
 def _check_models(inputs: _AskInputs) -> None:
-    """ModelError where a model is not there, or its server does not answer."""
     from pretrace.backends import check_model
 
     for model in filter(None, (inputs.model, inputs.before)):
@@ -169,7 +163,6 @@ def _check_models(inputs: _AskInputs) -> None:
 
 
 def _start() -> bool:
-    """Whether the one at the terminal wants to start."""
     try:
         return typer.confirm("Start?", default=True, err=True)
     except typer.Abort:
@@ -182,7 +175,6 @@ def _stem(texts: str) -> str:
 
 
 def _steps(source: Source, inputs: _AskInputs, seen: Seen) -> tuple[list[AskStep], list[str]]:
-    """What is run, and what is said where a question has no answer."""
     steps, cannot = [], []
     if inputs.corpus:
         steps.append(_scan(source, inputs, seen))
@@ -252,7 +244,6 @@ def _list_tests(advice: Advice) -> Iterator[str]:
 
 
 def _plain(advice: Advice) -> Iterator[dict[str, Any]]:
-    """The tests in plain values, for --json."""
     for row in advice.rows:
         name, found = row.choice.name, expected_for(row.choice.name, advice.situation)
         yield {
@@ -281,7 +272,6 @@ _ELSEWHERE = (
 
 
 def _missing(advice: Advice) -> list[str]:
-    """Why no test can be made, and what to do."""
     easiest = advice.easiest
     assert easiest is not None  # trigger sentences can be put into the next texts, whatever the model offers
     enough = documents_needed(advice.situation)
@@ -376,7 +366,6 @@ def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditP
 
 
 def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
-    """The search in a corpus."""
     from pretrace.scan.files import files_of
     from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan
     from pretrace.scan.searching import RUN

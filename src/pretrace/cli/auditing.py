@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply, printer, save_result
+from pretrace.cli.answer import Reply, printer
 from pretrace.cli.options import Only, RawOptions
-from pretrace.cli.printing import conclusion, foreseen, shown
+from pretrace.cli.printing import foreseen, shown
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.streams import plan_is_known, quiet
-from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_found
+from pretrace.cli.verdicts import FoundInputs, finished, found_of, opened, with_command, with_found
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
@@ -139,7 +138,8 @@ def audit(
     corpus = source.open()
     beside = found_of(inputs.found, lambda: corpus.texts, source.texts)
     heldout = open_corpus(inputs.heldout, source.columns.of_another) if inputs.heldout else None
-    wanted = _wanted(target, inputs)
+    revision, companions = inputs.placebo_revision, inputs.companions
+    wanted = ModelsSettings.beside(target, inputs.placebo, revision, companions, several=True)
     models = opened(wanted, second=True)
     generator = _generator(target.opening, inputs, needed=heldout is None)
     asked: dict[str, Any] = {"generator": generator, "heldout": heldout, "settings": settings}
@@ -150,17 +150,12 @@ def audit(
         with reading_elsewhere(engine, wanted, models) as spread:
             made = make_audit(corpus, spread, **asked, watch=_PlanShown())
     except DesignError as error:
-        refused = replace(error.verdict, settings={**error.verdict.settings, "command": dict(given)})
-        save_verdict(refused, out)
+        save_verdict(with_command(error.verdict, given), out)
         return foreseen(error.plan, out)
-    made = with_found(made, beside)
-    made = replace(made, settings={**made.settings, "command": dict(given)})
-    return save_result(made, out, partial(conclusion, made, out, "control"))
+    return finished(with_found(made, beside), out, given, checked="control")
 
 
 class _PlanShown(Stages):
-    """Stages on standard error, with the plan before the first of them."""
-
     def planned(self, plan: AuditPlan, /) -> None:
         """What the audit can answer, and what it will cost."""
         if not quiet() and not plan_is_known():
@@ -174,13 +169,6 @@ def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:
         snippets = replace(snippets, pairs=min(snippets.pairs, QUICK_PAIRS), learnt=QUICK_LEARNT)
     power = exposures(inputs.power_method) if inputs.power else settings.power
     return replace(settings, statements=statements_of(inputs), snippets=snippets, power=power)
-
-
-def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
-    """Target, placebos and reference, before they are opened."""
-    return ModelsSettings.beside(
-        target, inputs.placebo, inputs.placebo_revision, inputs.companions, several=True
-    )
 
 
 def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) -> Backend | None:

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-from pretrace.building.ccnews import CcnewsSettings
+from pretrace.building.ccnews import CcnewsSettings, build_ccnews, read_side
 from pretrace.building.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
-from pretrace.building.dated import DatedSettings, DatedTexts
-from pretrace.building.patents import PatentPages, PatentSettings
+from pretrace.building.dated import DatedSettings, DatedTexts, build_dated
+from pretrace.building.patents import PatentPages, PatentSettings, build_patents
 from pretrace.cli.answer import PlainText, Reply, lines, plain_table
 from pretrace.cli.options import Only
 from pretrace.cli.progress import Activity, announce_training, shown, watched
 from pretrace.corpora import Columns, open_corpus
-from pretrace.errors import ExpressionError
+from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.registry import require
 from pretrace.report.wording import bracketed, first_of
 from pretrace.results.atomic import atomic_bytes, check_writable
 from pretrace.results.output_checks import OutputFile, json_with
 from pretrace.settings import Option, check_ranges, like, option, seed_option
-from pretrace.statistics.set_similarity import Comparing
+from pretrace.statistics.set_similarity import Comparing, compare_sets
 from pretrace.types import Corpus, Gap
 from pretrace.verdicts.audit.settings import AuditSettings
 
@@ -51,8 +51,6 @@ Out = Annotated[
 
 def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> Reply:
     """PatentMIA from patent pages you have: snippets of Chinese patents, old ones against new ones."""
-    from pretrace.building.patents import build_patents
-
     with _watched() as on_progress:
         built = build_patents(pages, out, settings, on_progress=on_progress)
     tried = f"Try: pretrace evaluate \"patentmia(path='{out}')\" --model MODEL --out RUN"
@@ -61,8 +59,6 @@ def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> Reply:
 
 def dated(texts: DatedTexts, settings: DatedSettings, out: Out) -> Reply:
     """A WikiMIA of your own: texts from before a model's cutoff against later ones."""
-    from pretrace.building.dated import build_dated
-
     with _watched() as on_progress:
         built = build_dated(texts, out, settings, on_progress=on_progress)
     return _answer(built, [*said(built), f"Try: pretrace evaluate {out} --model MODEL --out RUN"])
@@ -101,8 +97,6 @@ def ccnews(
     inputs: _CcnewsInputs, settings: CcnewsSettings, trans: BackTranslation, mask: Masking, prompt: Rewriting
 ) -> Reply:
     """Build a CCNewsPDD: members as they are, non-members transformed so that no model can have read them."""
-    from pretrace.building.ccnews import build_ccnews, read_side
-
     if inputs.transform == "prompt" and not prompt.model:
         raise ExpressionError(
             "--transform prompt needs --rewriter: a model that follows instructions, such as smollm2 or "
@@ -166,7 +160,6 @@ def _answer(built: Built, words: list[str]) -> Reply:
 
 @contextmanager
 def _watched() -> Iterator[Callable[[str, int], None]]:
-    """Show what is being done and how far it got."""
     state = [""]
     with shown(Activity("starting", lambda: state[0])):
         yield lambda what, done: state.__setitem__(0, f"{what} · {done:,}")
@@ -248,7 +241,6 @@ def quality(
 ) -> Reply:
     """How alike two sets of texts are, beside how alike A is to itself: shared words, embeddings, divergence."""
     from pretrace.results.serialization import to_json
-    from pretrace.statistics.set_similarity import compare_sets
 
     if figures is not None:
         check_writable(figures, FIGURES)
@@ -276,8 +268,6 @@ def quality(
 
 
 def _embedder(model: str) -> tuple[Embed | None, str]:
-    """What embeds texts, or None and a line on why not."""
-    from pretrace.errors import MissingPackageError
     from pretrace.tuning.embedding import open_embedder
 
     if model == _NO_MODEL:

@@ -87,7 +87,6 @@ def clear(chosen: Chosen) -> Reply:
 
 
 def _size_of(some: Sequence[CachedFile]) -> str:
-    """The size of these in words."""
     return f"{sum(one.size for one in some) / 1e6:,.1f} MB"
 
 

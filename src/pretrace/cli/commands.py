@@ -26,8 +26,7 @@ class CommandEntry:
     """A command that is imported when it is called or its options are asked for.
 
     `words` are what is typed after `pretrace`. `place` is where its function stands: a module of `pretrace.cli`, a
-    colon and the name; or "verdicts.MODULE:CLASS" for a test (`verdicts.frame.Test`) that takes no more than texts,
-    models and its settings: its command is made of it.
+    colon and the name.
     """
 
     words: str
@@ -38,15 +37,23 @@ class CommandEntry:
     def says(self) -> str:
         """The first sentence of the docstring, for lists; it is read from the source, and nothing is imported."""
         module, _, name = self.place.partition(":")
-        folder = Path(__file__).parents[0 if module.partition(".")[0] != "verdicts" else 1]
-        source = folder.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+        source = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
         found = next(one for one in ast.parse(source).body if getattr(one, "name", "") == name)
-        assert isinstance(found, ast.FunctionDef | ast.ClassDef)
+        assert isinstance(found, ast.FunctionDef)
         return first_sentence(" ".join((ast.get_docstring(found) or "").split()))
 
+    @cache  # noqa: B019 - there are as many as commands
     def made(self) -> Any:
         """Build the command, as typer has it."""
-        return _command(self)
+        from pretrace.cli.help import Command
+        from pretrace.cli.options import command_of
+
+        module, _, name = self.place.partition(":")
+        function = getattr(import_module(f"pretrace.cli.{module}"), name)
+        alone = typer.Typer(add_completion=False)
+        made = command_of(function, plugins=self.plugins, name=self.words)
+        alone.command(self.words.split()[-1], cls=Command)(made)
+        return typer.main.get_command(alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,24 +121,6 @@ class LoadedCommands(UserDict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         return super().__getitem__(name).made()
-
-
-@cache
-def _command(entry: CommandEntry) -> Any:
-    from pretrace.cli.help import Command
-    from pretrace.cli.options import command_of
-
-    module, _, name = entry.place.partition(":")
-    if module.startswith("verdicts."):
-        from pretrace.cli.testing import of_test
-
-        function = of_test(getattr(import_module(f"pretrace.{module}"), name))
-    else:
-        function = getattr(import_module(f"pretrace.cli.{module}"), name)
-    made = command_of(function, plugins=entry.plugins, name=entry.words)
-    alone = typer.Typer(add_completion=False)
-    alone.command(entry.words.split()[-1], cls=Command)(made)
-    return typer.main.get_command(alone)
 
 
 def first_sentence(text: str) -> str:

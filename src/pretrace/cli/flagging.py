@@ -18,7 +18,7 @@ from pretrace.cli.printing import conclusion, foretold
 from pretrace.cli.progress import Stages, watched
 from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
 from pretrace.cli.streams import note as say_note
-from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_found, with_text_column
+from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_command, with_found, with_text_column
 from pretrace.corpora import Columns, TextStream, open_stream
 from pretrace.corpora.opening import Source
 from pretrace.corpora.reading import Unreadable
@@ -246,7 +246,6 @@ def flag(
 
 
 def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Reply:
-    """The flagging of texts that are in memory."""
     from pretrace.verdicts.flag import flag as flag_texts
     from pretrace.verdicts.flag import plan
 
@@ -260,8 +259,7 @@ def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[
     models = with_texts(models, command.wanted)
     with watched("reading", REPORT + SET_TEST) as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
-    made = replace(made, settings={**made.settings, "command": dict(command.given)})
-    made = _asked_for(with_found(made, command.found))
+    made = _asked_for(with_found(with_command(made, command.given), command.found))
     beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
     return save_flagging(made, command.out, beside=beside)
 
@@ -323,7 +321,6 @@ def save_flagging(flagged: Verdict, out: Path, *, beside: Mapping[str, Write] | 
 
 
 def _table(flagged: Verdict) -> Table:
-    """The flagged texts, the most conspicuous first."""
     from pretrace.results.rounding import p_value
     from pretrace.verdicts.flag.built import flagged_rows
 

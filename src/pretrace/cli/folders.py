@@ -1,4 +1,4 @@
-"""What is done with result folders: `pretrace runs verify`, `export`, `again` and `compare`."""
+"""What is done with result folders: `pretrace runs verify`, `again`, `compare` and `table`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.folder import OpenFolder
 from pretrace.results.output_checks import FolderKind
 from pretrace.results.run import COMPARISONS
-from pretrace.runs import kind_of
+from pretrace.runs import REPORT, kind_of, load_run, save
 from pretrace.settings import TEXTS, Option, option
 from pretrace.types import Estimate, Run, RunScore, SettingDifference, SideBySide
 from pretrace.verification import Verification
@@ -104,12 +104,6 @@ def _statement(found: Verification) -> str:
 
 _TESTS = {"marks": "mark check", "triggers": "mark check", "canaries": "mark canaries"}
 """Tests whose command has another name."""
-_RESULT = Option(
-    "A folder that a run, an audit, a flagging or another test was written to.",
-    metavar="FOLDER",
-    path="in",
-    essential=True,
-)
 _OUT = Option(
     "Folder for what is made again; FOLDER-again unless given. A result that is already there is replaced.",
     panel="",
@@ -126,7 +120,7 @@ _CODE = ("plugin", "trust_remote_code", "allow_pickle")
 
 
 def again(
-    folder: Annotated[Path, _RESULT],
+    folder: Annotated[Path, _FOLDER],
     passed: ForwardedFlags,
     out: Annotated[Path | None, _OUT] = None,
     trust: Annotated[bool, _TRUST] = False,
@@ -228,10 +222,7 @@ def compare(
     runs: Annotated[
         tuple[Path, ...],
         Option(
-            "Folders that `score` or `evaluate` wrote; two or more.",
-            metavar="RUN",
-            path="in",
-            essential=True,
+            "Folders that `score` or `evaluate` wrote; two or more.", metavar="RUN", path="in", essential=True
         ),
     ],
     out: Annotated[
@@ -254,7 +245,6 @@ def compare(
 ) -> Reply:
     """Put runs side by side: models by corpora, with their controls. It says which numbers do not compare, since the
     runs differ in texts, start token or other settings."""
-    from pretrace.runs import REPORT, save
     from pretrace.scoring.side_by_side import side_by_side
 
     check_writable(out, COMPARISONS)
@@ -282,8 +272,6 @@ def say(found: SideBySide, console: Console) -> None:
 
 
 def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
-    from pretrace.runs import kind_of, load_run
-
     name = kind_of(folder).name
     if name != "run":
         raise OutputError(

@@ -7,13 +7,21 @@ from pathlib import Path
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply
-from pretrace.cli.flagging import FlagInputs
+from pretrace.cli.flagging import FlagInputs, check_use
 from pretrace.cli.options import RawOptions
-from pretrace.harnesses.sample_logs import KnownItems, SampleLog, SamplesSettings
+from pretrace.harnesses.sample_logs import (
+    ItemTexts,
+    KnownItems,
+    SampleLog,
+    SamplesSettings,
+    is_log,
+    metric_of,
+    read_log,
+)
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.results.verdicts import VERDICTS
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
@@ -70,10 +78,8 @@ def samples(
     """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
     wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither and --power showed
     that it would have been seen, 4 when there is no answer."""
-    from pretrace.cli.flagging import check_use
     from pretrace.cli.progress import watched
-    from pretrace.cli.verdicts import finished
-    from pretrace.harnesses.sample_logs import metric_of, read_log
+    from pretrace.cli.verdicts import finished, with_command
     from pretrace.harnesses.samples import samples as compare
     from pretrace.runs import save_verdict
 
@@ -90,16 +96,12 @@ def samples(
     with watched("reading") as progress:
         verdict, flagged = compare(log, known, models, settings, flagging, progress=progress)
     if inputs.flags_out:
-        save_verdict(
-            replace(flagged, settings={**flagged.settings, "command": dict(given)}), inputs.flags_out
-        )
+        save_verdict(with_command(flagged, given), inputs.flags_out)
     return finished(verdict, inputs.out, given)
 
 
 def _opened(target: Target, inputs: _SamplesInputs, flagging: FlagSettings) -> Models:
-    """The evaluated model and those beside it."""
     from pretrace.cli.verdicts import opened
-    from pretrace.scoring.plan import with_texts
 
     wanted = ModelsSettings.beside(
         target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=flagging.cache
@@ -119,7 +121,6 @@ def _evaluated(log: SampleLog, logs: Logs) -> Target:
 def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
     """The known non-members: the items of a log, read as the others are, or texts."""
     from pretrace.corpora import open_corpus
-    from pretrace.harnesses.sample_logs import ItemTexts, is_log, read_log
 
     if not is_log(nonmembers):
         return KnownItems(open_corpus(nonmembers))

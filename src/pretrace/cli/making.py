@@ -132,8 +132,7 @@ class Sources:
 
 def count(
     corpora: Annotated[
-        tuple[str, ...],
-        Option("Files, folders or corpora, as for `score`.", metavar="CORPUS...", path="in"),
+        tuple[str, ...], Option("Files, folders or corpora, as for `score`.", metavar="CORPUS...", path="in")
     ],
     target: Annotated[Target, Only(("model",))],
     out: Annotated[Path, Option("The table to write, such as counts.npz.", panel="", path="out")],

@@ -20,10 +20,10 @@ from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, RUN, Option, like, option, shared
 from pretrace.types import Corpus, Verdict
-from pretrace.verdicts.canaries import CanarySettings
-from pretrace.verdicts.marking.orders import OrderSettings
-from pretrace.verdicts.marking.settings import MarkSettings
-from pretrace.verdicts.marks import CheckSettings
+from pretrace.verdicts.canaries import CanarySettings, check_canaries, natural_canaries, prompts_of
+from pretrace.verdicts.marking.mark import MarkSettings
+from pretrace.verdicts.marking.orders import OrderSettings, mark_order
+from pretrace.verdicts.marks import CheckSettings, check_marks, check_published, write_prompts
 from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings
 
 if TYPE_CHECKING:
@@ -104,7 +104,6 @@ def order(
     order and the others that the lot could have given are sealed in a file, whose hash is your commitment. Later,
     `pretrace mark check` tests whether a model was trained on the rows in that order."""
     from pretrace.verdicts.marking import mark as marking
-    from pretrace.verdicts.marking.orders import mark_order
 
     marking.check_places(outputs.out, outputs.sealed)
     corpus = source.open()
@@ -129,7 +128,6 @@ def _opened(outputs: _MarkOutputs) -> Backend | None:
 def _made(
     corpus: Corpus, settings: MarkSettings, outputs: _MarkOutputs, model: Backend | None
 ) -> VariantCandidates:
-    """The variants of a rewriter or of a proposer of words, which are opened here."""
     from pretrace.backends.proposals import open_proposer
     from pretrace.building.instructed import open_instructed
     from pretrace.verdicts.marking.mark import model_candidates
@@ -153,7 +151,6 @@ def _measured(seal: Seal, model: Backend | None, settings: TestSettings) -> Samp
 
 
 def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Reply:
-    """What was done, what to do next, and whether the texts are enough."""
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     if seal.parts:
         first = f"The {seal.parts} of {seal.name} were put in order by lot."
@@ -235,15 +232,10 @@ class _CheckInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _CheckBeside:
+class _CheckBeside(ModelsBeside):
     """Models beside the target, and where the result goes, which --prompts does without."""
 
-    reference_model: str | None = like(ModelsBeside, "reference_model")
-    placebo: tuple[str, ...] = like(ModelsBeside, "placebo")
-    placebo_revision: str | None = like(ModelsBeside, "placebo_revision")
-    placebo_note: str = like(ModelsBeside, "placebo_note")
-    requested_by: str = like(ModelsBeside, "requested_by")
-    out: Path | None = like(ModelsBeside, "out", default=None)
+    out: Path | None = like(ModelsBeside, "out", default=None)  # type: ignore[assignment]
 
     def chosen(self) -> ModelsBeside:
         """The same with a folder for the result; ExpressionError where there is none."""
@@ -271,8 +263,6 @@ def check(
     training", 0 for "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.corpora import open_corpus
     from pretrace.verdicts.marking.sealed import read_seal
-    from pretrace.verdicts.marks import check_published
-    from pretrace.verdicts.triggers import write_prompts
 
     if inputs.prompts is not None:
         if inputs.answers is not None:
@@ -307,7 +297,6 @@ def canaries(
     same format, under the model in question and a second one. Exit code 3 for "consistent with training", 0 for
     "nothing shown" (with --power), 4 when there is no answer."""
     from pretrace.cli.progress import Stages
-    from pretrace.verdicts.canaries import check_canaries, natural_canaries, prompts_of
     from pretrace.verdicts.reading import draws_of
 
     check_writable(beside.out, VERDICTS.of("canaries"))
@@ -356,7 +345,6 @@ def _by_model(
     seal: Seal, inputs: _CheckInputs, beside: ModelsBeside, settings: CheckSettings, notes: tuple[str, ...]
 ) -> Verdict:
     from pretrace.cli.progress import Stages
-    from pretrace.verdicts.marks import check_marks
 
     target = Target(model=str(inputs.model), opening=inputs.opening)
     models = opened(named(target, beside, settings), second=bool(seal.parts))
@@ -366,7 +354,7 @@ def _by_model(
 def _by_answers(
     seal: Seal, inputs: _CheckInputs, beside: ModelsBeside, settings: CheckSettings, notes: tuple[str, ...]
 ) -> Verdict:
-    from pretrace.verdicts.triggers import check_triggers, read_answers
+    from pretrace.verdicts.marks import check_triggers, read_answers
 
     answers = read_answers(str(inputs.answers))
     model = inputs.model or "the model that answered"

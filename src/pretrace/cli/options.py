@@ -58,7 +58,6 @@ def check_outputs(given: Mapping[str, tuple[Option, Any]]) -> None:
 
 
 def _holds(out: Path, path: Path) -> bool:
-    """Whether writing `out` would replace `path`: it is the same file or folder, or lies within it."""
     place, read = Path(os.path.realpath(out)), Path(os.path.realpath(path))
     return read.is_relative_to(place) or (out.exists() and out.samefile(path))
 
@@ -204,8 +203,7 @@ T = TypeVar("T")
 _KINDS = {int: "N", float: "X", Path: "PATH"}
 PLUGIN = "plugin"
 _PLUGIN = Option(
-    "A Python file that adds scores, corpora or models; give it more than once for several.",
-    path="in",
+    "A Python file that adds scores, corpora or models; give it more than once for several.", path="in"
 )
 _OUTPUT = "Output"
 JSON, QUIET = "json", "quiet"
@@ -284,12 +282,14 @@ class CliOption(NamedTuple):
         most = LARGEST if own.most is None and int in (hint, *get_args(hint)) else own.most
         how: dict[str, Any] = {"help": own.help, "min": own.least, "max": most}
         default = inspect.Parameter.empty if default is MISSING else default
-        if own.metavar:
-            hint = Annotated[hint, typer.Argument(metavar=own.metavar, **how)]
-            return inspect.Parameter(
-                self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint
-            )
-        return _by_typer(self.name, hint, default, **how)
+        flag, complete = f"--{self.name.replace('_', '-')}", _COMPLETED.get(self.name)
+        given = (
+            typer.Argument(metavar=own.metavar, **how)
+            if own.metavar
+            else typer.Option(flag, autocompletion=complete, **how)
+        )
+        hint = Annotated[hint, given]
+        return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 def command_of(
@@ -338,14 +338,6 @@ def _with_chat(built: dict[str, Any]) -> dict[str, Any]:
         return built
     columns = replace(source.columns, chat_of=getattr(target, "model", None) or "")
     return {**built, "source": replace(source, columns=columns)}
-
-
-def _by_typer(name: str, hint: Any, default: Any, **how: Any) -> inspect.Parameter:
-    """An option of a command as typer takes it."""
-    made = typer.Option(f"--{name.replace('_', '-')}", autocompletion=_COMPLETED.get(name), **how)
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, made]
-    )
 
 
 def _all_options(
@@ -419,7 +411,6 @@ def build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Map
 
 
 def _fields(kind: Any, only: Only | None) -> Iterator[tuple[Field[Any], Option | None, Any]]:
-    """The fields of settings that are options or settings themselves, with declaration and type."""
     hints = get_type_hints(kind, include_extras=True)
     for one in fields(kind):
         if not one.init:

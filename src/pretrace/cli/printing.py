@@ -19,7 +19,7 @@ from pretrace.report.wording import bracketed, duration, first_of, percent, plur
 from pretrace.results.verdicts import EXIT_CODES
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
-from pretrace.types import AuditPlan, Outcome, Run, Situation, Verdict
+from pretrace.types import AuditPlan, Outcome, Quantity, Run, Situation, Text, Verdict
 
 if TYPE_CHECKING:
     from pretrace.scoring.workload import Workload
@@ -194,7 +194,6 @@ def _skipped(run: Run, console: Console) -> None:
 
 
 def _texts_of(run: Run) -> int:
-    """How many texts were scored, of a large run all of them."""
     return run.whole.texts if run.whole else len(run.ids)
 
 
@@ -208,7 +207,6 @@ def show(
     from pretrace.report.heat import print_heat
     from pretrace.scoring.detect import heat_of
     from pretrace.scoring.evidence import open_store, trace
-    from pretrace.types import Quantity, Text
 
     content = standard_input().read().decode("utf-8", "replace") if text == "-" else text
     if not content.strip():
@@ -221,9 +219,7 @@ def show(
     return Reply(say=lambda console: print_heat(heat, console), own=own)
 
 
-def report(
-    run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")],
-) -> Reply:
+def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> Reply:
     """Render RUN/report.html again from the run's tables, without a model."""
     from pretrace.runs import render
 

@@ -21,7 +21,6 @@ from pretrace.report.wording import duration
 from pretrace.scoring.evidence import Progress, Work
 from pretrace.scoring.outlook import REPORT, Clock, Stage, TimeEstimate, Watch
 from pretrace.tuning.plan import OnStep, TrainingStep
-from pretrace.types import AuditPlan
 
 LINE_SECONDS = 30.0
 """The time between two lines where there is no terminal."""
@@ -153,9 +152,6 @@ class Stages(Watch):
     def __init__(self, outlook: TimeEstimate | None = None) -> None:
         self.outlook = outlook or job()
 
-    def planned(self, plan: AuditPlan, /) -> None:
-        """Show nothing: only an audit has such a plan."""
-
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """Set all stages that lie ahead."""
         self.outlook.plan(stages, after)
@@ -253,7 +249,6 @@ def doing(what: str, *, spinner: bool = False, clock: Clock = time.monotonic) ->
 
 @contextmanager
 def _bar() -> Iterator[None]:
-    """A bar on the terminal, one at a time."""
     if _bars or quiet() or not sys.stderr.isatty():
         yield
         return
@@ -277,7 +272,6 @@ def _drawn() -> RenderableType:
 
 
 def _line() -> str:
-    """The line of the innermost activity that has one."""
     return next(filter(None, (one.line() for one in reversed(_doing))), "")
 
 
@@ -305,7 +299,6 @@ def _look(clock: Clock = time.monotonic) -> None:
 
 
 def _write_share() -> None:
-    """Write how far the command is, where a file is asked for."""
     if not _jobs or progress_file() is None:
         return
     outlook = _jobs[-1]

@@ -6,17 +6,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from rich.text import Text as Plain
 
-from pretrace.cli.answer import Reply, lines, save_result
+from pretrace.cli.answer import Reply, lines
 from pretrace.cli.options import RawOptions
-from pretrace.cli.printing import conclusion
 from pretrace.cli.progress import Activity, shown
-from pretrace.cli.verdicts import with_text_column
+from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError, TextsError
@@ -142,9 +140,8 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
         assert whole is not None
         cleaned = clean(asked, whole, searched.clean)
         found = replace(found, notes=(*found.notes, cleaned.words))
-    found = replace(found, settings={**found.settings, "command": dict(given)})
     shown_first = None if cleaned is None else Plain(cleaned.words)
-    answer = save_result(found, searched.out, partial(conclusion, found, searched.out, "", shown=shown_first))
+    answer = finished(found, searched.out, given, checked="", shown=shown_first)
     if not unread:
         room.delete_parts(parts)
     return answer
@@ -152,7 +149,6 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
 
 @contextmanager
 def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
-    """Show how much was read, how fast, and how long it still takes."""
     state = [0, 0, 0, 0]
     began, first = time.monotonic(), [-1]
 

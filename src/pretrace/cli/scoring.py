@@ -38,7 +38,7 @@ from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import CorpusParts, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT
-from pretrace.scoring.plan import Models, ScorePlan, check_use
+from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
 from pretrace.scoring.provenance import record_corpus, record_texts
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.scoring.workload import Workload, workload
@@ -129,24 +129,7 @@ def _labelled_source(source: Source, found: Path, *, skip_unreadable: bool) -> T
 
 
 def _write_unreadable(unread: list[Unreadable], folder: Path) -> None:
-    """Write unreadable.jsonl into a folder: place and reason of each record."""
     write_atomically(folder / UNREADABLE, lambda path: write_lines(path, map(asdict, unread)))
-
-
-def _score_shards(
-    sharded: Sharded,
-    models: Models,
-    plan: ScorePlan,
-    options: Options,
-    evaluation: EvaluationSettings | None,
-) -> Reply:
-    """Score the shards that are this worker's and merge them where it is the only one; what that gave."""
-    job, made = scored_here(
-        sharded, models, plan, options, lambda opened: _job(sharded, opened, plan, evaluation)
-    )
-    if sharded.how.turn.of > 1:
-        return part_done(sharded, job, made)
-    return _finish(job, sharded.folder, sharded.stream, sharded.out)
 
 
 def scored_here(
@@ -181,18 +164,6 @@ def part_done(sharded: Sharded, job: ShardJob, made: int) -> Reply:
     return Reply(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
 
-def _score_on_ray(
-    sharded: Sharded,
-    task: Scoring,
-    plan: ScorePlan,
-    engine: EngineSettings,
-    evaluation: EvaluationSettings | None,
-) -> Reply:
-    """Let workers on a Ray cluster score the shards, and merge them."""
-    job = scored_on_ray(sharded, task, engine, lambda opened: _job(sharded, opened, plan, evaluation))
-    return _finish(job, sharded.folder, sharded.stream, sharded.out)
-
-
 def scored_on_ray(
     sharded: Sharded, task: Scoring, engine: EngineSettings, make: Callable[[OpenedScoring], ShardJob]
 ) -> ShardJob:
@@ -219,7 +190,6 @@ def _refuse_leaks(sharded: Sharded, found: Sequence[Leak]) -> None:
 
 
 def _begin(sharded: Sharded, job: ShardJob) -> None:
-    """Make the folder of parts, with what the survey found."""
     folder = sharded.folder
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -390,7 +360,6 @@ class _ScoreCommand:
         return finished(run, self.out, extra=beside)
 
     def _stream(self) -> TextStream:
-        """The texts, with the labels of a scan where one is named."""
         job, found = self.division.job, self.how.labels
         if found is None:
             return self.source.stream(skip_unreadable=job.skip_unreadable)
@@ -404,7 +373,6 @@ class _ScoreCommand:
         return self.evaluation or EvaluationSettings()
 
     def _at_once(self, corpus: Corpus, plan: ScorePlan, method: TuningMethod) -> Run | Reply:
-        """The run over texts that are in memory; after a dry run what it would take."""
         if self.evaluation:
             check_labels(corpus)
         plan.check_texts(corpus)  # here as well: tuning takes long
@@ -442,16 +410,20 @@ class _ScoreCommand:
         plan.check_texts(sharded.first)
         parts = CorpusParts(None, self._reference(), sharded.first)
         options = self._options(Silent(), parts)
+        make = partial(_job, sharded, plan=plan, evaluation=self.evaluation)
         if engine.on_ray and not self.settings.dry_run:
             fitted = replace(parts, test=Corpus(stream.name, ()))
             task = Scoring(self._wanted, self.settings.scores, fitted, method, options)
-            return _score_on_ray(sharded, task, plan, engine, self.evaluation)
+            return _finish(scored_on_ray(sharded, task, engine, make), sharded.folder, stream, self.out)
         models = opened(self._wanted)
         if self.settings.dry_run:
             work = sharded.foreseen(models, plan, labelled=parts.reference, cache=self.settings.cache)
             return foretold(work)
         models = self._with_texts(models, parts, method)
-        return _score_shards(sharded, models, plan, options, self.evaluation)
+        done, made = scored_here(sharded, models, plan, options, make)
+        if job.turn.of > 1:
+            return part_done(sharded, done, made)
+        return _finish(done, sharded.folder, stream, self.out)
 
     @property
     def _wanted(self) -> ModelsSettings:
@@ -461,7 +433,6 @@ class _ScoreCommand:
         )
 
     def _reference(self) -> Corpus | None:
-        """The labelled texts that are named."""
         if not self.settings.reference:
             return None
         given = open_corpus(self.settings.reference, self.source.columns.of_another)
@@ -469,8 +440,6 @@ class _ScoreCommand:
         return given
 
     def _with_texts(self, models: Models, parts: CorpusParts, method: TuningMethod) -> Models:
-        from pretrace.scoring.plan import with_texts
-
         with trained() as on_step:
             return with_texts(models, self._wanted, parts, method, seed=self.settings.seed, on_step=on_step)
 
@@ -483,7 +452,6 @@ class _ScoreCommand:
 
 
 def _divided(corpus: Corpus, settings: ScoreSettings, evaluation: EvaluationSettings | None) -> CorpusParts:
-    """The corpus divided into what is tuned, fitted and scored on."""
     if evaluation is None:
         return CorpusParts(None, None, corpus)
     shares = {"tuning": evaluation.tune_share, "reference": evaluation.reference_share}

@@ -123,7 +123,6 @@ def _field(leaf: CliOption) -> Field:
 
 
 def _kind(leaf: CliOption) -> Any:
-    """What a value of the option is, as `Field.kind` says it."""
     several = get_origin(leaf.hint) is tuple
     if leaf.name in TEXTS:
         return "texts"

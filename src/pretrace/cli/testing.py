@@ -1,25 +1,15 @@
-"""`pretrace recite`: check all that can be checked, open, ask, write, print; and
-the command of any other test that takes no more than texts, models and its settings.
-"""
+"""`pretrace recite`: does the model print these texts? Check, open, ask, write, print."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, get_type_hints
 
 from pretrace.backends.serving.address import called
 from pretrace.cli.answer import Reply
 from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Stages
 from pretrace.cli.streams import note
-from pretrace.cli.verdicts import (
-    TextAccess,
-    finished,
-    named,
-    opened,
-    opened_for_text,
-)
+from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_text
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.report.wording import duration
@@ -29,12 +19,8 @@ from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.types.audit import COMPARED
-from pretrace.verdicts.frame import Test, verdict, watched
-from pretrace.verdicts.reading import chosen_score
-from pretrace.verdicts.recite import ReciteSettings, Windows
-from pretrace.verdicts.settings import ModelsBeside, TestSettings
-
-# `pretrace recite`: does the model print these texts? Check, open, ask, write, print.
+from pretrace.verdicts.recite import ReciteSettings, Windows, stages_of
+from pretrace.verdicts.settings import ModelsBeside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,21 +66,13 @@ def recite(
         models = opened(named(target, beside, settings), second=True)
     _told_ahead(windows, models, settings, text=text)
     made = room.recite(
-        corpus,
-        models,
-        settings,
-        controls=controls,
-        text=text,
-        watch=Stages(),
-        statements=beside.statements,
+        corpus, models, settings, controls=controls, text=text, watch=Stages(), statements=beside.statements
     )
     return finished(made, beside.out, given)
 
 
 def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> None:
     """Say how many windows there are, and about how long each model with weights here takes for them."""
-    from pretrace.verdicts.recite import stages_of
-
     first, *others = stages_of(windows, models, settings, text=text)[: 1 + len(models.placebos)]
     took = f", about {duration(max(1, round(first.seconds)))}, a guess" if first.seconds else ""
     note(f"{len(windows.found):,} windows of texts and controls are asked{took}.")
@@ -105,31 +83,3 @@ def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, t
             else "as many more"
         )
         note(f"Where the test then speaks for training, {called(model.name)} is asked as well: {more}.")
-
-
-# The command of a test that says all else itself (`commands.Entry`).
-
-
-def of_test(kind: type[Test[Any]]) -> Callable[..., Reply]:
-    """The command of a test: its options are those of the class that its field `settings` is annotated with, its help
-    is the docstring, and it reads with the score that the reference model asks for, or with `loss`."""
-
-    def run(
-        source: Source, target: Target, settings: TestSettings, beside: ModelsBeside, given: RawOptions
-    ) -> Reply:
-        check_writable(beside.out, VERDICTS.of(kind.name))
-        corpus = open_corpus(source.texts, replace(source.columns, label=source.columns.label or ""))
-        kind.fits(corpus, settings)
-        models = opened(named(target, beside, settings), second=True)
-        test = kind(
-            corpus=corpus,
-            models=models,
-            settings=settings,
-            watch=watched(Stages()),
-            score=chosen_score("", models),
-        )
-        return finished(verdict(test, statements=beside.statements), beside.out, given)
-
-    run.__doc__, run.__name__ = kind.__doc__, kind.name
-    run.__annotations__["settings"] = get_type_hints(kind)["settings"]
-    return run

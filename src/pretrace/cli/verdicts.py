@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from rich.console import RenderableType
+
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.cache.written import Draw
 from pretrace.cli.answer import Reply, save_result
@@ -18,7 +20,7 @@ from pretrace.cli.progress import doing
 from pretrace.cli.streams import note
 from pretrace.corpora.opening import Source, choose_text
 from pretrace.errors import ExpressionError, ModelError
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, open_models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, MODEL, option
 from pretrace.types import Backend, Text, Verdict
@@ -52,7 +54,6 @@ def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> Model
 def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
     """The models that `named` gives; errors as in `open_models`. With `second` the packaged model stands beside a
     target that is another one, where no placebo is named."""
-    from pretrace.scoring.plan import open_models
     from pretrace.verdicts.frame import with_second
 
     with doing("opening the models"):
@@ -61,11 +62,23 @@ def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
         return with_second(models, device=opening.device) if second else models
 
 
-def finished(verdict: Verdict, out: Path, given: Mapping[str, Any], *, checked: str = "check") -> Reply:
+def finished(
+    verdict: Verdict,
+    out: Path,
+    given: Mapping[str, Any],
+    *,
+    checked: str = "check",
+    shown: RenderableType | None = None,
+) -> Reply:
     """Write the verdict with the options that were `given`; what it says, with the exit code of its outcome. Its checks
-    are printed below the heading `checked`."""
-    made = replace(verdict, settings={**verdict.settings, "command": dict(given)})
-    return save_result(made, out, partial(conclusion, verdict, out, checked))
+    are printed below the heading `checked`, after what else is `shown`."""
+    made = with_command(verdict, given)
+    return save_result(made, out, partial(conclusion, made, out, checked, shown=shown))
+
+
+def with_command(verdict: Verdict, given: Mapping[str, Any]) -> Verdict:
+    """The verdict with the options that its command was given."""
+    return replace(verdict, settings={**verdict.settings, "command": dict(given)})
 
 
 # What the commands with `--access text` share: how models are asked for text alone, at which cost, and opened.

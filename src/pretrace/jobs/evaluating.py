@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from pretrace.results.run import control_columns
 from pretrace.scoring.evaluation import OfTexts, evaluate_rows, placebo_name
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.unlearning import copies_linked, reread, unlike
-from pretrace.types import Bools, Control, Doubles, Ints, Missing, Run
+from pretrace.types import Bools, Control, Run
 
 _BLIND_TEXTS = 20_480
 """Texts that the blind classifier learns from and judges, drawn by document."""
@@ -40,7 +39,10 @@ def evaluated(
     members = np.array(everything.members, dtype=bool)
     judged = _judged(job, parts, beside, members, stream, seed)
     counted = {text.id: text.copies for text in stream.texts() if text.copies is not None}
-    beside = replace(beside, judged=judged, copies=_copies(counted, job, parts) if counted else None)
+    beside = replace(beside, judged=judged)
+    if counted:
+        copies_of = np.array([counted[name] for name in _ids(job, parts)], dtype=np.int32)
+        beside = replace(beside, copies=copies_of)
     copies, withheld = 0, ""
     if unlearned is not None:
         ids = _ids(job, parts)
@@ -56,92 +58,54 @@ def evaluated(
     return replace(merged, run=run)
 
 
-def _copies(counted: Mapping[str, int], job: ShardJob, parts: PartsFolder) -> Ints:
-    """The copies of all rows."""
-    return np.array([counted[name] for name in _ids(job, parts)], dtype=np.int32)
-
-
 def _ids(job: ShardJob, parts: PartsFolder) -> list[str]:
-    """The ids of all rows."""
     tables = (parts.table(manifest, ["id"]) for manifest in manifests(job, parts))
     return [name for table in tables for name in texts_of(table, "id")]
 
 
 def all_rows(job: ShardJob, parts: PartsFolder) -> tuple[Run, OfTexts]:
-    """A run with all rows of the parts, and the characters and the document of each. The run has no groups, and the ids
-    of those texts alone that lack a value."""
+    """Read a run with all rows of the parts, and the characters and the document of each. The run has no groups, and
+    the ids of those texts alone that lack a value. Each part is copied into whole arrays and let go of."""
     import pyarrow as pa
 
     found = tuple(manifests(job, parts))
-    rows = _EvaluatedRows.of(job, sum(manifest.rows for manifest in found))
+    rows = sum(manifest.rows for manifest in found)
+    matrix, counts, lengths = np.empty((rows, len(job.scores))), np.empty((2, rows), np.int32), np.empty(rows)
+    places = dict(
+        zip((*job.scores, "n_tokens", "n_cut", "n_chars"), (*matrix.T, *counts, lengths), strict=True)
+    )
+    controls: list[Control] = []
+    for one in job.outlines:
+        names = control_columns(**one)
+        controls.append(Control(one["score"], one["kind"], np.empty((rows, len(names)))))
+        places |= zip(names, controls[-1].values.T, strict=True)
+    members: list[bool | None] = []
+    ids: list[str] = []
     blocks: list[Any] = []
-    missing: list[Missing] = []
     for manifest in found:
         table = parts.table(manifest)
+        for name, place in places.items():
+            place[len(members) : len(members) + table.num_rows] = table.column(name).to_numpy()
+        members += [None if one is None else bool(one) for one in table.column("label").to_pylist()]
+        lacking = {one.id for one in manifest.missing}
+        named = texts_of(table, "id") if lacking else [""] * table.num_rows
+        ids += [name if name in lacking else "" for name in named]
         blocks += table.column("group").cast(pa.large_binary()).dictionary_encode().chunks
-        rows.add(table, {one.id for one in manifest.missing})
-        missing += manifest.missing
-    run = rows.run(job, missing)
+    run = Run(
+        corpus=job.corpus,
+        ids=tuple(ids),
+        groups=("",) * rows,
+        members=tuple(members),
+        tokens=counts[0],
+        cut=counts[1],
+        scores=job.scores,
+        matrix=matrix,
+        missing=tuple(one for manifest in found for one in manifest.missing),
+        controls=tuple(controls),
+        settings=job.settings,
+    )
     pa.default_memory_pool().release_unused()
-    return run, OfTexts(None, rows.lengths, in_order(blocks)[1].astype(np.int64))
-
-
-@dataclass(slots=True)
-class _EvaluatedRows:
-    """All rows, filled part by part, so that no part is in memory beside what is taken from it."""
-
-    matrix: Doubles
-    controls: tuple[Control, ...]
-    columns: tuple[str, ...]
-    """Those of the matrix, then those of the controls."""
-    tokens: Ints
-    cut: Ints
-    lengths: Doubles
-    members: list[bool | None] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, job: ShardJob, number: int) -> _EvaluatedRows:
-        """Room for so many rows."""
-        names = [control_columns(**one) for one in job.outlines]
-        controls = tuple(
-            Control(one["score"], one["kind"], np.empty((number, len(some))))
-            for one, some in zip(job.outlines, names, strict=True)
-        )
-        columns = (*job.scores, *(name for some in names for name in some))
-        matrix, counts = np.empty((number, len(job.scores))), np.empty((2, number), np.int32)
-        return cls(matrix, controls, columns, counts[0], counts[1], np.empty(number))
-
-    def add(self, table: Any, lacking: set[str]) -> None:
-        """The rows of one part, with the ids of those that lack a value."""
-        here = slice(len(self.ids), len(self.ids) + table.num_rows)
-        arrays = (self.matrix, *(control.values for control in self.controls))
-        places = (array[here, place] for array in arrays for place in range(array.shape[1]))
-        for name, place in zip(self.columns, places, strict=True):
-            place[:] = table.column(name).to_numpy()
-        for name, array in (("n_tokens", self.tokens), ("n_cut", self.cut), ("n_chars", self.lengths)):
-            array[here] = table.column(name).to_numpy()
-        self.members += [None if one is None else bool(one) for one in table.column("label").to_pylist()]
-        names = texts_of(table, "id") if lacking else ()
-        self.ids += [name if name in lacking else "" for name in names] or [""] * table.num_rows
-
-    def run(self, job: ShardJob, missing: Sequence[Missing]) -> Run:
-        """The run, once all parts are there."""
-        ids = tuple(self.ids)
-        return Run(
-            corpus=job.corpus,
-            ids=ids,
-            groups=("",) * len(ids) if any(ids) else ids,
-            members=tuple(self.members),
-            tokens=self.tokens,
-            cut=self.cut,
-            scores=job.scores,
-            matrix=self.matrix,
-            skipped=(),
-            missing=tuple(missing),
-            controls=self.controls,
-            settings=job.settings,
-        )
+    return run, OfTexts(None, lengths, in_order(blocks)[1].astype(np.int64))
 
 
 def _judged(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -23,16 +23,16 @@ from pretrace.corpora.opening import OnUnreadable
 from pretrace.jobs.job import ShardJob
 from pretrace.jobs.merging import LISTED, SAMPLE, Hashes, in_order, keyed_hashes, manifests, texts_at
 from pretrace.jobs.worker import Manifest, PartsFolder
-from pretrace.results.folder import Write, arrow_column, texts_of
+from pretrace.results.folder import Write, texts_of, write_parquet
 from pretrace.results.run import p_bars, score_bars
 from pretrace.scoring.detect import CutTokens
 from pretrace.scoring.provenance import content_of, record_texts
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Bools, Skipped, Table, Text, Verdict
 from pretrace.verdicts.draws import TextsSketch, text_digest
-from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
-from pretrace.verdicts.flag.concluding import FlagConclusion, concluded, run_checks
-from pretrace.verdicts.flag.flag import Asking, power_of, record
+from pretrace.verdicts.flag.built import build_flagging, rows_table
+from pretrace.verdicts.flag.concluding import FlagConclusion, Rows, Sides
+from pretrace.verdicts.flag.flag import Asking, record, settle
 from pretrace.verdicts.flag.planning import (
     KNOWN,
     TEXTS,
@@ -44,7 +44,6 @@ from pretrace.verdicts.flag.planning import (
     placed,
     prospect,
 )
-from pretrace.verdicts.flag.sides import Rows, Sides
 
 # Both sets of a flagging as one stream, and what one reading of it finds: the documents, those that share a text,
 # and what the two sets have in common.
@@ -284,6 +283,9 @@ MOST_FLAGGED = 20_480
 """Flagged texts that are shown, those with the highest scores."""
 
 
+Part = tuple[Manifest, int, Bools]
+
+
 @dataclass(frozen=True, eq=False)
 class FlagTables:
     """The rows of all parts with what was concluded of them: `complete` [rows of a part], a part each, are those that
@@ -304,12 +306,13 @@ class FlagTables:
     @property
     def shown(self) -> tuple[Table, Table]:
         """The texts and known non-members that are shown."""
-        texts, _ = self._chosen
-        return self._judged(texts), self._known(self._others)
+        first = int(np.count_nonzero(self.sides.rows.asked))
+        return self._table(self._chosen[0], known=False), self._table(first + self._others, known=True)
 
     @cached_property
     def _hashes(self) -> Hashes:
-        return np.concatenate([keyed_hashes(ids, self.sides.seed) for ids in self._ids()])
+        ids = (texts_of(self.parts.table(one, ["id"]).filter(whole), "id") for one, _, whole in self._parts())
+        return np.concatenate([keyed_hashes(some, self.sides.seed) for some in ids])
 
     @cached_property
     def _chosen(self) -> tuple[Numbers, int]:
@@ -326,104 +329,44 @@ class FlagTables:
     def writers(self) -> dict[str, Write]:
         """What writes each file of the whole tables, by its name."""
         found: dict[str, Write] = {}
-        for number, (manifest, begin, whole) in enumerate(self._parts()):
+        for number, part in enumerate(self._parts()):
+            _, begin, whole = part
             asked = self.sides.rows.asked[begin : begin + int(whole.sum())]
-            for side, folder in ((True, "flags"), (False, "known")):
-                if (asked == side).any() and (side or self.large):
-                    write = partial(self._write, manifest, begin, whole, side)
-                    found[f"{folder}/part-{number:05}.parquet"] = write
+            for known, folder in ((False, "flags"), (True, "known")):
+                if (asked != known).any() and (self.large or not known):
+                    rows = begin + np.flatnonzero(asked != known)
+                    found[f"{folder}/part-{number:05}.parquet"] = partial(self._write, part, rows, known)
         return found
 
-    def _parts(self) -> Iterator[tuple[Manifest, int, Bools]]:
+    def _parts(self) -> Iterator[Part]:
         """Each part, how many complete rows stand before it, and which of its rows are complete."""
         begin = 0
         for manifest, whole in zip(manifests(self.job, self.parts), self.complete, strict=True):
             yield manifest, begin, whole
             begin += int(whole.sum())
 
-    def _ids(self) -> Iterator[tuple[str, ...]]:
-        for manifest, _, whole in self._parts():
-            yield texts_of(self.parts.table(manifest, ["id"]).filter(whole), "id")
-
-    def _write(self, manifest: Manifest, begin: int, whole: Bools, side: bool, path: Path) -> None:
-        """One file of the whole table of a side."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        asked = self.sides.rows.asked
-        rows = begin + np.flatnonzero(asked[begin : begin + int(whole.sum())] == side)
-        table = self.parts.table(manifest, ["id", "group"]).filter(whole).take(rows - begin)
-        prefix = TEXTS if side else KNOWN
-        columns = {name: arrow_column(_plain(texts_of(table, name), prefix)) for name in ("id", "group")}
-        columns["score"] = pa.array(self.sides.rows.scores[rows])
-        if side:
-            columns |= self._figures(int(asked[:begin].sum()), len(rows))
-        columns["document"] = arrow_column(
-            _plain(self.documents.name(self.sides.rows.documents[rows]), prefix)
-        )
-        columns["drawn"] = pa.array(self.sides.drawn[rows])
+    def _write(self, part: Part, rows: Numbers, known: bool, path: Path) -> None:
+        """One file of the whole table of a set: nothing stands where the answer is refused, and `drawn` at the end."""
+        columns = dict(self._table(rows, [part], known=known).columns)
+        columns |= {name: np.ma.masked_invalid(columns[name]) for name in ("p", "q") if name in columns}
+        columns["drawn"] = columns.pop("drawn")
         path.parent.mkdir(exist_ok=True)
-        with path.open("wb") as file:
-            pq.write_table(pa.table(columns), file)
+        write_parquet(path, columns)
 
-    def _figures(self, begin: int, number: int) -> dict[str, Any]:
-        """p, q and flagged of some texts in question; without values where the answer is refused."""
-        import pyarrow as pa
-
-        if self.end.outcome == "refused":
-            kinds = {"p": pa.float64(), "q": pa.float64(), "flagged": pa.bool_()}
-            return {name: pa.nulls(number, kind) for name, kind in kinds.items()}
-        place = self.sides.place[begin : begin + number]
-        p, q = self.end.of_texts(place)
-        return {"p": pa.array(p), "q": pa.array(q), "flagged": pa.array(self.end.chosen[place])}
-
-    def _judged(self, texts: Numbers) -> Table:
-        """Rows of the texts in question, by their places among these."""
-        rows, place = np.flatnonzero(self.sides.rows.asked)[texts], self.sides.place[texts]
-        ids, groups = self._named(rows, TEXTS)
-        p, q = self.end.of_texts(place)
-        chosen, drawn = self.end.chosen[place].tolist(), self.sides.drawn[rows]
-        documents = _plain(self.documents.name(self.sides.rows.documents[rows]), TEXTS)
-        return asked_table(ids, groups, self.sides.rows.scores[rows], p, q, chosen, documents, drawn)
-
-    def _known(self, others: Numbers) -> Table:
-        """Rows of the known non-members, by their places among these."""
-        rows = np.flatnonzero(~self.sides.rows.asked)[others]
-        ids, groups = self._named(rows, KNOWN)
-        drawn = self.sides.drawn[rows]
-        documents = _plain(self.documents.name(self.sides.rows.documents[rows]), KNOWN)
-        return known_table(ids, groups, self.sides.rows.scores[rows], drawn, documents)
-
-    def _named(self, rows: Numbers, prefix: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Ids and groups of some rows, in the order given."""
+    def _table(self, rows: Numbers, parts: Iterable[Part] | None = None, *, known: bool) -> Table:
+        """Some rows of one set, in the order given, read from these parts."""
         order = np.argsort(rows, kind="stable")
-        there = rows[order]
+        there, back = rows[order], np.argsort(order).tolist()
         found: dict[str, list[str]] = {"id": [], "group": []}
-        for manifest, begin, whole in self._parts():
+        for manifest, begin, whole in self._parts() if parts is None else parts:
             mine = there[(there >= begin) & (there < begin + int(whole.sum()))]
             if len(mine):
                 table = self.parts.table(manifest, list(found)).filter(whole).take(mine - begin)
                 for name, some in found.items():
                     some += texts_of(table, name)
-        back = np.argsort(order).tolist()
-        ids, groups = (_plain([some[i] for i in back], prefix) for some in found.values())
-        return ids, groups
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many texts and documents of each kind there are, of all."""
-        sides, end = self.sides, self.end
-        asked = sides.rows.asked
-        rows = sum(int(whole.sum()) for whole in self.complete)
-        return {
-            "texts": int(asked.sum()),
-            "documents": sides.number,
-            "flagged": int(end.chosen[sides.place].sum()),
-            "flagged_documents": int(end.chosen.sum()),
-            "known": int((~asked).sum()),
-            "known_documents": sides.known,
-            "skipped": sum(manifest.texts for manifest in manifests(self.job, self.parts)) - rows,
-        }
+        ids, groups = ([some[i] for i in back] for some in found.values())
+        names = (ids, groups, self.documents.name(self.sides.rows.documents[rows]))
+        return rows_table(self.sides, self.end, rows, names, known=known)
 
     @property
     def whole(self) -> dict[str, Any]:
@@ -454,11 +397,6 @@ def _chosen(hashes: Hashes, scores: Any, flagged: Bools) -> tuple[Numbers, int]:
     return np.concatenate([drawn, more]), len(drawn)
 
 
-def _plain(names: Any, prefix: str) -> tuple[str, ...]:
-    """Names as their file has them."""
-    return tuple(name.removeprefix(prefix) for name in names)
-
-
 WITHOUT = (
     "The workers that scored the texts hold the model, and what concludes does not: flag a sample of the documents "
     "with --power, by one process."
@@ -483,16 +421,6 @@ class PlannedFlagging:
         return cls(both, found, documents, checked(both, found, documents, settings), settings)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoredRows:
-    """The rows of all parts that have every value: `complete` [rows of the part] says which those are, a part each;
-    `cut` is what the length limit dropped, of all rows."""
-
-    rows: Rows
-    complete: tuple[Bools, ...]
-    cut: dict[str, Any]
-
-
 def flagged_of(
     job: ShardJob,
     parts: PartsFolder,
@@ -508,48 +436,49 @@ def flagged_of(
     TextsError where too few texts could be scored; OutputError where parts are missing or damaged.
     """
     settings, both = planned.settings, planned.both
-    scored = _read_scored(job, parts, planned.documents)
+    rows, complete, cut = _read_scored(job, parts, planned.documents)
     seed = planned.found.draws.seed(settings)
-    sides = Sides.of(scored.rows, settings, seed, (one.reason for one in unscored(job, parts)))
-    prospect = planned.prospect.scored(sides.known, sides.number, settings.fdr)
 
     def read(chosen: Bools) -> list[str]:
-        rows = np.concatenate(scored.complete)
-        rows[rows] = chosen
-        return texts_at(job, parts, both, rows)
+        every = np.concatenate(complete)
+        every[every] = chosen
+        return texts_at(job, parts, both, every)
 
-    seen = run_checks(sides, prospect, read)
-    power, share, why = power_of(seen, read, settings, asking, WITHOUT)
-    end = concluded(seen, power, share, model=model, corpus=both.asked.name)
-    tables = FlagTables(job, parts, planned.documents, scored.complete, sides, end)
-    shown = tables.shown
-    skipped = tuple(islice(unscored(job, parts), LISTED))
-    made = record(
-        *recorded(both, planned.found, planned.documents),
-        {**job.settings, "cut": scored.cut},
+    settled = settle(
+        rows,
+        read,
+        planned.prospect,
         settings,
-        seed,
+        seed=seed,
+        skipped=unscored(job, parts),
+        asking=asking,
+        without=WITHOUT,
     )
-    found = verdict_of(
-        end,
-        prospect,
+    tables = FlagTables(job, parts, planned.documents, complete, settled.sides, settled.end)
+    made = record(
+        *recorded(both, planned.found, planned.documents), {**job.settings, "cut": cut}, settings, seed
+    )
+    found = build_flagging(
+        settled,
         settings,
         names=(both.asked.name, both.known.name),
         model=model,
         score=job.scores[0],
-        tables=shown,
-        counts=tables.counts,
-        whole=tables.whole,
-        skipped=skipped,
+        tables=tables.shown,
+        skipped=tuple(islice(unscored(job, parts), LISTED)),
+        left=sum(one.texts for one in manifests(job, parts)) - sum(int(whole.sum()) for whole in complete),
         draws=planned.found.draws,
         recorded={**made, "command": dict(command)},
-        why=why,
+        whole=tables.whole,
     )
     return found, tables
 
 
-def _read_scored(job: ShardJob, parts: PartsFolder, documents: LinkedDocuments) -> ScoredRows:
-    """The columns of all parts; OutputError where one is missing or damaged."""
+def _read_scored(
+    job: ShardJob, parts: PartsFolder, documents: LinkedDocuments
+) -> tuple[Rows, tuple[Bools, ...], dict[str, Any]]:
+    """The rows of all parts that have every value, which rows of each part these are, and what the length limit
+    dropped, of all rows; OutputError where a part is missing or damaged."""
     score = job.scores[0]
     placebo = [f"placebo: {one['score']}" for one in job.outlines if one["kind"] == "placebo"]
     columns: dict[str, list[Any]] = {"asked": [], "documents": [], score: [], "n_chars": []}
@@ -581,7 +510,7 @@ def _read_scored(job: ShardJob, parts: PartsFolder, documents: LinkedDocuments) 
         joined[placebo[0]] if placebo else None,
         joined["n_chars"].astype(np.float64),
     )
-    return ScoredRows(rows, tuple(complete), asdict(cut))
+    return rows, tuple(complete), asdict(cut)
 
 
 def unscored(job: ShardJob, parts: PartsFolder) -> Iterator[Skipped]:

@@ -194,15 +194,12 @@ class WholeJobProgress(Progress):
         progress.begin(texts)
 
     def weigh(self, texts: int, work: float) -> None:
-        """So many of them are so much work."""
         self._progress.weigh(texts, work)
 
     def worked(self, work: float) -> None:
-        """So much of it is done."""
         self._progress.worked(work)
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
-        """So many are done."""
         self._progress.advance(texts, tokens, seconds, fresh)
 
 

@@ -7,9 +7,10 @@ import io
 import itertools
 import re
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,12 @@ from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
 from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.folder import arrow_column
-from pretrace.results.run import control_columns
+from pretrace.results.run import control_columns, masked
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
-from pretrace.scoring.detect import ModelScores, Scorer, check_label_counts, heat_of, label_words
+from pretrace.scoring.detect import ModelScores, Ranked, Scorer, check_label_counts
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.provenance import content_of, texts_hash
-from pretrace.types import Control, Doubles, Heat, Missing, Skipped, Text
-
-# A source in shards: so many consecutive texts, named by the hash of what they hold.
-
+from pretrace.types import Control, Missing, Skipped, Text
 
 SHARD = 10 * CHUNK
 """Texts of a shard: a multiple of those whose batches are planned together, so that a run in shards sees the batches,
@@ -77,58 +75,41 @@ def survey(
 ) -> Survey:
     """What a source holds, from one reading of it in constant memory, save for 16 bytes a text; `tell` is given what
     cannot be read. TextsError for repeated ids, and for a record that cannot be read unless those are left out."""
-    seen = _SeenTexts()
+    ids, documents, digest = (
+        array("q"),
+        array("q"),
+        hashlib.sha256(),
+    )  # Python's hashes of names, 8 bytes each
+    found: list[tuple[str, int]] = []
+    labels, unlabelled, unreadable = Counter[bool | None](), "", 0
 
-    def told(unreadable: Unreadable) -> None:
-        seen.unreadable += 1
+    def told(record: Unreadable) -> None:
+        nonlocal unreadable
+        unreadable += 1
         if tell is not None:
-            tell(unreadable)
+            tell(record)
 
     texts = stream.texts(told)
     while some := tuple(itertools.islice(texts, size)):
-        seen.add(some)
-    _refuse_repeated(seen.ids, stream)
+        content = b"".join(map(content_of, some))
+        digest.update(content)
+        found.append((hashlib.sha256(content).hexdigest()[:32], len(some)))
+        ids.extend([hash(text.id) for text in some])
+        documents.extend([hash(text.group or text.id) for text in some])
+        labels.update([text.member for text in some])
+        unlabelled = unlabelled or next((text.id for text in some if text.member is None), "")
+    _refuse_repeated(ids, stream)
     return Survey(
-        texts=len(seen.ids),
-        documents=len(np.unique(np.frombuffer(seen.documents, np.int64))),
-        members=seen.members,
-        nonmembers=seen.nonmembers,
-        unlabelled=seen.unlabelled or "",
-        sha256=seen.digest.hexdigest(),
+        texts=len(ids),
+        documents=len(np.unique(np.frombuffer(documents, np.int64))),
+        members=labels[True],
+        nonmembers=labels[False],
+        unlabelled=unlabelled,
+        sha256=digest.hexdigest(),
         notes=stream.notes,
-        shards=tuple(seen.shards),
-        unreadable=seen.unreadable,
+        shards=tuple(found),
+        unreadable=unreadable,
     )
-
-
-@dataclass(slots=True)
-class _SeenTexts:
-    """What was seen so far. Ids and documents are kept as Python's hashes of them, 8 bytes each."""
-
-    ids: array[int] = field(default_factory=lambda: array("q"))
-    documents: array[int] = field(default_factory=lambda: array("q"))
-    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
-    shards: list[tuple[str, int]] = field(default_factory=list)
-    members: int = 0
-    nonmembers: int = 0
-    unlabelled: str | None = None
-    unreadable: int = 0
-
-    def add(self, texts: tuple[Text, ...]) -> None:
-        """One shard of texts."""
-        content = b"".join(map(content_of, texts))
-        self.digest.update(content)
-        self.shards.append((hashlib.sha256(content).hexdigest()[:32], len(texts)))
-        self.ids.extend([hash(text.id) for text in texts])
-        self.documents.extend([hash(text.group or text.id) for text in texts])
-        for text in texts:
-            if text.member is None:
-                if self.unlabelled is None:
-                    self.unlabelled = text.id
-            elif text.member:
-                self.members += 1
-            else:
-                self.nonmembers += 1
 
 
 def _refuse_repeated(ids: array[int], stream: TextStream) -> None:
@@ -154,17 +135,6 @@ def check_labelled(found: Survey, name: str) -> None:
 
 
 _DAMAGED = (ValueError, TypeError, LookupError, OverflowError)
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A text from an end of the first score of a shard: its score, its place among the scored texts of the shard, and
-    its tokens."""
-
-    score: float
-    place: int
-    label: str
-    heat: Heat
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,17 +265,13 @@ class Worker(Scorer):
         """The part of a shard, a pyarrow table, and what its manifest says besides."""
         found = self.read(shard.texts)
         controls = self.controls(found, shard.texts, required=False)
-        ends = tuple(
-            Ranked(score, place, label_words(text), heat_of(text, trace, self.models.target))
-            for score, place, text, trace in found.extremes.ends
-        )
         facts = {
             "index": shard.index,
             "texts": len(shard.texts),
             "seen": found.extremes.seen,
             "skipped": tuple(found.skipped),
             "missing": tuple(found.missing),
-            "ends": ends,
+            "ends": found.extremes.ranked(self.models.target),
         }
         return table_of(found, controls), facts
 
@@ -327,14 +293,8 @@ def table_of(found: ModelScores, controls: tuple[Control, ...]) -> Any:
     }
     names = list(found.scores.ready)
     matrix = found.matrix.reshape(len(rows), len(names))
-    values = {name: _nullable(matrix[:, i]) for i, name in enumerate(names)}
+    values = {name: arrow_column(masked(matrix[:, i])) for i, name in enumerate(names)}
     for control in controls:
         for place, name in enumerate(control_columns(control.kind, control.score, control.values.shape[1])):
-            values[name] = _nullable(control.values[:, place])
+            values[name] = arrow_column(masked(control.values[:, place]))
     return pa.table({**columns, **values})
-
-
-def _nullable(column: Doubles) -> Any:
-    import pyarrow as pa
-
-    return pa.array(np.ascontiguousarray(column), pa.float64(), mask=np.isnan(column))

@@ -5,7 +5,6 @@ They draw what the audit recorded. They are made to be read without colour: fill
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,13 +61,10 @@ def titles(audit: Verdict) -> dict[str, list[str]]:
         dots = stack_dots(values, ends, 66.0 if held else 100.0, per_dot(audit))
         for x, documents in zip(dots.x, dots.documents, strict=True):
             kind = "filled" if (side == SUSPECT if held else x > 0) else "hollow"
-            made.setdefault(f"{side}-{kind}", []).append(_title(names, values, documents))
+            called = first_of([named(names[documents[0]], 60)], len(documents))
+            title = f"{called}: {brief(float(values[documents[0]]), 3)}"
+            made.setdefault(f"{side}-{kind}", []).append(title)
     return made
-
-
-def _title(names: Sequence[str], values: Doubles, documents: Sequence[int]) -> str:
-    first = documents[0]
-    return f"{first_of([named(names[first], 60)], len(documents))}: {brief(float(values[first]), 3)}"
 
 
 def per_dot(audit: Verdict) -> int:
@@ -77,7 +73,6 @@ def per_dot(audit: Verdict) -> int:
 
 
 def _measured(audit: Verdict) -> str:
-    """What the axis of the documents shows, for a reader without statistics."""
     own = figures_of(audit)
     if own.design == "controls":
         if own.compared_with:
@@ -90,7 +85,6 @@ def _measured(audit: Verdict) -> str:
 
 
 def _one_side(axes: Axes, audit: Verdict) -> None:
-    """The documents as dots above the axis, filled to the right of zero."""
     values, margin = documents_of(audit, SUSPECT)[1], figures_of(audit).margin
     low, high = _range(np.concatenate([values, [0.0]]))
     frame(axes, low, high)
@@ -108,7 +102,6 @@ def _one_side(axes: Axes, audit: Verdict) -> None:
 
 
 def _two_sides(axes: Axes, audit: Verdict) -> None:
-    """Suspect documents (filled) over control documents (hollow)."""
     sides = tuple(documents_of(audit, side)[1] for side in (SUSPECT, CONTROL))
     low, high = _range(np.concatenate(sides))
     frame(axes, low, high)
@@ -130,7 +123,6 @@ def _two_sides(axes: Axes, audit: Verdict) -> None:
 
 
 def _directions(axes: Axes, left: str, right: str, height: float) -> None:
-    """What the two ends of the axis mean."""
     for end, words, side in zip(axes.get_xlim(), (left, right), ("left", "right"), strict=True):
         axes.text(end, height, words, fontsize=9, ha=side, va="center", transform=axes.get_xaxis_transform())
 
@@ -170,14 +162,6 @@ def draw_dots(axes: Axes, dots: _Dots, side: str, *, filled: np.ndarray) -> None
     for which, colour, face in ((filled, SIGN, SIGN), (~filled, "#5a5a5a", "white")):
         if not which.any():
             continue
-        axes.plot(
-            dots.x[which],
-            dots.y[which],
-            linestyle="none",
-            marker="o",
-            ms=dots.size,
-            mfc=face,
-            mec=colour,
-            mew=min(0.8, dots.size / 5),
-            gid=f"{side}-{'filled' if which is filled else 'hollow'}",
-        )
+        gid = f"{side}-{'filled' if which is filled else 'hollow'}"
+        edge = min(0.8, dots.size / 5)
+        axes.plot(dots.x[which], dots.y[which], "o", ms=dots.size, mfc=face, mec=colour, mew=edge, gid=gid)

@@ -135,7 +135,6 @@ def _hill(axes: Axes, null: Null) -> None:
 
 
 def _found(axes: Axes, null: Null, words: str) -> None:
-    """The line that a result has to pass, and what was found, their words on different sides where there is room."""
     low, high = axes.get_xlim()
     if np.isfinite(null.critical):
         axes.plot([null.critical] * 2, [0, 1.2], color=HELD, linewidth=0.9)

@@ -207,7 +207,6 @@ def checks(verdict: Verdict) -> tuple[Check, ...]:
 
 
 def _is_p(name: str) -> bool:
-    """Whether a figure of this name is a p-value, or holds some."""
     return name == "p" or name.startswith(("p_", "p "))
 
 
@@ -250,9 +249,6 @@ def _figure(value: Any, name: str = "") -> Any:
     return wording.brief(value)
 
 
-# What a search of a corpus found of the texts of a test (`--found`): shown beside the test, and no part of it.
-
-
 MOST_ROWS = 50
 """Texts that the section names; the result has up to 1,000, and the folder of the search all."""
 
@@ -292,22 +288,11 @@ def searched(result: Verdict) -> Section | None:
     found = mapping(result.settings.get("found"))
     if not found:
         return None
-    rows = [
-        {
-            "id": named(str(row["id"])),
-            "share": wording.percent(float(row["share"]), 0),
-            "longest": int(row["longest"]),
-            "documents": int(row["documents"]),
-            "copies": int(row["copies"]),
-            "common": row["found"] == "common",
-        }
-        for row in found.get("rows", ())[:MOST_ROWS]
-    ]
-    more = len(found.get("rows", ())) + int(found.get("more rows", 0)) - len(rows)
+    rows = found.get("rows", ())
     values = {
         "said": sentences(result.settings),
-        "rows": rows,
-        "more": more,
-        "scan": named(str(found["scan"])),
+        "rows": rows[:MOST_ROWS],
+        "more": max(0, len(rows) - MOST_ROWS) + int(found.get("more rows", 0)),
+        "scan": str(found["scan"]),
     }
     return Section("What a search found of these texts", "searched", fill("searched.html", values))

@@ -39,8 +39,6 @@ def figures_of(verdict: Verdict) -> Sequence[DrawnFigure]:
     return draw(verdict) if draw else ()
 
 
-# The figures of tests by lot: the difference of every text or string, and the hits of trigger sentences.
-
 _STRIP_HEIGHT, _MOST_DOTS = 95.0, 1200
 """The height of the strip in points, and the dots beyond which one stands for several units."""
 
@@ -75,7 +73,6 @@ def _differences(verdict: Verdict) -> Sequence[DrawnFigure]:
 
 
 def _hits(verdict: Verdict) -> Sequence[DrawnFigure]:
-    """The hits that were found over the numbers that chance gives."""
     chance = np.asarray(verdict.table("chance").columns["probability"], dtype=np.float64)
     found, critical = (
         int(verdict.figures["hits"]),
@@ -128,11 +125,7 @@ def _strip(axes: Axes, values: Doubles, each: int) -> None:
     hide_height(axes)
 
 
-# The figure of an evaluation's log: the accuracy of each side with its interval.
-
-
 def _accuracies(verdict: Verdict) -> Sequence[DrawnFigure]:
-    """One mark a side, with its 95% interval."""
     table = verdict.table("accuracy").columns
     sides = [str(name) for name in table["side"]]
     counts, values, low, high = (

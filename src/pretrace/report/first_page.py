@@ -123,7 +123,6 @@ def repeating(verdict: Verdict) -> Section | None:
 
 
 def _timed(timings: Mapping[str, Any]) -> dict[str, Any]:
-    """Seconds as people say them, and all of them together."""
     seconds = {
         key: value
         for key, value in timings.items()

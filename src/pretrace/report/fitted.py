@@ -23,9 +23,6 @@ from pretrace.report.plots import CHANCE, CONTROL, KINDS, REST
 from pretrace.report.svg import canvas, styled, to_svg
 from pretrace.types import Run
 
-# What detectors found while they were fitted: neurons and probes by layer, sensitivity, losses of a tuning.
-
-
 Entry = Mapping[str, float]
 """Figures by name; a yes or no is 1.0 or 0.0."""
 
@@ -43,26 +40,10 @@ def neurons(layers: Sequence[Entry]) -> Figure:
     with canvas(8.6, 2.7) as (figure, axes):
         for place, entry, alpha in zip(places, layers, opacity, strict=True):
             axes.bar(place, entry["members"], 0.72, color=_MEMBER, alpha=alpha)
-            axes.bar(
-                place,
-                -entry["nonmembers"],
-                0.72,
-                facecolor="white",
-                edgecolor=CONTROL,
-                alpha=alpha,
-                linewidth=1.0,
-            )
+            axes.bar(place, -entry["nonmembers"], 0.72, fc="white", ec=CONTROL, alpha=alpha, lw=1.0)
         axes.axhline(0, color=CHANCE, linewidth=0.8)
-        axes.plot(
-            places,
-            [entry["difference"] for entry in layers],
-            linestyle="none",
-            marker="D",
-            ms=4.2,
-            mfc="#e9b44c",
-            mec=CONTROL,
-            mew=0.9,
-        )
+        differences = [entry["difference"] for entry in layers]
+        axes.plot(places, differences, "D", ms=4.2, mfc="#e9b44c", mec=CONTROL, mew=0.9)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):,.0f}"))
         axes.grid(axis="y")
@@ -139,15 +120,8 @@ def _agrees(point: Entry, used: Mapping[str, float], *, but: str) -> bool:
 
 
 def _point(axes: Axes, x: float, y: float, *, filled: bool) -> None:
-    axes.plot(
-        [x],
-        [y],
-        marker="o",
-        ms=6.0 if filled else 4.2,
-        mec=_MEMBER,
-        mfc=_MEMBER if filled else "white",
-        mew=1.2,
-    )
+    face = _MEMBER if filled else "white"
+    axes.plot([x], [y], marker="o", ms=6.0 if filled else 4.2, mec=_MEMBER, mfc=face, mew=1.2)
 
 
 def _auc_range(axes: Axes, values: Sequence[float]) -> None:
@@ -218,56 +192,39 @@ def fitted_facts(run: Run) -> tuple[FittedFacts, ...]:
 
 
 def _facts(name: str, facts: Mapping[str, Any]) -> FittedFacts:
-    layers = facts.get("layers")
-    sizes = entries([facts.get("reference")], _SIDES)
-    neurons = entries(layers, _NEURONS)
+    layers, settings = facts.get("layers"), mapping(facts.get("settings"))
+    sizes, neurons = entries([facts.get("reference")], _SIDES), entries(layers, _NEURONS)
+    used = {key: value for key in PARAMETERS if (value := _number(settings.get(key))) is not None}
+    if neurons and "k" in used:  # more layers than there are come to the same as all of them
+        used["k"] = min(used["k"], float(len(neurons)))
+    chosen = [entry["layer"] for entry in entries(layers, ("layer", "chosen")) if entry["chosen"]]
+    others = without_tables(facts)
+    if sizes:  # a sentence says them
+        others["reference"] = {key: n for key, n in others["reference"].items() if key not in _SIDES}
     return FittedFacts(
         name=name,
         neurons=neurons,
         probe=entries(layers, _PROBE),
         sensitivity=entries(facts.get("sensitivity"), _SENSITIVITY),
-        chosen=_chosen(facts, entries(layers, ("layer", "chosen"))),
-        used=_used(mapping(facts.get("settings")), len(neurons)),
+        chosen=chosen[0] if len(chosen) == 1 else _number(facts.get("chosen")),
+        used=used,
         reference=(int(sizes[0]["members"]), int(sizes[0]["nonmembers"])) if sizes else None,
-        others=_others(facts, sized=bool(sizes)),
+        others=others,
     )
 
 
-def _used(settings: Mapping[str, Any], layers: int) -> Entry:
-    """The settings that sensitivity varies; more layers than there are come to the same as all of them."""
-    used = {key: value for key in _SENSITIVITY if (value := _number(settings.get(key))) is not None}
-    return used | ({"k": min(used["k"], float(layers))} if layers and "k" in used else {})
-
-
-def _chosen(facts: Mapping[str, Any], marked: tuple[Entry, ...]) -> float | None:
-    """The one layer that was chosen: the only one marked so, or the one named."""
-    layers = [entry["layer"] for entry in marked if entry["chosen"]]
-    return layers[0] if len(layers) == 1 else _number(facts.get("chosen"))
-
-
-def _others(facts: Mapping[str, Any], *, sized: bool) -> dict[str, Any]:
-    """What has no table and no sentence of its own; the sizes of the reference are in a sentence where known."""
-    others = without_tables(facts)
-    if sized:
-        others["reference"] = {key: n for key, n in others["reference"].items() if key not in _SIDES}
-    return others
-
-
 def entries(found: Any, names: tuple[str, ...]) -> tuple[Entry, ...]:
-    """A table of figures from a list of mappings; empty unless every entry has a number for every name."""
-    if not isinstance(found, list | tuple):
-        return ()
-    rows = [{name: _number(row.get(name)) for name in names} for row in found if isinstance(row, Mapping)]
-    whole = [{name: value for name, value in row.items() if value is not None} for row in rows]
-    return tuple(whole) if len(whole) == len(found) and all(len(row) == len(names) for row in whole) else ()
+    """Read a table of figures from a list of mappings; empty unless every entry has a number for every name."""
+    rows = found if isinstance(found, list | tuple) else ()
+    values = [numbers([mapping(row).get(name) for name in names]) for row in rows]
+    return tuple(dict(zip(names, row, strict=True)) for row in values) if all(values) else ()
 
 
 def numbers(found: Any) -> tuple[float, ...]:
-    """A list of finite numbers; empty for anything else."""
-    if not isinstance(found, list | tuple):
-        return ()
-    values = [value for value in map(_number, found) if value is not None]
-    return tuple(values) if len(values) == len(found) else ()
+    """Read a list of finite numbers; empty for anything else."""
+    values = list(map(_number, found)) if isinstance(found, list | tuple) else []
+    known = tuple(value for value in values if value is not None)
+    return known if len(known) == len(values) else ()
 
 
 def _number(value: Any) -> float | None:
@@ -281,26 +238,24 @@ def _number(value: Any) -> float | None:
 
 
 def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
-    """What the template prints of a tuning."""
     known = dict(flattened(without_tables(card)))
     method = card.get("method")
     if "method.expression" not in known and method:
         parts = [f"{name} {value}" for name, value in flattened(without_tables(mapping(method)))]
         known["method.expression"] = ", ".join(parts) if isinstance(method, Mapping) else str(method)
     known_losses = numbers(card.get("losses"))
+    spaced = {
+        name: wording.count(int(value)) if re.fullmatch(r"[0-9]{4,18}", value) else value
+        for name, value in known.items()
+    }
     return {
-        "facts": [(words, _spaced(known[name])) for name, words in _ADAPTER.items() if name in known],
+        "facts": [(words, spaced[name]) for name, words in _ADAPTER.items() if name in spaced],
         "losses": known_losses,
         "plot": to_svg(losses(known_losses), name="losses", label="Loss by epoch") if known_losses else None,
     }
 
 
-def _spaced(value: str) -> str:
-    return wording.count(int(value)) if re.fullmatch(r"[0-9]{4,18}", value) else value
-
-
 def _score(facts: FittedFacts, number: int) -> dict[str, object]:
-    """What the template prints of one fitted score."""
     pairs = flattened(facts.others)
     return {
         "facts": facts,

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from pretrace.backends.serving.address import called
-from pretrace.report import advice, facts, wording
+from pretrace.report import advice, facts
 from pretrace.report.facts import searched, shares
 from pretrace.report.first_page import IdentityRow, checks, first_values, hash_of, repeating, who_asked
 from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
@@ -24,9 +24,8 @@ from pretrace.report.svg import canvas, hide_height, to_svg
 from pretrace.report.wording import count, named, p_value, plural
 from pretrace.results.run import p_bars, score_bars
 from pretrace.results.serialization import from_plain
-from pretrace.types import Bars, Bools, Doubles, Verdict
-from pretrace.verdicts.flag.built import set_test
-from pretrace.verdicts.flag.words import expected, tried, whole
+from pretrace.types import Bars, Doubles, Verdict
+from pretrace.verdicts.flag.built import expected, set_test, tried, whole
 
 MOST_ROWS = 100
 """Texts in the table; flags.csv has all, of a large flagging the files in flags/."""
@@ -94,14 +93,13 @@ def identity(flagged: Verdict) -> Iterator[IdentityRow]:
 
 def deciding_test(flagged: Verdict) -> Section:
     """Hypothesis, rate and what was found, for each text and for the set."""
-    test, drawn = set_test(flagged), ""
+    drawn = ""
     if flagged.outcome != "refused":
         bars, low = _p_bars(flagged)
         due = f"{low} at or below 0.05, where 1 in 20 is due to chance."
         label = f"p-values of {sum(bars.every)} documents: {due}"
         drawn = to_svg(p_values(flagged), name="pvalues", label=label)
     values = {
-        "set_p": "" if test is None or test.p is None else p_value(test.p),
         "method": _METHODS.get(flagged.figures["method"], flagged.figures["method"]),
         "p_values": drawn,
     }
@@ -118,8 +116,7 @@ def texts(flagged: Verdict) -> Section:
             "id": ids[i],
             "group": groups[i] if groups[i] != ids[i] else "",
             "score": float(scores[i]),
-            "p": p_value(float(found["p"][i])) if told else "–",
-            "q": p_value(float(found["q"][i])) if told else "–",
+            **{name: p_value(float(found[name][i])) if told else "–" for name in ("p", "q")},
             "flagged": told and bool(found["flagged"][i]),
             "found": there.get(ids[i], "0%") if sought else "",
         }
@@ -136,16 +133,15 @@ def limits(flagged: Verdict) -> Section:
 
 
 SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, repeating, advice.of_verdict)
-"""The sections of the technical part in reading order. One of your own: `write(flagged, path, (*SECTIONS, mine))`."""
+"""The sections of the technical part in reading order."""
 
 
-def heading(flagged: Verdict) -> str:
-    """What the report is called."""
-    return titled("Flagged texts", flagged.corpus, called(flagged.model))
-
-
-PAGE = ReportPage(heading, SECTIONS, lambda flagged: {"first": first_page(flagged)})
-render, write = PAGE.render, PAGE.write
+PAGE = ReportPage(
+    lambda flagged: titled("Flagged texts", flagged.corpus, called(flagged.model)),
+    SECTIONS,
+    lambda flagged: {"first": first_page(flagged)},
+)
+render = PAGE.render
 
 
 def sides(flagged: Verdict) -> Figure:
@@ -176,13 +172,6 @@ def sides(flagged: Verdict) -> Figure:
     return figure
 
 
-def _one_a_document(flagged: Verdict) -> tuple[Doubles, Bools]:
-    """The p-value of each document, and whether it is flagged; each once, however many texts it has."""
-    texts = flagged.table("flags")
-    first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
-    return texts["p"][first], texts["flagged"][first]
-
-
 def p_values(flagged: Verdict) -> Figure:
     """The p-values of the documents as shares, with the level that they would have if none had been seen."""
     bars, _ = _p_bars(flagged)
@@ -202,7 +191,6 @@ def p_values(flagged: Verdict) -> Figure:
 
 
 def _score_bars(flagged: Verdict) -> tuple[Bars, float | None]:
-    """The histograms of both sides, and the lowest score of a flagged text."""
     if whole := flagged.figures.get("whole"):
         return from_plain(Bars, whole["scores"], "scores"), whole["least"]
     texts = flagged.table("flags")
@@ -212,11 +200,12 @@ def _score_bars(flagged: Verdict) -> tuple[Bars, float | None]:
 
 
 def _p_bars(flagged: Verdict) -> tuple[Bars, int]:
-    """The histogram of the p-values, and how many of them are at most 0.05."""
     whole = flagged.figures.get("whole") or {}
     if whole.get("p"):
         return from_plain(Bars, whole["p"], "p"), whole["low_p"]
-    p, chosen = _one_a_document(flagged)
+    texts = flagged.table("flags")  # a document has one p-value, however many texts
+    first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
+    p, chosen = texts["p"][first], texts["flagged"][first]
     return p_bars(p, chosen), int((p <= 0.05).sum())
 
 
@@ -225,7 +214,6 @@ def _filled(template: str, values: dict[str, Any]) -> Markup:
 
 
 def _numbers(flagged: Verdict) -> dict[str, Any]:
-    """What the first page and several sections print."""
     test, counts = set_test(flagged), flagged.figures["counts"]
     return {
         "flagged": flagged,
@@ -239,9 +227,7 @@ def _numbers(flagged: Verdict) -> dict[str, Any]:
         "documents": counts["known_documents"],
         "unscored": counts["skipped"],
         "table": "flags/" if flagged.figures.get("whole") else "flags.csv",
-        "rate": wording.share(flagged.figures["fdr"]),
         "test": test,
-        "level": wording.share(test.level) if test else "",
     }
 
 

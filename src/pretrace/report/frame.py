@@ -15,7 +15,6 @@ from pretrace.backends.serving.address import called
 from pretrace.errors import shown
 from pretrace.report import heat, wording
 from pretrace.report.wording import named, shortened
-from pretrace.results.atomic import atomic_text
 
 Result = TypeVar("Result")
 
@@ -55,34 +54,22 @@ class ReportPage(Generic[Result]):
     template: str = "first_page.html"
     """By default a first page for everybody (the value `first`) and a technical part."""
 
-    def render(self, result: Result, sections: Sections[Result] | None = None, *, seal: str = "") -> str:
-        """The whole report, with other `sections` than its own if they are given; `seal` is the hash of the result, ""
-        for one that is not in a folder."""
-        made = speaking(self.sections if sections is None else sections, result)
-        return self._whole(result, made, seal)
-
-    def write(
-        self, result: Result, path: Path, sections: Sections[Result] | None = None, *, seal: str = ""
-    ) -> None:
-        """Write the report, whole or not at all; OutputError where it cannot be written."""
-        atomic_text(path, self.render(result, sections, seal=seal))
+    def render(self, result: Result, *, seal: str = "") -> str:
+        """Render the whole report; `seal` is the hash of the result, "" for one that is not in a folder."""
+        return self.pages(result)[0](seal)
 
     def pages(self, result: Result) -> tuple[Callable[[str], str], Callable[[str], str] | None]:
         """What makes the report of a seal, and the appendix as a document of its own, for paper; None without one. Both
         hold the same sections, which are made once."""
         made = speaking(self.sections, result)
-        appendix = [one for one in made if one.appendix]
+        folded = [one for one in made if one.appendix]
 
-        def apart(seal: str) -> str:
-            return str(
-                fill("appendix.html", {"title": self.heading(result), "sections": appendix, "seal": seal})
-            )
+        def render(template: str, sections: Sequence[Section], values: Mapping[str, Any], seal: str) -> str:
+            own = {"title": self.heading(result), "sections": sections, "seal": seal}
+            return str(fill(template, {**values, **own}))
 
-        return functools.partial(self._whole, result, made), apart if appendix else None
-
-    def _whole(self, result: Result, made: Sequence[Section], seal: str) -> str:
-        own = {"title": self.heading(result), "sections": made, "seal": seal}
-        return str(fill(self.template, {**self.values(result), **own}))
+        appendix = functools.partial(render, "appendix.html", folded, {}) if folded else None
+        return lambda seal: render(self.template, made, self.values(result), seal), appendix
 
 
 def fill(template: str, values: Mapping[str, Any], *, package: str = "") -> Markup:
@@ -109,9 +96,20 @@ def _environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    numbers = (wording.fixed, wording.significant, wording.percent, wording.count, wording.plural)
-    words = (wording.interval, wording.p_value, named, shortened, wording.plain, called)
-    environment.filters |= {function.__name__: function for function in (*numbers, *words)}
+    numbers = (
+        wording.brief,
+        wording.fixed,
+        wording.significant,
+        wording.percent,
+        wording.share,
+        wording.count,
+    )
+    words = (wording.plural, wording.times, wording.p_value, wording.cases, wording.plain)
+    estimates = (wording.interval, wording.figure, wording.spread, wording.effect, wording.case_spread)
+    names = (named, shortened, called)
+    environment.filters |= {
+        function.__name__: function for function in (*numbers, *words, *estimates, *names)
+    }
     environment.globals |= {"heat_steps": heat.STEPS, "unseen_colour": heat.UNSEEN}
     return environment
 

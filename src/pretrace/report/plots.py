@@ -184,7 +184,6 @@ def save_vectors(figure: Figure, path: Path) -> None:
 
 
 def _rate_axes(axes: Axes, floor: float | None) -> None:
-    """Both rates as percentages, linear from 0 or logarithmic from `floor`."""
     axes.set_xlabel("false positive rate")
     axes.set_ylabel("true positive rate")
     axes.set_aspect("equal", adjustable="box")
@@ -205,7 +204,8 @@ def _auc_rows(
     names: Sequence[str], rooms: Sequence[float], drawn: Sequence[Estimate]
 ) -> tuple[Figure, Axes, list[float]]:
     """A figure with an AUC axis wide enough for `drawn`, rows at least as high as `rooms`, and the rows' places."""
-    labels = [_label_of(name) for name in names]
+    # A name on at most two lines of the margin.
+    labels = ["\n".join(textwrap.wrap(named(name, 70), 36, break_on_hyphens=False)) for name in names]
     # A name on two lines takes more room.
     heights = np.array([max(room, 1 + 0.55 * s.count("\n")) for room, s in zip(rooms, labels, strict=True)])
     places = (np.cumsum(heights) - heights / 2).tolist()
@@ -230,7 +230,6 @@ def _auc_rows(
 
 
 def _lanes(axes: Axes, place: float, contrast: Contrast) -> None:
-    """The marks of one score, one below the other from `place` on."""
     _mark(axes, place, contrast.target.auc, "o", TARGET)
     if contrast.placebo:
         place += _LANE
@@ -246,8 +245,3 @@ def _mark(axes: Axes, place: float, auc: Estimate, marker: str, colour: str, *, 
     axes.plot([auc.low, auc.high], [place, place], color=colour, linewidth=1.4)
     face = colour if filled else "white"
     axes.plot([auc.value], [place], marker=marker, ms=_SIZES[marker], mec=colour, mfc=face, mew=1.3)
-
-
-def _label_of(name: str) -> str:
-    """A name on at most two lines of a margin."""
-    return "\n".join(textwrap.wrap(named(name, 70), 36, break_on_hyphens=False))

@@ -21,9 +21,6 @@ from pretrace.report.svg import to_svg
 from pretrace.results.run import axis_range, counts
 from pretrace.types import Heat, Run
 
-# The texts of a run token by token: how likely the model found each piece.
-
-
 _MOST_MAPS = 24
 
 
@@ -37,7 +34,6 @@ def tokens(run: Run) -> Section | None:
 
 
 def _map(heat: Heat, run: Run) -> dict[str, object]:
-    """What the template prints of one text; its score is None where the text has no row."""
     pieces = zip(heat.pieces[:MAX_PIECES], heat.logp[:MAX_PIECES], strict=True)
     score = run.scores[0] if heat.id in run.ids and run.scores else None
     return {
@@ -51,7 +47,6 @@ def _map(heat: Heat, run: Run) -> dict[str, object]:
 
 
 def _surprise(logp: float | None) -> tuple[str, str]:
-    """The class of a token and its title."""
     step = heat_step(logp)
     if logp is None or step is None:
         return "hn", "not predicted: the model had nothing to read before it"
@@ -265,28 +260,20 @@ def texts(run: Run) -> Section | None:
 
 def _ranges(run: Run) -> list[tuple[str, tuple[float, ...]]]:
     """The range of each score: its ends are those of all texts, its quarters those of the texts that were drawn."""
-    drawn = facts.drawn(run)
-    found = []
-    for score in run.scores:
-        low, *_, high = run.quartiles(score)
-        found.append((score, (low, *drawn.quartiles(score)[1:-1], high)))
-    return found
+    drawn, every = facts.drawn(run), {score: run.quartiles(score) for score in run.scores}
+    return [(name, (all_[0], *drawn.quartiles(name)[1:-1], all_[-1])) for name, all_ in every.items()]
 
 
 def skipped(run: Run) -> Section:
     """What was cut and what was skipped: counts, shares and the names of up to fifty texts of each kind."""
     cut = [(run.ids[i], int(run.tokens[i]), int(run.cut[i])) for i in np.flatnonzero(run.cut > 0)]
+    reasons = Counter(text.reason for text in run.skipped).most_common()
     values = {
+        "run": run,
+        "whole": run.whole,
         "counts": counts(run),
         "cut": cut[:_MOST_SKIPPED],
-        "skipped": run.skipped[:_MOST_SKIPPED],
-        "reasons": list(run.whole.reasons.items())
-        if run.whole
-        else Counter(text.reason for text in run.skipped).most_common(),
-        "missing": run.missing,
-        "cells": run.whole.missing if run.whole else len(run.missing),
-        "lacking": run.whole.lacking if run.whole else len({one.id for one in run.missing}),
-        "unreadable": run.whole.unreadable if run.whole else 0,
+        "reasons": list(run.whole.reasons.items()) if run.whole else reasons,
         "most": _MOST_SKIPPED,
     }
     return Section("What was cut and skipped", "skipped", fill("run/skipped.html", values), appendix=True)
@@ -315,18 +302,16 @@ SECTIONS: Sections[Run] = (
     summary, benchmark, results, by_copies, controls, curves, comparisons, distributions, texts,
     tokens, limits, fitted, skipped, settings,
 )  # fmt: skip
-"""The sections of a run's report in reading order. One of your own: `write(run, path, (*SECTIONS, mine))`."""
-
-
-def heading(run: Run) -> str:
-    """What the report is called."""
-    return titled("Membership report", run.corpus, facts.model_name(run))
+"""The sections of a run's report in reading order."""
 
 
 PAGE = ReportPage(
-    heading, SECTIONS, lambda run: {"run": run, "model": facts.model_name(run)}, template="run/page.html"
+    lambda run: titled("Membership report", run.corpus, facts.model_name(run)),
+    SECTIONS,
+    lambda run: {"run": run, "model": facts.model_name(run)},
+    template="run/page.html",
 )
-render, write = PAGE.render, PAGE.write
+render = PAGE.render
 
 
 def _many(run: Run) -> bool:
@@ -335,7 +320,6 @@ def _many(run: Run) -> bool:
 
 
 def _without_sections(key: str, value: Any) -> Any:
-    """What fitted scores, adapters and benchmarks record, less what has a section of its own."""
     if not isinstance(value, Mapping) or key not in ("texts", "fitted", "adapter"):
         return value
     if key == "texts":

@@ -19,8 +19,8 @@ def summary(found: SideBySide) -> Section:
     """The settings in which the runs differ, those that forbid a comparison first."""
     values = {
         "found": found,
-        "apart": [_said(one) for one in found.differences if not one.compares],
-        "care": [_said(one) for one in found.differences if one.compares],
+        "apart": [_difference(one) for one in found.differences if not one.compares],
+        "care": [_difference(one) for one in found.differences if one.compares],
         "blind": any(run.blind for run in found.runs),
         "placebo": any(one.placebo for run in found.runs for one in run.scores),
     }
@@ -31,7 +31,10 @@ def score(found: SideBySide, name: str, place: int) -> Section:
     """One score: models by corpora with the controls beside it, and the same as a figure."""
     rows = [(model, [found.cell(model, corpus, name) for corpus in found.corpora]) for model in found.models]
     drawn = [
-        (_label(run), _lanes(run, one))
+        (
+            f"{run.number}  {named(run.model, _NAME)}, {named(run.corpus, _NAME)}",
+            {kind: auc for kind, auc in _lanes(run, one) if auc is not None},
+        )
         for model in found.models
         for corpus in found.corpora
         for run, one in found.cell(model, corpus, name)
@@ -49,42 +52,29 @@ def score(found: SideBySide, name: str, place: int) -> Section:
     return Section(named(name), f"score-{place}", fill("side_by_side/score.html", values))
 
 
-def listed(found: SideBySide) -> Section:
-    """The runs by their numbers."""
-    return Section("The runs", "runs", fill("side_by_side/runs.html", {"runs": found.runs}))
-
-
-def scores(found: SideBySide) -> list[Section]:
-    """A section for each score."""
-    return [score(found, name, place) for place, name in enumerate(found.scores, 1)]
-
-
-SECTIONS: Sections[SideBySide] = (summary, scores, listed)
+SECTIONS: Sections[SideBySide] = (
+    summary,
+    lambda found: [score(found, name, place) for place, name in enumerate(found.scores, 1)],
+    lambda found: Section("The runs", "runs", fill("side_by_side/runs.html", {"runs": found.runs})),
+)
 """The sections in reading order."""
 
 
-def heading(found: SideBySide) -> str:
-    """What the page is called."""
-    return f"{wording.plural(len(found.runs), 'run')} side by side"
+PAGE = ReportPage(
+    lambda found: f"{wording.plural(len(found.runs), 'run')} side by side",
+    SECTIONS,
+    lambda found: {"found": found},
+    template="side_by_side/page.html",
+)
+render = PAGE.render
 
 
-PAGE = ReportPage(heading, SECTIONS, lambda found: {"found": found}, template="side_by_side/page.html")
-render, write = PAGE.render, PAGE.write
-
-
-def _said(one: SettingDifference) -> dict[str, object]:
-    values = [(value, _runs(numbers)) for value, numbers in one.values]
+def _difference(one: SettingDifference) -> dict[str, object]:
+    values = [
+        (value, f"run{'s' * (len(runs) > 1)} {', '.join(map(str, runs))}") for value, runs in one.values
+    ]
     return {"setting": one.setting, "values": values, "words": one.words}
 
 
-def _runs(numbers: tuple[int, ...]) -> str:
-    return ("run " if len(numbers) == 1 else "runs ") + ", ".join(map(str, numbers))
-
-
-def _label(run: ComparedRun) -> str:
-    return f"{run.number}  {named(run.model, _NAME)}, {named(run.corpus, _NAME)}"
-
-
-def _lanes(run: ComparedRun, one: RunScore) -> dict[str, Estimate]:
-    lanes = {"score": one.auc, "placebo": one.placebo, "blind": run.blind}
-    return {kind: auc for kind, auc in lanes.items() if auc is not None}
+def _lanes(run: ComparedRun, one: RunScore) -> tuple[tuple[str, Estimate | None], ...]:
+    return ("score", one.auc), ("placebo", one.placebo), ("blind", run.blind)

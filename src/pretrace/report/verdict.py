@@ -5,8 +5,7 @@ The sentences come with the result. Each test has one figure of its own, in `rep
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from markupsafe import Markup
 
@@ -28,7 +27,7 @@ from pretrace.report.first_page import (
 from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
 from pretrace.report.wording import named
-from pretrace.types import Bools, Doubles, Table, Verdict
+from pretrace.types import Bools, Doubles, Verdict
 from pretrace.verdicts.outcome import SECOND
 
 MOST_ROWS = 50
@@ -44,13 +43,6 @@ _MOST_TOLD = 1e6
 LONGEST = 1_000
 """Characters of a continuation that are shown."""
 THIS = "this test"
-_STATES = {
-    "whole": "stands whole in the corpus",
-    "template": "a template, with other words at the same places",
-    "part": "shares passages with the corpus",
-    "common": "shares common passages alone",
-    "no": "hardly anything was found",
-}
 _TITLES = ("Nothing was found", "Inconclusive", "Found", "Not found")
 
 
@@ -126,18 +118,9 @@ def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
 
 def deciding_test(verdict: Verdict) -> Section:
     """Hypothesis, statistic, and the sentences that lead to the answer."""
-    effect, spread = wording.effect(verdict.effect)
-    values = {
-        "verdict": verdict,
-        "p": wording.p_value(verdict.p) if verdict.p is not None else "",
-        "level": wording.share(verdict.level),
-        "effect": effect,
-        "spread": spread,
-        "figures": facts.rounded(facts.without_tables(verdict.figures)),
-    }
-    return Section(
-        "The test" if verdict.hypothesis else "The search", "test", fill("verdict/test.html", values)
-    )
+    values = {"verdict": verdict, "figures": facts.rounded(facts.without_tables(verdict.figures))}
+    title = "The test" if verdict.hypothesis else "The search"
+    return Section(title, "test", fill("verdict/test.html", values))
 
 
 def power(verdict: Verdict) -> Section | None:
@@ -151,15 +134,7 @@ def power(verdict: Verdict) -> Section | None:
         curve = to_svg(
             power_curve(found, verdict.units, this=THIS, unit=verdict.unit), name="power", label=label
         )
-    values = {
-        "power": found,
-        "curve": curve,
-        "unit": verdict.unit,
-        "effect": wording.figure(found.effect),
-        "effect_unit": verdict.effect_unit,
-        "chance": wording.percent(found.probability.value, 0),
-        "times": wording.times(found.epochs),
-    }
+    values = {"power": found, "curve": curve, "verdict": verdict}
     return Section("What it would have seen", "power", fill("verdict/power.html", values))
 
 
@@ -167,7 +142,10 @@ def tables(verdict: Verdict) -> Section | None:
     """The first rows of every table."""
     if not verdict.tables:
         return None
-    shown = [(table.name, tuple(table.columns), _rows(table), _length(table)) for table in verdict.tables]
+    shown = [
+        (one.name, tuple(one.columns), list(zip(*map(_cells, one.columns.values()), strict=True)), len(one))
+        for one in verdict.tables
+    ]
     return Section(
         "The tables",
         "tables",
@@ -185,7 +163,7 @@ def passages(verdict: Verdict) -> Section | None:
     for name, state, passage, documents in zip(
         *(marked[one] for one in ("id", "found", "passage", "documents")), strict=True
     ):
-        shown.setdefault(str(name), (_STATES[str(state)], []))[1].append((str(passage), int(documents)))
+        shown.setdefault(str(name), (str(state), []))[1].append((str(passage), int(documents)))
     where: dict[str, list[tuple[str, ...]]] = {name: [] for name in shown}
     columns = ("id", "set", "file", "document", "document id", "url", "date", "before", "passage", "behind")
     for row in zip(*(hits[name] for name in columns), strict=True):
@@ -205,56 +183,17 @@ def _recitations(verdict: Verdict) -> Section | None:
     asked = facts.mapping(verdict.settings.get("asked"))
     columns = verdict.table("windows").columns
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    sets = []
-    for kind, title, most in (("texts", "The texts", WINDOWS), ("controls", "The control documents", FEWER)):
-        some = [row for row in rows if row["set"] == kind]
-        sets.append((title, [_recited(row, asked) for row in some[:most]]))
-    when_asked = when(verdict.settings.get("time"))
-    how = [f"Model: {named(called(verdict.model))}. Date: {when_asked}. {asked.get('how', '')}"]
-    prompt = asked.get("prompt")
-    if prompt == "{beginning}":
-        how.append("The model was given the beginning and nothing else.")
-    elif prompt:
-        how.append(f"The prompt in full, with the beginning in the place of {{beginning}}: “{prompt}”")
-    return Section(
-        "What the model prints", "recited", fill("verdict/recited.html", {"sets": sets, "how": how})
-    )
-
-
-def _recited(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """One window as the page shows it."""
-    end, continuation = str(row["end"]), str(row["continuation"])
-    said = []
-    if "tries" in row:
-        tries = float(row["tries"])
-        said.append(
-            f"In {_tries(int(tries))} the model can be expected to print this."
-            if tries <= _MOST_TOLD
-            else f"The model cannot be expected to print this: it would take more than {_MOST_TOLD:,.0f} tries."
-        )
-    else:
-        said.append(
-            f"{wording.percent(float(row['printed']), 0)} of the words of the text stand in runs of five or more in "
-            f"one of {_tries(int(asked.get('tries', 1)))}."
-            if row["printed"] == row["printed"]
-            else "The model gave no answer."
-        )
-    if continuation:
-        said.append(
-            f"The longest run that stands in both has {wording.plural(int(row['longest run']), 'word')}. To make the "
-            f"one the other, {wording.plural(int(row['edit distance']), 'character')} of {len(end):,} would have to be "
-            "changed (edit distance)."
-        )
-    return {
-        "id": named(f"{row['id']}, window {int(row['place']) + 1}"),
-        "said": " ".join(said),
-        "beginning": str(row["beginning"]),
-        "end": _marked(end, str(row["end in common"])),
-        "continuation": _marked(continuation[:LONGEST], str(row["continuation in common"])),
-        "title": "What the model wrote, at temperature 0"
-        if "tries" in row
-        else "What the model wrote, the nearest of its tries",
+    shown = (("texts", "The texts", WINDOWS), ("controls", "The control documents", FEWER))
+    values = {
+        "verdict": verdict,
+        "date": when(verdict.settings.get("time")),
+        "asked": asked,
+        "sets": [(title, [row for row in rows if row["set"] == kind][:most]) for kind, title, most in shown],
+        "marked": _marked,
+        "longest": LONGEST,
+        "most": _MOST_TOLD,
     }
+    return Section("What the model prints", "recited", fill("verdict/recited.html", values))
 
 
 def _marked(text: str, runs: str) -> list[tuple[str, bool]]:
@@ -267,10 +206,6 @@ def _marked(text: str, runs: str) -> list[tuple[str, bool]]:
     return [piece for piece in (*pieces, (text[at:], False)) if piece[0]]
 
 
-def _tries(number: int) -> str:
-    return "1 try" if number == 1 else f"{number:,} tries"
-
-
 SECTIONS: Sections[Verdict] = (
     passages,
     _recitations,
@@ -281,28 +216,17 @@ SECTIONS: Sections[Verdict] = (
     repeating,
     advice.of_verdict,
 )
-"""The sections of the technical part in reading order. One of your own: `write(verdict, path, (*SECTIONS, mine))`."""
+"""The sections of the technical part in reading order."""
 
 
 def heading(verdict: Verdict) -> str:
-    """What the report is called."""
-    if not verdict.model:
-        return f"Search: {named(verdict.corpus)}"
-    return titled("Test", verdict.corpus, called(verdict.model))
+    """Name the report."""
+    model = called(verdict.model)
+    return titled("Test", verdict.corpus, model) if model else f"Search: {named(verdict.corpus)}"
 
 
 PAGE = ReportPage(heading, SECTIONS, lambda verdict: {"first": first_page(verdict)})
-render, write = PAGE.render, PAGE.write
-
-
-def _length(table: Table) -> int:
-    return len(next(iter(table.columns.values()), ()))
-
-
-def _rows(table: Table) -> list[tuple[str, ...]]:
-    """The first rows, numbers with four digits."""
-    columns = [_cells(values) for values in table.columns.values()]
-    return list(zip(*columns, strict=True))
+render = PAGE.render
 
 
 def _cells(values: tuple[str, ...] | Doubles | Bools) -> list[str]:

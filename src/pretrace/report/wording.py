@@ -251,9 +251,6 @@ def _decimals(estimate: Estimate) -> int | None:
     return min(12, max(0, 1 - math.floor(math.log10(half))))
 
 
-# Names from strangers on a page: unseen characters spelled out, long ones shortened.
-
-
 def named(text: str, limit: int = 120) -> str:
     """A name or id on one line: unseen characters spelled out, shortened in the middle, never nothing."""
     return (

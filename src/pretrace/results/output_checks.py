@@ -18,20 +18,10 @@ from typing import Any
 
 from pretrace.errors import OutputError
 
-MARKER = "run.json"
-FORMAT_KEY = "pretrace_run"
 FILES_KEY = "files"
-CARD = "card.json"
-CARD_KEY = "pretrace_planted"
-
-ADAPTER_CARD = "adapter_card.json"
-ADAPTER_KEY = "pretrace_adapter"
-
-RESULT = "result.json"
-RESULT_KEY = "pretrace_verdict"
-
-COMPARISON = "comparison.json"
-COMPARISON_KEY = "pretrace_comparison"
+MARKER, RESULT = "run.json", "result.json"
+CARD, CARD_KEY = "card.json", "pretrace_planted"
+ADAPTER_CARD, ADAPTER_KEY = "adapter_card.json", "pretrace_adapter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +54,19 @@ class OutputFile:
 
 ADAPTER = FolderKind("adapter", ADAPTER_CARD, ADAPTER_KEY)
 PLANTED = FolderKind("planted model", CARD, CARD_KEY)
-_FOLDERS: tuple[FolderKind, ...] = (
-    FolderKind("run", MARKER, FORMAT_KEY),
-    PLANTED,
-    ADAPTER,
-    FolderKind("test result", RESULT, RESULT_KEY),
-    FolderKind("comparison", COMPARISON, COMPARISON_KEY),
+RUN = FolderKind("run", MARKER, "pretrace_run", 1, "--out", "run the detection again", sealed=False)
+VERDICTS = FolderKind(
+    "test result", RESULT, "pretrace_verdict", 2, "one of pretrace's tests", "run the test again"
 )
+COMPARISONS = FolderKind(
+    "comparison",
+    "comparison.json",
+    "pretrace_comparison",
+    1,
+    "pretrace runs compare",
+    "make the comparison again",
+)
+_FOLDERS = (RUN, PLANTED, ADAPTER, VERDICTS, COMPARISONS)
 """All that pretrace writes as a folder."""
 
 OWN = OutputFile("file", lambda path: True)
@@ -142,7 +138,8 @@ def _objection(place: Path, output: FolderKind | None) -> str | None:
             if output is None or (
                 kind.marker != output.marker and not (kind.test and kind.test == output.test)
             ):
-                return f"{place} holds {_a(kind.name)}, which is not replaced; choose another folder."
+                article = "an" if kind.name[0] in "aeiou" else "a"
+                return f"{place} holds {article} {kind.name}, which is not replaced; choose another folder."
             test = kind.test or facts.get("test")
             if output.test and test != output.test:
                 return (
@@ -165,7 +162,6 @@ def _stand_in(place: Path) -> bool:
 
 
 def _found(place: Path) -> Iterator[tuple[FolderKind, Mapping[str, Any]]]:
-    """The kinds of results that lie in a folder, with their JSON."""
     for kind in _FOLDERS:
         facts = json_object(place / kind.marker)
         if facts is not None and kind.key in facts:
@@ -192,7 +188,3 @@ def json_object(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _a(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

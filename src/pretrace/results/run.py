@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,11 @@ from pretrace.results.folder import (
     read_parquet,
     texts_of,
     write_csv,
-    write_csv_columns,
     write_folder,
     write_parquet,
 )
-from pretrace.results.output_checks import COMPARISON, COMPARISON_KEY, FORMAT_KEY, MARKER, FolderKind
+from pretrace.results.output_checks import COMPARISONS as COMPARISONS
+from pretrace.results.output_checks import RUN as RUN
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.types import (
     Bars,
@@ -46,7 +46,6 @@ from pretrace.types import (
     Estimate,
     Evaluation,
     Heat,
-    Ints,
     Missing,
     Run,
     SideBySide,
@@ -54,14 +53,23 @@ from pretrace.types import (
     Whole,
 )
 
-# How many texts of each kind a run holds.
-
 
 def counts(run: Run) -> dict[str, int]:
     """How many texts of each kind a run holds: scored ones, their labels, and what fell away. `tokens` are those the
     scores rest on, `cut_tokens` those dropped by the limit. Of a large run they are those of all texts."""
     if run.whole is not None:
-        return _of_all(run.whole)
+        names = (
+            "texts",
+            "members",
+            "nonmembers",
+            "unlabelled",
+            "documents",
+            "skipped",
+            "tokens",
+            "cut_texts",
+        )
+        found = {name: getattr(run.whole, name) for name in (*names, "cut_tokens")}
+        return {"groups" if name == "documents" else name: number for name, number in found.items()}
     return {
         "texts": len(run.ids),
         "members": sum(member is True for member in run.members),
@@ -75,21 +83,6 @@ def counts(run: Run) -> dict[str, int]:
     }
 
 
-def _of_all(whole: Whole) -> dict[str, int]:
-    return {
-        "texts": whole.texts,
-        "members": whole.members,
-        "nonmembers": whole.nonmembers,
-        "unlabelled": whole.unlabelled,
-        "groups": whole.documents,
-        "skipped": whole.skipped,
-        "tokens": whole.tokens,
-        "cut_texts": whole.cut_texts,
-        "cut_tokens": whole.cut_tokens,
-    }
-
-
-RUN = FolderKind("run", MARKER, FORMAT_KEY, 1, "--out", "run the detection again", sealed=False)
 SCORES, METRICS, HEAT, CONTROLS = "scores.parquet", "metrics.json", "heat.json", "controls.parquet"
 _FIXED = ("id", "label", "group", "n_tokens", "copies")
 SKIPPED_COLUMNS = ("id", "reason", "n_tokens")
@@ -112,9 +105,10 @@ def save_run(
     skipped = [(text.id, text.reason, int(text.tokens)) for text in run.skipped]
     missing = [(one.id, one.score, one.reason) for one in run.missing]
     cut = [(run.ids[i], int(run.cut[i])) for i in np.flatnonzero(run.cut).tolist()]
+    facts = {_CUT: base64.b64encode(zlib.compress(np.asarray(run.cut, "<i4").tobytes()))}
     parts: dict[str, Write] = {
-        SCORES: lambda path: write_parquet(path, score_columns(run), {_CUT: _packed(run.cut)}),
-        "scores.csv": lambda path: write_csv_columns(path, _csv_columns(run)),
+        SCORES: lambda path: write_parquet(path, score_columns(run), facts),
+        "scores.csv": lambda path: _write_scores(path, run),
         "skipped.csv": lambda path: write_csv(path, SKIPPED_COLUMNS, skipped),
         "cut.csv": lambda path: write_csv(path, CUT_COLUMNS, cut),
     }
@@ -184,21 +178,12 @@ def _fixed(run: Run) -> list[str]:
     return [name for name in _FIXED if there.get(name, True)]
 
 
-def _csv_columns(run: Run) -> dict[str, Sequence[object]]:
-    columns: dict[str, Sequence[object]] = {
-        "id": run.ids,
-        "label": [None if member is None else int(member) for member in run.members],
-        "group": run.groups,
-        "n_tokens": run.tokens.tolist(),
-        "copies": () if run.copies is None else run.copies.tolist(),
-    }
-    scores = {name: _csv_floats(values) for name, values in zip(run.scores, run.matrix.T, strict=True)}
-    return {name: columns[name] for name in _fixed(run)} | scores
-
-
-def _csv_floats(values: Doubles) -> list[float | None]:
-    found: list[float | None] = values.tolist()
-    return [None if value != value else value for value in found] if np.isnan(values).any() else found
+def _write_scores(path: Path, run: Run) -> None:
+    columns = score_columns(run)
+    values = [
+        one.tolist() if isinstance(one, np.ndarray) else one for one in columns.values()
+    ]  # masked: None
+    write_csv(path, tuple(columns), zip(*values, strict=True))
 
 
 def score_columns(run: Run, *, controls: bool = False) -> dict[str, Column]:
@@ -216,13 +201,13 @@ def score_columns(run: Run, *, controls: bool = False) -> dict[str, Column]:
     }
     if run.copies is not None:
         fixed["copies"] = np.asarray(run.copies, np.int32)
-    values = map(_masked, np.asarray(run.matrix, np.float64).T)
+    values = map(masked, np.asarray(run.matrix, np.float64).T)
     columns = {name: fixed[name] for name in _fixed(run)} | dict(zip(run.scores, values, strict=True))
     return columns | _controls(run) if controls else columns
 
 
-def _masked(column: Doubles) -> Doubles:
-    """The column with its missing values masked, so that the table has empty cells there."""
+def masked(column: Doubles) -> Doubles:
+    """Mask the missing values of a column, so that a table has empty cells there."""
     lost = np.isnan(column)
     return np.ma.masked_where(lost, column) if lost.any() else column
 
@@ -230,7 +215,7 @@ def _masked(column: Doubles) -> Doubles:
 def _controls(run: Run) -> dict[str, Column]:
     columns: dict[str, Column] = {"id": run.ids}
     for control in run.controls:
-        values = list(map(_masked, np.asarray(control.values, np.float64).T))
+        values = list(map(masked, np.asarray(control.values, np.float64).T))
         columns |= zip(control_columns(control.kind, control.score, len(values)), values, strict=True)
     return columns
 
@@ -242,10 +227,6 @@ def control_columns(kind: str, score: str, repeats: int) -> list[str]:
     return [f"{kind} {number}: {score}" for number in range(1, repeats + 1)]
 
 
-def _packed(cut: Ints) -> bytes:
-    return base64.b64encode(zlib.compress(np.asarray(cut, "<i4").tobytes()))
-
-
 def _load(opened: OpenFolder) -> Run:
     facts = opened.content
     scores = from_plain(tuple[str, ...], facts["scores"], "scores")
@@ -254,7 +235,10 @@ def _load(opened: OpenFolder) -> Run:
     run = Run(
         corpus=expect(facts["corpus"], str),
         scores=scores,
-        skipped=tuple(_skipped(text) for text in expect(facts["skipped"], list)),
+        skipped=tuple(
+            Skipped(expect(one["id"], str), expect(one["reason"], str), expect(one["n_tokens"], int))
+            for one in expect(facts["skipped"], list)
+        ),
         heat=opened.part(HEAT, _heat) if HEAT in opened else (),
         evaluation=opened.part(METRICS, _evaluation) if METRICS in opened else None,
         controls=opened.part(CONTROLS, lambda c: _read_controls(c, outlines)) if "controls" in facts else (),
@@ -306,10 +290,6 @@ def _read_controls(content: bytes, outlines: list[Any]) -> tuple[Control, ...]:
     return tuple(found)
 
 
-def _skipped(plain: Any) -> Skipped:
-    return Skipped(expect(plain["id"], str), expect(plain["reason"], str), expect(plain["n_tokens"], int))
-
-
 def _evaluation(content: bytes) -> Evaluation:
     found = from_plain(Evaluation, from_json(content), "evaluation")
     for row in found.rows:
@@ -329,9 +309,6 @@ def _heat(content: bytes) -> tuple[Heat, ...]:
                 f"{text.id!r} has {len(text.pieces)} pieces and {len(text.logp)} log-probabilities"
             )
     return found
-
-
-# Histograms as counts, made where all values are at hand, so that a report can draw those of very many texts.
 
 
 LARGEST = 1e100
@@ -379,12 +356,6 @@ def _counts(values: Doubles, edges: Doubles) -> tuple[int, ...]:
     return tuple(counts.tolist())
 
 
-# Runs side by side on disk: `comparison.json`, which holds everything, and `table.csv`, a row a run and score.
-
-
-COMPARISONS = FolderKind(
-    "comparison", COMPARISON, COMPARISON_KEY, 1, "pretrace runs compare", "make the comparison again"
-)
 TABLE = "table.csv"
 _SIDE_COLUMNS = (
     "run", "folder", "model", "corpus", "score", "texts", "median", "auc", "auc_low", "auc_high", "tpr", "tpr_low",

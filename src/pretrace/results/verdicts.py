@@ -23,13 +23,13 @@ from pretrace.results.folder import (
     write_csv,
     write_folder,
 )
-from pretrace.results.output_checks import RESULT, RESULT_KEY, FolderKind
+from pretrace.results.output_checks import VERDICTS as VERDICTS
+from pretrace.results.output_checks import FolderKind
 from pretrace.results.serialization import expect, from_plain, to_plain
 from pretrace.types import Bools, Outcome, Table, Verdict
 
 T = TypeVar("T")
 
-VERDICTS = FolderKind("test result", RESULT, RESULT_KEY, 2, "one of pretrace's tests", "run the test again")
 FLAGGING = replace(VERDICTS.of("flag"), name="flagging", writer="pretrace flag", cure="run it again")
 AUDIT = replace(VERDICTS.of("audit"), name="audit", writer="pretrace audit", cure="run the audit again")
 _NAMED = {one.test: one for one in (FLAGGING, AUDIT)}

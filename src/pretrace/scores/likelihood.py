@@ -67,9 +67,20 @@ def ppl_difference(own: float, other: float) -> float:
     return float(np.exp(min(-own, _PERPLEXITY_CEILING)) - np.exp(min(-other, _PERPLEXITY_CEILING)))
 
 
+class OfStack:
+    """A score of the text as it stands whose formula takes texts of one length at once (`types.Stackable`)."""
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        return self.over(evidence.plain, (evidence.text,)).item()
+
+    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+        """Compute the score of each text."""
+        raise NotImplementedError
+
+
 @scores.add("loss")
 @dataclass(frozen=True)
-class Loss:
+class Loss(OfStack):
     """Mean log-probability a token: minus the loss (Yeom et al. 2018).
 
     loss(x) = 1/n Σ logp_i
@@ -81,11 +92,7 @@ class Loss:
 
     needs = Needs(Quantity.LOGP)
 
-    def __call__(self, evidence: Evidence, /) -> float:
-        return self.over(evidence.plain, (evidence.text,)).item()
-
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
-        """The score of each text."""
         return means(traces.logp)
 
 
@@ -109,7 +116,7 @@ class Perplexity:
 
 @scores.add("zlib")
 @dataclass(frozen=True)
-class Zlib:
+class Zlib(OfStack):
     """Mean log-probability over the length of the compressed text in bytes (Carlini et al. 2021).
 
     zlib(x) = (1/n Σ logp_i) / len(zlib.compress(utf-8 of x, level))
@@ -125,11 +132,7 @@ class Zlib:
     def __post_init__(self) -> None:
         require(0 <= self.level <= 9, f"zlib: level must be from 0 to 9, found {self.level}.")
 
-    def __call__(self, evidence: Evidence, /) -> float:
-        return self.over(evidence.plain, (evidence.text,)).item()
-
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
-        """The score of each text."""
         sizes = [len(zlib.compress(text.text.encode("utf-8", "replace"), self.level)) for text in texts]
         return means(traces.logp) / np.array(sizes, np.float64)
 
@@ -185,9 +188,13 @@ def highest(values: Numbers, k: float) -> Numbers:
     return -lowest(-values, k)
 
 
+def _require_share(name: str, k: float) -> None:
+    require(0 < k <= 1, f"{name}: k is a share of the tokens, above 0 and at most 1; found {k}.")
+
+
 @scores.add("min_k")
 @dataclass(frozen=True)
-class MinK:
+class MinK(OfStack):
     """Mean log-probability of the share k of tokens that are least likely (Shi et al. 2024; FSD eq. 3).
 
     min_k(x) = mean of the lowest max(1, int(k·n)) logp_i
@@ -201,19 +208,15 @@ class MinK:
     needs = Needs(Quantity.LOGP)
 
     def __post_init__(self) -> None:
-        require(0 < self.k <= 1, f"min_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
-
-    def __call__(self, evidence: Evidence, /) -> float:
-        return self.over(evidence.plain, (evidence.text,)).item()
+        _require_share("min_k", self.k)
 
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
-        """The score of each text."""
         return means(lowest(traces.logp, self.k))
 
 
 @scores.add("max_k")
 @dataclass(frozen=True)
-class MaxK:
+class MaxK(OfStack):
     """Mean log-probability of the share k of tokens that are most likely (Maini et al. 2024).
 
     max_k(x) = mean of the highest max(1, int(k·n)) logp_i
@@ -227,19 +230,15 @@ class MaxK:
     needs = Needs(Quantity.LOGP)
 
     def __post_init__(self) -> None:
-        require(0 < self.k <= 1, f"max_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
-
-    def __call__(self, evidence: Evidence, /) -> float:
-        return self.over(evidence.plain, (evidence.text,)).item()
+        _require_share("max_k", self.k)
 
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
-        """The score of each text."""
         return means(highest(traces.logp, self.k))
 
 
 @scores.add("min_k_plus_plus")
 @dataclass(frozen=True)
-class MinKPlusPlus:
+class MinKPlusPlus(OfStack):
     """Mean of the lowest standardised log-probabilities (Min-K%++, Zhang et al. 2024b).
 
     z_i = (logp_i − mean_i) / max(std_i, 1e-6), where mean and std are those of log p(v) when v is drawn
@@ -255,16 +254,9 @@ class MinKPlusPlus:
     needs = Needs(Quantity.LOGP | Quantity.MOMENTS)
 
     def __post_init__(self) -> None:
-        require(
-            0 < self.k <= 1,
-            f"min_k_plus_plus: k is a share of the tokens, above 0 and at most 1; found {self.k}.",
-        )
-
-    def __call__(self, evidence: Evidence, /) -> float:
-        return self.over(evidence.plain, (evidence.text,)).item()
+        _require_share("min_k_plus_plus", self.k)
 
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
-        """The score of each text."""
         assert traces.mean is not None  # `needs` asked for both
         assert traces.std is not None
         z = (traces.logp - traces.mean) / np.maximum(traces.std, TINY_STD)
@@ -295,7 +287,7 @@ class GapK:
     needs = Needs(Quantity.LOGP | Quantity.MOMENTS, states=(Peak(),))
 
     def __post_init__(self) -> None:
-        require(0 < self.k <= 1, f"gap_k: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
+        _require_share("gap_k", self.k)
         require(self.window >= 1, f"gap_k: window is a number of tokens, 1 or more; found {self.window}.")
 
     def __call__(self, evidence: Evidence, /) -> float:
@@ -326,7 +318,7 @@ class Surprising:
     needs = Needs(Quantity.LOGP | Quantity.MOMENTS)
 
     def __post_init__(self) -> None:
-        require(0 < self.k <= 1, f"surp: k is a share of the tokens, above 0 and at most 1; found {self.k}.")
+        _require_share("surp", self.k)
         require(self.entropy > 0, f"surp: entropy is a bound in nats, above 0; found {self.entropy}.")
 
     def __call__(self, evidence: Evidence, /) -> float:

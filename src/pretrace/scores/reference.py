@@ -65,7 +65,7 @@ class Ref:
 
 
 WINDOWS = (2, 3, 4, 6, 9, 13, 18, 25, 32, 40)
-"""Lengths in tokens; that they are the authors' is second-hand (docs/scores.md)."""
+"""Lengths in tokens; that they are the authors' is second-hand (docs/generate.py)."""
 
 
 @scores.add("wbc")

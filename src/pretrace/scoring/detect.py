@@ -38,81 +38,71 @@ from pretrace.types import (
     View,
 )
 
-# Rows of scores as they come from evidence: one a text, or the reason why it has none.
-
-
-# The texts a report shows token by token: the most and the least member-like ones.
-
-
 SHOWN = 3
 """Texts from each end of the first score."""
 PIECES = 400
 """Tokens shown of a text."""
 
-_Ranked = tuple[float, int, Text, Trace]
-
-
-class Extremes:
-    """Keeps the texts with the highest and the lowest score as they come by, with their traces."""
-
-    def __init__(self) -> None:
-        self.seen = 0
-        self._high: list[_Ranked] = []
-        self._low: list[_Ranked] = []
-
-    def offer(self, score: float, text: Text, trace: Trace) -> None:
-        """One text with its score; equal scores rank in the order they come."""
-        ranked = (-score, self.seen, text, trace)
-        self.seen += 1
-        if self.seen <= 2 * SHOWN or score > -self._high[-1][0]:
-            self._high = sorted([*self._high, ranked], key=_rank)[: 2 * SHOWN]
-        if self.seen <= 2 * SHOWN or score <= -self._low[0][0]:
-            self._low = sorted([*self._low, ranked], key=_rank)[-SHOWN:]
-
-    def offer_all(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
-        """As many texts one after another. Only those beyond what is kept when the first one comes can be kept."""
-        first, beyond = self.seen, np.ones(len(scores), dtype=bool)
-        if first >= 2 * SHOWN:
-            beyond = (scores > -self._high[-1][0]) | (scores <= -self._low[0][0])
-        for i in np.flatnonzero(beyond).tolist():
-            self.seen = first + i
-            self.offer(float(scores[i]), texts[i], traces[i])
-        self.seen = first + len(scores)
-
-    @property
-    def ends(self) -> list[tuple[float, int, Text, Trace]]:
-        """Every text that is kept, with its score and its place among those seen, from 0; highest score first."""
-        kept = {ranked[1]: ranked for ranked in (*self._high, *self._low)}
-        return [
-            (-score, place, text, trace) for score, place, text, trace in sorted(kept.values(), key=_rank)
-        ]
-
-    def heat(self, backend: Backend) -> tuple[Heat, ...]:
-        """Heat maps, highest score first: all texts where they are few, else so many from each end."""
-        return tuple(
-            heat_of(text, trace, backend, note=rank_note(rank, self.seen, label_words(text)))
-            for rank, (_, _, text, trace) in ranked_ends(self.ends, self.seen)
-        )
-
-
 T = TypeVar("T")
 
 
-def ranked_ends(ends: Sequence[T], seen: int) -> list[tuple[int, T]]:
-    """Those of the `ends`, highest score first, that are shown, each with its rank among all that were seen."""
-    if seen <= 2 * SHOWN:
-        return list(enumerate(ends, start=1))
-    return [*enumerate(ends[:SHOWN], start=1), *enumerate(ends[-SHOWN:], start=seen - SHOWN + 1)]
+_LABELS = {True: "a known member", False: "a known non-member", None: "not labelled"}
 
 
-def rank_note(rank: int, seen: int, label: str) -> str:
-    """What is said of a text that is shown."""
-    return f"rank {rank} of {seen} by score, {label}"
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A text from an end of the first score: its score, its place among the scored texts of the shard, and its
+    tokens."""
+
+    score: float
+    place: int
+    label: str
+    heat: Heat
 
 
-def heat_of(
-    text: Text, trace: Trace, backend: Backend, *, note: str = "", limit: int | None = PIECES
-) -> Heat:
+class Extremes:
+    """Keeps the texts with the highest and the lowest score as they come by: `ends` holds each with its score, its
+    place among those `seen`, from 0, and its trace, the highest score first; equal scores rank in the order they come.
+    """
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.ends: list[tuple[float, int, Text, Trace]] = []
+
+    def offer(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
+        """Take notice of as many texts one after another."""
+        order = _outer(np.argsort(-scores, kind="stable").tolist())
+        more = ((float(scores[i]), self.seen + i, texts[i], traces[i]) for i in order)
+        self.ends = _outer(sorted([*self.ends, *more], key=lambda one: (-one[0], one[1])))
+        self.seen += len(scores)
+
+    def ranked(self, backend: Backend) -> tuple[Ranked, ...]:
+        """The ends with their tokens."""
+        return tuple(
+            Ranked(score, place, _LABELS[text.member], heat_of(text, trace, backend))
+            for score, place, text, trace in self.ends
+        )
+
+
+def _outer(ordered: list[T]) -> list[T]:
+    """What of some that are in order can be shown, however many others come."""
+    return ordered if len(ordered) <= 3 * SHOWN else [*ordered[: 2 * SHOWN], *ordered[-SHOWN:]]
+
+
+def show_ends(ends: Sequence[Ranked], seen: int) -> tuple[Heat, ...]:
+    """Choose those of the `ends`, highest score first, that are shown: all texts where few were seen, else so many from
+    each end. Each has its rank among all in its note."""
+    ranks = list(enumerate(ends, start=1))
+    if seen > 2 * SHOWN:
+        ranks = [*ranks[:SHOWN], *enumerate(ends[-SHOWN:], start=seen - SHOWN + 1)]
+    notes = (f"rank {rank} of {seen} by score, {one.label}" for rank, one in ranks)
+    return tuple(
+        replace(one.heat, note="; ".join(filter(None, (note, one.heat.note))))
+        for note, (_, one) in zip(notes, ranks, strict=True)
+    )
+
+
+def heat_of(text: Text, trace: Trace, backend: Backend, *, limit: int | None = PIECES) -> Heat:
     """One text as pieces with their log-probabilities; what lies beyond `limit` tokens is left out and said."""
     spans = backend.spans(text.text)
     read = len(spans) - trace.cut
@@ -120,18 +110,8 @@ def heat_of(
     values = [None] * unpredicted + [float(value) for value in trace.logp]
     shown = read if limit is None else min(read, limit)
     pieces = [text.text[start:end] for start, end in spans[:shown]]
-    if shown < len(spans):
-        note = f"{note}; first {shown} of {len(spans)} tokens shown".removeprefix("; ")
+    note = f"first {shown} of {len(spans)} tokens shown" if shown < len(spans) else ""
     return Heat(text.id, tuple(pieces), tuple(values[:shown]), note)
-
-
-def _rank(ranked: _Ranked) -> tuple[float, int]:
-    return ranked[:2]
-
-
-def label_words(text: Text) -> str:
-    """What is known of a text, in words."""
-    return {True: "a known member", False: "a known non-member", None: "not labelled"}[text.member]
 
 
 _PLAIN = View()
@@ -186,17 +166,8 @@ class NamedScore(NamedTuple):
         return values
 
 
-class Block:
-    """Texts that are scored together: what models said of them, the views without a prediction, and the traces of those
-    that have one, stacked by their numbers of tokens, with where they stand."""
-
-    def __init__(self, evidence: Sequence[Evidence]) -> None:
-        self.empty = [one.empty for one in evidence]
-        self.traces = [one.views[_PLAIN][0] for one in evidence]
-        self.stacks = list(_stacked(self.traces))
-
-
 def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Stack]]:
+    """Stack the traces that have a prediction by their numbers of tokens, each stack with their places."""
     lengths = np.array([len(trace.logp) for trace in traces], dtype=np.int64)
     order = np.argsort(lengths, kind="stable")
     order = order[lengths[order] > 0]
@@ -251,39 +222,35 @@ class ModelScores:
         """This, with the rows of all the evidence."""
         left = iter(evidence)
         while some := list(islice(left, CHUNK)):
-            block = Block(some)
+            emptied, traces = [one.empty for one in some], [one.views[_PLAIN][0] for one in some]
+            stacks = list(_stacked(traces))
             values = np.full((len(some), len(self._ready)), np.nan)
             for column, one in enumerate(self._ready):
                 if isinstance(one.score, Stackable) and one.views == {_PLAIN}:  # texts of one length at once
-                    for places, stack in block.stacks:
+                    for places, stack in stacks:
                         if stack.logp.shape[1] >= one.fewest:
                             texts = [some[i].text for i in places]
                             values[places, column] = one.checked(
                                 one.score.over(stack, texts), texts, (len(texts),)
                             )
                     continue
-                for row, (seen, empty) in enumerate(zip(some, block.empty, strict=True)):
+                for row, (seen, empty) in enumerate(zip(some, emptied, strict=True)):
                     if not one.lacks(seen, empty):
                         values[row, column] = one.checked(one.score(seen), (seen.text,))
-            if self._shuffled or any(block.empty) or np.isnan(values).any():
-                for seen, empty, found in zip(some, block.empty, values.tolist(), strict=True):
+            if self._shuffled or any(emptied) or np.isnan(values).any():
+                for seen, empty, found in zip(some, emptied, values.tolist(), strict=True):
                     self._add(seen, empty, found)
-            else:
-                self._add_all([one.text for one in some], values, block.traces)
+                continue
+            self.rows += [
+                ScoredText(one.text, found, [], len(trace.tokens), trace.cut)
+                for one, found, trace in zip(some, values.tolist(), traces, strict=True)
+            ]
+            self.extremes.offer(values[:, 0], [one.text for one in some], traces)
         return self
 
-    def _add_all(self, texts: Sequence[Text], values: Doubles, traces: Sequence[Trace]) -> None:
-        """The rows of texts that lack nothing."""
-        self.rows += [
-            ScoredText(text, found, [], len(trace.tokens), trace.cut)
-            for text, found, trace in zip(texts, values.tolist(), traces, strict=True)
-        ]
-        self.extremes.offer_all(values[:, 0], texts, traces)
-
     def _add(self, evidence: Evidence, empty: frozenset[View], values: list[float]) -> None:
-        """The text's row, or the reason why it has none."""
         text = evidence.text
-        if (empty or any(map(math.isnan, values))) and not self._told(evidence, values, empty):
+        if (empty or any(map(math.isnan, values))) and not self._record_missing(evidence, values, empty):
             return
         shuffled = [
             [
@@ -295,10 +262,10 @@ class ModelScores:
         plain = evidence.views[_PLAIN][0]
         self.rows.append(ScoredText(text, values, shuffled, len(plain), plain.cut))
         if values[0] == values[0]:
-            self.extremes.offer(values[0], text, plain)
+            self.extremes.offer(np.array(values[:1]), (text,), (plain,))
 
-    def _told(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
-        """Note what the text lacks; False where it has no row."""
+    def _record_missing(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
+        """Record what the text lacks; False where it has no row."""
         lost = [one for one, value in zip(self._ready, values, strict=True) if math.isnan(value)]
         reasons = {one.name: self._why(one, evidence, empty & one.views) for one in lost}
         if _PLAIN in empty or len(lost) == len(values):
@@ -310,12 +277,11 @@ class ModelScores:
         return True
 
     def _why(self, one: NamedScore, evidence: Evidence, empty: frozenset[View]) -> str:
-        """Why the text has no value of this score."""
         if empty:
             return _reason(evidence, empty, self.plan)
         return f"the text has {len(evidence.plain):,} tokens, and {one.name} takes {one.fewest:,} or more"
 
-    def held_against(self, placebo: ModelScores, *, required: bool = True) -> tuple[Control, ...]:
+    def placebo_controls(self, placebo: ModelScores, *, required: bool = True) -> tuple[Control, ...]:
         """The scores of the same rows under the placebo; a cell that the placebo lacks is NaN and is added to
         `missing`. TextsError where the placebo has no value for any text and one is `required`."""
         other = {row.text.id: row.values for row in placebo.rows}
@@ -393,7 +359,8 @@ def detect(
     for some in (models, models.placebo):
         if some is not None:  # the placebo as well: it is asked last, perhaps hours later
             plan.check(some)
-            _check_leaks(corpus, some)
+            for leak in leaks(some):
+                leak.check(corpus)
     with Scorer(models, plan, options) as scorer:
         found = scorer.read(corpus.texts)
         if not found.rows:
@@ -437,12 +404,12 @@ class Scorer:
     def controls(
         self, found: ModelScores, texts: Sequence[Text], *, required: bool = True
     ) -> tuple[Control, ...]:
-        """The controls of the rows that were found of these texts; errors are those of `Scored.held_against`."""
+        """Compute the controls of the rows found of these texts; errors as in `ModelScores.placebo_controls`."""
         placebo: tuple[Control, ...] = ()
         if self.placebo and self.models.placebo:
             with self.models.placebo.reader(self.placebo.needs, plan=self.plan, **self._how) as reader:
                 other = ModelScores(self.placebo, self.plan).read(reader.read(texts))
-            placebo = found.held_against(other, required=required)
+            placebo = found.placebo_controls(other, required=required)
         return (*placebo, *found.shuffled)
 
 
@@ -456,6 +423,7 @@ def _run(
     )
     dropped = CutTokens()
     dropped.add(ids, cut, tokens)
+    copies = [text.copies for text in texts if text.copies is not None]  # a scan counted those of all or none
     return Run(
         corpus=corpus.name,
         ids=ids,
@@ -467,17 +435,11 @@ def _run(
         matrix=found.matrix,
         skipped=tuple(found.skipped),
         missing=tuple(found.missing),
-        heat=found.extremes.heat(models.target),
+        heat=show_ends(found.extremes.ranked(models.target), found.extremes.seen),
         controls=controls,
         settings=recorded(models, options, record_corpus(corpus), asdict(dropped), found.scores.facts),
-        copies=_copies(texts),
+        copies=np.array(copies, dtype=np.int32) if len(copies) == len(texts) else None,
     )
-
-
-def _copies(texts: Sequence[Text]) -> Ints | None:
-    """The copies of each text, where a scan counted them (`scan.labels`)."""
-    known = [text.copies for text in texts if text.copies is not None]
-    return np.array(known, dtype=np.int32) if len(known) == len(texts) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,12 +466,6 @@ def leaks(models: Models) -> tuple[Leak, ...]:
         cure = "Take them out, or let evaluate split TEXTS itself with --tune-share 0.3."
         found.append(Leak(models.tuned.seen, "are among the texts the adapter was tuned on", cure))
     return tuple(found)
-
-
-def _check_leaks(corpus: Corpus, models: Models) -> None:
-    """LeakError where a text to be scored was tuned or fitted on."""
-    for leak in leaks(models):
-        leak.check(corpus)
 
 
 def evaluate(

@@ -169,7 +169,8 @@ def _measured(
     for place, key in enumerate(keys):  # one copy at a time
         matrix[:, place] = columns[key][texts]
     members = by.members[texts]
-    groups: Groups = _named(by.groups[texts])
+    named: npt.NDArray[Any] = by.groups[texts]
+    groups: Groups = named if named.dtype.kind == "i" else named.tolist()
     division = by.division.within(texts, by.members)
     chosen = division.chosen
     thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
@@ -178,16 +179,9 @@ def _measured(
         matrix, members, groups=groups, calls=calls, seed=by.seed, resamples=by.resamples
     )
     bag = (BLIND, "blind")
-    if (
-        bag in keys
-    ):  # a cross-fitted classifier varies more than its fixed predictions do: see classifiers.WIDENING
+    if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
         bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
     return MeasuredPart(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
-
-
-def _named(groups: npt.NDArray[Any]) -> Groups:
-    """Groups that have names as a list of these."""
-    return groups if groups.dtype.kind == "i" else groups.tolist()
 
 
 def evaluate(
@@ -283,7 +277,6 @@ def _columns(
 
 
 def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Comparison, ...]:
-    """Every other score against the usual baseline, by AUC, on the texts that both have."""
     if len(scores) < 2:
         return ()
     first = usual_baseline(scores)
@@ -356,7 +349,6 @@ def placebo_name(settings: Mapping[str, Any]) -> str:
 
 
 def _lead(rows: Sequence[Measured], parts: MeasuredParts) -> PairedDifference | None:
-    """How far the best score is ahead of the blind baseline."""
     best, blind = best_of(rows), blind_of(rows)
     if best is None or blind is None:
         return None

@@ -48,9 +48,6 @@ most, beside the batch that it was reading. The answers of a server, which may h
 next one may take long."""
 
 
-# Traces kept between runs: what a model made of a text, and what was read inside it (`Trace.states`).
-
-
 Passes = Generator[tuple[tuple[int, ...], list[Trace]]]
 """Batches, as the places of their texts, with the traces of these."""
 _KIND = Kind("traces", "trace cache", "traces")
@@ -158,7 +155,7 @@ class Work:
         self.total += texts
 
     def weigh(self, texts: int, work: float) -> None:
-        """So many of them are so much work; those that are not weighed yet count as they do."""
+        """Add texts of a total cost `work`; those that are not weighed yet count at the average cost."""
         self._weighed += texts
         self._ahead += work
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pretrace.results.rounding import plural
 from pretrace.statistics.controls import ENOUGH_SHUFFLES, PLACEBO, SHUFFLED, survives
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.resampling import PairedDifference
 from pretrace.types import Estimate, Evaluation, Measured
-
-# Figures as the findings print them, and which score counts as the best.
 
 
 def best_of(rows: Sequence[Measured]) -> Measured | None:
@@ -33,14 +32,9 @@ def long(figure: Estimate) -> str:
     return f"{value} (95% interval {low} to {high})"
 
 
-def short(figure: Estimate) -> str:
-    """An AUC with its interval."""
-    return "{}, {} to {}".format(*shown(figure, edges=(0.5, 1.0)))
-
-
-def ahead(figure: Estimate) -> str:
-    """A difference with its interval."""
-    return "{}, {} to {}".format(*shown(figure, edges=(0.0,)))
+def short(figure: Estimate, *edges: float) -> str:
+    """Write an AUC, or a difference whose edge is 0, with its interval."""
+    return "{}, {} to {}".format(*shown(figure, edges=edges or (0.5, 1.0)))
 
 
 def shown(figure: Estimate, *, edges: Sequence[float]) -> list[str]:
@@ -59,17 +53,9 @@ def percent(figure: Estimate) -> str:
     return f"{figure.value:.0%} ({figure.low:.0%} to {figure.high:.0%})"
 
 
-def counted(documents: int) -> str:
-    """A number of documents."""
-    return "1 document" if documents == 1 else f"{documents:,} documents"
-
-
 def listed(names: Sequence[str]) -> str:
     """Names as an enumeration; at least one."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-# What the findings say of the controls: words, length, the placebo, and shuffled labels.
 
 
 BLIND = "bag of words"
@@ -116,7 +102,7 @@ def blind(blind: Measured, best: Measured | None, lead: PairedDifference | None)
     if lead.estimate.low > 0:
         return [
             f"{opening} tells the two sets apart too ({known}): they differ as texts, and some of the scores' "
-            f"success may come from that. The best score is ahead of it by {ahead(lead.estimate)}."
+            f"success may come from that. The best score is ahead of it by {short(lead.estimate, 0.0)}."
         ]
     verb = "better" if lead.estimate.high < 0 else "as well" if lead.estimate.value <= 0 else "about as well"
     return [
@@ -137,7 +123,7 @@ def _blind_at_chance(blind: Measured, lead: PairedDifference | None) -> str:
         )
     return (
         opening + "but the best score is not surely ahead of it "
-        f"(by {ahead(lead.estimate)}); more documents are needed to rule out that words explain it."
+        f"(by {short(lead.estimate, 0.0)}); more documents are needed to rule out that words explain it."
     )
 
 
@@ -161,6 +147,10 @@ def survival(rows: Sequence[Measured], name: str) -> list[str]:
         [pair for pair in pairs if survives(*pair) == found] for found in ("yes", "no", "not shown")
     )
     where = f"On {name or 'the placebo'}, a model that never saw the members,"
+    blind = [
+        row for row in rows if row.kind == "blind"
+    ]  # do words or the length tell members from non-members?
+    differ = any(row.auc.low > 0.5 or (row.name == LENGTH and row.auc.high < 0.5) for row in blind)
     if not kept:
         return [" ".join([_denied(pairs, rows, sure=not unsure), *_fallen(lost, unsure, where)])]
     found = [
@@ -168,7 +158,7 @@ def survival(rows: Sequence[Measured], name: str) -> list[str]:
         + (
             "The two sets differ as texts, though, and two models that read neither can differ as much in how well "
             "they know them: this alone shows no training."
-            if _unlike(rows)
+            if differ
             else "As far as the two models are otherwise alike, the domain of the texts does not explain that "
             "difference."
         )
@@ -176,12 +166,6 @@ def survival(rows: Sequence[Measured], name: str) -> list[str]:
     if lost or unsure:
         found.append(" ".join(_fallen(lost, unsure, "On the placebo")))
     return found
-
-
-def _unlike(rows: Sequence[Measured]) -> bool:
-    """Whether words or the length tell members from non-members."""
-    seen = [row for row in rows if row.kind == "blind"]
-    return any(row.auc.low > 0.5 or (row.name == LENGTH and row.auc.high < 0.5) for row in seen)
 
 
 def labels(rows: Sequence[Measured], shuffles: Mapping[str, int]) -> list[str]:
@@ -207,13 +191,11 @@ def labels(rows: Sequence[Measured], shuffles: Mapping[str, int]) -> list[str]:
 
 
 def _paired(rows: Sequence[Measured], kind: str) -> list[Pair]:
-    """Each score that has a control of the kind, with that control, in the scores' order."""
     controls = {row.name: row for row in rows if row.kind == kind}
     return [(row, controls[row.name]) for row in rows if row.kind == "score" and row.name in controls]
 
 
 def _denied(pairs: Sequence[Pair], rows: Sequence[Measured], *, sure: bool) -> str:
-    """That none survives: the only score by its name, else all that were tried."""
     scores = [row for row in rows if row.kind == "score"]
     if len(scores) == 1:
         return f"{scores[0].name} {'does not' if sure else 'is not shown to'} survive the placebo."
@@ -247,7 +229,8 @@ def _fallen(lost: Sequence[Pair], unsure: Sequence[Pair], where: str) -> list[st
 
 def _falls(pairs: Sequence[Pair]) -> str:
     """By how much the AUCs fall from the target to the placebo, the largest fall first."""
-    leads = sorted(((_lead(pair), pair[0].name) for pair in pairs), key=lambda one: -one[0].value)
+    leads = [(other.lead, row.name) for row, other in pairs if other.lead]
+    leads.sort(key=lambda one: -one[0].value)
     falls: list[str] = []
     for lead, name in leads[:MOST]:
         value, low, high = shown(lead, edges=(0.0,))
@@ -255,7 +238,10 @@ def _falls(pairs: Sequence[Pair]) -> str:
         falls.append(f"{what} {name}{'' if falls else ' falls'} by {value} ({interval}{low} to {high})")
     more = len(leads) - MOST
     return listed(
-        [*falls, *([f"{'that' if more == 1 else 'those'} of {_others(more)} too"] if more > 0 else [])]
+        [
+            *falls,
+            *([f"{'that' if more == 1 else 'those'} of {plural(more, 'other')} too"] if more > 0 else []),
+        ]
     )
 
 
@@ -271,21 +257,11 @@ def _ranges(pairs: Sequence[Pair], shuffles: Mapping[str, int]) -> str:
 
 
 def _with_rest(named: Sequence[str], more: int) -> str:
-    return listed([*named, _others(more)] if more > 0 else named)
-
-
-def _others(more: int) -> str:
-    return f"{more} other{'' if more == 1 else 's'}"
+    return listed([*named, plural(more, "other")] if more > 0 else named)
 
 
 def _figure(row: Measured) -> str:
     return shown(row.auc, edges=(0.5, 1.0))[0]
-
-
-def _lead(pair: Pair) -> Estimate:
-    lead = pair[1].lead
-    assert lead is not None  # those without were left out
-    return lead
 
 
 def headline(scores: Sequence[Measured]) -> list[str]:
@@ -386,7 +362,8 @@ def documents(evaluation: Evaluation, circumstances: Circumstances) -> list[str]
     found = []
     members, nonmembers = circumstances.member_groups, circumstances.nonmember_groups
     fewest = min(members, nonmembers)
-    held = f"The members come from {counted(members)}, the non-members from {counted(nonmembers)}"
+    theirs, others = plural(members, "document"), plural(nonmembers, "document")
+    held = f"The members come from {theirs}, the non-members from {others}"
     if fewest == 1:
         found.append(
             f"{held}: a result on a single document does not hold for others, "
@@ -401,9 +378,9 @@ def documents(evaluation: Evaluation, circumstances: Circumstances) -> list[str]
         )
     elif 1 < nonmembers < _FEW_FOR_RATES:
         found.append(
-            f"With {counted(nonmembers)} of non-members, where the threshold for 5% false positives lies is hardly "
-            "known: new non-members may pass it more often than 5%, and the 95% interval of the true positive "
-            f"rate is too narrow. {_FEW_FOR_RATES} documents or more would mend that."
+            f"With {others} of non-members, where the threshold for 5% false positives lies is hardly known: new "
+            "non-members may pass it more often than 5%, and the 95% interval of the true positive rate is too narrow. "
+            f"{_FEW_FOR_RATES} documents or more would mend that."
         )
     if evaluation.resamples < circumstances.asked:
         found.append(
@@ -430,9 +407,6 @@ def accuracies(evaluation: Evaluation) -> list[str]:
             f"which calling every text one of the {kind} would reach."
         )
     return found
-
-
-__all__ = ["BLIND", "LENGTH", "Circumstances", "best_of", "blind_of", "sentences"]
 
 
 def sentences(evaluation: Evaluation, circumstances: Circumstances) -> tuple[str, ...]:

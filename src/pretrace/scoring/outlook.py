@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.tuning.plan import OnStep
 from pretrace.types import AuditPlan, Backend
 
+T = TypeVar("T")
 Clock = Callable[[], float]
 Action = Literal["reading", "writing", "training"]
 
@@ -178,9 +179,6 @@ def device_of(backend: Backend) -> str:
     return str(backend.facts.get("device") or "cpu").partition(":")[0]
 
 
-# Who watches the stages of a test, and what notes the seconds they take.
-
-
 class Watch:
     """An observer of an audit's stages, and of the training steps and passes over texts within them. A subclass shows
     what it overrides.
@@ -218,29 +216,22 @@ class Timed(Watch):
     seconds: dict[str, float] = field(default_factory=dict)
 
     def planned(self, plan: AuditPlan, /) -> None:
-        """As the watch itself."""
         self.watch.planned(plan)
 
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
-        """As the watch itself."""
         self.watch.plan(stages, after)
 
-    @contextmanager
-    def passes(self, stage: str, /) -> Iterator[Progress]:
-        """As the watch itself, timed."""
-        with self._timed(stage), self.watch.passes(stage) as progress:
-            yield progress
+    def passes(self, stage: str, /) -> AbstractContextManager[Progress]:
+        return self._timed(stage, self.watch.passes(stage))
+
+    def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
+        return self._timed(stage, self.watch.training(stage))
 
     @contextmanager
-    def training(self, stage: str, /) -> Iterator[OnStep | None]:
-        """As the watch itself, timed."""
-        with self._timed(stage), self.watch.training(stage) as on_step:
-            yield on_step
-
-    @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
+    def _timed(self, stage: str, watched: AbstractContextManager[T]) -> Iterator[T]:
         begin = self.clock()
         try:
-            yield
+            with watched as found:
+                yield found
         finally:
             self.seconds[stage] = round(self.seconds.get(stage, 0.0) + self.clock() - begin, 2)

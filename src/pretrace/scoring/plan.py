@@ -22,7 +22,7 @@ from pretrace.rewrites import Lower, Neighbors, Rewrite, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings, Target
+from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings
 from pretrace.tuning.methods import TuningMethod, methods
 from pretrace.tuning.plan import OnStep
 from pretrace.types import (
@@ -241,7 +241,6 @@ class ScorePlan:
                 raise self._not_offered(model, view.model, missing)
 
     def _not_offered(self, name: str, model: str, missing: Quantity) -> ModelError:
-        """Which scores cannot be had of this model, and what to do."""
         without = [one for one, score in self.scores.items() if not _asks(score, model, missing)]
         lacking = ", ".join(one for one in self.scores if one not in without)
         simple = ", or take a score of log-probabilities alone, such as loss, min_k or ref"
@@ -282,7 +281,6 @@ class ScorePlan:
 
 
 def _asks(score: Score | Recipe, model: str, wanted: Quantity) -> bool:
-    """Whether a score wants some of these quantities of a model."""
     needs = score.needs | score.reference if isinstance(score, Recipe) else score.needs
     return any(view.model == model and quantity & wanted for view, quantity in needs.views.items())
 
@@ -334,9 +332,6 @@ _OFFERED = {
     Quantity.PEAK: "the log-probability of the likeliest token",
     Quantity.CONTINUED: "what the model writes in the place of a text's end",
 }
-
-
-# Whether a placebo is another model than the target, by the weights of both.
 
 
 def check_placebos(target: Backend, placebos: Sequence[Backend], reference: Backend | None = None) -> None:
@@ -401,9 +396,6 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
             raise ExpressionError(f"{name} has no use: none of the --scores is of the kind {kind}.")
 
 
-# The models of a run, opened once from the settings that name them, and tuned where scores ask for it.
-
-
 def open_models(settings: ModelsSettings) -> Models:
     """All models that the settings name, each opened once; without those that are tuned (`with_texts`).
 
@@ -413,18 +405,27 @@ def open_models(settings: ModelsSettings) -> Models:
     from pretrace.frequencies import Frequencies
     from pretrace.tuning.artifacts import read_adapter
 
-    beside, alone = settings.companions, _alone(settings)
+    beside, alone = settings.companions, len({served_kind(name) is None for name in settings.named}) == 1
     counts = Frequencies.load(beside.counts) if beside.counts else None
     if beside.tuned:
         read_adapter(beside.tuned)
     target = _opened(settings.target.model, settings.target.opening, alone)
-    opening = _others(settings.target)
+    target_opening = (
+        settings.target.opening
+    )  # on a server the models beside the target have names of their own
+    opening = (
+        replace(target_opening, served_model=None) if served_kind(settings.target.model) else target_opening
+    )
     models = Models(target, counts=counts)
     if beside.reference_model:
         reference = _opened(beside.reference_model, replace(opening, revision=None), alone)
         models = replace(models, reference=reference)
     if beside.neighbors:
-        proposer = _proposer(beside.neighbors, target, opening, cache=settings.cache)
+        from pretrace.backends.proposals import open_proposer
+
+        # the target itself is not opened again
+        own = asdict(opening.for_another()) if ":" in beside.neighbors else {}
+        proposer = open_proposer(beside.neighbors, target, cache=settings.cache, **own)
         models = replace(models, proposer=proposer)
     at = replace(opening, revision=settings.placebo_revision)
     placebos = tuple(_opened(name, at, alone) for name in settings.placebos)
@@ -470,27 +471,9 @@ def with_texts(
     return replace(models, tuned=tuned, placebo=placebo)
 
 
-def _others(target: Target) -> ModelSettings:
-    """The settings of the models beside the target: on a server they have names of their own."""
-    return replace(target.opening, served_model=None) if served_kind(target.model) else target.opening
-
-
-def _alone(settings: ModelsSettings) -> bool:
-    """Whether all models are on servers, or all have weights here."""
-    return len({served_kind(name) is None for name in settings.named}) == 1
-
-
 def _opened(model: str, opening: ModelSettings, alone: bool) -> Backend:
-    """The model; where a run has weights here and servers, each is given the settings it follows. `alone` says that
+    """Open a model: where a run has weights here and servers, each is given the settings it follows. `alone` says that
     it has one kind, which is given all of them and refuses the others'."""
     if not alone:
         opening = opening.for_server() if served_kind(model) else opening.for_weights()
     return open_model(model, **asdict(opening))
-
-
-def _proposer(spec: str, target: Backend, opening: ModelSettings, *, cache: bool) -> Proposer:
-    """What proposes words, opened as the target was; the target itself is not opened again."""
-    from pretrace.backends.proposals import open_proposer
-
-    own = asdict(opening.for_another()) if ":" in spec else {}
-    return open_proposer(spec, target, cache=cache, **own)

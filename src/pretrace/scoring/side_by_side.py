@@ -9,10 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pretrace.errors import ExpressionError
+from pretrace.results.run import counts
 from pretrace.types import ComparedRun, Measured, Run, RunScore, SettingDifference, SideBySide
-
-# The settings in which runs differ, and whether their numbers can still be compared.
-
 
 _SHORT_HASH = 12
 
@@ -47,9 +45,10 @@ def differences(runs: Sequence[Run]) -> tuple[SettingDifference, ...]:
 def _differing(setting: _ComparedSetting, runs: Sequence[Run]) -> list[SettingDifference]:
     scopes: dict[tuple[str, ...], dict[str, list[int]]] = {}
     for number, run in enumerate(runs, 1):
-        value = setting.read(run)
-        if value:
-            scopes.setdefault(_scope(setting, run), {}).setdefault(value, []).append(number)
+        model = str(_target(run).get("name") or "the model")
+        within = {"all": (), "model": (model,), "corpus": (run.corpus,), "texts": (run.corpus, _texts(run))}
+        if value := setting.read(run):
+            scopes.setdefault(within[setting.within], {}).setdefault(value, []).append(number)
     return [
         SettingDifference(
             f"{setting.name} of {scope[0]}" if scope else setting.name,
@@ -60,14 +59,6 @@ def _differing(setting: _ComparedSetting, runs: Sequence[Run]) -> list[SettingDi
         for scope, values in scopes.items()
         if len(values) > 1
     ]
-
-
-def _scope(setting: _ComparedSetting, run: Run) -> tuple[str, ...]:
-    if setting.within == "all":
-        return ()
-    if setting.within == "model":
-        return (str(_target(run).get("name") or "the model"),)
-    return (run.corpus,) if setting.within == "corpus" else (run.corpus, _texts(run))
 
 
 def _parameters(runs: Sequence[Run]) -> list[SettingDifference]:
@@ -104,10 +95,6 @@ def _texts(run: Run) -> str:
     return str(facts_of(run, "texts").get("sha256") or "")
 
 
-def _how_scored(run: Run) -> str:
-    return f"{run.whole.texts if run.whole else len(run.ids):,}"
-
-
 def _start(run: Run) -> str:
     prefix = _target(run).get("prefix")
     if not isinstance(prefix, list | tuple):
@@ -122,7 +109,7 @@ def _windows(run: Run) -> str:
 
 def _cut(run: Run) -> str:
     longest = _target(run).get("max_tokens")
-    if not (run.whole.cut_texts if run.whole else run.cut.any()):
+    if not counts(run)["cut_texts"]:
         return "no text was cut"
     return f"some were cut to {longest:,} tokens" if isinstance(longest, int) else "some were cut"
 
@@ -135,11 +122,6 @@ def _reference(run: Run) -> str:
 def _counts(run: Run) -> str:
     found = facts_of(run, "counts")
     return f"{found.get('source')}, {found.get('tokens'):,} tokens" if found.get("tokens") else ""
-
-
-def _adapter(run: Run) -> str:
-    found = facts_of(run, "adapter", "method")
-    return str(found.get("expression") or "")
 
 
 def _recorded(*path: str, short: bool = False) -> Callable[[Run], str]:
@@ -182,7 +164,7 @@ _SETTINGS = (
         "dc_pdd does not compare between different token counts.",
     ),
     _ComparedSetting(
-        "tuning", _adapter, "all", False,
+        "tuning", _recorded("adapter", "method", "expression"), "all", False,
         "fsd(...) does not compare between differently tuned copies.",
     ),
     _ComparedSetting(
@@ -190,7 +172,7 @@ _SETTINGS = (
         "Leads over different placebos do not compare.",
     ),
     _ComparedSetting(
-        "number of texts", _how_scored, "texts", True,
+        "number of texts", lambda run: f"{counts(run)['texts']:,}", "texts", True,
         "Not the same number of the same texts was scored: some were set aside or skipped.",
     ),
     _ComparedSetting(
@@ -242,8 +224,7 @@ def side_by_side(runs: Sequence[tuple[str, Run]], scores: Sequence[str] = ()) ->
 def _compared(
     number: int, folder: str, run: Run, place: tuple[str, str], shown: Sequence[str]
 ) -> ComparedRun:
-    members = sum(member is True for member in run.members)
-    nonmembers = sum(member is False for member in run.members)
+    counted = counts(run)
     rows = run.evaluation.rows if run.evaluation else ()
     blind = max((row for row in rows if row.kind == "blind"), key=lambda row: row.auc.value, default=None)
     return ComparedRun(
@@ -251,9 +232,9 @@ def _compared(
         folder=folder,
         model=place[0],
         corpus=place[1],
-        texts=run.whole.texts if run.whole else len(run.ids),
-        members=run.whole.members if run.whole else members,
-        nonmembers=run.whole.nonmembers if run.whole else nonmembers,
+        texts=counted["texts"],
+        members=counted["members"],
+        nonmembers=counted["nonmembers"],
         sampled=run.whole.sampled if run.whole else 0,
         blind_name=blind.name if blind else "",
         blind=blind.auc if blind else None,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 
 import numpy as np
 
@@ -28,13 +29,8 @@ class Workload:
 
     def __add__(self, other: Workload) -> Workload:
         """The work of both, for the same model."""
-        return Workload(
-            self.model,
-            self.requests + other.requests,
-            self.tokens + other.tokens,
-            self.passes + other.passes,
-            self.known + other.known,
-        )
+        (_, *mine), (_, *theirs) = astuple(self), astuple(other)
+        return Workload(self.model, *map(add, mine, theirs))
 
     @property
     def line(self) -> str:

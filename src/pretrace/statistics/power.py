@@ -240,7 +240,7 @@ def rejections(planted: PlantedValues, plan: SimulatedAudits, audits: int) -> fl
     if max(plan.documents, plan.heldout) > LARGE:
         return _limit(planted, plan)
     rejected = 0
-    for rows in _blocks(audits):
+    for rows in ((start // BLOCK, min(BLOCK, audits - start)) for start in range(0, audits, BLOCK)):
         values = _drawn(planted, plan, rows)
         first = _cumulants(values)
         if planted.heldout is None:
@@ -264,11 +264,6 @@ def _limit(planted: PlantedValues, plan: SimulatedAudits) -> float:
         return float(effect > 0)
     normal = NormalDist()
     return normal.cdf(effect / math.sqrt(variance) - normal.inv_cdf(1 - plan.level))
-
-
-def _blocks(audits: int) -> list[tuple[int, int]]:
-    """Number and size of each block of simulated audits."""
-    return [(start // BLOCK, min(BLOCK, audits - start)) for start in range(0, audits, BLOCK)]
 
 
 def _drawn(planted: PlantedValues, plan: SimulatedAudits, block: tuple[int, int]) -> Doubles:

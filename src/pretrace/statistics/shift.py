@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from pretrace.registry import require
 from pretrace.statistics.documents import check_values
-from pretrace.statistics.permutation import CELLS, TIE
+from pretrace.statistics.permutation import TIE, permuted
 from pretrace.types import Doubles
 
 PERMUTATIONS = 9_999
@@ -118,7 +118,8 @@ def set_shift(
     observed = _larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0]
     exact = math.comb(len(both), number) <= permutations
     if exact:
-        dealt = _every_choice(scores, number)
+        choices = np.array(list(combinations(range(len(both)), number)), dtype=np.int64)
+        dealt = _larger(np.stack([score[choices].sum(axis=1) for score in scores]), scores, number)
         p = np.count_nonzero(dealt >= observed - TIE) / len(dealt)
     else:
         draws = permutations if len(both) <= LARGE else max(1, permutations // 5)
@@ -128,12 +129,6 @@ def set_shift(
     every = dealt if exact else np.append(dealt, observed)
     least = _least(number, len(second), every, level)
     return SetShift(float(p), least, len(every), first, second, level, dealt, exact)
-
-
-def _every_choice(scores: Doubles, number: int) -> Doubles:
-    """The statistic of every choice of the asked documents."""
-    choices = np.array(list(combinations(range(scores.shape[1]), number)), dtype=np.int64)
-    return _larger(np.stack([score[choices].sum(axis=1) for score in scores]), scores, number)
 
 
 def _rank_scores(values: Doubles) -> Doubles:
@@ -156,12 +151,8 @@ def _permuted(scores: Doubles, number: int, draws: int, seed: int) -> Doubles:
 
 def _sums(scores: Doubles, few: int, draws: int, rng: np.random.Generator) -> Doubles:
     """The sums of both scores over so few of the documents, chosen at random, [2, draws]."""
-    total, sums = scores.shape[1], []
-    rows = max(1, CELLS // total)
-    for begin in range(0, draws, rows):
-        block = np.broadcast_to(np.arange(total, dtype=np.int32), (min(rows, draws - begin), total))
-        taken = rng.permuted(block, axis=1)[:, :few]
-        sums.append(np.stack([score[taken].sum(axis=1) for score in scores]))
+    taken = permuted(np.arange(scores.shape[1], dtype=np.int32), draws, few, rng)
+    sums = [np.stack([score[some].sum(axis=1) for score in scores]) for some in taken]
     return np.concatenate(sums, axis=1)
 
 

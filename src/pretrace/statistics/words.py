@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,6 @@ def shared_words(pairs: Iterable[tuple[str, str]]) -> float | None:
     sets = [(set(words_of(one)), set(words_of(two))) for one, two in pairs]
     found = [len(one & two) / len(one | two) for one, two in sets if one | two]
     return float(np.mean(found)) if found else None
-
-
-# What two texts have in common, word for word: runs of words, and the edit distance of characters.
 
 
 RUN = 5
@@ -101,15 +99,7 @@ def longest_run(one: Sequence[Any], other: Sequence[Any]) -> int:
     >>> longest_run("a b c d".split(), "x b c y".split())
     2
     """
-    numbers: dict[Any, int] = {}
-    first, second = (np.array([numbers.setdefault(w, len(numbers)) for w in words]) for words in (one, other))
-    if not len(first) or not len(second):
-        return 0
-    best, row = 0, np.zeros(len(second) + 1, dtype=np.int64)
-    for word in first:
-        row[1:] = np.where(second == word, row[:-1] + 1, 0)
-        best = max(best, int(row.max()))
-    return best
+    return SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
 
 
 def edit_distance(one: str, other: str) -> int:

@@ -23,7 +23,7 @@ from peft.utils.constants import TRANSFORMERS_MODELS_TO_IA3_FEEDFORWARD_MODULES_
 from peft.utils.constants import TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING as IA3_TARGETS
 from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING as LORA_TARGETS
 
-from pretrace.backends.adapters import inserted
+from pretrace.backends.adapters import attach, inserted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import ModelError
@@ -221,7 +221,6 @@ def _companion(method: TuningMethod, adapted: PeftModel, steps: int) -> Allocati
 
 
 def _made(model: HuggingFace, adapted: PeftModel, method: TuningMethod, plan: TrainingPlan) -> dict[str, Any]:
-    """How the adapter is made, for its card."""
     facts = ("name", "revision", "weights", "family", "dtype", "tokenizer", "start", "max_tokens")
     return {
         "method": {"name": name_of(method), "expression": expression(method), **dataclasses.asdict(method)},
@@ -235,7 +234,6 @@ def _made(model: HuggingFace, adapted: PeftModel, method: TuningMethod, plan: Tr
 
 
 def _counts(corpus: Corpus, chosen: Selection) -> dict[str, Any]:
-    """What the adapter is made of, for its card."""
     labels = [text.member for text in chosen.texts]
     return {
         "corpus": corpus.name,
@@ -266,9 +264,6 @@ def tuned_model(
     The adapter is kept in the cache under everything it depends on and taken from there the next time;
     `cache` False keeps nothing. ModelError where the model has no weights here.
     """
-    from pretrace.backends.adapters import attach
-    from pretrace.backends.huggingface import HuggingFace
-
     if not isinstance(model, HuggingFace):
         raise ModelError(f"tuning needs a model with local weights; {model.name} has none here.")
     with _place(model, texts, method, seed=seed, cache=cache) as folder:
@@ -289,8 +284,6 @@ def _place(
         with tempfile.TemporaryDirectory(prefix="pretrace-") as folder:
             yield Path(folder) / "adapter"
         return
-    from pretrace.tuning.training import settled
-
     # The format "auto" is settled to is a part of the name: an adapter trained in another is another.
     precision = settled(method.precision, model.device)
     digest = hashlib.sha256(f"{model.fingerprint} {method!r} {seed} {precision}".encode())

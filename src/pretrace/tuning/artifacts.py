@@ -6,8 +6,7 @@ import hashlib
 import importlib.metadata
 import json
 import platform
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,7 +113,9 @@ def write_planted(
     The card gains the counts of the corpus, the versions and the SHA-256 of every file beside it.
     OutputError where the folder cannot be written.
     """
-    with new_folder(folder, PLANTED) as partial, _no_bars():
+    from pretrace.backends.loading import quiet
+
+    with new_folder(folder, PLANTED) as partial, quiet():
         model.save_pretrained(partial, safe_serialization=True)
         tokenizer.save_pretrained(partial)
         facts = {CARD_KEY: _PLANTED_FORMAT, **_counts(corpus), **card, "versions": _versions()}
@@ -128,7 +129,6 @@ def texts_hash(texts: Sequence[Text]) -> str:
 
 
 def _write_card(partial: Path, name: str, corpus: Corpus, card: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the texts, then the card with the hashes of all files beside it."""
     write_lines(partial / TEXTS, map(_row, corpus.texts))
     full = {**card, FILES_KEY: file_hashes(partial)}
     (partial / name).write_bytes((json.dumps(full, indent=1) + "\n").encode())
@@ -148,20 +148,6 @@ def _text(row: dict[str, str | int | None]) -> Text:
 def _versions(*more: str) -> dict[str, str]:
     packages = {package: importlib.metadata.version(package) for package in (*_PACKAGES, *more)}
     return {"pretrace": __version__, "python": platform.python_version(), **packages}
-
-
-@contextmanager
-def _no_bars() -> Iterator[None]:
-    """No progress bar of transformers between our own lines."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
 
 
 def _counts(corpus: Corpus) -> dict[str, Any]:

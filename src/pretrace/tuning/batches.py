@@ -186,17 +186,6 @@ def pieces(batch: Sequence[int], lengths: npt.NDArray[np.int64], *, at_once: int
     return runs
 
 
-def padded(sequences: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Token ids padded on the right with 0, and the mask that is 1 on tokens; int64 [rows, longest]."""
-    width = max(map(len, sequences))
-    tokens = np.zeros((len(sequences), width), dtype=np.int64)
-    mask = np.zeros_like(tokens)
-    for row, sequence in enumerate(sequences):
-        tokens[row, : len(sequence)] = sequence
-        mask[row, : len(sequence)] = 1
-    return tokens, mask
-
-
 def rate(plan: TrainingPlan, *, step: int, steps: int) -> float:
     """The learning rate of a step counted from 0: a linear rise over the warm-up, then the schedule."""
     warmup = min(steps - 1, round(plan.warmup * steps) if plan.warmup < 1 else int(plan.warmup))

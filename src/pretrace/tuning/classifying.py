@@ -23,12 +23,12 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import device_of, load, load_tokenizer, locate, open_weights
 from pretrace.backends.settings import ModelSettings
-from pretrace.backends.tokens import Tokens, pack
+from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.errors import ModelError
 from pretrace.tuning.architectures import train_vocabulary
-from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
+from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.plan import SUREST, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
-from pretrace.tuning.training import trainable
+from pretrace.tuning.training import so_many_threads, trainable
 from pretrace.types import Bools, Doubles
 
 Place = Callable[[], AbstractContextManager[Any]]
@@ -253,11 +253,6 @@ def _adapted(body: Any, *, rank: int) -> Any:
 def _seeded(seed: int, *, threads: int = 0) -> Iterator[None]:
     """Torch's random numbers from the seed, and so many threads, 0 for as many as it has, while the context
     lasts; both as they were afterwards."""
-    before = torch.get_num_threads()
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), so_many_threads(threads):
         torch.manual_seed(seed)
-        torch.set_num_threads(threads or before)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
+        yield

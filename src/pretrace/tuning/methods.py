@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pretrace.registry import Registry, require
+from pretrace.settings import shared
 from pretrace.tuning.plan import AT_ONCE, Precision, Schedule, TrainingPlan
 
 On = Literal["nonmembers", "members", "all"]
@@ -60,21 +61,13 @@ class TuningMethod:
 
     def plan(self, *, seed: int, precision: Precision, save_minutes: float = 10.0) -> TrainingPlan:
         """The training this asks for, by AdamW with torch's own betas."""
-        return TrainingPlan(
-            epochs=self.epochs,
-            batch=self.batch,
-            learning_rate=self.learning_rate,
-            schedule=self.schedule,
-            warmup=self.warmup,
-            weight_decay=self.weight_decay,
-            betas=(0.9, 0.999),
-            precision=precision,
-            at_once=AT_ONCE,
-            recompute=self.recompute,
-            save_minutes=save_minutes,
-            seed=seed,
-            subject=expression(self),
-        )
+        own = {
+            "precision": precision,
+            "seed": seed,
+            "save_minutes": save_minutes,
+            "subject": expression(self),
+        }
+        return shared(TrainingPlan, self, betas=(0.9, 0.999), at_once=AT_ONCE, **own)
 
 
 methods: Registry[TuningMethod] = Registry("tuning method")

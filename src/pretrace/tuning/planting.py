@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pretrace.errors import ModelError
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import PLANTED
-from pretrace.settings import TRAINING, check_ranges, option, seed_option
+from pretrace.settings import TRAINING, check_ranges, option, seed_option, shared
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import PlantedModel, write_planted
 from pretrace.tuning.batches import split_members, windows
@@ -113,17 +112,11 @@ class PlantSettings:
 
     def plan(self, *, existing: bool) -> TrainingPlan:
         """The training these settings ask for, of an existing model or a new one."""
-        return TrainingPlan(
-            epochs=self.epochs,
-            batch=self.batch,
+        return shared(
+            TrainingPlan,
+            self,
             learning_rate=self.rate(existing=existing),
-            warmup=self.warmup,
-            weight_decay=self.weight_decay,
-            precision=self.precision,
             at_once=AT_ONCE if existing else TrainingPlan().at_once,
-            recompute=self.recompute,
-            save_minutes=self.save_minutes,
-            seed=self.seed,
             subject=expression(self.adapter) if self.adapter else "",
         )
 
@@ -178,7 +171,9 @@ def plant(
     plan = settings.plan(existing=start is not None)
     checkpoint = folder.with_name(f".{folder.name}.training")
     train = functools.partial(_trained, adapter=settings.adapter, on_step=on_step, checkpoint=checkpoint)
-    with _threads(settings.threads) as threads:
+    from pretrace.tuning.training import so_many_threads
+
+    with so_many_threads(settings.threads) as threads:
         history = train(origin.model, sequences, plan)
     card = {
         "start": origin.facts,
@@ -203,7 +198,6 @@ def _trained(
     on_step: OnStep | None,
     checkpoint: Path,
 ) -> History:
-    """Train all weights of the model, or an adapter that is then added to them."""
     from pretrace.tuning.training import train
 
     if adapter is None:
@@ -217,22 +211,7 @@ def _trained(
     return history
 
 
-@contextmanager
-def _threads(wanted: int) -> Iterator[int]:
-    """So many threads for torch while the context lasts, as many as it has for 0; yields the number."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(wanted or before)
-    try:
-        yield wanted or before
-    finally:
-        torch.set_num_threads(before)
-
-
 class _Origin(NamedTuple):
-    """The model to train, its tokenizer, and where they came from."""
-
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     facts: Mapping[str, str]
@@ -260,10 +239,10 @@ def _opened(corpus: Corpus, settings: PlantSettings, start: Start) -> _Origin:
 
 def _plain(model: PreTrainedModel) -> PreTrainedModel:
     """A model read from a GGUF file, whose weights are plain numbers since: transformers would refuse to save it."""
-    read: Any = model
-    if "gguf" in type(getattr(read, "hf_quantizer", None)).__name__.lower():
-        del read.config.quantization_config
-        read.hf_quantizer, read.is_quantized = None, False
+    from pretrace.backends.loading import unquantise
+
+    if "gguf" in type(getattr(model, "hf_quantizer", None)).__name__.lower():
+        unquantise(model)
     return model
 
 

@@ -27,9 +27,11 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import cross_entropy
 
+from pretrace.backends.huggingface import is_head_alone
+from pretrace.backends.tokens import padded
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import explained
-from pretrace.tuning.batches import epoch_batches, padded, pieces, rate
+from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.plan import History, OnStep, Precision, TrainingPlan, TrainingStep
 
 # The loss of the next token and its gradient, with the logits of a few hundred positions at a time.
@@ -111,14 +113,9 @@ def output_layer(model: Any, device: torch.device) -> Head | None:
         head, vocabulary = model.get_output_embeddings(), model.config.get_text_config().vocab_size
         ids = torch.arange(1, 11, device=device).reshape(2, 5) % vocabulary
         whole = model(input_ids=ids, use_cache=False).logits.float()
-        apart = head(model.base_model(input_ids=ids, use_cache=False)[0]).float()
     except (RuntimeError, TypeError, AttributeError, LookupError):
         return None
-    tolerance = 1e-3 if next(model.parameters()).dtype == torch.float32 else 2e-2
-    same = apart.shape == whole.shape and bool(
-        (apart - whole).abs().max() <= tolerance * (whole.abs().max() + 1)
-    )
-    return cast(Head, head) if same else None
+    return cast(Head, head) if is_head_alone(model, head, ids, whole) else None
 
 
 # The state of a training on disk, so that a killed training goes on where it was saved.
@@ -190,6 +187,17 @@ class Checkpoint:
         return state if isinstance(state, dict) and state.get("identity") == self.identity else None
 
 
+@contextmanager
+def so_many_threads(wanted: int) -> Iterator[int]:
+    """So many threads for torch while the context lasts, as many as it has for 0; yields the number."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(wanted or before)
+    try:
+        yield wanted or before
+    finally:
+        torch.set_num_threads(before)
+
+
 def trainable(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
     """The parameters that learn, by name: all of them, or an adapter's alone."""
     return ((name, weight) for name, weight in model.named_parameters() if weight.requires_grad)
@@ -245,8 +253,6 @@ def train(
 
 
 class _Training:
-    """One training under way."""
-
     def __init__(
         self,
         model: torch.nn.Module,
@@ -274,7 +280,10 @@ class _Training:
         if place is not None:
             checkpoint = Checkpoint(place, identity(self.model, self.sequences, self.plan))
             self.position = checkpoint.restore(self.model, self.optimiser)
-        _set_training(self.model, self.plan)
+        self.model.train()
+        if self.plan.recompute:
+            # The reentrant kind loses the gradient where the embeddings are frozen, as under an adapter.
+            _recomputing(self.model, "enable")({"use_reentrant": False})
         try:
             self._go_on(on_step, checkpoint)
         except ModelError:
@@ -282,7 +291,10 @@ class _Training:
                 checkpoint.remove()  # it would only lead here again
             raise
         finally:
-            _set_eval(self.model, self.plan)
+            if self.plan.recompute:
+                _recomputing(self.model, "disable")()
+            self.model.zero_grad(set_to_none=True)
+            self.model.eval()
         position = self.position
         losses = tuple(total / count for total, count in zip(position.sums, position.counts, strict=True))
         return History(losses, position.counts[0], self.steps, position.seconds)
@@ -365,20 +377,6 @@ def _optimiser(weights: Sequence[torch.nn.Parameter], plan: TrainingPlan) -> tor
     return torch.optim.AdamW(
         [g for g in groups if g["params"]], lr=plan.learning_rate, betas=plan.betas, fused=True
     )
-
-
-def _set_training(model: torch.nn.Module, plan: TrainingPlan) -> None:
-    model.train()
-    if plan.recompute:
-        # The reentrant kind loses the gradient where the embeddings are frozen, as under an adapter.
-        _recomputing(model, "enable")({"use_reentrant": False})
-
-
-def _set_eval(model: torch.nn.Module, plan: TrainingPlan) -> None:
-    if plan.recompute:
-        _recomputing(model, "disable")()
-    model.zero_grad(set_to_none=True)
-    model.eval()
 
 
 def _recomputing(model: torch.nn.Module, what: str) -> Callable[..., None]:

@@ -5,177 +5,86 @@ Sampling alone declares options, with `pretrace.settings`.
 Everything here is immutable. Arrays are numpy; one entry of a trace is one token the model predicted.
 """
 
-from pretrace.types.audit import (
-    Answer,
-    AuditFigures,
-    AuditPlan,
-    Check,
-    Design,
-    Features,
-    Gap,
-    Generator,
-    Lean,
-    Null,
-    Outcome,
-    Pair,
-    Placebo,
-    Power,
-    Quality,
-    Sampling,
-    Sensitivity,
-    Status,
-    TextClassifier,
-)
-from pretrace.types.models import (
-    Backend,
-    Encoded,
-    Instructed,
-    Progress,
-    Proposer,
-    Silent,
-    Streaming,
-    Tuned,
-    Written,
-)
-from pretrace.types.results import (
-    EXTREMES,
-    ByCopies,
-    ComparedRun,
-    Comparison,
-    Control,
-    Curve,
-    Estimate,
-    Evaluation,
-    Heat,
-    Measure,
-    Measured,
-    Missing,
-    Run,
-    RunScore,
-    SettingDifference,
-    SideBySide,
-    Skipped,
-    Survival,
-    TablePart,
-    Unlearned,
-    Whole,
-)
-from pretrace.types.scoring import (
-    Fitted,
-    Recipe,
-    Reference,
-    Rewrite,
-    Score,
-    Stack,
-    Stackable,
-    TokenTable,
-)
-from pretrace.types.traces import (
-    Bools,
-    Card,
-    Continued,
-    Corpus,
-    Doubles,
-    Drawn,
-    Evidence,
-    Firing,
-    Floats,
-    Hidden,
-    Ints,
-    Needs,
-    Peak,
-    Quantity,
-    State,
-    States,
-    Text,
-    Trace,
-    View,
-    quantity_of,
-)
-from pretrace.types.verdicts import Bars, SetTest, Situation, Table, Verdict, VerdictTest
-
-__all__ = [
-    "EXTREMES",
-    "Answer",
-    "AuditFigures",
-    "AuditPlan",
-    "Backend",
-    "Bars",
-    "Bools",
-    "ByCopies",
-    "Card",
-    "Check",
-    "ComparedRun",
-    "Comparison",
-    "Continued",
-    "Control",
-    "Corpus",
-    "Curve",
-    "Design",
-    "Doubles",
-    "Drawn",
-    "Encoded",
-    "Estimate",
-    "Evaluation",
-    "Evidence",
-    "Features",
-    "Firing",
-    "Fitted",
-    "Floats",
-    "Gap",
-    "Generator",
-    "Heat",
-    "Hidden",
-    "Instructed",
-    "Ints",
-    "Lean",
-    "Measure",
-    "Measured",
-    "Missing",
-    "Needs",
-    "Null",
-    "Outcome",
-    "Pair",
-    "Peak",
-    "Placebo",
-    "Power",
-    "Progress",
-    "Proposer",
-    "Quality",
-    "Quantity",
-    "Recipe",
-    "Reference",
-    "Rewrite",
-    "Run",
-    "RunScore",
-    "Sampling",
-    "Score",
-    "Sensitivity",
-    "SetTest",
-    "SettingDifference",
-    "SideBySide",
-    "Silent",
-    "Situation",
-    "Skipped",
-    "Stack",
-    "Stackable",
-    "State",
-    "States",
-    "Status",
-    "Streaming",
-    "Survival",
-    "Table",
-    "TablePart",
-    "Text",
-    "TextClassifier",
-    "TokenTable",
-    "Trace",
-    "Tuned",
-    "Unlearned",
-    "Verdict",
-    "VerdictTest",
-    "View",
-    "Whole",
-    "Written",
-    "quantity_of",
-]
+from pretrace.types.audit import Answer as Answer
+from pretrace.types.audit import AuditFigures as AuditFigures
+from pretrace.types.audit import AuditPlan as AuditPlan
+from pretrace.types.audit import Check as Check
+from pretrace.types.audit import Design as Design
+from pretrace.types.audit import Features as Features
+from pretrace.types.audit import Gap as Gap
+from pretrace.types.audit import Generator as Generator
+from pretrace.types.audit import Lean as Lean
+from pretrace.types.audit import Null as Null
+from pretrace.types.audit import Outcome as Outcome
+from pretrace.types.audit import Pair as Pair
+from pretrace.types.audit import Placebo as Placebo
+from pretrace.types.audit import Power as Power
+from pretrace.types.audit import Quality as Quality
+from pretrace.types.audit import Sampling as Sampling
+from pretrace.types.audit import Sensitivity as Sensitivity
+from pretrace.types.audit import Status as Status
+from pretrace.types.audit import TextClassifier as TextClassifier
+from pretrace.types.models import Backend as Backend
+from pretrace.types.models import Encoded as Encoded
+from pretrace.types.models import Instructed as Instructed
+from pretrace.types.models import Progress as Progress
+from pretrace.types.models import Proposer as Proposer
+from pretrace.types.models import Silent as Silent
+from pretrace.types.models import Streaming as Streaming
+from pretrace.types.models import Tuned as Tuned
+from pretrace.types.models import Written as Written
+from pretrace.types.results import EXTREMES as EXTREMES
+from pretrace.types.results import ByCopies as ByCopies
+from pretrace.types.results import ComparedRun as ComparedRun
+from pretrace.types.results import Comparison as Comparison
+from pretrace.types.results import Control as Control
+from pretrace.types.results import Curve as Curve
+from pretrace.types.results import Estimate as Estimate
+from pretrace.types.results import Evaluation as Evaluation
+from pretrace.types.results import Heat as Heat
+from pretrace.types.results import Measure as Measure
+from pretrace.types.results import Measured as Measured
+from pretrace.types.results import Missing as Missing
+from pretrace.types.results import Run as Run
+from pretrace.types.results import RunScore as RunScore
+from pretrace.types.results import SettingDifference as SettingDifference
+from pretrace.types.results import SideBySide as SideBySide
+from pretrace.types.results import Skipped as Skipped
+from pretrace.types.results import Survival as Survival
+from pretrace.types.results import TablePart as TablePart
+from pretrace.types.results import Unlearned as Unlearned
+from pretrace.types.results import Whole as Whole
+from pretrace.types.scoring import Fitted as Fitted
+from pretrace.types.scoring import Recipe as Recipe
+from pretrace.types.scoring import Reference as Reference
+from pretrace.types.scoring import Rewrite as Rewrite
+from pretrace.types.scoring import Score as Score
+from pretrace.types.scoring import Stack as Stack
+from pretrace.types.scoring import Stackable as Stackable
+from pretrace.types.scoring import TokenTable as TokenTable
+from pretrace.types.traces import Bools as Bools
+from pretrace.types.traces import Card as Card
+from pretrace.types.traces import Continued as Continued
+from pretrace.types.traces import Corpus as Corpus
+from pretrace.types.traces import Doubles as Doubles
+from pretrace.types.traces import Drawn as Drawn
+from pretrace.types.traces import Evidence as Evidence
+from pretrace.types.traces import Firing as Firing
+from pretrace.types.traces import Floats as Floats
+from pretrace.types.traces import Hidden as Hidden
+from pretrace.types.traces import Ints as Ints
+from pretrace.types.traces import Needs as Needs
+from pretrace.types.traces import Peak as Peak
+from pretrace.types.traces import Quantity as Quantity
+from pretrace.types.traces import State as State
+from pretrace.types.traces import States as States
+from pretrace.types.traces import Text as Text
+from pretrace.types.traces import Trace as Trace
+from pretrace.types.traces import View as View
+from pretrace.types.traces import quantity_of as quantity_of
+from pretrace.types.verdicts import Bars as Bars
+from pretrace.types.verdicts import SetTest as SetTest
+from pretrace.types.verdicts import Situation as Situation
+from pretrace.types.verdicts import Table as Table
+from pretrace.types.verdicts import Verdict as Verdict
+from pretrace.types.verdicts import VerdictTest as VerdictTest

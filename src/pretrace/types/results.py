@@ -12,8 +12,6 @@ import numpy as np
 
 from pretrace.types.traces import Bools, Doubles, Ints
 
-# Methods of results whose work is done in rooms above, which are imported when it is asked for.
-
 
 class Tabular:
     """A result with a row a text or document."""
@@ -385,9 +383,6 @@ class Run(ShownAsHtml, Tabular):
         more = len(self.scores) - _NAMED
         listed = ", ".join([*named, *([f"{more:,} more"] if more > 0 else [])])
         return f"{head}\n    {'AUC ' if auc else ''}{listed or 'none'})"
-
-
-# Several runs on one page: models by corpora, and the settings in which the runs differ.
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-# What is asked about: texts, and corpora of them.
-
 
 @dataclass(frozen=True, slots=True)
 class Text:

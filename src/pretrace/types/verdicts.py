@@ -121,8 +121,6 @@ class Verdict(ShownAsHtml, Tabular):
                 return one
         raise KeyError(name)
 
-    # What a flagging is concluded from besides its texts: histograms of many scores, and the test of the set.
-
     def __repr__(self) -> str:
         """Test, corpus, model, outcome and p, and the statement in a second line."""
         p = "no p" if self.p is None else f"p = {self.p:.2g}"

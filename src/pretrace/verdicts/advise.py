@@ -5,18 +5,28 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
-from pretrace.corpora.opening import operand
+from pretrace.backends import count_parameters
+from pretrace.backends.serving.address import served_kind, text_kind
+from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora.columns import FURTHER
+from pretrace.corpora.opening import operand, repeated_column
+from pretrace.errors import TextsError
+from pretrace.results.rounding import plural
 from pretrace.statistics.documents import FEW_DOCUMENTS
-from pretrace.types import Situation
+from pretrace.types import Corpus, Situation
+from pretrace.verdicts import register
 from pretrace.verdicts.recite import FEWEST as FEWEST_RECITED
-from pretrace.verdicts.recite import PIECE
+from pretrace.verdicts.recite import PIECE, windowed
+from pretrace.verdicts.wording import fill, sentences_of
 
 LEVEL = 0.05
 """The level at which the fewest units are counted."""
@@ -44,9 +54,9 @@ class _Lack:
 class OfferedTest:
     """A test that can be asked for. `needs` and `assumes` are sentences for everybody.
 
-    `lack` says what is missing, None where nothing is. `commands` are to be typed in this order; names in braces are
-    filled in. `reads` is the least that the model must offer. `effort` orders tests by how easily their material is
-    had, the easiest first. `accuses` is False for a test that can end only with "nothing shown".
+    `commands` are to be typed in this order; names in braces are filled in. `reads` is the least that the model must
+    offer. `effort` orders tests by how easily their material is had, the easiest first. `accuses` is False for a test
+    that can end only with "nothing shown".
     """
 
     name: str
@@ -54,7 +64,6 @@ class OfferedTest:
     needs: str
     kind: Kind
     assumes: str
-    lack: Callable[[Situation], _Lack | None]
     commands: tuple[str, ...]
     effort: int
     reads: Literal["text", "logprobs", "weights"] = "logprobs"
@@ -112,120 +121,27 @@ def _audited(lack: _Lack | None, has: Situation) -> _Lack | None:
     return _Lack(f"{suspect.words} and {lack.words}", lack.begun)
 
 
-CHOICES: tuple[OfferedTest, ...] = (
-    OfferedTest(
-        "marks",
-        "Marking before publication",
-        "texts that are not yet published, and another wording of each",
-        "exact",
-        "A lot decided which wording was published, and the other wordings stayed secret.",
-        _unpublished,
-        (
-            "pretrace mark texts {unpublished} --variant-texts OTHER_WORDING.jsonl --out MARKED --sealed SEALED",
-            "pretrace mark check SEALED --commitment HASH --model {model} --out CHECKED",
-        ),
-        5,
-    ),
-    OfferedTest(
-        "triggers",
-        "Trigger sentences",
-        "texts that are not yet published; it works with a model that gives only text",
-        "exact",
-        "A lot decided how each trigger sentence ends, and the ends stand nowhere else.",
-        _unpublished,
-        (
-            "pretrace mark texts {unpublished} --canary --out MARKED --sealed SEALED",
-            "pretrace mark check SEALED --prompts PROMPTS.jsonl",
-            "pretrace mark check SEALED --commitment HASH --answers ANSWERS.jsonl --out ANSWERED",
-        ),
-        6,
-        reads="text",
-    ),
-    OfferedTest(
-        "order",
-        "Order of rows, drawn before publication",
-        "a set of rows that is not yet published, or one of items with answer options",
-        "exact",
-        "A lot decided in which order the rows were published, and the other orders stayed secret.",
-        lambda has: fewer(has.unpublished, FEWEST_ROWS, "rows that are not yet published"),
-        (
-            "pretrace mark order {unpublished} --out MARKED --sealed SEALED",
-            "pretrace mark check SEALED --commitment HASH --model {model} --out CHECKED",
-        ),
-        8,
-    ),
-    OfferedTest(
-        "canaries",
-        "Random strings in the texts",
-        "random strings that stand in the texts, such as hashes and UUIDs",
-        "exact if",
-        "The strings were made at random and were published nowhere else.",
-        lambda has: fewer(
-            has.canaries, FEWEST_STRINGS, "random strings in the texts, such as hashes and UUIDs of version 4"
-        ),
-        ("pretrace mark canaries {texts} --model {model}{asked} --out CANARIES",),
-        7,
-        reads="text",
-    ),
-    OfferedTest(
-        "controls-placebo",
-        "Control documents and an earlier checkpoint",
-        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (letters, unpublished or later "
-        "pieces), and an earlier checkpoint of the model or its base",
-        "conditional",
-        "Control documents differ from the texts in training alone; classifiers of words and form test a part of this.",
-        lambda has: _audited(_of_both(_unseen(has), _checkpoint(has)), has),
-        ("pretrace audit {texts} --heldout {controls} --model {model} --placebo {earlier} --out AUDIT",),
-        4,
-    ),
-    OfferedTest(
-        "controls",
-        "Control documents",
-        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (letters, unpublished or later "
-        "pieces)",
-        "conditional",
-        "Control documents differ from the texts in training alone; classifiers of words and form test a part of this.",
-        lambda has: _audited(_unseen(has), has),
-        ("pretrace audit {texts} --heldout {controls} --model {model} --out AUDIT",),
-        1,
-        reads="weights",
-    ),
-    OfferedTest(
-        "flag",
-        "Which single texts",
-        f"{FEW_DOCUMENTS} or more texts of the same kind that are known to be unseen (better some hundreds), to ask of "
-        "every single text",
-        "conditional",
-        "Known non-members differ from the texts in training alone; classifiers of words and form test a part of this.",
-        _unseen,
-        ("pretrace flag {texts} --nonmembers {controls} --model {model} --out FLAGS",),
-        3,
-    ),
-    OfferedTest(
-        "recite",
-        "Recitation",
-        f"{FEWEST_RECITED} or more texts of the same kind that are known to be unseen; a model that gives only text "
-        "can be asked, too",
-        "conditional",
-        "Texts and controls are of one kind: apart from training, a model prints as much of either.",
-        _recited,
-        ("pretrace recite {texts} --heldout {controls} --model {model}{written} --out RECITED",),
-        12,
-        reads="text",
-    ),
-    OfferedTest(
-        "placebo",
-        "An earlier checkpoint alone",
-        "an earlier checkpoint of the model, or its base",
-        "conditional",
-        "It accuses nobody: without control documents it can end with “nothing shown” or “inconclusive”.",
-        lambda has: _audited(_checkpoint(has), has),
-        ("pretrace audit {texts} --model {model} --placebo {earlier} --power --out AUDIT",),
-        11,
-        reads="weights",
-        accuses=False,
-    ),
-)
+_STRINGS = "random strings in the texts, such as hashes and UUIDs of version 4"
+_LACKING: Mapping[str, Callable[[Situation], _Lack | None]] = {
+    "marks": _unpublished,
+    "triggers": _unpublished,
+    "order": lambda has: fewer(has.unpublished, FEWEST_ROWS, "rows that are not yet published"),
+    "canaries": lambda has: fewer(has.canaries, FEWEST_STRINGS, _STRINGS),
+    "controls-placebo": lambda has: _audited(_of_both(_unseen(has), _checkpoint(has)), has),
+    "controls": lambda has: _audited(_unseen(has), has),
+    "flag": _unseen,
+    "recite": _recited,
+    "placebo": lambda has: _audited(_checkpoint(has), has),
+}
+"""What is missing for each test, None where nothing is."""
+
+
+def _offered(name: str, said: Mapping[str, Any]) -> OfferedTest:
+    needs = fill(said["needs"], documents=FEW_DOCUMENTS, recited=FEWEST_RECITED)
+    return OfferedTest(name=name, **{**said, "needs": needs})
+
+
+CHOICES = tuple(_offered(*one) for one in sentences_of("choices").items())
 """Every test, the strongest first: exact ones, then those that are exact under one assumption, then the others."""
 
 UNMEASURED = "not measured"
@@ -362,7 +278,7 @@ def needed() -> Mapping[str, Needed]:
 
 
 def _advised(choice: OfferedTest, situation: Situation, names: Names) -> Advised:
-    lack = choice.lack(situation)
+    lack = _LACKING[choice.name](situation)
     barred = _OFFERS.index(situation.access) < _OFFERS.index(choice.reads)
     missing = _BARRED[choice.reads] if barred else lack.words if lack else ""
     text = " --access text"
@@ -379,3 +295,77 @@ def _advised(choice: OfferedTest, situation: Situation, names: Names) -> Advised
         needed=needed()[choice.name],
         commands=tuple(command.format_map({**names.quoted, **asked}) for command in choice.commands),
     )
+
+
+_RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32,128}\b", re.IGNORECASE)
+"""UUIDs, and hexadecimal hashes from MD5 to SHA-512."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen in a file: the part of the situation that it settles, the columns for the commands, and a sentence
+    on each thing."""
+
+    situation: Situation
+    names: Names
+    said: tuple[str, ...]
+
+
+def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
+    """What stands in `source`, as far as that can be seen; errors as for `open_corpus`. `corpus` is its texts, where
+    they were read already."""
+    # What a label says is no matter here, and a column of that name may say something else than membership.
+    given, columns = columns, replace(columns, label="")
+    options = () if corpus is not None else tuple(_options_of(source, given))
+    corpus = open_corpus(source, columns) if corpus is None else corpus
+    documents = len({text.document for text in corpus.texts})
+    canaries = len({one.lower() for text in corpus.texts for one in _RANDOM.findall(text.text)})
+    said = [f"{plural(len(corpus), 'text')} of {plural(documents, 'document')}."]
+    if canaries:
+        said.append(f"{plural(canaries, 'random string')} (UUIDs, hashes) in the texts.")
+    if not any(text.group for text in corpus.texts) and (
+        name := repeated_column(Path(source), FEW_DOCUMENTS)
+    ):
+        said.append(
+            f"The values of the column {name!r} repeat: if they name what texts belong to, give --group-column {name}."
+        )
+    has = Situation(documents=documents, canaries=canaries, windowed=windowed(corpus))
+    return Seen(has, Names(columns=options), (*said, *_tested(corpus)))
+
+
+def situate(has: Situation, model: str, *, unseen: int = 0, checkpoint: bool = False) -> Situation:
+    """What was seen, with so many control documents, and with what the model offers and its size, as far as its name
+    and the headers of its files tell: what `ask`, the page and reports plan with."""
+    access: Literal["weights", "logprobs", "text"] = "weights"
+    if served_kind(model):
+        access = "logprobs"
+    elif text_kind(model):
+        access = "text"
+    return replace(
+        has, unseen=unseen, checkpoint=checkpoint, access=access, parameters=float(count_parameters(model))
+    )
+
+
+def _options_of(source: str, columns: Columns) -> Iterator[str]:
+    try:
+        open_corpus(source, columns)
+    except TextsError:  # the column of labels says something else
+        columns = replace(columns, label="")
+    for name in ("text", "label", "id", "group"):
+        if (value := getattr(columns, name)) is not None:
+            yield from (f"--{name}-column", value)
+    for name in FURTHER:
+        if (value := getattr(columns, name)) and name != "chat_of":
+            yield from (f"--{name}",) if value is True else (f"--{name}", value)
+
+
+def _tested(corpus: Corpus) -> Iterator[str]:
+    known = register.known(text.text for text in corpus.texts)
+    if known:
+        made = "1 test of these texts was" if len(known) == 1 else f"{len(known):,} tests of these texts were"
+        number = len(known) + 1
+        yield (
+            f"On this machine {made} made. Another one would be the {register.ordinal(number)}: for {number:,} "
+            f"tests the level is {LEVEL / number:.3g} each, and for one {LEVEL:g}."
+        )
+        yield from known

@@ -35,6 +35,7 @@ from pretrace.verdicts.frame import (
     watched,
 )
 from pretrace.verdicts.marking.strings import FoundString, hashes_of, plain, random_strings
+from pretrace.verdicts.outcome import MOST_DOSE
 from pretrace.verdicts.reading import (
     Continues,
     ScoreReader,
@@ -44,8 +45,8 @@ from pretrace.verdicts.reading import (
     continued,
     draws_of,
 )
-from pretrace.verdicts.second import MOST_DOSE
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
+from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 ALTERNATIVES = 19
 """Fresh strings that each string is compared with: a fixed number, so that nobody can try several."""
@@ -154,31 +155,13 @@ def blind_p(strings: Sequence[FoundString], seed: int) -> dict[str, float]:
 
 
 def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
-    """Whether scores that see no model tell the strings from fresh ones of their format."""
+    """Check that scores that see no model do not tell the strings from fresh ones of their format."""
     found = blind_p(strings, seed)
     level = GATE / len(found)
-    seen = {name: p for name, p in found.items() if p <= level}
-    words = (
-        f"The test was repeated {len(found)} times without a model, with scores that look at the strings and the text "
-        "before them alone. "
-    )
-    if seen:
-        words += (
-            "They tell the strings of the texts from others by "
-            + " and by ".join(f"{name} (p = {p_value(p)})" for name, p in seen.items())
-            + ". So these strings were not drawn at random, or what stands before them gives them away, and a model "
-            "may prefer them without having seen them."
-        )
-    else:
-        words += (
-            f"None tells them from others of their format (the smallest p is {p_value(min(found.values()))})."
-        )
-    cure = (
-        "Leave out strings that are not random as a whole: those that hold a time, a version, a check digit or a "
-        "count, and lists that are sorted."
-    )
-    title = "Without a model, nothing tells the strings from others"
-    return Check.of("blind", title, not seen, words, cure, {"p": found, "level": level})
+    seen = " and by ".join(f"{name} (p = {p_value(p)})" for name, p in found.items() if p <= level)
+    numbers: dict[str, Any] = {"number": len(found), "seen": seen, "p": min(found.values())}
+    figures = {"p": found, "level": level}
+    return word_check("canaries.blind", not seen, figures, words="seen" if seen else "words", **numbers)
 
 
 def _compressed(one: FoundString, some: str) -> float:
@@ -293,74 +276,16 @@ def few_check(values: Rows, level: float, *, draws: int, seed: int) -> Check:
     rows = [row for row in values if np.isfinite(row).all()]
     p = lot_test([rankdata(row) / len(row) for row in rows], draws=draws, seed=seed).p
     first = sum(float(row[0]) > float(np.median(row[1:])) for row in rows)
-    words = (
-        f"{first:,} of {len(rows):,} strings lie above the middle of their alternatives; by chance about half do. With "
-        f"ranks in the place of values, where each string counts alike, p = {p_value(p)}."
-    )
-    cure = (
-        "A few strings that stand in many other places can bring such a result: leave them out, or test more."
-    )
-    return Check.of("few", "More than a few strings bring the result", p <= level, words, cure, {"p": p})
+    return word_check("canaries.few", p <= level, {"p": p}, first=first, number=len(rows), p=p)
 
 
 def known_check(strings: Sequence[FoundString], words: Collection[str]) -> Check:
-    """Whether no string is the hash of a common word; `words` are those that the models' tokenizers hold."""
-    title = "No string is the hash of a common word"
+    """Check that no string is the hash of a common word; `words` are those that the models' tokenizers hold."""
     if not words:
-        said = "The models do not tell the words that their tokenizers hold."
-        return Check("known", title, "not run", said)
+        return word_check("canaries.known", None, words="untold")
     found = hashes_of(strings, words)
-    said = f"The hashes of {len(words):,} words that the models' tokenizers hold were compared: "
-    said += (
-        f"{len(found):,} strings are among them ({listed(found)})." if found else "no string is among them."
-    )
-    cure = "Leave these strings out: such hashes stand in many tables, and a model may know them from there."
-    return Check.of("known", title, not found, said, cure)
-
-
-_COMPARED = (
-    "Some strings in the texts look as if a machine had drawn them at random: hashes, or identifiers such as UUIDs. "
-    "Nobody can guess such a string.",
-    "For each string others of the same format were drawn, and it was measured how likely the model finds each of them "
-    "in the same place. A model that was trained on the texts finds the string that stands there more likely.",
-)
-_COMPARED_IN_TEXT = (
-    "The model was given what stands before each string and its first half, and continued it. What it wrote was "
-    "compared with the rest that stands in the text, and with other rests of the same format. A model that was trained "
-    "on the texts may write the rest that stands there."
-)
-_ASSUMPTION = (
-    "The strings were drawn at random: each string of the same format was as likely. A hash counts as random where "
-    "nobody can have chosen it. Strings that can be guessed from the text or from each other were looked for and left "
-    "out, and a second model must not prefer the strings."
-)
-_OWN = " That strings found by a pattern are random is the statement of the one who asks; the statement accuses nobody."
-_TRUST = (
-    "A model that has never seen a random string cannot find it likelier than another one of the same format, except "
-    "by chance."
-)
-_ELSEWHERE = (
-    "A string may also stand elsewhere: in a copy of the text, in a repository, or as the hash of a file that many "
-    "people have. Then the result shows that the model saw the string, and not that it saw these texts."
-)
-
-
-def words_of(corpus: str, model: str, settings: CanarySettings) -> TestWording:
-    """The sentences of the report."""
-    return TestWording(
-        unit="string",
-        of=f"texts that hold these random strings, which are those of {corpus} or others",
-        question=f"Was {model} trained on texts with the random strings of “{corpus}”?",
-        compared=_COMPARED,
-        hypothesis="The strings that stand in the texts are no likelier to the model than others of their format.",
-        assumption=_ASSUMPTION + (_OWN if settings.pattern else ""),
-        statistic="the sum over strings of the log-probability of the string that stands in the text less the mean "
-        "over it and its alternatives, over its standard deviation in fresh draws",
-        effect_unit="nats a string",
-        exact=False,
-        trust=(_TRUST, _ELSEWHERE),
-        preferred="the strings that stand in the texts",
-    )
+    numbers: dict[str, Any] = {"compared": len(words), "number": len(found), "names": listed(found)}
+    return word_check("canaries.known", not found, words="found" if found else "words", **numbers)
 
 
 def check_canaries(  # noqa: PLR0913
@@ -455,7 +380,11 @@ class Canaries(ByLot):
         )
 
     def words(self, values: Rows) -> TestWording:
-        return words_of(self.corpus.name, called(self.models.target.name), self.settings)
+        model, own = (
+            called(self.models.target.name),
+            " " + say("canaries.own") if self.settings.pattern else "",
+        )
+        return TestWording.of_kind("canaries.said", corpus=self.corpus.name, model=model, own=own)
 
     def shown(self, values: Rows) -> TestDetails:
         strings, effects = self.found.strings, self.effects(values)
@@ -525,15 +454,9 @@ class CanariesInText(Canaries):
         return (*super().checks(values), answers_check([("strings", had, len(values))]))
 
     def words(self, values: Rows) -> TestWording:
-        return replace(
-            super().words(values),
-            compared=(_COMPARED[0], _COMPARED_IN_TEXT),
-            hypothesis="What the model writes after the first half of a string is no nearer to the rest that stands in "
-            "the text than to others of its format.",
-            statistic="the sum over strings of the share of the rest that the model writes, less the mean over it and "
-            "its alternatives, over its standard deviation in fresh draws",
-            effect_unit="of the rest of a string",
-        )
+        said = super().words(values)
+        own: dict[str, Any] = fill(sentences_of("canaries.in_text"))
+        return replace(said, compared=(said.compared[0], *own.pop("compared")), **own)
 
     def shown(self, values: Rows) -> TestDetails:
         found = super().shown(values)

@@ -25,6 +25,7 @@ from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.power import auc_documents, auc_power
 from pretrace.types import Estimate, Situation
 from pretrace.verdicts.advise import UNMEASURED, needed
+from pretrace.verdicts.wording import say
 
 COPIES = (1, 4, 16, 64)
 """How often a text may have been read, in the picture."""
@@ -162,29 +163,20 @@ def _three(aucs: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _basis(nearest: Study, size: float, parameters: float | None, tokens: float | None) -> str:
-    said = (
-        f"From {nearest.name}: models of {parameters_words(size)} parameters with known training data, read without "
-        "another model. A comparison with a model that never saw the texts mostly finds more."
-    )
+    said = [say("expected.basis", name=nearest.name, size=parameters_words(size))]
     if nearest.beside:
-        said = (
-            f"From {nearest.name}, of {parameters_words(own_studies()[0].parameters)} to "
-            f"{parameters_words(own_studies()[-1].parameters)} parameters; those nearest in size read abstracts once "
-            f"beside as much to {nearest.beside} times as much other text, at most "
-            f"{parameters_words(nearest.tokens)} tokens"
-            f"{'.' if tokens else ': a model that read more keeps less of a text.'}"
-        )
+        least, *_, most = (parameters_words(one.parameters) for one in own_studies())
+        numbers = {"name": nearest.name, "least": least, "most": most, "beside": nearest.beside}
+        end = "." if tokens else say("expected.own_end")
+        said = [say("expected.own", tokens=parameters_words(nearest.tokens), end=end, **numbers)]
     if parameters is None:
-        said += " How large this model is was not said."
+        said.append(say("expected.unsized"))
     elif not FEWEST <= size / parameters <= MOST:
-        own = parameters_words(parameters)
-        said += f" No model of {own} parameters was measured: these figures are of another size."
+        said.append(say("expected.other_size", own=parameters_words(parameters)))
     if tokens and not FEWEST <= nearest.tokens / tokens <= MOST:
-        said += (
-            f" They were trained on {parameters_words(nearest.tokens)} tokens and none on "
-            f"{parameters_words(tokens)}: more tokens leave less of a text."
-        )
-    return said
+        theirs, own = parameters_words(nearest.tokens), parameters_words(tokens)
+        said.append(say("expected.other_tokens", nearest=theirs, tokens=own))
+    return " ".join(said)
 
 
 def parameters_words(number: float) -> str:
@@ -209,10 +201,13 @@ def comparison(found: _Expected, *, noun: str = "") -> str:
     size = "this size" if measured else f"{parameters_words(found.size)} parameters"
     low, high = (_hundredths(one) for one in (row.chance.low, row.chance.high))
     spread = f" ({low} to {high}, {found.spread})" if low != high else ""
-    most = "at most " if noun == "flag" else ""
-    return (
-        f"With {sides} a single reading by a model of {size} would be found in {most}about "
-        f"{_hundredths(row.chance.value)} of 100 cases{spread}."
+    return say(
+        "expected.comparison",
+        sides=sides,
+        size=size,
+        most="at most " if noun == "flag" else "",
+        chance=_hundredths(row.chance.value),
+        spread=spread,
     )
 
 
@@ -225,13 +220,10 @@ def chance(test: str, has: Situation, units: int | None = None) -> str:
         return f"{comparison(found, noun=test)} {found.basis}"
     one = needed()[test]
     if one.documents(1) == UNMEASURED:
-        return "How likely this test finds a single reading was not measured."
+        return say("expected.unmeasured")
     have = "" if units is None else f" Here there are {units:,}."
-    read = "A single reading by a small model that read the texts last"
-    if one.one is None:
-        most = one.documents(1).removeprefix("more than ")
-        return f"{read} was not yet found in 8 of 10 cases with {most}.{have}"
-    return f"{read} was found in 8 of 10 cases with {one.documents(1)}.{have}"
+    kind = "unfound" if one.one is None else "found"
+    return say(f"expected.{kind}", most=one.documents(1).removeprefix("more than "), have=have)
 
 
 def enough(test: str, has: Situation) -> str:
@@ -242,10 +234,8 @@ def enough(test: str, has: Situation) -> str:
         return power if power == UNMEASURED else f"{power} (small models that read the texts last)"
     found = expected(2, 2, parameters=has.parameters, tokens=has.training_tokens)
     once, four = (documents_needed(has, copies) for copies in (1, 4))
-    return (
-        f"{'at least ' * (test == 'flag')}about {once} on each side where the model read them once, {four} where four "
-        f"times ({found.name}: {parameters_words(found.size)} parameters, without another model)"
-    )
+    least, size = "at least " * (test == "flag"), parameters_words(found.size)
+    return say("expected.enough", least=least, once=once, four=four, name=found.name, size=size)
 
 
 def documents_needed(has: Situation, copies: int = 1) -> str:

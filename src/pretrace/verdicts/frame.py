@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -21,7 +22,9 @@ from pretrace.backends.serving.address import called
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
+from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.statistics.intervals import mean_interval, standardised
+from pretrace.statistics.permutation import PermutationTest
 from pretrace.statistics.ranks import centre_values, lot_effects, lot_test
 from pretrace.types import (
     Backend,
@@ -39,11 +42,19 @@ from pretrace.types import (
 )
 from pretrace.verdicts import register
 from pretrace.verdicts.draws import TextsSketch, seed_of
-from pretrace.verdicts.outcome import SECOND, ObservedFinding, conclude, null_of
+from pretrace.verdicts.outcome import (
+    SECOND,
+    ExcessOverSecondModel,
+    ObservedFinding,
+    SecondAnswer,
+    conclude,
+    null_of,
+    second_check,
+    second_model_multiple,
+)
 from pretrace.verdicts.planting import paired_power, planted_shift
-from pretrace.verdicts.record import facts_of, record
-from pretrace.verdicts.second import ExcessOverSecondModel, SecondAnswer, second_check, second_model_multiple
 from pretrace.verdicts.settings import TestSettings
+from pretrace.verdicts.wording import fill, sentences_of
 
 V = TypeVar("V")
 Rows = tuple[Doubles, ...]
@@ -81,6 +92,11 @@ class TestWording:
     """What the reader looks at: an audit, a test."""
     said: Mapping[Outcome, str] = field(default_factory=dict)
     """First sentences of its own for an outcome."""
+
+    @classmethod
+    def of_kind(cls, kind: str, **numbers: object) -> TestWording:
+        """The sentences that stand under a kind in `words.toml`, filled in."""
+        return cls(**fill(sentences_of(kind), **numbers))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,24 +234,18 @@ class ByLot(Test[Rows]):
 
     def tested(self, values: Rows) -> Tested:
         """The exact test over the units; see `lot_test`."""
-        rows = [row for row in self.compared(values) if np.isfinite(row).all()]
-        test = lot_test(rows, draws=self.settings.draws, seed=self.seed)
-        effects = lot_effects(rows)
-        return Tested(
-            p=test.p,
-            units=len(rows),
-            null=null_of(test, self.settings.level, self.words(values).statistic),
-            effect=mean_interval(effects) if len(effects) > 1 else None,
-            standardised=standardised(effects),
-        )
+        found, test = run_lot_test(self.compared(values), draws=self.settings.draws, seed=self.seed)
+        return replace(found, null=null_of(test, self.settings.level, self.words(values).statistic))
 
     def beyond(self, own: Rows, other: Rows) -> ExcessOverSecondModel:
         """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
-        first, second = self.compared(own), self.compared(other)
-        draws, seed = self.settings.draws, self.seed
-        return beyond_by_lot(
-            first, second, draws=draws, seed=seed, multiple=self.multiple, scaled=self.scaled
-        )
+        how = {"draws": self.settings.draws, "seed": self.seed}
+        return self.beyond_rows(self.compared(own), self.compared(other), **how)
+
+    @classmethod
+    def beyond_rows(cls, own: Rows, other: Rows, *, draws: int, seed: int) -> ExcessOverSecondModel:
+        """The same of what is compared."""
+        return beyond_by_lot(own, other, draws=draws, seed=seed, multiple=cls.multiple, scaled=cls.scaled)
 
     def numbers(self, values: Rows) -> Mapping[str, Doubles]:
         """The values of every unit's alternatives, the realised one in the column "0"; none of a unit without all."""
@@ -283,6 +293,14 @@ class ByLot(Test[Rows]):
             seed=self.seed,
         )
         return paired_power(effects, shift, self.settings, seed=self.seed)
+
+
+def run_lot_test(values: Rows, *, draws: int, seed: int) -> tuple[Tested, PermutationTest]:
+    """Test by lot the units that have all their values; without the distribution that chance makes of it."""
+    rows = [row for row in values if np.isfinite(row).all()]
+    test, effects = lot_test(rows, draws=draws, seed=seed), lot_effects(rows)
+    effect = mean_interval(effects) if len(effects) > 1 else None
+    return Tested(test.p, len(rows), effect=effect, standardised=standardised(effects)), test
 
 
 def verdict(
@@ -545,3 +563,24 @@ def _second(
         compares = test.second and not test.repeatable and found.p is not None and found.p <= level
         answers.append(SecondAnswer(name, p, test.beyond(values, read) if compares else None))
     return second_check(answers, level, **asked)
+
+
+def facts_of(placebos: Sequence[Backend] = (), **models: Backend | None) -> dict[str, Mapping[str, Any]]:
+    """Collect the facts of each model under its role."""
+    found = {role: dict(model.facts) for role, model in models.items() if model is not None}
+    return found | {
+        "placebo" if i == 1 else f"placebo {i}": dict(one.facts) for i, one in enumerate(placebos, 1)
+    }
+
+
+def record(
+    corpora: Mapping[str, Corpus | None], models: Mapping[str, Mapping[str, Any]], **more: Any
+) -> dict[str, Any]:
+    """Record the texts by what they are ("corpus" for the suspect ones), the facts of the models, versions and time."""
+    return {
+        **{name: record_corpus(one) if one is not None else None for name, one in corpora.items()},
+        "models": models,
+        **more,
+        "software": record_software(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }

@@ -5,6 +5,7 @@ The sealed file itself and how it is made stand in `verdicts.marking`, what ever
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -16,20 +17,38 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.serving.address import called
+from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.dates import days
 from pretrace.errors import ExpressionError, TextsError
+from pretrace.results.atomic import atomic_bytes
+from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import listed, recorded_p
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
+from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
-from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Verdict
-from pretrace.verdicts.frame import ByLot, Rows, TestDetails, TestWording, verdict, watched
+from pretrace.statistics.intervals import share_interval
+from pretrace.statistics.ranks import chance_of_hits
+from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Situation, Table, Verdict
+from pretrace.verdicts.draws import TextsSketch
+from pretrace.verdicts.frame import (
+    ByLot,
+    Rows,
+    TestDetails,
+    Tested,
+    TestWording,
+    build_verdict,
+    record,
+    verdict,
+    watched,
+)
 from pretrace.verdicts.marking.orders import JOINT, MOST_ROWS
-from pretrace.verdicts.marking.sealed import Seal
-from pretrace.verdicts.marking.variants import collapsed
+from pretrace.verdicts.marking.sealed import MarkedText, Seal
+from pretrace.verdicts.marking.variants import Trigger, collapsed
 from pretrace.verdicts.reading import Read, ScoreReader, chosen_score
-from pretrace.verdicts.register import read_tests
+from pretrace.verdicts.register import RegisterEntry, read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
+from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,26 +171,16 @@ def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
 
 
 def older_check(seal: Seal, model: str, day: tuple[date, str] | None) -> Check:
-    """Whether the model may be younger than the draw: one that was finished before cannot have read what it decided."""
-    title = "The model is not older than the draw"
+    """Check that the model may be younger than the draw: one that was finished before cannot have read what it
+    decided."""
     drawn = f"{seal.made_at:%Y-%m-%d}"
-    cure = "Test a model that was finished after the texts were published."
     if day is None:
-        words = (
-            f"Nobody says when {model} was finished. A model that was finished before {drawn}, when the draw was made, "
-            "cannot have read the published versions, and a small p would then be chance or a mistake."
-        )
-        return Check(
-            OLDER, title, "not run", words, "Say when the model was finished, as far as that is known."
-        )
+        return word_check("marks.older", None, words="unknown", model=model, drawn=drawn)
     said = f"{model} was finished by {day[0]} ({day[1]}), and the draw was made on {drawn}."
     if day[0] >= seal.made_at.date():
-        return Check(OLDER, title, "passed", said)
-    words = (
-        f"{said} So the model is older than the draw and cannot have read the published versions. A small p is then "
-        "chance, or the versions or the draw were chosen with the model at hand."
-    )
-    return Check(OLDER, title, "failed", words, cure, {"model": str(day[0]), "draw": drawn})
+        return word_check("marks.older", True, said=said)
+    figures = {"model": str(day[0]), "draw": drawn}
+    return word_check("marks.older", False, figures, words="older", said=said)
 
 
 def time_note(seal: Seal) -> str:
@@ -184,13 +193,12 @@ def time_note(seal: Seal) -> str:
 
 def seal_check(seal: Seal) -> Check:
     """The check that the seal is the one that was committed to, which reading it has made."""
-    return Check(
-        "seal",
-        "The sealed file is the one that was committed to",
-        "passed",
-        f"Its SHA-256 is {seal.sha256}, as the commitment says. That the commitment was made before the model was "
-        "trained is for its publication or timestamp to show.",
-    )
+    return word_check("marks.seal", True, sha256=seal.sha256)
+
+
+def seal_words() -> dict[str, str]:
+    """What the reports of all tests of a seal say of the draw and of what it shows."""
+    return {name: say(f"marks.{name}") for name in ("assumption", "decided", "draw", "shows")}
 
 
 def earlier_checks(seal: Seal) -> tuple[dict[str, Any], ...]:
@@ -204,26 +212,17 @@ def tries_check(earlier: Sequence[Mapping[str, Any]], weights: str, asked: Mappi
     The same test again gives the same p. Another one is a second chance, and the smallest of several p-values is no
     p-value.
     """
-    title = "This seal was not tested on this model in another way before"
     same = [one for one in earlier if one.get("weights") == weights]
     differing = [one for one in same if {**_registered_settings(one), **asked} != _registered_settings(one)]
-    words = (
-        f"This machine knows of {len(earlier):,} earlier tests of this sealed file, {len(same):,} of them on this "
-        "model."
-    )
+    numbers: dict[str, Any] = {"earlier": len(earlier), "same": len(same), "differing": len(differing)}
     if not differing:
-        return Check(TRIES, title, "passed", f"{words} None was made in another way.")
+        return word_check("marks.tries", True, **numbers)
     told = "; ".join(
         f"{one.get('time')}: score {_registered_settings(one).get('score')}, {recorded_p(one.get('p'))}"
         for one in differing[:5]
     )
-    words += (
-        f" {len(differing):,} had another score, another reference model or other answers ({told}). Whoever tries "
-        "several ways finds a small p by chance more often than the level says."
-    )
-    cure = "Take the result of the first test that was made, or mark new texts."
-    earlier = [{name: value for name, value in one.items() if name != "texts"} for one in differing]
-    return Check(TRIES, title, "failed", words, cure, {"earlier": earlier})
+    figures = {"earlier": [{name: one[name] for name in one if name != "texts"} for one in differing]}
+    return word_check("marks.tries", False, figures, words="differing", told=told, **numbers)
 
 
 def _registered_settings(line: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -234,52 +233,14 @@ def _registered_settings(line: Mapping[str, Any]) -> Mapping[str, Any]:
 def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
     """Whether the draws have enough outcomes for p to reach the level at all."""
     ways = math.prod(sizes) if len(sizes) < 64 else 2**64
-    title = f"There are enough {unit}s for the level"
-    words = f"The smallest p-value that {len(sizes):,} {unit}s allow is about {1 / ways:.2g}; the level is {level:g}."
     good = bool(sizes) and 1 / ways <= level
-    return Check.of("enough", title, good, words, f"Test more {unit}s.", {unit + "s": len(sizes)})
+    numbers: dict[str, Any] = {"number": len(sizes), "unit": unit, "least": 1 / ways, "level": level}
+    return word_check("marks.enough", good, {unit + "s": len(sizes)}, **numbers)
 
 
 def _refuse(names: Sequence[str], what: str, cure: str) -> None:
     if names:
         raise TextsError(f"the published texts hold {len(names):,} {what}: {listed(names)}; {cure}.")
-
-
-ASSUMPTION = (
-    "For every text one variant was drawn by lot and published, and the others were kept secret until the model was "
-    "trained. That it was a lot is the owner's word: if it was, the chance is known exactly."
-)
-DECIDED = "A lot decided which of them was published. The variants and the draw were sealed in a file."
-DRAW = (
-    "The draw was made by the computer of the owner of the texts, when the file was made. No public value went into "
-    "it. That it was a lot, and that it was not chosen to suit a model, is the owner's word. A dated copy of the "
-    "commitment shows only that the draw is older than that copy."
-)
-_TRUST = (
-    "A model that was not trained on the published texts cannot know what the lot decided. So it prefers the published "
-    "variant of a text only by chance, whatever the model is and whatever the texts are about."
-)
-KNOWN = (
-    "A result that speaks for training says that the published versions reached the model. It does not say by which "
-    "way: a copy of them, a quotation, or another site that took them over would give the same result."
-)
-
-
-def _compared(seal: Seal, model: str) -> tuple[str, ...]:
-    made = {
-        "columns": "were written by the owner of the texts",
-        "texts": "were written by the owner of the texts",
-        "rewriter": "were written by a model that rewrote the text",
-        "words": "differ in a few words",
-        "canary": "differ in the last word of one added sentence",
-        "order": "differ in the order of their parts",
-    }[seal.source]
-    return (
-        f"Before publication there were several variants of each text. They {made}. {DECIDED} {time_note(seal)}",
-        DRAW,
-        f"Now it was measured how likely {model} finds every variant. A model that was trained on the published "
-        "variants finds them more likely than the ones that nobody has seen.",
-    )
 
 
 def check_marks(
@@ -353,20 +314,19 @@ class Marks(ByLot):
         )
 
     def words(self, values: Rows) -> TestWording:
-        name = called(self.models.target.name)
-        return TestWording(
+        return self.words_of_kind("marks.said", differ=say(f"marks.made.{self.seal.source}"))
+
+    def words_of_kind(self, kind: str, **numbers: str) -> TestWording:
+        """The sentences of a kind, about this seal and this model."""
+        return TestWording.of_kind(
+            kind,
             unit=self.unit,
-            of=f"the published texts of {self.seal.name}",
-            question=f"Was {name} trained on the published texts of “{self.seal.name}”?",
-            compared=_compared(self.seal, name),
-            hypothesis="The values of the variants do not depend on which of them were drawn and published.",
-            assumption=ASSUMPTION,
-            statistic="the sum over texts of the published variant's value less the mean of all its variants' values, "
-            "over its standard deviation in fresh draws",
+            name=self.seal.name,
+            model=called(self.models.target.name),
+            time=time_note(self.seal),
             effect_unit=effect_unit(self.score, totals=self.totals),
-            exact=False,
-            trust=(_TRUST, KNOWN),
-            preferred="the published versions",
+            **seal_words(),
+            **numbers,
         )
 
     def shown(self, values: Rows) -> TestDetails:
@@ -416,36 +376,12 @@ class Orders(Marks):
         return tuple(map(ranks, values)) if self.seal.parts == "options" else values
 
     def words(self, values: Rows) -> TestWording:
-        rows = self.seal.parts == "rows"
-        parts, name = "rows" if rows else "answer options", called(self.models.target.name)
-        divided = f" The rows were divided into shards, runs of up to {MOST_ROWS} neighbours." if rows else ""
-        return replace(
-            super().words(values),
-            of=f"{self.seal.name} with its {parts} in the published order",
-            question=f"Was {name} trained on “{self.seal.name}”?",
-            compared=(
-                f"Before publication a lot put the {parts} of {self.seal.name} in order. The lot and the orders that "
-                f"it could have given were sealed in a file. {time_note(self.seal)}",
-                DRAW,
-                f"Now it was measured how likely {name} finds every {self.unit} in the published order and in others."
-                f"{divided} A model that was trained on the published {parts} finds their order more likely.",
-            ),
-            hypothesis=f"The values of the orders of a {self.unit} do not depend on which of them was drawn.",
-            assumption="A lot put the "
-            f"{parts} in the published order, and no other order that it could have given was published. That it was a "
-            "lot is the owner's word: if it was, the chance is known exactly.",
-            statistic=f"the sum over {self.unit}s of the published order's "
-            f"{'value' if rows else 'rank among the orders'} less the mean over all, over its standard deviation in "
-            "fresh draws",
-            effect_unit=effect_unit(self.score, totals=self.totals).replace("text", self.unit)
-            if rows
-            else "in rank, from 0 to 1",
-            trust=(
-                f"A model that was not trained on the published {parts} cannot know what the lot decided.",
-                f"Training on the same {parts} in another order leaves nothing that this test could find.",
-            ),
-            preferred="the published order",
-        )
+        parts, said = self.seal.parts, sentences_of(f"marks.{self.seal.parts}")
+        divided = " " + fill(said["divided"], most=MOST_ROWS) if parts == "rows" else ""
+        numbers = {"parts": said["parts"], "value": said["value"], "divided": divided}
+        told = self.words_of_kind("marks.orders", **numbers)
+        unit = effect_unit(self.score, totals=self.totals).replace("text", self.unit)
+        return replace(told, effect_unit=unit) if parts == "rows" else told
 
 
 def ranks(values: Doubles) -> Doubles:
@@ -477,3 +413,173 @@ def effect_unit(score: str, *, totals: bool) -> str:
     if score not in (ALONE, BESIDE):
         return f"of the score {score}"
     return "nats a text" if totals else "nats a token"
+
+
+@dataclass(frozen=True, slots=True)
+class _Hits:
+    """For each trigger the word that was published, the one that the answer says ("" for none), and whether there was
+    an answer; `chances` holds 1 / K of each."""
+
+    ids: tuple[str, ...]
+    published: tuple[str, ...]
+    said: tuple[str, ...]
+    answered: tuple[bool, ...]
+    chances: tuple[float, ...]
+
+    @property
+    def number(self) -> int:
+        """How many answers say the published word."""
+        return sum(word == said for word, said in zip(self.published, self.said, strict=True))
+
+    @property
+    def p(self) -> float:
+        """The chance of as many hits or more, if answers know nothing of the lot."""
+        return min(1.0, float(chance_of_hits(self.chances)[self.number :].sum()))
+
+    def critical(self, level: float) -> int:
+        """The fewest hits with p at or below the level; one more than there are triggers where none has."""
+        tail = chance_of_hits(self.chances)[::-1].cumsum()[::-1]
+        return int(np.argmax(tail <= level)) if tail[-1] <= level else len(tail)
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """A row a trigger, and how likely each number of hits is by chance."""
+        found = [float(word == said) for word, said in zip(self.published, self.said, strict=True)]
+        sentences: dict[str, tuple[str, ...] | Doubles] = {
+            "id": self.ids,
+            "published": self.published,
+            "said": self.said,
+            "hit": np.array(found),
+            "chance": np.array(self.chances),
+        }
+        law = chance_of_hits(self.chances)
+        chance = {"hits": np.arange(len(law), dtype=np.float64), "probability": law}
+        return Table("sentences", sentences), Table("chance", chance)
+
+
+def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
+    """The texts with a trigger; TextsError for a seal without any."""
+    found = [(one, one.trigger) for one in seal.documents if one.trigger is not None]
+    if not found:
+        raise TextsError(
+            "this sealed file has no trigger sentences: they come from mark --canary. Test it with --model."
+        )
+    return found
+
+
+def write_prompts(seal: Seal, path: Path) -> int:
+    """Write the prompts, one JSON line a text (id, prompt), and give their number. The words to choose from are not
+    among them. TextsError for a seal without triggers, OutputError where the file cannot be written."""
+    rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in _triggers_of(seal)]
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    atomic_bytes(path, lines.encode("utf-8", "backslashreplace"), NEW)
+    return len(rows)
+
+
+def read_answers(source: str) -> Corpus:
+    """The answers of a file with `id` and `answer`."""
+    return open_corpus(source, Columns(text="answer", id="id", label="", group=""))
+
+
+def first_word(answer: str, words: Sequence[str]) -> str:
+    """The first of the words that the answer says, as a whole word in any case; "" where it says none."""
+    pattern = "|".join(re.escape(word) for word in words)
+    found = re.search(rf"(?<!\w)({pattern})(?!\w)", answer, re.IGNORECASE)
+    return found[1].lower() if found else ""
+
+
+def hits_of(seal: Seal, answers: Corpus) -> _Hits:
+    """What the answers say; a trigger without an answer counts as missed. TextsError for answers to other ids."""
+    found, given = _triggers_of(seal), {text.id: text.text for text in answers.texts}
+    strange = [name for name in given if name not in {one.id for one, _ in found}]
+    if strange:
+        raise TextsError(
+            f"{answers.name} answers ids that have no trigger: {listed(strange)}; give the ids of the prompts."
+        )
+    said = [
+        # some models repeat the prompt, whose names are words too
+        first_word(given.get(one.id, "").replace(trigger.prompt, " "), trigger.words)
+        for one, trigger in found
+    ]
+    return _Hits(
+        tuple(one.id for one, _ in found),
+        tuple(trigger.words[one.drawn] for one, trigger in found),
+        tuple(said),
+        tuple(one.id in given for one, _ in found),
+        tuple(1 / len(trigger.words) for _, trigger in found),
+    )
+
+
+def check_triggers(
+    seal: Seal,
+    answers: Corpus,
+    settings: CheckSettings,
+    *,
+    model: str,
+    statements: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
+) -> Verdict:
+    """The verdict of a sealed file on the `answers` of a model, which is named for the report; no model is opened.
+
+    An answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`.
+    """
+    hits = hits_of(seal, answers)
+    number, chance = len(hits.ids), float(np.sum(hits.chances))
+    recorded = record_corpus(answers)
+    asked = {"score": "triggers", "reference": recorded["sha256"], "seal": seal.sha256}
+    weights, of = f"named {model}", f"the published texts of {seal.name}"
+    share = share_interval(hits.number, number)
+    effect = Estimate(*(value - chance / number for value in (share.value, share.low, share.high)))
+    words = TestWording.of_kind(
+        "triggers.said",
+        of=of,
+        name=seal.name,
+        model=model,
+        time=time_note(seal),
+        number=number,
+        chance=chance,
+        hits=hits.number,
+        **seal_words(),
+    )
+    unanswered = number - sum(hits.answered)
+    note = (f"{unanswered:,} sentences have no answer and count as missed.",) if unanswered else ()
+    return build_verdict(
+        "triggers",
+        seal.name,
+        model,
+        words,
+        Tested(hits.p, number, effect=effect),
+        TestDetails(
+            figures={
+                "hits": hits.number,
+                "expected by chance": round(chance, 2),
+                "hits from which on the test rejects": hits.critical(settings.level),
+            },
+            tables=hits.tables,
+            notes=(*seal.notes, *note, *notes),
+            situation=Situation(documents=number, access="text"),
+        ),
+        (
+            seal_check(seal),
+            tries_check(earlier_checks(seal), weights, asked),
+            older_check(seal, model, model_day(model, settings.model_date)),
+            enough_check([round(1 / chance) for chance in hits.chances], settings.level, "trigger"),
+        ),
+        level=settings.level,
+        power=None,
+        accusing=(TRIES, OLDER),
+        trainable=False,  # a model that is not here cannot be trained to see what a test would have found
+        entry=RegisterEntry(
+            "triggers", TextsSketch.of(one.published for one, _ in _triggers_of(seal)), weights, asked, model
+        ),
+        keep=settings.cache,
+        statements=statements,
+        settings=record(
+            {"corpus": seal.corpus},
+            {"target": {"name": model, "weights": "unknown"}},
+            answers=recorded,
+            sealed=seal.described,
+            test={"level": settings.level},
+            rule={"of": of, "unit": "text"},
+        ),
+    )

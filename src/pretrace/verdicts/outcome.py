@@ -9,13 +9,14 @@ effect whose upper bound lies below what that training brought. In every other c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pretrace.results.rounding import p_value, times
 from pretrace.statistics.permutation import STEEPEST, PermutationTest
 from pretrace.types import Check, Estimate, Null, Outcome, Power
+from pretrace.verdicts.wording import say, word_check
 
 ENOUGH = 0.8
 """The share of tests that must find the training that was tried, before "nothing" is said."""
@@ -103,7 +104,7 @@ def conclude(found: ObservedFinding, checks: Sequence[Check]) -> Conclusion:
     reasons = [_tested(found)]
     reasons += [f"{check.title}: no. {check.words}" for check in failed]
     if unasked:
-        reasons.append(f"{asked.title}: not known. {asked.words}" if asked else _UNASKED)
+        reasons.append(f"{asked.title}: not known. {asked.words}" if asked else say("outcome.unasked"))
     if tested and not found.rejects:
         reasons.append(_missed(found))
     withheld = (*(check.name for check in failed), *((SECOND,) if unasked else ()))
@@ -111,12 +112,6 @@ def conclude(found: ObservedFinding, checks: Sequence[Check]) -> Conclusion:
     return Conclusion(
         outcome, _statement(found, outcome, withheld, unasked=unasked), tuple(reasons), advice, withheld
     )
-
-
-_UNASKED = (
-    "No second model was asked. What makes a text likelier for every model is no sign of training, and only the same "
-    "test with a model that cannot have seen the texts can tell the two apart."
-)
 
 
 def exposure(power: Power, unit: str = "text") -> str:
@@ -183,11 +178,8 @@ def _statement(found: ObservedFinding, outcome: Outcome, withheld: Sequence[str]
 
 
 def _excluded(power: Power, found: ObservedFinding) -> str:
-    return (
-        f"This excludes training like the one that was tried: {exposure(power, found.unit)}, and "
-        f"{power.probability.value:.0%} of such {found.noun}s find it. It does not exclude weaker training: fewer "
-        f"{found.unit}s, other versions of them, or texts that were read long before the training ended."
-    )
+    exposed, share = exposure(power, found.unit), power.probability.value
+    return say("outcome.excluded", exposure=exposed, share=share, noun=found.noun, unit=found.unit)
 
 
 def _tested(found: ObservedFinding) -> str:
@@ -200,18 +192,69 @@ def _tested(found: ObservedFinding) -> str:
 
 
 def _missed(found: ObservedFinding) -> str:
-    power, effect = found.planted, found.effect
-    if power is None or effect is None:
-        return (
-            f"What this {found.noun} could have missed was not measured. A p-value above the level does not show that "
-            "the texts were not used."
-        )
-    chance = power.probability
-    often = (
-        f"Training was tried: {exposure(power, found.unit)}. Such training is found in {chance.value:.0%} "
-        f"[{chance.low:.0%}, {chance.high:.0%}] of such {found.noun}s"
-    )
-    often += "." if found.powered else f": an all-clear takes {ENOUGH:.0%}, so it could have been missed."
-    if found.bounded:
-        return f"{often} The effect that was found is smaller than what it left."
-    return f"{often} The effect that was found is not smaller than what it left: such training could have been missed."
+    power = found.planted
+    if power is None or found.effect is None:
+        return say("outcome.unmeasured", noun=found.noun)
+    exposed = exposure(power, found.unit)
+    often = say("outcome.often", exposure=exposed, chance=power.probability, noun=found.noun)
+    often += "." if found.powered else say("outcome.seldom", share=ENOUGH)
+    return f"{often} {say('outcome.bounded' if found.bounded else 'outcome.unbounded')}"
+
+
+DOSE, MOST_DOSE = 2.0, 3.0
+"""How many times as clearly as the second model the target may see what stands in the texts, before it is accused: the
+first where both read alike, up to the second where they do not."""
+CARRIES = 0.1
+"""The correlation of two models' values below which the second model cannot speak for the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExcessOverSecondModel:
+    """What the target shows beyond a multiple of what the second model shows, as a p-value; the multiple,
+    `dose`, is infinite where the second model cannot speak for the target."""
+
+    p: float
+    dose: float
+
+
+def second_model_multiple(correlation: float) -> float:
+    """How many times what the second model shows is taken off: 1 / correlation of both models' values, but at least
+    `DOSE` and at most `MOST_DOSE`; infinite where they hardly correlate. The less alike two models read, the less the
+    one shows what the other would find."""
+    if correlation < CARRIES:
+        return float("inf")
+    return float(np.clip(1 / correlation, DOSE, MOST_DOSE))
+
+
+@dataclass(frozen=True, slots=True)
+class SecondAnswer:
+    """What a second model, `name`, gave for the same test: its p-value, and what the target shows beyond it; None where
+    there is nothing to compare with it."""
+
+    name: str
+    p: float
+    beyond: ExcessOverSecondModel | None = None
+
+
+def second_check(
+    answers: Sequence[SecondAnswer], level: float, *, does: str, preferred: str, role: str = SECOND
+) -> Check:
+    """Check that each model that cannot have seen the texts finds nothing, and that the target shows more than a
+    multiple of what it shows. `does` says what is asked of it: "prefers the published order"."""
+    if not answers:
+        return replace(word_check("outcome.second", None, words="unasked"), name=role)
+    good, told, figures = True, [], {}
+    for one in answers:
+        verb = "does" if one.p <= level else "does not"
+        told.append(say("outcome.second.asked", name=one.name, does=does, p=one.p, verb=verb))
+        figures[f"p of {one.name}"] = one.p
+        good = good and one.p > level
+        if one.beyond is not None:
+            figures |= {f"p beyond {one.name}": one.beyond.p, f"multiple of {one.name}": one.beyond.dose}
+            good = good and one.beyond.p <= level
+            form = "beyond" if np.isfinite(one.beyond.dose) else "otherwise"
+            verdict = "It does" if one.beyond.p <= level else "It does not"
+            told.append(say(f"outcome.second.{form}", name=one.name, rest=one.beyond, verdict=verdict))
+    plain = {name: value for name, value in figures.items() if np.isfinite(value)}
+    check = word_check("outcome.second", good, plain, said=" ".join(told), preferred=preferred)
+    return replace(check, name=role)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -34,6 +34,7 @@ from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two
 from pretrace.statistics.words import Worded, common_runs, edit_distance, longest_run, share_covered
 from pretrace.types import (
     Backend,
+    Bools,
     Check,
     Corpus,
     Doubles,
@@ -48,11 +49,11 @@ from pretrace.types import (
     Written,
 )
 from pretrace.verdicts.frame import ASKED, Test, TestDetails, Tested, TestWording, verdict, watched
-from pretrace.verdicts.outcome import null_of
+from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, null_of
 from pretrace.verdicts.planting import planted_shift, trained
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of
-from pretrace.verdicts.second import DOSE, ExcessOverSecondModel
 from pretrace.verdicts.settings import TEST, TestSettings
+from pretrace.verdicts.wording import say, word_check
 
 DRAWN = Drawn(k=40, temperature=1.0)
 """How a sample is drawn: each token among the 40 likeliest, at temperature 1."""
@@ -419,22 +420,16 @@ class Recite(Test[Recited]):
                 )
         return Recited(own, other, written=tuple(map(tuple, written)))
 
-    def by_document(self, values: Doubles, *, control: bool) -> Doubles:
-        """The mean of the windows' values of each document of one set, [documents], NaN where it has none."""
-        chosen = [one.control == control for one in self.windows.found]
-        return means_by_document(
-            [one.document for one in self.windows.found if one.control == control], values[chosen]
+    def means(self, values: Doubles) -> tuple[Doubles, Doubles]:
+        """The mean of the windows' values of each document of both sets, NaN where it has none."""
+        found = self.windows.found
+        return means_of_sets(
+            [one.document for one in found], np.array([one.control for one in found]), values
         )
 
-    def sides(self, values: Doubles) -> tuple[Doubles, Doubles]:
-        """The documents' values of both sets, those without one left out."""
-        both = (self.by_document(values, control=control) for control in (False, True))
-        own, controls = (side[np.isfinite(side)] for side in both)
-        return own, controls
-
-    def ps(self, values: Doubles) -> tuple[PermutationTest | None, PermutationTest | None]:
-        """The swap and, with controls, the comparison with them, of one value a window: own less other."""
-        return swap_and_controls(*self.sides(values), draws=self.settings.draws, seed=self.seed)
+    def sets(self, values: Doubles) -> RecitedSets:
+        """Both tests of one value a window: own less other."""
+        return RecitedSets.of(*self.means(values), draws=self.settings.draws, seed=self.seed)
 
     def numbers(self, values: Recited) -> Mapping[str, Doubles]:
         found = self.windows.found
@@ -447,43 +442,36 @@ class Recite(Test[Recited]):
         }
 
     def tested(self, values: Recited) -> Tested:
-        difference = values.own - values.other
-        own, controls = self.sides(difference)
-        swap, held = self.ps(difference)
+        found = self.sets(values.own - values.other)
+        own, controls, swap, held = found.own, found.controls, found.swap, found.held
         if swap is None:
             said = f"{len(own)} documents have an answer, and the test takes {FEWEST}."
             return Tested(None, len(own), reasons=(said,))
         deciding = held if held is not None and held.p >= swap.p else swap
-        compared = len(controls) >= FEWEST
         return Tested(
-            p=deciding.p,
+            p=found.p,
             units=len(own),
             null=null_of(deciding, self.settings.level, self.words(values).statistic),
-            effect=difference_interval(own, controls) if compared else mean_interval(own),
-            standardised=standardised(own, controls if compared else None),
+            effect=found.effect,
+            standardised=standardised(own, controls if held is not None else None),
         )
 
     def beyond(self, own: Recited, other: Recited) -> ExcessOverSecondModel:
-        """Both tests again, of what the target prints less `DOSE` times what the second model prints of a window: both
-        are on one scale, tries or words, so nothing has to be put into units."""
-        left = own.own - own.other - DOSE * np.clip(other.own - other.other, 0.0, None)
-        found = [one.p for one in self.ps(left) if one is not None]
-        return ExcessOverSecondModel(max(found, default=1.0), DOSE)
+        return self.sets(prints_more(own.own - own.other, other.own - other.other)).excess
 
     def power(self, values: Recited) -> Power:
         """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
-        own, controls = self.sides(values.own - values.other)
-        names = self.windows.documents(control=False)
-        before = self.by_document(values.own - values.other, control=False)
+        before, controls = self.means(values.own - values.other)
+        own, controls = before[np.isfinite(before)], controls[np.isfinite(controls)]
         whole = dict(_documents(self.corpus))
 
         def again(copy: Backend) -> Doubles:
             read = self.read(copy, "reading with the trained copy")
-            return self.by_document(read.own - read.other, control=False)
+            return self.means(read.own - read.other)[0]
 
         shift = planted_shift(
             self.models.target,
-            [whole[name] for name in names],
+            [whole[name] for name in self.windows.documents(control=False)],
             before,
             again,
             self.settings,
@@ -516,16 +504,12 @@ class Recite(Test[Recited]):
         return tuple(found)
 
     def _controls_check(self) -> Check:
-        title = "Control documents of the same kind were asked as well"
         number = len(self.windows.documents(control=True))
-        said = f"{number:,} control documents have windows; the test takes {FEWEST}."
-        if self.controls is None:
-            said = "No control documents were given, so nothing shows how much of such texts the model prints anyway."
-        cure = "Give texts of the same kind that the model cannot have read. [--heldout]"
-        return Check.of("controls", title, number >= FEWEST, said, cure)
+        words = "words" if self.controls is not None else "none"
+        good = number >= FEWEST
+        return word_check("recite.controls", good, words=words, number=number, fewest=FEWEST)
 
     def _formulaic(self) -> Check:
-        title = "Without a model, the texts are no easier to continue than the controls"
         scores = {
             "how much their beginning helps to compress the end": _compressed,
             "how often words of the end are repeated": _repeated,
@@ -533,21 +517,15 @@ class Recite(Test[Recited]):
         }
         found = {}
         for name, score in scores.items():
-            own, controls = self.sides(np.array([score(one) for one in self.windows.found]))
+            own, controls = self.means(np.array([score(one) for one in self.windows.found]))
             if min(len(own), len(controls)) < FEWEST:
-                said = "There are too few control documents to compare."
-                return Check("formulaic", title, "not run", said)
+                return word_check("recite.formulaic", None, words="few")
             found[name] = two_sample_test(own, controls, permutations=_DRAWS, seed=self.seed % 2**32).p
         level = GATE / len(found)
-        seen = [f"{name} (p = {p_value(p)})" for name, p in found.items() if p <= level]
-        said = f"{len(found)} scores that see no model compared the ends of the texts with those of the controls. "
-        said += (
-            f"The texts stand out by {' and by '.join(seen)}, so a model may print more of them without training."
-            if seen
-            else f"None finds the texts easier (the smallest p is {p_value(min(found.values()))})."
-        )
-        cure = "Give controls that are as regular as the texts: of the same kind, with as many lists and figures."
-        return Check.of("formulaic", title, not seen, said, cure, {"p": found, "level": level})
+        seen = " and by ".join(f"{name} (p = {p_value(p)})" for name, p in found.items() if p <= level)
+        numbers = {"number": len(found), "seen": seen, "p": min(found.values())}
+        figures = {"p": found, "level": level}
+        return word_check("recite.formulaic", not seen, figures, words="seen" if seen else "words", **numbers)
 
     def _answers(self, values: Recited) -> Check:
         sets = []
@@ -564,83 +542,55 @@ class Recite(Test[Recited]):
     # Words, figures, tables
 
     def words(self, values: Recited) -> TestWording:
-        held = self.controls is not None
-        compared = [
-            f"The texts were cut into windows of about {2 * PIECE} characters. The model was given the first half of a "
-            "window, and it was measured how far it prints the second half, word for word.",
-            "The same was measured with the second half of another document in its place. Only what the model prints "
-            "of the right one beyond that counts.",
-        ]
-        if held:
-            compared.append(
-                "The same was done with control documents of the same kind, which the model cannot have read. What "
-                "counts is how much more it prints of the texts."
-            )
-        compared += self._found_words(values)
-        return TestWording(
-            unit="document",
-            of=f"{self.corpus.name}",
-            question=f"Does {called(self.models.target.name)} print the texts of “{self.corpus.name}”?",
-            compared=tuple(compared),
-            hypothesis="The model prints the ends of the windows no further than ends of other documents, or no "
-            "further than it prints those of control documents.",
-            assumption="Texts and controls are of one kind: apart from training, a model prints as much of either. "
-            "Copies and quotations of a text elsewhere count as training on it.",
-            statistic="mean over documents of how far their windows are printed, less other documents' ends, over its "
-            "standard error; the weaker of the comparison with other ends and that with the controls decides",
-            effect_unit="of the words of an end, in runs of five or more"
-            if self.text
-            else "orders of magnitude of tries below a million",
-            exact=False,
-            trust=(
-                "Well-known texts stand in many places, and every large model prints them: quotations, licences, "
-                "verses. A second model that is much smaller knows fewer of them, so it should be as large as the one "
-                "in question.",
-                "A model that prints nothing of a text may have read it all the same.",
-            ),
-            preferred="these texts",
-            verb="prints",
-            read="document",
+        said = TestWording.of_kind(
+            "recite.said", of=self.corpus.name, model=called(self.models.target.name), window=2 * PIECE
         )
+        held = (say("recite.held"),) if self.controls is not None else ()
+        unit = say("recite.words_unit") if self.text else said.effect_unit
+        return replace(said, compared=(*said.compared, *held, self._found_words(values)), effect_unit=unit)
 
-    def _found_words(self, values: Recited) -> list[str]:
+    def _found_words(self, values: Recited) -> str:
         said = []
-        for name, control in (("the texts", False), ("the controls", True)):
-            some = np.array([one.control == control for one in self.windows.found])
-            if not some.any():
-                continue
+        for name, found in self._printed(values).items():
             if values.logp is None:
-                own = values.own[some]
-                answered = own[np.isfinite(own)]
-                mean = f"{answered.mean():.0%}" if len(answered) else "nothing"
-                said.append(f"{mean} of the words of {name}")
+                mean = f"{found['']:.0%}" if found else "nothing"
+                said.append(f"{mean} of the words of the {name}")
             else:
+                shares = " and ".join(f"{found[n]:.0%} in {n}" for n in map(_tries_words, _SHOWN_TRIES[:2]))
+                said.append(f"of the windows of the {name} {shares}")
+        if values.logp is not None:
+            return f"The model can be expected to print, {'; '.join(said)}."
+        number = 1 + self.settings.samples
+        tries = f"{number} tries" if number > 1 else "one try"
+        return say("recite.wrote", tries=tries, found=" and ".join(said))
+
+    def _printed(self, values: Recited) -> dict[str, dict[str, float]]:
+        """For each set that has windows the share of them that is printed in so many tries, or, of text alone, the
+        share of their words, under "", where there is an answer."""
+        found = {}
+        for name, some in self._chosen().items():
+            if values.logp is not None:
                 tries = _tries(values.logp)[some]
-                shares = " and ".join(
-                    f"{np.mean(tries <= n):.0%} in {n:,} {'try' if n == 1 else 'tries'}"
-                    for n in _SHOWN_TRIES[:2]
-                )
-                said.append(f"of the windows of {name} {shares}")
-        if values.logp is None:
-            number = 1 + self.settings.samples
-            tries_of = f"{number} tries" if number > 1 else "one try"
-            return [
-                f"In {tries_of} for each window the model printed, in runs of five or more words, {' and '.join(said)}."
-            ]
-        return [f"The model can be expected to print, {'; '.join(said)}."]
+                found[name] = {_tries_words(n): float(np.mean(tries <= n)) for n in _SHOWN_TRIES}
+            else:
+                own = values.own[some]
+                own = own[np.isfinite(own)]
+                found[name] = {"": float(own.mean())} if len(own) else {}
+        return found
+
+    def _chosen(self) -> dict[str, Bools]:
+        """Which windows are of either set, for the sets that have any."""
+        control = np.array([one.control for one in self.windows.found], dtype=bool)
+        return {name: some for name, some in ((TEXTS, ~control), (CONTROLS, control)) if some.any()}
 
     def shown(self, values: Recited) -> TestDetails:
         found = self.windows.found
-        difference = values.own - values.other
-        swap, held = self.ps(difference)
+        sets = self.sets(values.own - values.other)
         figures: dict[str, Any] = {"windows of the texts": sum(not one.control for one in found)}
         figures["windows of the controls"] = len(found) - figures["windows of the texts"]
-        figures["p against the ends of other documents"] = swap.p if swap else None
-        figures["p against the controls"] = held.p if held else None
-        for name, control in ((TEXTS, False), (CONTROLS, True)):
-            some = np.array([one.control == control for one in found])
-            if some.any():
-                figures |= self._shares(name, some, values)
+        figures["p against the ends of other documents"] = sets.swap.p if sets.swap else None
+        figures["p against the controls"] = sets.held.p if sets.held else None
+        figures |= self._shares(values)
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
         notes = (f"Windows left out: {left}.",) if left else ()
         return TestDetails(
@@ -662,103 +612,79 @@ class Recite(Test[Recited]):
     def _asked(self) -> dict[str, Any]:
         number = self.settings.samples
         if not self.text:
-            return {
-                "how": f"A try draws every token among the {DRAWN.k} likeliest at temperature {DRAWN.temperature:g}. "
-                "The number of tries is that after which the chance is even that one of them is the text, computed "
-                "from the model's probabilities. The continuation shown takes the likeliest tokens (temperature 0).",
-                "prompt": "{beginning}",
-                "tries": 1,
-            }
+            how = say("recite.computed", k=DRAWN.k, temperature=DRAWN.temperature)
+            return {"how": how, "prompt": "{beginning}", "tries": 1}
+        more = f" and {number} at temperature 1" if number else ""
+        how = say("recite.asked", tries=1 + number, more=more, tokens=TOKENS)
         prompt = getattr(self.models.target, "prompt", "{beginning}")
-        how = f"Tries a window: {1 + number}, one at temperature 0" + (
-            f" and {number} at temperature 1" if number else ""
-        )
-        return {"how": f"{how}, of up to {TOKENS} tokens each.", "prompt": prompt, "tries": 1 + number}
+        return {"how": how, "prompt": prompt, "tries": 1 + number}
 
-    def _shares(self, name: str, some: Any, values: Recited) -> dict[str, Any]:
-        if values.logp is not None:
-            tries = _tries(values.logp)[some]
-            return {
-                f"share of windows of the {name} printed in {n:,} {'try' if n == 1 else 'tries'}": float(
-                    np.mean(tries <= n)
-                )
-                for n in _SHOWN_TRIES
+    def _shares(self, values: Recited) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        refuses = refusing(self.windows.found, values.written) if values.logp is None else []
+        for (name, some), printed in zip(self._chosen().items(), self._printed(values).values(), strict=True):
+            if values.logp is not None:
+                found |= {
+                    f"share of windows of the {name} printed in {n}": share for n, share in printed.items()
+                }
+                continue
+            answers = [one for i in np.flatnonzero(some).tolist() for one in values.written[i]]
+            found |= {
+                f"words of the {name} printed in runs of five or more": mean for mean in printed.values()
             }
-        own = values.own[some]
-        own = own[np.isfinite(own)]
-        asked = zip(values.written, some.tolist(), strict=True)
-        answers = [one for written, chosen in asked if chosen for one in written]
-        refuses = zip(refusing(self.windows.found, values.written), some.tolist(), strict=True)
-        shares = (
-            {f"words of the {name} printed in runs of five or more": float(own.mean())} if len(own) else {}
-        )
-        return {
-            **shares,
-            f"tries for the {name}": len(answers),
-            f"refused or filtered for the {name}": sum(not one.text for one in answers),
-            f"look like a refusal for the {name}": sum(
-                no for says, chosen in refuses if chosen for no in says
-            ),
-        }
+            found[f"tries for the {name}"] = len(answers)
+            found[f"refused or filtered for the {name}"] = sum(not one.text for one in answers)
+            refused = sum(sum(refuses[i]) for i in np.flatnonzero(some).tolist())
+            found[f"look like a refusal for the {name}"] = refused
+        return found
 
     def _table(self, values: Recited) -> Table:
         """A row a window, those of the texts that are printed furthest first."""
-        found = self.windows.found
         own = np.nan_to_num(values.own, nan=-1.0)
-        order = sorted(range(len(found)), key=lambda i: (found[i].control, -own[i], i))
+        every = self.windows.found
+        order = sorted(range(len(every)), key=lambda i: (every[i].control, -own[i], i))
+        found, best = [every[i] for i in order], self._best(values, order)
+        pairs = list(zip(found, best, strict=True))
+        chances: dict[str, Doubles] = {}
+        if values.logp is not None:
+            both = {"log-probability": values.logp, "tries": _tries(values.logp)}
+            chances = {name: np.where(np.isfinite(some), some, np.nan)[order] for name, some in both.items()}
+        runs = [
+            longest_run(Worded.of(one.suffix).words, Worded.of(text).words) if text else np.nan
+            for one, text in pairs
+        ]
+        edits = [
+            edit_distance(one.suffix, text[: len(one.suffix)]) if text else np.nan for one, text in pairs
+        ]
         columns: dict[str, tuple[str, ...] | Doubles] = {
-            "id": tuple(found[i].document for i in order),
-            "set": tuple(CONTROLS if found[i].control else TEXTS for i in order),
-            "place": np.array([found[i].place for i in order], dtype=np.float64),
+            "id": tuple(one.document for one in found),
+            "set": tuple(CONTROLS if one.control else TEXTS for one in found),
+            "place": np.array([one.place for one in found], dtype=np.float64),
             "printed": values.own[order],
             "other printed": values.other[order],
+            **chances,
+            "beginning": tuple(one.prefix for one in found),
+            "end": tuple(one.suffix for one in found),
+            "continuation": tuple(best),
+            "end in common": tuple(_places_of(one.suffix, text) for one, text in pairs),
+            "continuation in common": tuple(_places_of(text, one.suffix) for one, text in pairs),
+            "longest run": np.array(runs),
+            "edit distance": np.array(edits),
         }
-        if values.logp is not None:
-            columns["log-probability"] = np.where(np.isfinite(values.logp), values.logp, np.nan)[order]
-            tries = _tries(values.logp)
-            columns["tries"] = np.where(np.isfinite(tries), tries, np.nan)[order]
-        best = self._best(values, order)
-        columns["beginning"] = tuple(found[i].prefix for i in order)
-        columns["end"] = tuple(found[i].suffix for i in order)
-        columns["continuation"] = tuple(best[i] for i in order)
-        ends = [Worded.of(found[i].suffix).words for i in order]
-        columns["end in common"] = tuple(_places_of(found[i].suffix, best[i]) for i in order)
-        columns["continuation in common"] = tuple(_places_of(best[i], found[i].suffix) for i in order)
-        columns["longest run"] = np.array(
-            [
-                longest_run(end, Worded.of(best[i]).words) if best[i] else np.nan
-                for end, i in zip(ends, order, strict=True)
-            ]
-        )
-        columns["edit distance"] = np.array(
-            [
-                edit_distance(found[i].suffix, best[i][: len(found[i].suffix)]) if best[i] else np.nan
-                for i in order
-            ]
-        )
         return Table("windows", columns)
 
-    def _best(self, values: Recited, order: Sequence[int]) -> dict[int, str]:
-        """A continuation of each window: the nearest of all tries, or the likeliest for the first windows of either set
-        where the model was asked for chances; "" where there is none."""
+    def _best(self, values: Recited, order: Sequence[int]) -> list[str]:
+        """A continuation of each window in this order: the nearest of all tries, or the likeliest for the first windows
+        of either set where the model was asked for chances; "" where there is none."""
         found = self.windows.found
         if values.written:
-            return {i: _nearest(found[i].suffix, values.written[i]) for i in order}
-        best = dict.fromkeys(order, "")
-        some = [
-            i
-            for control in (False, True)
-            for i in [j for j in order if found[j].control == control][:WRITTEN]
-        ]
+            return [_nearest(found[i].suffix, values.written[i]) for i in order]
+        some = [i for side in (False, True) for i in [j for j in order if found[j].control == side][:WRITTEN]]
+        target, cache, before = self.models.target, self.settings.cache, [found[i].prefix for i in some]
         with self.watch.passes(_WRITING) as progress:
-            written = continued(
-                self.models.target,
-                [found[i].prefix for i in some],
-                draws_of(0),
-                cache=self.settings.cache,
-                progress=progress,
-            )
-        return best | {i: one[0].text for i, one in zip(some, written, strict=True)}
+            written = continued(target, before, draws_of(0), cache=cache, progress=progress)
+        best = {i: one[0].text for i, one in zip(some, written, strict=True)}
+        return [best.get(i, "") for i in order]
 
 
 WRITTEN = 8
@@ -768,25 +694,67 @@ GATE = 0.1
 _DRAWS = 999
 
 
-def means_by_document(documents: Sequence[Hashable], values: Doubles) -> Doubles:
-    """The mean of the windows' values of each document, in the order in which they first stand, NaN without any."""
-    sums: dict[Hashable, list[float]] = {}
-    for document, value in zip(documents, values.tolist(), strict=True):
-        sums.setdefault(document, []).append(value)
-    means = [[v for v in some if v == v] for some in sums.values()]
-    return np.array([float(np.mean(some)) if some else np.nan for some in means])
+def means_of_sets(documents: Sequence[Hashable], control: Bools, values: Doubles) -> tuple[Doubles, Doubles]:
+    """The mean of the windows' values of each document, of the texts and of the controls: in the order in which
+    documents first stand, NaN without any value."""
+
+    def means(some: Bools) -> Doubles:
+        kept: dict[Hashable, list[float]] = {}
+        for i in np.flatnonzero(some).tolist():
+            kept.setdefault(documents[i], []).append(float(values[i]))
+        rows = ([value for value in row if value == value] for row in kept.values())
+        return np.array([float(np.mean(row)) if row else np.nan for row in rows])
+
+    return means(~control), means(control)
 
 
-def swap_and_controls(
-    own: Doubles, controls: Doubles, *, draws: int, seed: int
-) -> tuple[PermutationTest | None, PermutationTest | None]:
-    """The two tests of one value a document; None where documents are too few."""
-    if len(own) < FEWEST:
-        return None, None
-    swap = sign_flip_test(own, flips=draws, seed=seed % 2**32)
-    if len(controls) < FEWEST:
-        return swap, None
-    return swap, two_sample_test(own, controls, permutations=draws, seed=seed % 2**32)
+@dataclass(frozen=True, slots=True, eq=False)
+class RecitedSets:
+    """One value a document of the texts and of the controls, and two tests of them: the swap, and the comparison with
+    the controls; None where documents are too few."""
+
+    own: Doubles
+    controls: Doubles
+    swap: PermutationTest | None = None
+    held: PermutationTest | None = None
+
+    @classmethod
+    def of(cls, own: Doubles, controls: Doubles, *, draws: int, seed: int) -> RecitedSets:
+        """Test these values; documents without one are left out."""
+        own, controls = (side[np.isfinite(side)] for side in (own, controls))
+        if len(own) < FEWEST:
+            return cls(own, controls)
+        swap = sign_flip_test(own, flips=draws, seed=seed % 2**32)
+        if len(controls) < FEWEST:
+            return cls(own, controls, swap)
+        return cls(own, controls, swap, two_sample_test(own, controls, permutations=draws, seed=seed % 2**32))
+
+    @property
+    def p(self) -> float | None:
+        """The larger p-value: both tests must speak for training."""
+        return max((one.p for one in (self.swap, self.held) if one is not None), default=None)
+
+    @property
+    def effect(self) -> Estimate | None:
+        """What the texts are printed further than the controls, or than other documents' ends."""
+        if self.swap is None:
+            return None
+        return difference_interval(self.own, self.controls) if self.held else mean_interval(self.own)
+
+    @property
+    def excess(self) -> ExcessOverSecondModel:
+        """The test of what is left beyond `DOSE` times what a second model prints."""
+        return ExcessOverSecondModel(1.0 if self.p is None else self.p, DOSE)
+
+
+def prints_more(own: Doubles, other: Doubles) -> Doubles:
+    """What the target prints of each window less `DOSE` times what a second model prints of it: both are on one scale,
+    tries or words, so nothing has to be put into units."""
+    return np.asarray(own - DOSE * np.clip(other, 0.0, None))
+
+
+def _tries_words(number: int) -> str:
+    return f"{number:,} {'try' if number == 1 else 'tries'}"
 
 
 def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) -> list[list[bool]]:

@@ -7,19 +7,19 @@ on a model (a classifier of words, a training for --power) is taken as recorded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.statistics.documents import Grouping
-from pretrace.statistics.intervals import difference_interval, mean_interval
-from pretrace.statistics.ranks import chance_of_hits, lot_effects, lot_test
+from pretrace.statistics.ranks import chance_of_hits
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
 from pretrace.types import Check, Doubles, Estimate, Run, Table, Verdict
+from pretrace.verdicts.outcome import SECOND, SecondAnswer, second_check
 
 CLOSE = 1e-6
 """How far, relative to its size, a number may lie from the recorded one: sums in another order differ less."""
@@ -96,14 +96,15 @@ def _audit(found: Verdict) -> Iterator[Number]:
             new.append(checks.spread_check(tested, seed=seed))
             left = controls_left_out(values, controls, found.level, seed=seed) or 0
             new.append(checks.mixture_check(left if p <= found.level else None, tested))
-        answers = {}
-        for name, other in built.seconds_of(found).items():
-            answers[f"p of {name}"] = p_value(other, seed=seed)
-            if own.compared_with is None and p <= found.level:
-                rest = beyond(tested, other, seed=seed)
-                answers |= {f"p beyond {name}": rest.p, f"multiple of {name}": rest.dose}
-        if answers:
-            new += _second(found, answers)
+        seconds = [
+            SecondAnswer(
+                name,
+                p_value(other, seed=seed),
+                beyond(tested, other, seed=seed) if own.compared_with is None and p <= found.level else None,
+            )
+            for name, other in built.seconds_of(found).items()
+        ]
+        new += _second(found, SECOND, seconds)
         yield from _checks(found.checks, new)
     rule = {"of": found.corpus, "noun": "audit", "said": built.said_of(found.corpus, called(found.model))}
     yield from _concluded(
@@ -113,63 +114,42 @@ def _audit(found: Verdict) -> Iterator[Number]:
 
 def _lot(found: Verdict) -> Iterator[Number]:
     from pretrace.verdicts.canaries import Canaries, CanariesInText
-    from pretrace.verdicts.frame import beyond_by_lot
+    from pretrace.verdicts.frame import run_lot_test
     from pretrace.verdicts.marks import ORDERED, Marks, Orders
 
     test: Any = Orders if found.unit in ORDERED.values() else Marks
     if found.test == "canaries":
         test = CanariesInText if found.situation.access == "text" else Canaries
-    draws, seed = int(found.settings["test"]["draws"]), int(found.settings["seed"])
-    (_, own), *seconds = [(name, _rows(columns)) for name, columns in _by_model(found)]
-    whole = [row for row in own if np.isfinite(row).all()]
-    p, effects = lot_test(whole, draws=draws, seed=seed).p, lot_effects(whole)
-    effect = mean_interval(effects) if len(effects) > 1 else None
-    answers = {}
-    for name, other in seconds:
-        theirs = [row for row in other if np.isfinite(row).all()]
-        answers[f"p of {name}"] = lot_test(theirs, draws=draws, seed=seed).p
-        if test.second and not test.repeatable and p <= found.level:
-            rest = beyond_by_lot(
-                own, other, draws=draws, seed=seed, multiple=test.multiple, scaled=test.scaled
-            )
-            answers |= {f"p beyond {name}": rest.p, f"multiple of {name}": rest.dose}
-    yield from _framed(found, test, p, effect, answers)
+    how = _draws(found)
+    (_, own), *others = [(name, _rows(columns)) for name, columns in _by_model(found)]
+    tested, lot = run_lot_test(own, **how)
+    asks = test.second and not test.repeatable and lot.p <= found.level
+    seconds = [
+        SecondAnswer(
+            name, run_lot_test(other, **how)[1].p, test.beyond_rows(own, other, **how) if asks else None
+        )
+        for name, other in others
+    ]
+    yield from _framed(found, test, lot.p, tested.effect, seconds)
 
 
 def _recite(found: Verdict) -> Iterator[Number]:
-    from pretrace.verdicts.recite import Recite, means_by_document, swap_and_controls
-    from pretrace.verdicts.second import DOSE
+    from pretrace.verdicts.recite import Recite, RecitedSets, means_of_sets, prints_more
 
-    draws, seed = int(found.settings["test"]["draws"]), int(found.settings["seed"])
+    def sets(table: Mapping[str, Doubles], values: Doubles) -> RecitedSets:
+        means = means_of_sets(table["document"].tolist(), table["control"] == 1, values)
+        return RecitedSets.of(means[0], means[1], **_draws(found))
 
-    def tests(table: Mapping[str, Doubles], values: Doubles) -> tuple[Any, Any, Doubles, Doubles]:
-        sides = []
-        for control in (0.0, 1.0):
-            some = table["control"] == control
-            means = means_by_document(table["document"][some].tolist(), values[some])
-            sides.append(means[np.isfinite(means)])
-        swap, held = swap_and_controls(*sides, draws=draws, seed=seed)
-        return swap, held, sides[0], sides[1]
-
-    def p_of(swap: Any, held: Any) -> float | None:
-        return max((one.p for one in (swap, held) if one is not None), default=None)
-
-    (_, own), *seconds = _by_model(found)
+    (_, own), *others = _by_model(found)
     difference = own["own"] - own["other"]
-    swap, held, mine, controls = tests(own, difference)
-    p = p_of(swap, held)
-    effect = (
-        None if p is None else mean_interval(mine) if held is None else difference_interval(mine, controls)
-    )
-    answers = {}
-    for name, other in seconds:
+    tested, seconds = sets(own, difference), []
+    for name, other in others:
         theirs = other["own"] - other["other"]
-        second = p_of(*tests(other, theirs)[:2])
-        answers[f"p of {name}"] = 1.0 if second is None else second
-        if p is not None and p <= found.level:
-            beyond = p_of(*tests(own, difference - DOSE * np.clip(theirs, 0.0, None))[:2])
-            answers |= {f"p beyond {name}": 1.0 if beyond is None else beyond, f"multiple of {name}": DOSE}
-    yield from _framed(found, Recite, p, effect, answers)
+        asks = tested.p is not None and tested.p <= found.level
+        rest = sets(own, prints_more(difference, theirs)).excess if asks else None
+        p = sets(other, theirs).p
+        seconds.append(SecondAnswer(name, 1.0 if p is None else p, rest))
+    yield from _framed(found, Recite, tested.p, tested.effect, seconds)
 
 
 def _triggers(found: Verdict) -> Iterator[Number]:
@@ -179,7 +159,7 @@ def _triggers(found: Verdict) -> Iterator[Number]:
     hits = sum(word == said for word, said in zip(table["published"], table["said"], strict=True))
     p = min(1.0, float(chance_of_hits(tuple(table["chance"].tolist()))[hits:].sum()))
     yield Number("hits", found.figures["hits"], hits)
-    yield from _framed(found, Marks, p, found.effect, {})
+    yield from _framed(found, Marks, p, found.effect, ())
 
 
 def _flag(found: Verdict) -> Iterator[Number]:
@@ -188,8 +168,8 @@ def _flag(found: Verdict) -> Iterator[Number]:
     from pretrace.statistics import conformal
     from pretrace.types import SetTest
     from pretrace.verdicts.flag import concluding
+    from pretrace.verdicts.flag.concluding import Rows, Sides
     from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
-    from pretrace.verdicts.flag.sides import Rows, Sides
 
     texts, known = found.table("flags"), found.table("known")
     if found.figures.get("whole"):
@@ -219,37 +199,27 @@ def _flag(found: Verdict) -> Iterator[Number]:
     chosen = stands.chosen[sides.place] & (not refused)
     flagged = np.ma.filled(texts["flagged"], False)
     yield Number("flagged texts", int(flagged.sum()), int(chosen.sum()))
-    outcome, _ = concluding.conclude_standing(
-        stands, found.checks, found.planted, None, model=found.model, corpus=found.corpus, unit=found.unit
-    )
+    outcome = concluding.conclude_outliers(stands, found.checks, found.planted, None)
     if found.planted is None or outcome != "missed":  # how far an all-clear is bounded is not in the tables
         yield Number("outcome", found.outcome, outcome)
 
 
-def _second(found: Verdict, figures: Mapping[str, float]) -> Sequence[Check]:
-    """The check of the second model with these figures, passed where they say so."""
-    from pretrace.verdicts.outcome import SECOND
+def _second(found: Verdict, role: str, answers: Sequence[SecondAnswer]) -> list[Check]:
+    """The check of the second models, by their answers; nothing where none was asked."""
+    return [second_check(answers, found.level, does="", preferred="", role=role)] if answers else []
 
-    level = found.level
-    good = all(value > level for name, value in figures.items() if name.startswith("p of "))
-    good &= all(value <= level for name, value in figures.items() if name.startswith("p beyond "))
-    good &= all(np.isfinite(value) for value in figures.values())
-    plain = {name: value for name, value in figures.items() if np.isfinite(value)}
-    made = [
-        check
-        for check in found.checks
-        if check.name in (SECOND, "placebo") and "p of " in " ".join(check.figures)
-    ]
-    return [replace(one, status="passed" if good else "failed", figures=plain) for one in made]
+
+def _draws(found: Verdict) -> dict[str, int]:
+    return {"draws": int(found.settings["test"]["draws"]), "seed": int(found.settings["seed"])}
 
 
 def _framed(
-    found: Verdict, test: Any, p: float | None, effect: Estimate | None, answers: Mapping[str, float]
+    found: Verdict, test: Any, p: float | None, effect: Estimate | None, answers: Sequence[SecondAnswer]
 ) -> Iterator[Number]:
     """The numbers of a test of the frame, and what the one rule concludes from them."""
     yield Number("p", found.p, p)
     yield Number("effect", found.effect, effect)
-    new = _second(found, answers) if answers else ()
+    new = _second(found, SECOND if test.second else "placebo", answers)
     yield from _checks(found.checks, new)
     accusing, rule = (*test.accusing, "placebo"), found.settings.get("rule", {})
     yield from _concluded(found, p, effect, new, rule, accusing=accusing, second=test.second)

@@ -16,13 +16,11 @@ from typing import Any
 
 from pretrace.cache.location import cache_folder
 from pretrace.results.atomic import explained
-from pretrace.results.rounding import p_value, recorded_p
+from pretrace.results.rounding import recorded_p
 from pretrace.verdicts.draws import TextsSketch
+from pretrace.verdicts.wording import say
 
-UNREGISTERED = (
-    "This test was not entered in the register of this machine, and earlier tests of these texts were not looked up. "
-    "[--no-cache]"
-)
+UNREGISTERED = say("register.unregistered")
 FILE = "audits.jsonl"
 _RESULT = ("time", "p", "outcome", "name")
 """What does not make a test another one."""
@@ -63,23 +61,23 @@ class EarlierTests:
     def words(self, p: float | None = None) -> str:
         """The sentences for page one and the terminal, with `p` compared with both levels."""
         if self.number == 1:
-            return "No other test of these texts is known on this machine. Tests made elsewhere are not known here."
-        said = (
-            f"This test was made before, and it is one of {self.number:,} tests of these texts on this machine"
-            if self.again
-            else f"This is the {ordinal(self.number)} test of these texts on this machine"
-        )
-        said += f"; for {self.number:,} tests the level is {self.each:.3g} each, and for one it is {self.level:g}."
+            return say("register.first")
+        numbers = {
+            "number": self.number,
+            "ordinal": ordinal(self.number),
+            "each": self.each,
+            "level": self.level,
+        }
+        said = say(f"register.{'again' if self.again else 'another'}", **numbers)
+        said += say("register.levels", **numbers)
         if p is None:
             return said
-        place = (
-            "at or below both"
-            if p <= self.each
-            else f"at or below the level of one test, and above that of {self.number:,}"
-            if p <= self.level
-            else "above both"
-        )
-        return f"{said} p = {p_value(p)} lies {place}."
+        place = "above both"
+        if p <= self.level:
+            place = f"at or below the level of one test, and above that of {self.number:,}"
+        if p <= self.each:
+            place = "at or below both"
+        return f"{said} {say('register.place', p=p, place=place)}"
 
 
 def count_earlier_tests(entry: RegisterEntry, level: float, folder: Path | None = None) -> EarlierTests:

@@ -1,7 +1,6 @@
 """Charts of the pages: marks on one axis, row by row. A pointer, a finger or the arrow keys bring up what a mark says.
 
-The templates write them as SVG, and page.js adds the words and the coming closer. docs/serve.md says why no library of
-charts is used.
+The templates write them as SVG, and page.js adds the words and the coming closer.
 """
 
 from __future__ import annotations
@@ -36,10 +35,7 @@ class ChartMark:
     @property
     def reach(self) -> tuple[float, float]:
         """The least and the greatest value of it."""
-        return (
-            self.value if self.low is None else self.low,
-            self.value if self.high is None else self.high,
-        )
+        return (self.value if self.low is None else self.low, self.value if self.high is None else self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +139,6 @@ def side_by_side(sides: Sequence[tuple[str, object]]) -> tuple[Chart, ...]:
 
 
 def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
-    """What was measured with an interval, by its axis and its name."""
     if isinstance(found, Verdict) and found.effect is not None:
         yield (f"Effect: {found.effect_unit}" if found.effect_unit else "Effect", ""), found.effect
     if isinstance(found, Run) and found.evaluation is not None:

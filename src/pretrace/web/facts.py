@@ -17,8 +17,7 @@ from pretrace.corpora.opening import choose_text, rows_of
 from pretrace.corpora.reading import EveryColumn
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Situation
-from pretrace.verdicts.advise import Names
-from pretrace.verdicts.looking import look
+from pretrace.verdicts.advise import Names, look
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
 
@@ -210,7 +209,6 @@ def _language(text: str) -> str:
 
 @cache
 def _identifier() -> LanguageIdentifier:
-    """The model of py3langid, 4.5 MB, unpacked once a process."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=_SURE)

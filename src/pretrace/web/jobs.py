@@ -281,7 +281,6 @@ class Jobs:
         return ""
 
     def _end(self, job: WebJob, said: str) -> None:
-        """End the processes of a job, and note why."""
         with suppress(psutil.Error):
             process = psutil.Process(job.pid)
             for one in (process, *process.children(recursive=True)):
@@ -291,7 +290,6 @@ class Jobs:
         atomic_bytes(self._place(job) / "progress.json", to_json({"ended": 2, "message": said}))
 
     def _alive(self, job: WebJob) -> bool:
-        """Whether the process of the job is still there, and still that one."""
         if not job.pid:
             return False
         child = self._children.get(job.pid)

@@ -135,7 +135,7 @@ class ServeSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What the page takes in, keeps, starts and waits for at most, where `pretrace serve` has no option for it; times
-    are in seconds, sizes in bytes. docs/serve.md lists it."""
+    are in seconds, sizes in bytes."""
 
     connections: int = 200
     head_bytes: int = 16_000

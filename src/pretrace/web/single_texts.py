@@ -116,19 +116,7 @@ def begin(jobs: Jobs, text: str, asked: TextQuestion, models: ModelChoice) -> Lo
     if known_upload:
         known_job, known_run = _known(jobs, known_upload.id, known_upload.name, options)
     name = known_upload.name if known_upload else ""
-    look = Look(
-        made,
-        title,
-        len(text),
-        model,
-        scores,
-        time.time(),
-        job.id,
-        known,
-        name,
-        known_job,
-        known_run,
-    )
+    look = Look(made, title, len(text), model, scores, time.time(), job.id, known, name, known_job, known_run)
     save(folder / "look.json", look)
     workspace.remember(model)
     return look
@@ -146,13 +134,7 @@ def _known(jobs: Jobs, upload: str, name: str, options: tuple[str, ...]) -> tupl
             return one.id, out
     found = upload_of(workspace, upload)
     columns = facts_of(workspace, found).column_options
-    command = (
-        "score",
-        texts_of(workspace, upload),
-        f"--out={workspace.folder / out}",
-        *columns,
-        *options,
-    )
+    command = ("score", texts_of(workspace, upload), f"--out={workspace.folder / out}", *columns, *options)
     return jobs.add(f"Known non-members: {name}", command, out, texts=upload).id, out
 
 

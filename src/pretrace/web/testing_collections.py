@@ -10,9 +10,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.types import Situation
-from pretrace.verdicts.advise import Advice, Advised, advise
+from pretrace.verdicts.advise import Advice, Advised, advise, situate
 from pretrace.verdicts.expected import enough
-from pretrace.verdicts.looking import situate
 from pretrace.web import example
 from pretrace.web.archives import TAKEN
 from pretrace.web.facts import UNSPOKEN, UploadFacts
@@ -266,14 +265,7 @@ def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
     suspect, known = example.ready(desk.workspace, desk.most_kept)
     desk.jobs.check_room()
     asked = {"model": (example.MODEL,), "nonmembers": (known.id,), "score": ("loss",)}
-    options = desk.forms["flag"].arguments(
-        asked, lambda upload: texts_of(desk.workspace, upload), desk.models
-    )
-    out = f"results/{fresh('flag-example')}"
-    paths = (texts_of(desk.workspace, suspect.id), f"--out={desk.workspace.folder / out}")
-    made = FilledForm("flag", asked, "The example: docstrings of Python's library.")
-    job = desk.jobs.add("flag: the example", ("flag", *paths, *options), out, texts=suspect.id, form=made)
-    return go(f"/jobs/{job.id}")
+    return _begun(desk, suspect, "flag", asked, notes="The example: docstrings of Python's library.")
 
 
 def _form(desk: PageContext, test: str) -> CommandForm:

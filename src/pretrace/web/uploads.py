@@ -267,7 +267,6 @@ def seen(
 
 
 def _copied(stream: BinaryIO, place: Path) -> tuple[int, str]:
-    """The bytes copied, and their SHA-256."""
     size, digest = 0, hashlib.sha256()
     with place.open("wb") as file:
         while piece := stream.read(_PIECE):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ALL_COMPLETED
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from backends.serving.test_lying_servers import HEAD, answering
 from model_servers import ModelServer
 
 from pretrace.backends import open_model
-from pretrace.backends.serving import continuing
+from pretrace.backends.serving import client
 from pretrace.backends.serving.address import parse_text_address
 from pretrace.backends.serving.continuing import Budget, Continuing, open_continuing
 from pretrace.backends.settings import ModelSettings
@@ -59,16 +58,11 @@ def test_what_a_stopped_run_was_told_is_kept(server, monkeypatch):
 
 
 def test_an_answer_that_comes_with_a_failure_is_kept(server, monkeypatch):
-    """Two requests are done at once, and the failed one is read first."""
-    wait = continuing.wait
-
-    def all_done(waiting, **_):
-        done = wait(waiting, return_when=ALL_COMPLETED).done
-        return SimpleNamespace(done=sorted(done, key=lambda one: one.exception() is None))
-
+    """Two requests are done at once."""
+    wait = client.wait
     server.fail = ["", "500 for good"]
     with monkeypatch.context() as patched:
-        patched.setattr(continuing, "wait", all_done)
+        patched.setattr(client, "wait", lambda waiting, **_: wait(waiting, return_when=ALL_COMPLETED))
         model = open_continuing(f"chat:{server.root}#tiny", ModelSettings(requests=1))
         with pytest.raises(ModelError, match="kept"):
             model.continued(PROMPTS[:2], DRAWS[:1], Silent())

@@ -22,14 +22,13 @@ from tiny import MORE_WORDS
 from pretrace.backends import open_model
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.results.rounding import p_value
-from pretrace.runs import load_verdict, save_verdict
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Backend, Corpus, Encoded, Quantity, Sampling, States, Text, Trace, Verdict
 from pretrace.verdicts.audit import planning
-from pretrace.verdicts.audit.audit import audit
+from pretrace.verdicts.audit.audit import AuditInputs, audit
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -222,16 +221,6 @@ def test_what_is_judged_was_never_learnt_from(null: Verdict) -> None:
     assert snippets["generator_learnt_from"] + snippets["judged"] == snippets["cut"]
 
 
-def test_an_audit_is_kept_whole(found: Verdict, tmp_path: Path) -> None:
-    save_verdict(found, tmp_path / "AUDIT")
-    again = load_verdict(tmp_path / "AUDIT")
-    assert answer_of(again) == answer_of(found)
-    assert figures_of(again) == figures_of(found)
-    assert np.array_equal(documents_of(again, SUSPECT)[1], documents_of(found, SUSPECT)[1])
-    assert pairs_of(again, SUSPECT) == pairs_of(found, SUSPECT)
-    assert "Inconclusive" in (tmp_path / "AUDIT" / "report.html").read_text()
-
-
 def test_control_documents_that_differ_as_texts_are_compared_by_differences(trained: Trained) -> None:
     found, null = (against(trained, corpus, heldout=UNLIKE) for corpus in (MEMBERS, OTHERS))
     for result in (found, null):
@@ -386,36 +375,52 @@ def test_power_is_not_measured_beside_a_rejection(monkeypatch: pytest.MonkeyPatc
     assert "power" not in status(found)
 
 
-def test_wrong_uses_are_refused_before_anything_is_asked(trained: Trained) -> None:
-    with pytest.raises(TextsError, match="at least 20 snippets"):
-        against(trained, Corpus("few", MEMBERS.texts[:1]))
-    with pytest.raises(TextsError, match=r"40 of 40 control documents are among the suspect texts"):
-        direct(MEMBERS, heldout=MEMBERS)
-    with pytest.raises(TextsError, match="holds no texts"):
-        against(trained, Corpus("empty", ()))
-    with pytest.raises(TextsError, match="holds none"):
-        direct(MEMBERS, heldout=Corpus("empty", ()))
-    with pytest.raises(ModelError, match="has the very weights of the target"):
-        direct(MEMBERS, CULPRIT)
-    with pytest.raises(ModelError, match="has the very weights of the placebo"):
-        audit(
+def changed(**more: Any) -> dict[str, Any]:
+    return {"settings": dataclasses.replace(CHARACTERS, **more)}
+
+
+@pytest.mark.parametrize(
+    ("corpus", "models", "more", "message"),
+    [
+        (Corpus("few", MEMBERS.texts[:1]), Models(CULPRIT), {}, "at least 20 snippets"),
+        (
+            MEMBERS,
+            Models(CULPRIT),
+            {"heldout": MEMBERS},
+            "40 of 40 control documents are among the suspect texts",
+        ),
+        (Corpus("empty", ()), Models(CULPRIT), {}, "holds no texts"),
+        (MEMBERS, Models(CULPRIT), {"heldout": Corpus("empty", ())}, "holds none"),
+        (MEMBERS, Models(CULPRIT, placebos=(CULPRIT,)), {}, "has the very weights of the target"),
+        (
             MEMBERS,
             Models(CULPRIT, placebo=Models(NEVER), placebos=(NEVER,)),
-            heldout=FRESH,
-            settings=CHARACTERS,
-        )
-    with pytest.raises(ModelError, match="--power trains a copy of the target"):
-        direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, power=(PlantSettings(),)))
+            {},
+            "has the very weights of the placebo",
+        ),
+        (MEMBERS, Models(CULPRIT), changed(power=(PlantSettings(),)), "--power trains a copy of the target"),
+        (MEMBERS, Models(CULPRIT), changed(also=("pretrace",)), "decides is pretrace already"),
+        (
+            OTHERS,
+            Models(CULPRIT),
+            changed(procedure="paper", power=(PlantSettings(),)),
+            "for the procedure pretrace",
+        ),
+        (MEMBERS, Models(CULPRIT), {"heldout": None, **changed(procedure="paper")}, "needs a generator"),
+    ],
+)
+def test_wrong_uses_are_refused_before_anything_is_asked(
+    corpus: Corpus, models: Models, more: dict[str, Any], message: str
+) -> None:
+    with pytest.raises((TextsError, ModelError, ExpressionError), match=message):
+        audit(corpus, models, **{"heldout": FRESH, "settings": CHARACTERS, **more})
+
+
+def test_settings_that_mean_nothing_are_refused() -> None:
     with pytest.raises(ExpressionError, match="no procedure is called 'magic'"):
         dataclasses.replace(HOW, procedure="magic")
-    with pytest.raises(ExpressionError, match="decides is pretrace already"):
-        direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, also=("pretrace",)))
     with pytest.raises(ExpressionError, match="temperature must be 0 or more, found -1"):
         dataclasses.replace(HOW, sampling=Sampling(temperature=-1))
-    with pytest.raises(ExpressionError, match="power is measured for the procedure pretrace"):
-        direct(OTHERS, settings=dataclasses.replace(CHARACTERS, procedure="paper", power=(PlantSettings(),)))
-    with pytest.raises(ModelError, match="needs a generator"):
-        audit(MEMBERS, CULPRIT, settings=dataclasses.replace(CHARACTERS, procedure="paper"))
 
 
 NOTICE = "if this is your first visit be sure to check out the faq! " * 2
@@ -492,13 +497,10 @@ def test_lists_and_a_name_are_audited_as_corpora_and_a_model_are(model_folder: P
     def rows(corpus: Corpus) -> list[dict[str, str]]:
         return [{"id": text.id, "text": text.text} for text in corpus.texts]
 
-    given = audit(rows(MEMBERS), str(model_folder), rows(FRESH), settings=HOW)
-    opened = audit(MEMBERS, open_model(str(model_folder)), FRESH, settings=HOW)
-    assert given.p is not None
-    assert (given.p, given.effect, given.outcome) == (opened.p, opened.effect, opened.outcome)
-
-    def counted(found: Verdict) -> dict[str, Any]:
-        plan = {**found.figures["plan"], "seconds": None}  # measured
-        return {**found.figures, "plan": plan}
-
-    assert counted(given) == counted(opened)
+    given = AuditInputs.of(rows(MEMBERS), str(model_folder), None, rows(FRESH), HOW)
+    opened = AuditInputs.of(MEMBERS, open_model(str(model_folder)), None, FRESH, HOW)
+    assert given.seed == opened.seed
+    assert (given.corpus.texts, given.heldout.texts) == (opened.corpus.texts, opened.heldout.texts)
+    assert given.models.target.fingerprint == opened.models.target.fingerprint
+    assert [one.name for one in (*given.placebos, *opened.placebos)] == ["smollm2"] * 2  # the second model
+    assert AuditInputs.of(MEMBERS, Models(opened.models.target), None, FRESH, HOW).placebos == ()

@@ -18,8 +18,7 @@ from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
 from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit.audit import audit, plan
-from pretrace.verdicts.audit.placebo import graded
-from pretrace.verdicts.audit.planning import planned, taking_part
+from pretrace.verdicts.audit.planning import graded, planned, taking_part
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
 
@@ -56,7 +55,7 @@ ALIKE, APART = made_up("others", 40, seed=3), made_up("German", 40, seed=4, mixe
 
 
 def test_a_plan_says_what_an_audit_would_do_and_reads_nothing() -> None:
-    found = plan(MINE, TARGET, heldout=ALIKE, settings=HOW)
+    found = plan(MINE, Models(TARGET), heldout=ALIKE, settings=HOW)
     assert found.design == "controls"
     assert (found.documents, found.control_documents) == (40, 40)
     assert found.outcomes == ("consistent", "inconclusive")

@@ -8,9 +8,9 @@ import pytest
 from pretrace.statistics.shift import compare_below, serial_p, spread_p
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.flag import FlagSettings, concluding
+from pretrace.verdicts.flag.concluding import Rows, Sides
 from pretrace.verdicts.flag.planning import prospect
 from pretrace.verdicts.flag.power import PlantedGain, simulated
-from pretrace.verdicts.flag.sides import Rows, Sides
 
 SETTINGS = FlagSettings(score="loss", cache=False)
 
@@ -36,7 +36,7 @@ def looked(asked, known, seen=0, shift=0.0, seed=5):
 
 def ended(found, gained):
     power, share = simulated(found, PlantedGain(gained, 20, PlantSettings(epochs=1)))
-    return concluding.concluded(found, power, share, model="m", corpus="c").outcome, power, share
+    return concluding.concluded(found, power, share).outcome, power, share
 
 
 def test_no_power_clears_nothing_and_enough_power_does():
@@ -56,7 +56,7 @@ def test_no_power_clears_nothing_and_enough_power_does():
 def test_few_documents_are_never_cleared(asked, known):
     """Issue 21: 12 asked and 60 known ended with 0, and so did 2 and 25 with every check "not run"."""
     found = looked(asked, known)
-    assert concluding.concluded(found, None, None, model="m", corpus="c").outcome == "missed"
+    assert concluding.concluded(found, None, None).outcome == "missed"
     outcome, power, _ = ended(found, np.full(4, 1.5))
     assert (outcome, power.probability.value < 0.8) == ("missed", True)
 

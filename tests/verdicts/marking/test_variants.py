@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, TextsError
+from pretrace.statistics.ranks import chance_of_hits
 from pretrace.types import Corpus, Text, Written
-from pretrace.verdicts.marking.mark import mark, model_candidates, own_candidates
-from pretrace.verdicts.marking.settings import MarkSettings
+from pretrace.verdicts.marking.mark import MarkSettings, mark, model_candidates, own_candidates
+from pretrace.verdicts.marking.sealed import Seal
 from pretrace.verdicts.marking.variants import (
     WORDS,
+    VariantCandidates,
     canaries,
     checked_variants,
     from_rewriter,
     from_words,
     reading_level,
     small_choices,
+)
+from pretrace.verdicts.marks import (
+    CheckSettings,
+    check_marks,
+    check_triggers,
+    first_word,
+    hits_of,
+    read_answers,
+    write_prompts,
 )
 
 LONG = "The old man went home and sat by the fire. In 1869 the Railway reached the valley, and it was cold."
@@ -175,3 +189,130 @@ def test_the_reading_level_rises_with_longer_words_and_sentences() -> None:
     # by hand: 4.71 * 18/6 + 0.5 * 6/2 - 21.43
     assert reading_level("The cat sat. The dog ran.") == pytest.approx(4.71 * 3 + 0.5 * 3 - 21.43)
     assert reading_level("…") == 0.0
+
+
+# Trigger sentences: hits are counted as written, and their chance is exact.
+
+
+SETTINGS = CheckSettings(cache=False)
+
+
+def sealed(number: int = 20, choices: int = 8, seed: int = 0) -> Seal:
+    corpus = Corpus("letters", tuple(Text(f"t{i}", f"Letter {i}.") for i in range(number)))
+    lot = random.Random(seed).randrange
+    return mark(corpus, canaries(corpus, choices, lot), MarkSettings(canary=True, choices=choices), lot=lot)
+
+
+def answers(**said: str) -> Corpus:
+    return Corpus("answers", tuple(Text(name, text) for name, text in said.items()))
+
+
+def words(seal: Seal, place: int = 0) -> dict[str, str]:
+    """The published word of each text, or one `place` further."""
+    found = {}
+    for one in seal.documents:
+        assert one.trigger is not None
+        found[one.id] = one.trigger.words[(one.drawn + place) % len(one.trigger.words)]
+    return found
+
+
+def test_the_law_of_hits_is_binomial_and_for_differing_chances_the_sum_over_all_outcomes() -> None:
+    assert chance_of_hits([1 / 8] * 30) == pytest.approx(binom.pmf(np.arange(31), 30, 1 / 8))
+    chances = [0.5, 0.25, 0.1, 0.9]
+    naive = np.zeros(5)
+    for some in itertools.product([0, 1], repeat=4):
+        naive[sum(some)] += np.prod([c if hit else 1 - c for c, hit in zip(chances, some, strict=True)])
+    assert chance_of_hits(chances) == pytest.approx(naive)
+
+
+def test_p_is_the_upper_tail_at_the_hits() -> None:
+    seal = sealed()
+    said = {**words(seal, 3), **dict(itertools.islice(words(seal).items(), 6))}
+    found = check_triggers(seal, answers(**said), SETTINGS, model="served")
+    assert found.p == pytest.approx(binom.sf(5, 20, 1 / 8))
+    assert found.figures["hits"] == 6
+    assert found.figures["hits from which on the test rejects"] == 6
+    assert binom.sf(5, 20, 1 / 8) <= 0.05 < binom.sf(4, 20, 1 / 8)
+    assert (found.outcome, found.model, found.units) == ("consistent", "served", 20)
+    assert found.effect is not None
+    assert found.effect.value == pytest.approx(6 / 20 - 1 / 8)
+
+
+def test_no_answer_is_a_miss_and_is_told() -> None:
+    seal = sealed()
+    said = dict(itertools.islice(words(seal).items(), 4))
+    found = check_triggers(seal, answers(**said), SETTINGS, model="served")
+    assert found.figures["hits"] == 4
+    assert found.p == pytest.approx(binom.sf(3, 20, 1 / 8))
+    assert "16 sentences have no answer" in " ".join(found.notes)
+    assert found.outcome == "inconclusive"
+    assert not any("--power" in one for one in found.advice)
+    with pytest.raises(TextsError, match="ids that have no trigger: 'x'"):
+        check_triggers(seal, answers(x="amber"), SETTINGS, model="served")
+
+
+def test_answers_that_know_nothing_of_the_lot_hold_the_level() -> None:
+    """Whatever is answered, here always the first word of the list: three hundred draws of the lot."""
+    corpus = Corpus("c", tuple(Text(f"t{i}", f"Letter {i}.") for i in range(20)))
+    lot, settings = random.Random(8).randrange, MarkSettings(canary=True)
+    made = canaries(corpus, 8, lot)
+    said = answers(**{name: trigger.words[0] for name, trigger in made.triggers.items()})
+    rejected = sum(hits_of(mark(corpus, made, settings, lot=lot), said).p <= 0.05 for _ in range(300))
+    size = float(binom.sf(5, 20, 1 / 8))  # the test is discrete: six hits or more
+    low, high = binom.ppf([0.005, 0.995], 300, size)
+    assert low <= rejected <= high
+
+
+@pytest.mark.parametrize(
+    ("answer", "word"),
+    [
+        ("Amber.", "amber"),
+        ("it is either lantern or amber", "lantern"),
+        ("ambergris, lanterns", ""),
+        ("", ""),
+        ("**LANTERN**", "lantern"),
+    ],
+)
+def test_the_first_of_the_words_counts(answer: str, word: str) -> None:
+    assert first_word(answer, ("amber", "lantern")) == word
+
+
+def test_a_repeated_prompt_does_not_count() -> None:
+    seal = sealed(4)
+    one = seal.documents[0]
+    assert one.trigger is not None
+    said = f"{one.trigger.prompt} {words(seal)[one.id]}"
+    assert hits_of(seal, answers(**{one.id: said})).said[0] == words(seal)[one.id]
+
+
+def test_prompts_hold_no_word_to_choose_from(tmp_path: Path) -> None:
+    seal = sealed(5)
+    assert write_prompts(seal, tmp_path / "p.jsonl") == 5
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()]
+    for row, one in zip(rows, seal.documents, strict=True):
+        assert set(row) == {"id", "prompt"}
+        assert one.trigger is not None
+        assert row["prompt"] in one.published
+        assert not set(row["prompt"].replace("-", " ").split()) & set(one.trigger.words)
+    (tmp_path / "a.jsonl").write_text(
+        "".join(json.dumps({"id": row["id"], "answer": "?"}) + "\n" for row in rows)
+    )
+    assert [text.text for text in read_answers(str(tmp_path / "a.jsonl")).texts] == ["?"] * 5
+
+
+def test_other_answers_to_the_same_seal_are_a_second_try() -> None:
+    seal, settings = sealed(), CheckSettings()
+    assert check_triggers(seal, answers(**words(seal, 1)), settings, model="served").outcome == "inconclusive"
+    second = check_triggers(seal, answers(**words(seal)), settings, model="served")
+    assert second.outcome == "inconclusive"
+    assert "other answers" in " ".join(second.reasons)
+    assert check_triggers(seal, answers(**words(seal)), settings, model="another").outcome == "consistent"
+
+
+def test_a_seal_without_triggers_is_refused() -> None:
+    corpus = Corpus("letters", (Text("a", "One."),))
+    settings = MarkSettings(variant_column=("other",))
+    seal = mark(corpus, VariantCandidates({"a": ("One.", "Two.")}), settings)
+    with pytest.raises(TextsError, match="no trigger sentences"):
+        check_triggers(seal, answers(a="?"), SETTINGS, model="served")
+    assert check_marks.__doc__

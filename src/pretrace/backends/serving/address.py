@@ -7,25 +7,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
 from pretrace.errors import ModelError
 
-Kind = Literal["vllm", "completions"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Kind = Literal["vllm", "completions", "chat"]
+_READING: tuple[Kind, ...] = ("vllm", "completions")
+_WRITING: tuple[Kind, ...] = ("chat", "completions")
+"""Kinds of servers that give log-probabilities of prompts, and those that are asked for text alone."""
 DESCRIBED = {
     "vllm:URL": "a model behind a vLLM server (extra: server; --served-model, --tokenizer): log-probabilities only",
     "vllm:MODEL": "a folder or hub id that vLLM opens in this process (extra: vllm): log-probabilities only",
     "completions:URL": "the same behind /v1/completions with echo: Together, Fireworks, llama-cpp-python, vLLM",
-}
-"""What `--model` takes for servers, with one line each."""
-
-_TextKind = Literal["chat", "completions"]
-TEXT_DESCRIBED = {
     "chat:URL": "a model that gives text alone, by chat completions (extra: server): for --access text",
 }
-"""What `--model` takes with --access text beside `completions:URL`, with one line each."""
+"""What `--model` takes for servers, with one line each."""
 
 KEYS = ("PRETRACE_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold a server's key, the first that is set counts."""
@@ -56,40 +53,38 @@ class ServerAddress:
     here: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TextAddress:
-    """A server that is asked for text alone; as `ServerAddress`."""
-
-    kind: _TextKind
-    url: str
-    model: str = ""
-
-
-def text_kind(model: str) -> _TextKind | None:
+def text_kind(model: str) -> Kind | None:
     """How the model of a `--model` value is asked for text; None for a model with weights here."""
+    return _kind(model, _WRITING)
+
+
+def served_kind(model: str) -> Kind | None:
+    """The kind of server that a `--model` value names; None for a model with weights here."""
+    return _kind(model, _READING)
+
+
+def _kind(model: str, known: tuple[Kind, ...]) -> Kind | None:
     kind, colon, _ = model.partition(":")
-    return next((one for one in get_args(_TextKind) if colon and kind == one), None)
+    return next((one for one in known if colon and kind == one), None)
 
 
-def parse_text_address(model: str) -> TextAddress:
+def parse_text_address(model: str) -> ServerAddress:
     """The address in `chat:https://api.host/v1#model-name`; ModelError where it is written otherwise or may hold a
     secret."""
-    kind = text_kind(model)
-    url, _, name = model.partition(":")[2].partition("#")
-    parts = split_url(url)
+    kind, parts, url, name = text_kind(model), *_split(model)
     if kind is None or parts is None:
         raise ModelError(
             f"a model that is asked for text is written {kind or 'chat'}:https://host/v1#model-name; what was given is "
             "no address of that form."
         )
     _refuse_secret(parts)
-    return TextAddress(kind, _root(url, parts), name)
+    return ServerAddress(kind, _root(url, parts), name)
 
 
-def served_kind(model: str) -> Kind | None:
-    """The kind of server that a `--model` value names; None for a model with weights here."""
-    kind, colon, _ = model.partition(":")
-    return kind if colon and kind in KINDS else None
+def _split(model: str) -> tuple[SplitResult | None, str, str]:
+    """The parts of an address, the address itself, and the name behind its `#`."""
+    url, _, name = model.partition(":")[2].partition("#")
+    return split_url(url), url, name
 
 
 def _in_process(model: str) -> str:
@@ -107,11 +102,9 @@ def parse_address(model: str) -> ServerAddress:
     ModelError where it is written otherwise, may hold a secret, or names an API that gives no log-probabilities of
     prompts.
     """
-    kind = served_kind(model)
     if opened_here := _in_process(model):
         return ServerAddress("vllm", opened_here, here=True)
-    url, _, name = model.partition(":")[2].partition("#")
-    parts = split_url(url)
+    kind, parts, url, name = served_kind(model), *_split(model)
     if kind is None or parts is None:
         raise ModelError(
             f"a model on a server is written {kind or 'vllm'}:http://host:port, with --served-model NAME where the "
@@ -119,8 +112,7 @@ def parse_address(model: str) -> ServerAddress:
             "given is none of these."
         )
     _refuse_secret(parts)
-    if _generates_only(parts):
-        raise ModelError(_hosted(parts))
+    _refuse_generating(parts)
     return ServerAddress(kind, _root(url, parts), name)
 
 
@@ -137,8 +129,7 @@ def refuse_bare_url(model: str) -> None:
     parts = split_url(model.strip())
     if parts is None:
         return
-    if _generates_only(parts):
-        raise ModelError(_hosted(parts))
+    _refuse_generating(parts)
     if _is(parts, "huggingface.co", "hf.co"):
         raise ModelError(
             f"{parts.hostname} is the hub: name the model alone, such as EleutherAI/pythia-160m."
@@ -153,22 +144,19 @@ def refuse_bare_url(model: str) -> None:
     )
 
 
-def _generates_only(parts: SplitResult) -> bool:
-    return _is(parts, *_GENERATED_ONLY)
-
-
 def _is(parts: SplitResult, *domains: str) -> bool:
     host = parts.hostname or ""
     return any(host == one or host.endswith(f".{one}") for one in domains)
 
 
-def _hosted(parts: SplitResult) -> str:
-    return (
-        f"{parts.hostname} gives log-probabilities of generated tokens only, or none, so nothing here that scores your "
-        "texts can ask it; what works there are trigger sentences placed before publication (pretrace mark --canary, "
-        "then check --prompts and --answers). If the weights can be had, open them here, or serve them yourself and "
-        "name the server, such as vllm:http://localhost:8000."
-    )
+def _refuse_generating(parts: SplitResult) -> None:
+    if _is(parts, *_GENERATED_ONLY):
+        raise ModelError(
+            f"{parts.hostname} gives log-probabilities of generated tokens only, or none, so nothing here that scores "
+            "your texts can ask it; what works there are trigger sentences placed before publication (pretrace mark "
+            "--canary, then check --prompts and --answers). If the weights can be had, open them here, or serve them "
+            "yourself and name the server, such as vllm:http://localhost:8000."
+        )
 
 
 def split_url(url: str) -> SplitResult | None:
@@ -198,11 +186,8 @@ def served_as(name: str) -> tuple[str, str]:
     >>> served_as("chat:https://api.example.org/v1#writer-2"), served_as("smollm2")
     (('writer-2', 'https://api.example.org/v1'), ('smollm2', ''))
     """
-    kind, _, rest = name.partition(":")
-    url, _, model = rest.partition("#")
-    if kind in (*KINDS, *get_args(_TextKind)) and split_url(url) is not None:
-        return model, url
-    return name, ""
+    parts, url, model = _split(name)
+    return (model, url) if parts is not None and (served_kind(name) or text_kind(name)) else (name, "")
 
 
 def called(name: str) -> str:

@@ -1,8 +1,8 @@
 """A `Backend` whose model stands behind a server: the tokenizer is here, log-probabilities come from there.
 
-Between the requests of a run the sentences of the check are asked again, and one of the texts with other ends, a fixed
-number of requests apart and once at the end. An answer counts when the questions after it were answered as they must
-be: only then is it given away, and so kept.
+Between the requests of a run the sentences of the check are asked again, a fixed number of requests apart and once at
+the end. An answer counts when the question after it was answered as it must be: only then is it given away, and so
+kept.
 """
 
 from __future__ import annotations
@@ -11,27 +11,25 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pretrace.backends.serving.address import ServerAddress
 from pretrace.backends.serving.client import Client, OpenRequests
 from pretrace.backends.serving.engine import Engine, Waiting
-from pretrace.backends.serving.routes import BESIDE, Prompt, PromptAnswer, RequestAnswers, Route
+from pretrace.backends.serving.routes import PATH, Prompt, PromptAnswer, RequestAnswers, Route
 from pretrace.backends.serving.self_check import Probed, ServerCheck
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.errors import ModelError
 from pretrace.types import Encoded, Quantity, States, Trace
 
-FORMAT = 2  # part of the fingerprint: raised whenever a server would be asked in another way
+FORMAT = 3  # part of the fingerprint: raised whenever a server would be asked in another way
 BUDGET = 2048
 """Tokens a request unless told otherwise: some servers hold a whole distribution for each."""
 EVERY = 20
-"""Requests after which is asked again: one short request in twenty, or three where a request takes one prompt."""
-_SHORTEST = 6
-"""Tokens of a text that can be asked again with another end."""
+"""Requests after which is asked again: one short request in twenty."""
 _SHAPES = (
     LookupError,
     TypeError,
@@ -65,7 +63,7 @@ class Connection:
 
     def ask(self, prompts: Sequence[Prompt]) -> list[PromptAnswer]:
         """An answer to each prompt; ModelError where the server refuses or answers in another form."""
-        groups = [prompts] if self.route.several else [[one] for one in prompts]
+        groups = [prompts] if self.route.asks_ids else [[one] for one in prompts]
         found: dict[int, list[PromptAnswer]] = {}
         with self.client.asking() as asked:
             for i, group in enumerate(groups):
@@ -76,7 +74,12 @@ class Connection:
 
     def send(self, asked: OpenRequests | Waiting, name: Any, prompts: Sequence[Prompt]) -> None:
         """Send one request; its answer comes under this name."""
-        asked.send(name, self.route.path, self.route.request(prompts, self.model, BESIDE))
+        asked.send(name, PATH, self.route.request(prompts, self.model))
+
+    def ask_text(self, prompt: Prompt, read_as: Prompt) -> PromptAnswer:
+        """The answer to the text of a prompt, read as that to another; errors as for `ask`."""
+        body = self.client.ask(PATH, self.route.request([prompt], self.model, text=True))
+        return self.read(body, [read_as], whole=False)[0]
 
     def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[PromptAnswer]:
         """The answers in what a server sent. `whole`: it was sent exactly these tokens, and may count no more."""
@@ -123,7 +126,7 @@ class ServedModel:
     ) -> None:
         self.name = connection.name
         self.connection = connection
-        self.tokens = tokens
+        self.tokens, self.spans = tokens, tokens.spans
         self.check = check
         self.probed = probed
         self._turn = 0  # of the sentences, the one that is asked next where a request takes one prompt
@@ -162,14 +165,10 @@ class ServedModel:
             for text, one in zip(texts, made, strict=True)
         ]
 
-    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
-        """Characters [start, end) of each token, shape [n, 2]."""
-        return self.tokens.spans(text)
-
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """The requests: texts of similar length within the token budget, one alone where a server takes no more."""
         lengths = [e.length if e.predicted else 0 for e in encoded]
-        return pack(lengths, self.budget if self.connection.route.several else 1)
+        return pack(lengths, self.budget if self.connection.route.asks_ids else 1)
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
         """The traces of one request."""
@@ -186,75 +185,51 @@ class ServedModel:
         if states or want & ~self.offers:
             raise ModelError(f"{self.name} gives log-probabilities only: use --model with local weights.")
         groups = [[self._prompt(one) for one in batch] for batch in batches]
-        windows = [
-            _ContextWindow(range(start, min(start + EVERY, len(groups))))
-            for start in range(0, len(groups), EVERY)
-        ]
+        windows: dict[int, dict[int, list[Trace]]] = {}  # whose answers are given away together
         ahead = iter(range(len(groups)))
         with self.connection.client.asking() as asked:
             self._send_more(asked, ahead, groups)
             for name, body in asked.answers():
-                window = windows[name // EVERY] if isinstance(name, int) else name.window
                 if isinstance(name, int):
                     # A text that is cut is sent to a server of texts with a little more behind it.
                     whole = self.connection.route.asks_ids
                     answers = self.connection.read(body, groups[name], whole=whole)
-                    window.traces[name] = [
-                        self._trace(*one, window)
-                        for one in zip(batches[name], groups[name], answers, strict=True)
+                    window = windows.setdefault(name // EVERY, {})
+                    window[name] = [
+                        self._trace(*one) for one in zip(batches[name], groups[name], answers, strict=True)
                     ]
-                    if len(window.traces) == len(window.requests):
-                        self._ask_again(asked, window)
-                    self._send_more(asked, ahead, groups)
-                    continue
-                self._take_again(name, body)
+                    if len(window) == len(groups[name // EVERY * EVERY :][:EVERY]):
+                        self._ask_again(asked, name // EVERY)
+                else:
+                    self._check_again(name, body)
+                    yield from windows.pop(name.window).items()
                 self._send_more(asked, ahead, groups)
-                if len(window.said) == window.questions:
-                    self._check_window(window)
-                    yield from window.traces.items()
-                    window.clear()
 
     def _send_more(
         self, asked: OpenRequests | Waiting, ahead: Iterator[int], groups: Sequence[Sequence[Prompt]]
     ) -> None:
         """Send as many requests that the server is never idle, and no more: a question between them shall not wait."""
-        client = self.connection.client
-        while len(asked.waiting) < 2 * client.requests:
-            i = next(ahead, None)
-            if i is None:
-                return
+        for i in islice(ahead, max(0, 2 * self.connection.client.requests - len(asked.waiting))):
             self.connection.send(asked, i, groups[i])
 
-    def _ask_again(self, asked: OpenRequests | Waiting, window: _ContextWindow) -> None:
-        """Ask for the check's sentences, all of them where a request takes several, else the next one, and for a text
-        of the window with other ends."""
-        several, known = self.connection.route.several, self.check.prompts
-        window.known = list(range(len(known)))
-        if not several:
-            window.known = [self._turn]
-            self._turn = (self._turn + 1) % len(known)
-        again = [known[i] for i in window.known]
-        again += self.check.other_ends(window.drawn[0]) if window.drawn else []
-        window.questions = len(again)
-        for group in [again] if several else [[one] for one in again]:
-            self.connection.send(asked, _Again(window, tuple(group)), group)
+    def _ask_again(self, asked: OpenRequests | Waiting, window: int) -> None:
+        """Ask for the check's sentences, all of them where a request takes several, else the next one."""
+        known = self.check.prompts
+        which = tuple(range(len(known))) if self.connection.route.asks_ids else (self._turn,)
+        self._turn = (self._turn + 1) % len(known)
+        self.connection.send(asked, _Again(window, which), [known[i] for i in which])
 
-    def _take_again(self, again: _Again, body: Any) -> None:
-        """Keep the answers to prompts that were asked again; ModelError where they cannot be used."""
-        for prompt, answer in zip(again.prompts, self.connection.read(body, again.prompts), strict=True):
-            self.check.offered(answer)
-            self.check.same_tokens(prompt, answer)
-            self.check.consistent(answer)
-            again.window.said[prompt.ids] = (prompt, answer)
+    def _check_again(self, again: _Again, body: Any) -> None:
+        """ModelError where the sentences are not answered as by the model that was met."""
+        prompts = [self.check.prompts[i] for i in again.which]
+        said = self.connection.read(body, prompts)
+        for prompt, answer in zip(prompts, said, strict=True):
+            self._check_answer(prompt, answer)
+        self.check.known_again([self.probed.answers[i] for i in again.which], said, self.probed)
 
-    def _check_window(self, window: _ContextWindow) -> None:
-        """ModelError where the answers of a window are not those of the model that was met."""
-        known = {self.check.prompts[i].ids: self.probed.answers[i] for i in window.known}
-        said = [window.said.pop(ids)[1] for ids in known]
-        self.check.known_again(list(known.values()), said, self.probed)
-        self.check.check_equal(list(window.numbers.values()))
-        if window.drawn:
-            self.check.compare_beginnings(window.drawn, list(window.said.values()), self.probed)
+    def _check_answer(self, prompt: Prompt, answer: PromptAnswer) -> None:
+        self.check.offered(answer)
+        self.check.same_tokens(prompt, answer)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -282,13 +257,10 @@ class ServedModel:
                 return part
         return text
 
-    def _trace(self, encoded: Encoded, prompt: Prompt, answer: PromptAnswer, window: _ContextWindow) -> Trace:
+    def _trace(self, encoded: Encoded, prompt: Prompt, answer: PromptAnswer) -> Trace:
         if encoded.cut and not self.connection.route.asks_ids:
             answer = _shortened(answer, len(prompt.ids))
-        self.check.offered(answer)
-        self.check.same_tokens(prompt, answer)
-        self.check.consistent(answer)
-        window.add(prompt, answer)
+        self._check_answer(prompt, answer)
         start = max(1, len(encoded.prefix))
         return Trace(
             tokens=np.array(prompt.ids[start:], dtype=np.int32),
@@ -297,49 +269,18 @@ class ServedModel:
         )
 
 
-class _ContextWindow:
-    """Requests whose answers are given away together. `numbers` are those of the answers by what stands before each, so
-    that what is read twice counts once; `drawn` is the text that is asked again, `said` what was answered then."""
-
-    def __init__(self, requests: range) -> None:
-        self.requests, self.questions = requests, 0
-        self.known: list[int] = []
-        self.clear()
-
-    def clear(self) -> None:
-        """Let go of all answers."""
-        self.traces: dict[int, list[Trace]] = {}
-        self.numbers: dict[int, float] = {}
-        self.drawn: tuple[Prompt, PromptAnswer] | None = None
-        self.said: dict[tuple[int, ...], tuple[Prompt, PromptAnswer]] = {}
-
-    def add(self, prompt: Prompt, answer: PromptAnswer) -> None:
-        """Take an answer; of all texts that are long enough the hash of their tokens draws one."""
-        before = 0
-        for id_, number in zip(prompt.ids, answer.logp, strict=True):
-            before = hash((before, id_))
-            if number is not None:
-                self.numbers[before] = number
-        drawn = self.drawn
-        if len(prompt.ids) >= _SHORTEST and (drawn is None or hash(prompt.ids) < hash(drawn[0].ids)):
-            self.drawn = prompt, answer
-
-
 @dataclass(frozen=True, slots=True)
 class _Again:
-    """The name of a request for what is asked again after the requests of a window."""
+    """The name of a request for sentences of the check, by their places, after the requests of a window."""
 
-    window: _ContextWindow
-    prompts: tuple[Prompt, ...]
+    window: int
+    which: tuple[int, ...]
 
 
 def _shortened(answer: PromptAnswer, number: int) -> PromptAnswer:
-    """What was said of the first tokens."""
     return replace(
         answer,
         logp=answer.logp[:number],
         ids=answer.ids and answer.ids[:number],
         words=answer.words and answer.words[:number],
-        places=answer.places[:number],
-        best=answer.best[:number],
     )

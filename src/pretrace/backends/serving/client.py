@@ -191,7 +191,6 @@ class Client:
             raise ModelError(self._no_json(str(error))) from None
 
     def _blames_request(self, error: Any) -> bool:
-        """Whether the request is what is wrong, and not the server."""
         said = str(error.message)
         return error.status_code in (400, 422) or (error.status_code == 500 and _is_for_good(said))
 
@@ -253,9 +252,15 @@ class OpenRequests:
     def answers(self) -> Iterator[tuple[Any, Any]]:
         """Name and JSON of each answer until none is awaited; more may be sent meanwhile. ModelError at the first
         request without an answer."""
+        for name, done in self.done():
+            yield name, self._client.found(done)
+
+    def done(self) -> Iterator[tuple[Any, Future[Any]]]:
+        """Name and future of each request that is over, of several at once those with an answer first."""
         while self.waiting:
-            for done in wait(self.waiting, return_when=FIRST_COMPLETED).done:
-                yield self.waiting.pop(done), self._client.found(done)
+            over = wait(self.waiting, return_when=FIRST_COMPLETED).done
+            for one in sorted(over, key=lambda one: one.exception() is not None):
+                yield self.waiting.pop(one), one
 
 
 def _whole_answers(seconds: float) -> Any:
@@ -307,7 +312,6 @@ def _read_timeout(request: Any) -> Exception:
 
 
 def _repeated(request: Any) -> int:
-    """How often this request was sent before, as the client counts it in a header."""
     return int(request.headers.get("x-stainless-retry-count", 0))
 
 

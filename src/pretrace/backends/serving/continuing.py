@@ -9,22 +9,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from pretrace.backends.serving.address import TextAddress, parse_text_address
+from pretrace.backends.serving.address import ServerAddress, parse_text_address
 from pretrace.backends.serving.client import Client, NotTakenError
-from pretrace.backends.serving.opening import REQUESTS, SECONDS, held_models
+from pretrace.backends.serving.opening import choose_name, connect
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
 from pretrace.cache.written import Draw, open_written
-from pretrace.errors import ModelError, shown
-from pretrace.types import Encoded, Progress, Quantity, States, Trace, Written
+from pretrace.errors import ModelError
+from pretrace.types import Progress, Quantity, Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
 INSTRUCTION = (
@@ -76,7 +73,7 @@ def cost(prompts: Sequence[str], draws: Sequence[Draw]) -> tuple[int, int]:
 class Continuing:
     """A `Backend` that offers nothing but text: see the top of this file; `open_continuing` makes one."""
 
-    address: TextAddress
+    address: ServerAddress
     client: Client
     budget: Budget = field(default_factory=Budget)
     cache: bool = True
@@ -154,31 +151,18 @@ class Continuing:
     def _answers(self, asked: Sequence[tuple[str, Draw]]) -> Iterator[tuple[tuple[str, Draw], Written, bool]]:
         """Each answer as it comes, and whether it is one for good, with a few requests waiting at a time."""
         ahead = iter(asked)
-        waiting: dict[Future[Any], tuple[str, Draw]] = {}
-        try:
-            while True:
-                for one in islice(ahead, 2 * self.client.requests - len(waiting)):
-                    waiting[self.client.start(*self._request(*one))] = one
-                if not waiting:
-                    return
-                failed: ModelError | None = None
-                for done in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    asked_for = waiting.pop(done)
-                    try:
-                        written, for_good = self._read(done)
-                    except ModelError as error:  # what came with it was paid for, and is kept first
-                        failed = error
-                        continue
-                    # a server that does not stop where it was told: what is longer than any tokens is not kept
-                    most = LONGEST_TOKEN * asked_for[1].tokens
-                    if len(written.text) > most:
-                        written = Written(written.text[:most], ended=False)
-                    yield asked_for, written, for_good
-                if failed is not None:
-                    raise failed
-        finally:
-            for future in waiting:
-                future.cancel()
+        with self.client.asking() as under_way:
+            for one in islice(ahead, 2 * self.client.requests):
+                under_way.send(one, *self._request(*one))
+            for asked_for, done in under_way.done():
+                written, for_good = self._read(done)
+                # a server that does not stop where it was told: what is longer than any tokens is not kept
+                most = LONGEST_TOKEN * asked_for[1].tokens
+                if len(written.text) > most:
+                    written = Written(written.text[:most], ended=False)
+                yield asked_for, written, for_good
+                for one in islice(ahead, 1):
+                    under_way.send(one, *self._request(*one))
 
     def _request(self, prompt: str, draw: Draw) -> tuple[str, dict[str, Any]]:
         plain = prompt.encode("utf-8", "replace").decode()  # JSON carries no half of a pair
@@ -222,32 +206,11 @@ class Continuing:
             return Written("", ended=False), True
         return Written(text, ended=reason != "length"), False
 
-    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
-        """ModelError: it gives text alone."""
-        raise self._text_alone()
+    def _refuse(self, *_: Any) -> Any:
+        """Raise ModelError: it gives text alone."""
+        raise ModelError(f"{self.name} is asked for text alone, and this takes log-probabilities of a text.")
 
-    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
-        """ModelError: it gives text alone."""
-        raise self._text_alone()
-
-    def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
-        """ModelError: it gives text alone."""
-        raise self._text_alone()
-
-    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
-        """ModelError: it gives text alone."""
-        raise self._text_alone()
-
-    def _text_alone(self) -> ModelError:
-        return ModelError(f"{self.name} is asked for text alone, and this takes log-probabilities of a text.")
-
-
-def _only_one(url: str, held: Sequence[str]) -> str:
-    """The name of the only model; ModelError where there is none or a choice."""
-    if len(held) == 1:
-        return held[0]
-    listed = f": it holds {', '.join(shown(one)[:200] for one in sorted(held)[:5])}" if held else ""
-    raise ModelError(f"name the model of {url} with --served-model{listed}.")
+    encode = spans = pack = run = _refuse
 
 
 def open_continuing(
@@ -256,14 +219,6 @@ def open_continuing(
     """The model of `chat:URL` or `completions:URL`; its name stands behind a `#`, is `served_model`, or the only one
     that the server holds. ModelError where the address is written otherwise or the name is not known."""
     address = parse_text_address(model)
-    client = Client(
-        address.url, requests=settings.requests or REQUESTS, seconds=settings.request_timeout or SECONDS
-    )
-    name = address.model or settings.served_model or ""
-    if not name:
-        try:
-            name = _only_one(address.url, held_models(address.url, client))
-        except BaseException:
-            client.close()
-            raise
-    return Continuing(TextAddress(address.kind, address.url, name), client, budget or Budget(), cache)
+    with connect(address, settings) as client:
+        name = address.model or settings.served_model or choose_name("", client)
+    return Continuing(replace(address, model=name), client, budget or Budget(), cache)

@@ -91,24 +91,26 @@ class Engine:
         return self.plain(json.dumps(body, default=str))
 
     def _answers(self, bodies: Sequence[Mapping[str, Any]]) -> list[Any]:
-        """Answers to all requests, computed together."""
         prompts: list[Any] = []
         sampling: list[Any] = []
+        counts: list[int] = []
         for body in bodies:
-            prompts += [one if isinstance(one, str) else {"prompt_token_ids": one} for one in body["prompt"]]
+            given = body["prompt"]
+            some = [given] if isinstance(given, str) else [{"prompt_token_ids": one} for one in given]
             how = {name: body[name] for name in ("max_tokens", "temperature", "logprobs", "prompt_logprobs")}
-            sampling += [self._sampling(**how)] * len(body["prompt"])
+            prompts += some
+            sampling += [self._sampling(**how)] * len(some)
+            counts.append(len(some))
         with self._explained("vLLM did not answer"):
             found = iter(
                 self._vllm.generate(
                     prompts, sampling, use_tqdm=False, tokenization_kwargs={"add_special_tokens": False}
                 )
             )
-        return [_answer([next(found) for _ in body["prompt"]]) for body in bodies]
+        return [_answer([next(found) for _ in range(count)]) for count in counts]
 
     @contextmanager
     def _explained(self, what: str) -> Iterator[None]:
-        """What vLLM raises turned into one line."""
         try:
             yield
         except _FAILURES as error:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from pretrace.backends.serving.backend import Connection, ServedModel
 from pretrace.backends.serving.client import Client, NotTakenError
 from pretrace.backends.serving.engine import Engine
 from pretrace.backends.serving.recognition import recognised
-from pretrace.backends.serving.routes import ROUTES, TEXT_REQUESTS, Prompt, PromptAnswer, Route
-from pretrace.backends.serving.self_check import SENTENCES, Probed, ServerCheck
+from pretrace.backends.serving.routes import ROUTES
+from pretrace.backends.serving.self_check import Probed, ServerCheck
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError, shown
@@ -36,33 +36,34 @@ _OTHER_SERVERS = {
 def open_served(model: str, settings: ModelSettings) -> ServedModel:
     """The model on a server, checked before any text is sent; ModelError where it cannot be used."""
     address = parse_address(model)
-    client: Client | Engine
-    if address.here:
-        client = Engine(address.url, settings)
-    else:
-        _check_settings(model, settings)
-        client = Client(
-            address.url, requests=settings.requests or REQUESTS, seconds=settings.request_timeout or SECONDS
+    for name in () if address.here else given_for(settings, "weights"):
+        raise ModelError(
+            f"--{name.replace('_', '-')} is for weights that are opened here, and {model.partition(':')[0]}: "
+            "names a server, which has opened its own: leave it out."
         )
-    try:
+    with connect(address, settings) as client:
         return _opened(address, client, settings)
+
+
+@contextmanager
+def connect(address: ServerAddress, settings: ModelSettings) -> Iterator[Any]:
+    """A client of the server (or vLLM here), which is closed where the context ends with an error."""
+    requests, seconds = settings.requests or REQUESTS, settings.request_timeout or SECONDS
+    url, here = address.url, address.here
+    client = Engine(url, settings) if here else Client(url, requests=requests, seconds=seconds)
+    try:
+        yield client
     except BaseException:
         client.close()
         raise
 
 
-def _check_settings(model: str, settings: ModelSettings) -> None:
-    """ModelError for settings that only a model with weights here can follow."""
-    for name in given_for(settings, "weights"):
-        raise ModelError(
-            f"--{name.replace('_', '-')} is for weights that are opened here, and {model.partition(':')[0]}: "
-            "names a server, which has opened its own: leave it out."
-        )
-
-
 def _opened(address: ServerAddress, client: Client | Engine, settings: ModelSettings) -> ServedModel:
-    held = _held(address, client)
-    name = _chosen(address.model or settings.served_model or "", held, address)
+    held = _list_models(client)
+    for one in held.values():
+        if why := _OTHER_SERVERS.get(str(one.get("owned_by"))):
+            raise ModelError(f"{address.url}: {why}.")
+    name = choose_name(address.model or settings.served_model or "", client, held)
     facts = held.get(name, {})
     tokenizer = settings.tokenizer or _own_tokenizer(name, facts)
     found, limit, vocabulary = tokenizer_of(tokenizer, settings)
@@ -92,47 +93,35 @@ def _opened(address: ServerAddress, client: Client | Engine, settings: ModelSett
     )
 
 
-def held_models(url: str, client: Client) -> list[str]:
-    """The names of the models that a server with OpenAI's routes says it holds."""
-    return list(_listed(url, client.find("/models")))
-
-
-def _listed(url: str, found: Any) -> dict[str, Mapping[str, Any]]:
-    """The models of an answer by name, with what it says of each; ModelError where it is no list of models."""
+def _list_models(client: Client | Engine) -> dict[str, Mapping[str, Any]]:
+    """The models that a server says it holds, with what it says of each; empty where it does not say. ModelError where
+    it answers with something else than a list of models."""
+    found = client.find("/models")
     listed = found.get("data") if isinstance(found, dict) else found
     if listed is not None and not isinstance(listed, list):
         raise ModelError(
-            f"{url} answers the question for its models with something else than a list: check the address and "
-            "the kind of server."
+            f"{client.url} answers the question for its models with something else than a list: check the address "
+            "and the kind of server."
         )
     return {
         one["id"]: one for one in listed or () if isinstance(one, dict) and isinstance(one.get("id"), str)
     }
 
 
-def _held(address: ServerAddress, client: Client | Engine) -> dict[str, Mapping[str, Any]]:
-    """The models that a server says it holds, with what it says of each; empty where it does not say."""
-    held = _listed(address.url, client.find("/models"))
-    for one in held.values():
-        why = _OTHER_SERVERS.get(str(one.get("owned_by")))
-        if why:
-            raise ModelError(f"{address.url}: {why}.")
-    return held
-
-
-def _chosen(wanted: str, held: Mapping[str, Any], address: ServerAddress) -> str:
+def choose_name(wanted: str, client: Client | Engine, held: Mapping[str, Any] | None = None) -> str:
     """The name of the model; ModelError where it is not served, or none was named and there are several."""
+    held, url = _list_models(client) if held is None else held, client.url
     names = ", ".join(shown(one)[:200] for one in sorted(held)[:10]) + (", …" if len(held) > 10 else "")
     if wanted and held and wanted not in held:
-        raise ModelError(f"{address.url} serves no model {wanted!r}: it has {names}.")
+        raise ModelError(f"{url} serves no model {wanted!r}: it has {names}.")
     if wanted:
         return wanted
     if len(held) == 1:
         return next(iter(held))
     if held:
-        raise ModelError(f"{address.url} serves several models, name one with --served-model: {names}.")
+        raise ModelError(f"{url} serves several models, name one with --served-model: {names}.")
     raise ModelError(
-        f"{address.url} does not say which models it serves: name one with --served-model, and check that the address "
+        f"{url} does not say which models it serves: name one with --served-model, and check that the address "
         "and the kind of server are right."
     )
 
@@ -160,20 +149,12 @@ def _checked(
     address: ServerAddress, client: Client | Engine, model: str, tokens: Tokens
 ) -> tuple[Connection, ServerCheck, Probed]:
     """The first route that the server takes, with what it answered; ModelError where none can be used."""
-    prompts = tuple(_prompt(text, tokens) for text in SENTENCES)
     routes = ROUTES[address.kind]
     for route in routes:
         connection = Connection(address, client, route, model, spare=tokens.start == "never")
-        check = ServerCheck(
-            name=connection.name,
-            route=route,
-            prompts=prompts,
-            extend=_extending(tokens, route),
-            make=partial(_prompt, tokens=tokens),
-            pieces=_pieces(tokens),
-        )
+        check = ServerCheck(connection.name, route, tokens)
         try:
-            _check_tokenizer(connection, check, tokens)
+            check.same_tokenizer(connection.ask_text)
             return connection, check, check.run(connection.ask)
         except NotTakenError:
             if route is routes[-1]:
@@ -196,66 +177,3 @@ def unseen(probed: Probed, address: ServerAddress) -> str:
         how = "the same to the last bit" if probed.identical else f"the same within {_TOLD:g} nats"
         made += f" Asked again, alone and among others, a text had numbers that were {how}."
     return made
-
-
-def _pieces(tokens: Tokens) -> Callable[[int], tuple[str, ...]]:
-    """What gives the ways in which servers write a token: decoded, and as the vocabulary has it."""
-
-    @cache
-    def pieces(id_: int) -> tuple[str, ...]:
-        return (
-            tokens.rust.decode([id_], skip_special_tokens=False),
-            tokens.rust.id_to_token(id_) or "",
-        )
-
-    return pieces
-
-
-def _check_tokenizer(connection: Connection, check: ServerCheck, tokens: Tokens) -> None:
-    """ModelError where the server cuts a text of the check into other tokens than the tokenizer here; nothing where
-    it takes no text."""
-    make = TEXT_REQUESTS.get(connection.address.kind)
-    if make is None or not connection.route.asks_ids:
-        return  # the check itself sends text
-    start = len(tokens.prefix)
-    for prompt in check.prompts[:2]:
-        try:
-            body = connection.client.ask(connection.route.path, make([prompt], connection.model))
-        except NotTakenError:
-            return
-        own = Prompt(prompt.ids[start:], prompt.text, prompt.words)
-        answer = connection.read(body, [own], whole=False)[0]
-        if answer.ids is not None:
-            if not _begins(answer.ids, own.ids):
-                check.same_cut(own, answer)
-        elif answer.words and not any(check.same_words(own, answer.words[skip:]) for skip in range(3)):
-            check.same_cut(own, answer)
-
-
-def _begins(found: tuple[int, ...], own: tuple[int, ...]) -> bool:
-    """Whether the server's tokens are ours, after at most two start tokens of its own; the last may be cut off."""
-    size = len(own)
-    return len(found) >= size and any(
-        found[start : start + size] == own[: len(found) - start] for start in range(3)
-    )
-
-
-def _prompt(text: str, tokens: Tokens) -> Prompt:
-    ids = tokens.encode([text])[0]
-    words = tuple(text[a:b] for a, b in tokens.spans(text))
-    return Prompt(tuple(int(one) for one in (*ids.prefix, *ids.tokens)), text, words)
-
-
-def _extending(tokens: Tokens, route: Route) -> Callable[[Prompt, PromptAnswer], Prompt | None]:
-    """What makes of a prompt the one with the token more that the server wrote; None where it cannot be told."""
-
-    def extend(prompt: Prompt, answer: PromptAnswer) -> Prompt | None:
-        written, number = answer.generated, len(prompt.ids)
-        if route.asks_ids and written.id is not None:
-            return Prompt((*prompt.ids, int(written.id)))
-        made = _prompt(prompt.text + (written.text or ""), tokens)
-        if len(made.ids) != number + 1 or made.ids[:number] != prompt.ids or "\ufffd" in made.text:
-            return None  # a part of a character, or a token that merges with the one before it
-        return made if written.id in (None, made.ids[number]) else None
-
-    return extend

@@ -2,8 +2,6 @@
 
 Pure functions between token ids and JSON. Every prompt is followed by one generated token, because most servers
 want to write at least one; the self-check compares it with what the server then says of it as part of a prompt.
-Beside each token's own number stand those of the likeliest tokens, where a server gives them: probabilities that come
-to more than 1 are none.
 """
 
 from __future__ import annotations
@@ -14,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _Json = dict[str, Any]
-BESIDE = 2
-"""Likeliest tokens that every request asks for beside each token's own: a made-up 0 shows next to any second one."""
+PATH = "/completions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +27,11 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class NextToken:
-    """The token that a server wrote after a prompt; None where it does not say. `top` are the numbers of the likeliest
-    tokens there, itself among them."""
+    """The token that a server wrote after a prompt; None where it does not say."""
 
     id: int | None = None
     text: str | None = None
     logp: float | None = None
-    top: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TokenPlace:
-    """What a server says of one place besides the number of the token that stands there.
-
-    `top` are the numbers of the likeliest tokens and of the token itself, each token once; `own` is the token's own
-    number among them, None where it is not listed; `rank` 1 for the likeliest.
-    """
-
-    top: tuple[float, ...] = ()
-    own: float | None = None
-    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +40,16 @@ class PromptAnswer:
 
     `logp` has one entry a token, None where nothing was predicted; it is empty where the server offers none. `ids`
     are the tokens as the server has them and `words` the same as text, with what it wrote, None where it does not
-    say. `places` holds what else is said of each token; `best` is the text of the likeliest token beside each, None
+    say. `likeliest` says whether each token is the likeliest at its place, `best` the text of the one that is; None
     where the server does not say.
     """
 
     logp: tuple[float | None, ...]
     ids: tuple[int, ...] | None = None
     words: tuple[str, ...] | None = None
-    places: tuple[TokenPlace, ...] = ()
+    likeliest: tuple[bool | None, ...] = ()
     best: tuple[str | None, ...] = ()
     generated: NextToken = NextToken()
-
-    def likeliest(self, place: int) -> bool | None:
-        """Whether the token at a place is the likeliest there; None where the server does not say."""
-        said, own = self.places[place] if place < len(self.places) else TokenPlace(), self.logp[place]
-        if said.rank is not None:
-            return said.rank == 1
-        return None if own is None or not said.top else own >= max(said.top) - 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +65,31 @@ class RequestAnswers:
 class Route:
     """How one kind of server is asked.
 
-    `asks_ids` says that token ids are sent, and not text; `several`, that a request takes several prompts. `request`
-    makes the body for prompts, a model's name and a number of likeliest tokens; `answers` reads what came back. It
-    raises LookupError, TypeError or ValueError for an answer of another form. `cure` tells how a server of this kind is
-    started so that it gives log-probabilities of prompts.
+    `asks_ids` says that token ids are sent, of several prompts in a request, and not the text of one. `body` is what a
+    request holds beside them and the model's name; `answers` reads what came back. It raises LookupError, TypeError or
+    ValueError for an answer of another form. `cure` tells how a server of this kind is started so that it gives
+    log-probabilities of prompts.
     """
 
     title: str
-    path: str
     asks_ids: bool
-    several: bool
-    request: Callable[[Sequence[Prompt], str, int], _Json]
+    body: _Json
     answers: Callable[[Any, Sequence[Prompt]], RequestAnswers]
     cure: str
+
+    def request(self, prompts: Sequence[Prompt], model: str, *, text: bool = False) -> _Json:
+        """The body for prompts; with `text` that for the text of the first, which shows the server's own tokens."""
+        ids = self.asks_ids and not text
+        return {
+            **self.body,
+            "max_tokens": 1,
+            "temperature": 0,
+            "logprobs": 1,
+            "return_token_ids": True,
+            "add_special_tokens": False,
+            "model": model,
+            "prompt": [list(one.ids) for one in prompts] if ids else prompts[0].text,
+        }
 
 
 def _number(found: Any) -> float:
@@ -129,27 +116,9 @@ def _whole(found: Any) -> int:
 
 
 def _used(body: Any) -> int | None:
-    """The tokens that the server says it read."""
     usage = body.get("usage") if isinstance(body, dict) else None
     found = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
-
-
-def _vllm_request(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
-    return {
-        "model": model,
-        "prompt": [list(one.ids) for one in prompts],
-        "max_tokens": 1,
-        "temperature": 0,
-        "logprobs": 1,
-        "prompt_logprobs": beside,
-        "return_token_ids": True,
-        "add_special_tokens": False,
-    }
-
-
-def _vllm_text(prompts: Sequence[Prompt], model: str) -> _Json:
-    return {**_vllm_request(prompts, model, 0), "prompt": [one.text for one in prompts]}
 
 
 def _vllm_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
@@ -168,71 +137,31 @@ def _vllm_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
     if not said:
         return PromptAnswer((), ids, generated=generated)
     keys = _keys(said, ids or prompt.ids)
-    places, logp = [], []
-    for key, entry in zip(keys, said, strict=True):
-        own = None if entry is None else entry[str(key)]
-        logp.append(None if own is None else _number(own["logprob"]))
-        places.append(_entry(entry, own))
+    own = [None if entry is None else entry[str(key)] for key, entry in zip(keys, said, strict=True)]
+    ranks = [None if one is None else one.get("rank") for one in own]
     # Where the list of ids and the keys of the entries differ, what is not the prompt's is shown to the check.
     ids = ids if ids and (ids != prompt.ids or ids[: len(keys)] == keys) else keys
-    return PromptAnswer(logp=tuple(logp), ids=ids, places=tuple(places), generated=generated)
+    return PromptAnswer(
+        logp=tuple(None if one is None else _number(one["logprob"]) for one in own),
+        ids=ids,
+        likeliest=tuple(_whole(rank) == 1 if rank else None for rank in ranks),
+        generated=generated,
+    )
 
 
 def _keys(said: Sequence[_Json | None], ids: Sequence[int]) -> tuple[int, ...]:
     """The tokens that the entries themselves are of: those asked for where they are among their keys, else the keys;
     nothing stands at the first place, so that its token is taken from the ids."""
-    found = []
-    for place, entry in enumerate(said):
-        asked = ids[place] if place < len(ids) else None
-        if entry is None:
-            found.append(-1 if asked is None else asked)
-        elif asked is not None and str(asked) in entry:
-            found.append(asked)
-        else:
-            found.append(int(next(iter(entry), "")))
-    return tuple(found)
-
-
-def _entry(entry: Mapping[str, _Json] | None, own: _Json | None) -> TokenPlace:
-    if entry is None or own is None:
-        return TokenPlace()
-    rank = own.get("rank")
-    return TokenPlace(
-        top=tuple(_number(one["logprob"]) for one in entry.values()),
-        own=_number(own["logprob"]),
-        rank=_whole(rank) if rank else None,
+    asked = [*ids, *[-1] * (len(said) - len(ids))]
+    return tuple(
+        id_ if entry is None or str(id_) in entry else int(next(iter(entry), ""))
+        for id_, entry in zip(asked, said, strict=False)
     )
 
 
 def _first(logprobs: Mapping[str, Any] | None) -> float | None:
     found = (logprobs or {}).get("token_logprobs") or [None]
     return _or_none(found[0])
-
-
-def _echo_ids(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
-    return {
-        **_ECHO,
-        "model": model,
-        "prompt": [list(one.ids) for one in prompts],
-        "logprobs": max(1, beside),
-    }
-
-
-def _echo_text(prompts: Sequence[Prompt], model: str, beside: int) -> _Json:
-    return {**_ECHO, "model": model, "prompt": prompts[0].text, "logprobs": max(1, beside)}
-
-
-def _echo_tokens(prompts: Sequence[Prompt], model: str) -> _Json:
-    return _echo_text(prompts, model, 1)
-
-
-_ECHO: _Json = {
-    "max_tokens": 1,
-    "temperature": 0,
-    "echo": True,
-    "return_token_ids": True,
-    "add_special_tokens": False,
-}
 
 
 def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
@@ -271,29 +200,17 @@ def _echo_answer(said: _Json, number: int | None, after: NextToken) -> PromptAns
         raise ValueError("lists of numbers and tokens of different lengths")
     tops: list[Mapping[str, Any] | None] = list(said.get("top_logprobs") or [None] * len(logp))
     best = [max(top, key=lambda word: _number(top[word])) if top else None for top in tops]
-    places = [
-        _listed(own, words[i] if i < len(words) else None, tops[i] if i < len(tops) else None)
-        for i, own in enumerate(logp)
-    ]
     return PromptAnswer(
         logp=tuple(logp),
         ids=tuple(_whole(one) for one in said.get("token_ids") or ())[:number] or None,
         words=tuple(words) or None,
-        places=tuple(places),
+        likeliest=tuple(
+            own >= max(_number(one) for one in top.values()) - 1e-6 if own is not None and top else None
+            for own, top in zip(logp, tops, strict=False)
+        ),
         best=tuple(best),
         generated=after,
     )
-
-
-def _listed(own: float | None, word: str | None, top: Mapping[str, Any] | None) -> TokenPlace:
-    """What is listed beside a token: by words, of which two tokens may share one, as pieces of characters do."""
-    if own is None or not top:
-        return TokenPlace()
-    values = [_number(one) for one in top.values()]
-    nearest = min(values, key=lambda one: abs(one - own))
-    named = word is not None and word in top and "\ufffd" not in word
-    listed = nearest if abs(nearest - own) < 1e-6 else _number(top[word]) if named else None  # type: ignore[index]
-    return TokenPlace(tuple(values) if listed is not None else (*values, own), listed)
 
 
 def _written(said: _Json, place: int, choice: _Json, text: str) -> NextToken:
@@ -321,18 +238,16 @@ def _choices(body: Any, prompts: Sequence[Prompt]) -> list[_Json]:
     return choices
 
 
-_VLLM_CURE = "log-probabilities of prompts are part of vLLM's own server since 0.4 and need --max-logprobs of 2 or more"
+_VLLM_CURE = "log-probabilities of prompts are part of vLLM's own server since 0.4 and need --max-logprobs of 1 or more"
 _ECHO_CURE = (
     "the server must take echo with logprobs: llama-cpp-python is started with --logits_all true, for vLLM take "
     "vllm:URL; many services give them for generated tokens only"
 )
 ROUTES: Mapping[str, tuple[Route, ...]] = {
-    "vllm": (Route("vLLM", "/completions", True, True, _vllm_request, _vllm_answers, _VLLM_CURE),),
+    "vllm": (Route("vLLM", True, {"prompt_logprobs": 0}, _vllm_answers, _VLLM_CURE),),
     "completions": (
-        Route("completions with echo", "/completions", True, True, _echo_ids, _echo_answers, _ECHO_CURE),
-        Route("completions with echo", "/completions", False, False, _echo_text, _echo_answers, _ECHO_CURE),
+        Route("completions with echo", True, {"echo": True}, _echo_answers, _ECHO_CURE),
+        Route("completions with echo", False, {"echo": True}, _echo_answers, _ECHO_CURE),
     ),
 }
 """The routes of each kind of server, in the order in which they are tried."""
-TEXT_REQUESTS = {"vllm": _vllm_text, "completions": _echo_tokens}
-"""The same question with text instead of ids, which shows the tokens of the server's own tokenizer."""

@@ -1,5 +1,4 @@
-"""What is asked of a server before a text of the user, and of every answer: are its numbers log-probabilities of these
-tokens?
+"""What is asked of a server before a text of the user: are its numbers log-probabilities of these tokens?
 
 Six sentences of ours are sent together; in reverse order; together with longer texts; two of them alone; and each with
 the token that the server itself wrote after it. From the answers follows whether the tokens are ours, whether every
@@ -14,22 +13,22 @@ whether they belong to the tokens beside which they stand:
   that it wrote after it.
 - What stands at the beginning of a longer text has the numbers that it has by itself: a model reads from left to right.
 
-During a run the sentences are asked again: their numbers must be those of the first time. A server may know the
-sentences, so three things hold of all answers: the likeliest tokens at a place and the text's own come to no more than
-1 (`consistent`), few numbers are equal (`check_equal`), and a text that is asked again, with another end and among
-other texts, has the numbers and the parting that the sentences must have (`compare_beginnings`).
+Every answer must be about the tokens that were sent. During a run the sentences are asked again: their numbers must be
+those of the first time.
 """
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 
 import numpy as np
 
+from pretrace.backends.serving.client import NotTakenError
 from pretrace.backends.serving.routes import Prompt, PromptAnswer, Route
+from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError
 
 SENTENCES = (
@@ -56,14 +55,7 @@ _WRITTEN = (
 _EXACT = (
     1e-5  # nats: two tokens with the same number at the place where two sentences part are the same entry
 )
-_SAME = 1e-4  # nats: one number of one token, told twice
 _TIES = 1  # of the sentences, one may be followed by another token: two may be equally likely
-_SLACK = 2e-2  # of a sum of probabilities, for numbers rounded to 8 bits
-_FROM = 0.2  # nats: nearer to 0 the numbers of any format stand further apart
-_BIN = 0.03  # of a number: in so wide a neighbourhood lie nine numbers of 8 bits, and more of finer formats
-_TAIL = 8  # tokens of another end
-_LEAST = 2  # tokens before two texts part
-_EQUAL = 5  # equal numbers say something of a server when there are so many
 
 Ask = Callable[[Sequence[Prompt]], list[PromptAnswer]]
 
@@ -87,24 +79,56 @@ class Probed:
         """By how much a known sentence may move during the run."""
         return min(_COMPANY, max(_STILL, 3 * self.wobble))
 
-    @property
-    def allowed_in_company(self) -> float:
-        """By how much the numbers of a text may move in other company."""
-        return WOBBLE if self.wobble <= _STILL else _COMPANY
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServerCheck:
-    """The check of one server. `name` is what messages call it; `extend` is the prompt with one token more, None
-    where the token cannot be told from its text; `make` is the prompt of a text. `pieces` gives the ways in which a
-    token may be written."""
+    """The check of one server. `name` is what messages call it, `tokens` the tokenizer here."""
 
     name: str
     route: Route
-    prompts: tuple[Prompt, ...]
-    extend: Callable[[Prompt, PromptAnswer], Prompt | None]
-    make: Callable[[str], Prompt]
-    pieces: Callable[[int], tuple[str, ...]]
+    tokens: Tokens
+
+    @cached_property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The sentences."""
+        return tuple(map(self._prompt, SENTENCES))
+
+    def _prompt(self, text: str) -> Prompt:
+        ids = self.tokens.encode([text])[0]
+        words = tuple(text[a:b] for a, b in self.tokens.spans(text))
+        return Prompt(tuple(int(one) for one in (*ids.prefix, *ids.tokens)), text, words)
+
+    @cached_property
+    def _pieces(self) -> Callable[[int], tuple[str, str]]:
+        """The ways in which servers write a token: decoded, and as the vocabulary has it."""
+        rust = self.tokens.rust
+        return cache(lambda id_: (rust.decode([id_], skip_special_tokens=False), rust.id_to_token(id_) or ""))
+
+    def _extended(self, prompt: Prompt, answer: PromptAnswer) -> Prompt | None:
+        """The prompt with the token more that the server wrote; None where it cannot be told from its text."""
+        written, number = answer.generated, len(prompt.ids)
+        if self.route.asks_ids and written.id is not None:
+            return Prompt((*prompt.ids, int(written.id)))
+        made = self._prompt(prompt.text + (written.text or ""))
+        if len(made.ids) != number + 1 or made.ids[:number] != prompt.ids or "\ufffd" in made.text:
+            return None  # a part of a character, or a token that merges with the one before it
+        return made if written.id in (None, made.ids[number]) else None
+
+    def same_tokenizer(self, ask: Callable[[Prompt, Prompt], PromptAnswer]) -> None:
+        """ModelError where the server cuts a text of the check into other tokens than the tokenizer here; nothing where
+        it takes no text. `ask` sends the text of a prompt; what it answers is read as that to the second one."""
+        start = len(self.tokens.prefix)
+        for prompt in self.prompts[:2] if self.route.asks_ids else ():  # else the check itself sends text
+            own = Prompt(prompt.ids[start:], prompt.text, prompt.words)
+            try:
+                answer = ask(prompt, own)
+            except NotTakenError:
+                return
+            if answer.ids is not None:
+                if not _begins(answer.ids, own.ids):
+                    self.same_cut(own, answer)
+            elif answer.words and not any(self.same_words(own, answer.words[skip:]) for skip in range(3)):
+                self.same_cut(own, answer)
 
     def run(self, ask: Ask) -> Probed:
         """What the server answered; ModelError, with the reason, where its numbers cannot be used."""
@@ -119,7 +143,7 @@ class ServerCheck:
         self._not_after(first)
         self._not_moved(first)
         pairs = self._asked_again(first, ask)
-        longer = {i: made for i, one in enumerate(first) if (made := self.extend(self.prompts[i], one))}
+        longer = {i: made for i, one in enumerate(first) if (made := self._extended(self.prompts[i], one))}
         followed = dict(zip(longer, ask(tuple(longer.values())), strict=True)) if longer else {}
         for i, answer in followed.items():
             self.same_tokens(longer[i], answer)
@@ -133,9 +157,6 @@ class ServerCheck:
                 f"computed. {_STEADY}"
             )
         self._written_and_read(first, followed)
-        for answer in first:
-            self.consistent(answer)
-        self.check_equal([one for answer in first for one in answer.logp if one is not None])
         return Probed(
             numbers=tuple(float(one) for answer in first for one in answer.logp if one is not None),
             wobble=wobble,
@@ -155,7 +176,7 @@ class ServerCheck:
         self._in_order(backwards, again)
         for prompt, answer in zip(backwards, again, strict=True):
             self.same_tokens(prompt, answer)
-        joined = [(i, self.make(f"{SENTENCES[i]} {SENTENCES[i + 2]}")) for i in (0, 3)]
+        joined = [(i, self._prompt(f"{SENTENCES[i]} {SENTENCES[i + 2]}")) for i in (0, 3)]
         joined = [(i, one) for i, one in joined if one.ids[: len(self.prompts[i].ids)] == self.prompts[i].ids]
         company = (*self.prompts, *(one for _, one in joined))
         answers = ask(company)
@@ -165,7 +186,7 @@ class ServerCheck:
         pairs = list(zip(first, again[::-1], strict=True))
         pairs += list(zip(first, answers[:number], strict=True))
         pairs += [(first[i], answers[number + place]) for place, (i, _) in enumerate(joined)]
-        if self.route.several:
+        if self.route.asks_ids:
             for i in (0, 3):
                 [alone] = ask(self.prompts[i : i + 1])
                 self.same_tokens(self.prompts[i], alone)
@@ -226,76 +247,6 @@ class ServerCheck:
                 "it was asked: name the server's own with --tokenizer (or another start rule with --start)."
             )
 
-    def consistent(self, answer: PromptAnswer) -> None:
-        """ModelError where what is said of one place does not go together: two numbers for one token, one above those
-        of the likeliest, probabilities that come to more than 1."""
-        for own, place in zip(answer.logp, answer.places, strict=False):
-            if own is None or not place.top:
-                continue
-            others = sorted((one for one in place.top if one != own), reverse=True)
-            if place.own is not None and abs(place.own - own) > _SAME:
-                self._contradicts(f"two numbers for one token, {own:.4g} and {place.own:.4g}")
-            if place.own is None and len(others) > 1 and own > others[1] + _SAME:
-                self._contradicts(
-                    f"{own:.4g} for a token that it does not list, and less for one that it does"
-                )
-            whole = math.fsum(math.exp(min(one, 1.0)) for one in place.top)
-            if whole > 1 + _SLACK:
-                self._contradicts(f"probabilities of tokens at one place that come to {whole:.4g}")
-
-    def check_equal(self, numbers: Sequence[float]) -> None:
-        """ModelError where one number stands beside many tokens, and hardly another one near it: numbers are rounded,
-        or those beyond a bound are not told."""
-        sizes = np.sort(-np.asarray(numbers, dtype=np.float64))
-        found, counts = np.unique(sizes, return_counts=True)
-        near = np.searchsorted(sizes, found * (1 + _BIN), "right") - np.searchsorted(
-            sizes, found * (1 - _BIN)
-        )
-        odd = (counts >= _EQUAL) & (found >= _FROM) & (2 * counts > near)
-        if odd.any():
-            most = np.argmax(np.where(odd, counts, 0))
-            raise ModelError(
-                f"{self.name} gives the same number, {-found[most]:.6g}, for {counts[most]} tokens, and hardly any "
-                "near it: numbers are rounded, or those beyond a bound are left out. Let nothing between here and the "
-                "model round or cut them."
-            )
-
-    def other_ends(self, prompt: Prompt) -> list[Prompt]:
-        """The prompt up to a third and to two thirds, each with a sentence of the check behind it."""
-        number, tail = len(prompt.ids), self.prompts[-1].ids[-_TAIL:]
-        if not self.route.asks_ids:
-            parts = [prompt.text[: len(prompt.text) * i // 3] for i in (1, 2)]
-            return [self.make(f"{part} {SENTENCES[-1]}") for part in parts]
-        places = [number * i // 3 for i in (1, 2)]
-        ends = [tail[1:] if tail[0] == prompt.ids[place] else tail for place in places]
-        return [Prompt((*prompt.ids[:place], *end)) for place, end in zip(places, ends, strict=True)]
-
-    def compare_beginnings(
-        self,
-        asked: tuple[Prompt, PromptAnswer],
-        others: Sequence[tuple[Prompt, PromptAnswer]],
-        probed: Probed,
-    ) -> None:
-        """ModelError where texts that begin as one that was asked have other numbers up to where they part, or all the
-        same one there."""
-        gaps: list[float] = []
-        prompt, answer = asked
-        for other, said in others:
-            pairs = enumerate(zip(prompt.ids, other.ids, strict=False))
-            parting = next((i for i, (a, b) in pairs if a != b), 0)
-            if parting < _LEAST:
-                continue
-            moved = _difference(_begun(answer, parting), _begun(said, parting))
-            if moved > probed.allowed_in_company:
-                raise ModelError(
-                    f"{self.name} gives other numbers for a text when it is asked among others and with another end "
-                    f"(by {moved:.2g} nats, where {probed.allowed_in_company:.2g} are allowed): numbers do not belong "
-                    f"to their tokens, or depend on what else is computed. {_STEADY}"
-                )
-            gaps.append(abs((answer.logp[parting] or 0.0) - (said.logp[parting] or 0.0)))
-        if len(gaps) > 1 and max(gaps) < _EXACT:
-            self._shifted("each stands one token too late")
-
     def known_again(
         self, numbers: Sequence[PromptAnswer], asked: Sequence[PromptAnswer], probed: Probed
     ) -> None:
@@ -316,16 +267,16 @@ class ServerCheck:
             return False
         told = 0
         for place, (id_, word) in enumerate(zip(own, words, strict=False)):
-            known, said = {_bare(one) for one in self.pieces(id_)}, _bare(word)
+            known, said = {_bare(one) for one in self._pieces(id_)}, _bare(word)
             if word.startswith("token_id:"):
                 if word != f"token_id:{id_}":
                     return False
                 told += 1
             elif said in known:
                 told += bool(said)
-            elif said and not _broken(word) and not any(map(_broken, self.pieces(id_))) and place:
+            elif said and not _broken(word) and not any(map(_broken, self._pieces(id_))) and place:
                 return False  # at the first place a start token may be written in any way
-        readable = sum(any(_bare(one) for one in self.pieces(id_)) for id_ in own)
+        readable = sum(any(_bare(one) for one in self._pieces(id_)) for id_ in own)
         return 2 * told >= readable - 2
 
     def _in_order(self, prompts: Sequence[Prompt], answers: Sequence[PromptAnswer]) -> None:
@@ -356,7 +307,7 @@ class ServerCheck:
         last = [
             (answer.best[place], answer.generated.text)
             for prompt, answer in zip(self.prompts, answers, strict=True)
-            if len(answer.best) > (place := len(prompt.ids) - 1) and not answer.likeliest(place)
+            if len(answer.best) > (place := len(prompt.ids) - 1) and not _likeliest(answer, place)
         ]
         known = [(best, written) for best, written in last if best and written]
         same = sum(best == written for best, written in known)
@@ -379,11 +330,10 @@ class ServerCheck:
             self._shifted("each stands one token too late")
 
     def _written_and_read(self, first: Sequence[PromptAnswer], followed: Mapping[int, PromptAnswer]) -> None:
-        """The token that the server wrote, when it is read as part of the text."""
         known, others = 0, 0
         for i, answer in followed.items():
             place, written = len(self.prompts[i].ids), first[i].generated.logp
-            read, likeliest = answer.logp[place], answer.likeliest(place)
+            read, likeliest = answer.logp[place], _likeliest(answer, place)
             if likeliest is not None:
                 wrong = not likeliest
             elif read is not None and written is not None:
@@ -401,13 +351,6 @@ class ServerCheck:
             self._shifted(
                 f"{others} of {known} tokens that it wrote as the likeliest are not when it reads them; {_AFTER}"
             )
-
-    def _contradicts(self, what: str) -> None:
-        raise ModelError(
-            f"{self.name} contradicts itself: it gives {what}. These are no log-probabilities of its model, or were "
-            "changed on the way (another base of the logarithm, a factor, a constant, a made-up entry). They cannot be "
-            "used."
-        )
 
     def _shifted(self, how: str) -> None:
         raise ModelError(
@@ -432,9 +375,16 @@ def _difference(one: PromptAnswer, other: PromptAnswer) -> float:
     )
 
 
-def _begun(answer: PromptAnswer, number: int) -> PromptAnswer:
-    """What was said of the first tokens."""
-    return PromptAnswer(answer.logp[:number])
+def _likeliest(answer: PromptAnswer, place: int) -> bool | None:
+    return answer.likeliest[place] if place < len(answer.likeliest) else None
+
+
+def _begins(found: tuple[int, ...], own: tuple[int, ...]) -> bool:
+    """Whether the server's tokens are ours, after at most two start tokens of its own; the last may be cut off."""
+    size = len(own)
+    return len(found) >= size and any(
+        found[start : start + size] == own[: len(found) - start] for start in range(3)
+    )
 
 
 def _bare(word: str) -> str:

@@ -23,9 +23,6 @@ from pretrace.errors import EngineError, MissingPackageError, PretraceError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.registry import load_plugin, loaded_plugins
 
-# A Ray cluster: found or started, and how many workers it has room for. Ray is imported only when it is used.
-
-
 ANSWERS_WITHIN = 30.0
 """Seconds in which a cluster must answer; Ray itself waits for minutes where nothing does."""
 _TRY = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
@@ -153,7 +150,6 @@ def check_answers(address: str) -> None:
 
 
 def _refused(address: str, reason: str) -> str:
-    """What is said where a cluster cannot be had."""
     if address == "local":
         return f"no Ray can be started on this machine: {reason}"
     return (
@@ -333,7 +329,6 @@ class Pool:
 
 
 def _why(reason: str) -> str:
-    """The telling line of what Ray says of a death."""
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     return next((line for line in lines if "exit detail" in line), lines[-1] if lines else "no reason given")[
         :300

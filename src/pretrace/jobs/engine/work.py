@@ -102,26 +102,17 @@ def work_on(
     source is not what it was when it was surveyed.
     """
     made = 0
-    for piece, answer in pool.each(_pieces(job, stream, parts, size)):
+    pieces = (
+        Piece(shard.key, f"shard {shard.index + 1} of {len(job.survey.shards)} of {stream.source}", shard)
+        for shard in shards_to_do(job, stream, parts, size=size)
+    )
+    for piece, answer in pool.each(pieces):
         table, facts = answer.value
         parts.write(piece.tag, table, facts)
         tokens = int(table.column("n_tokens").to_numpy().sum())
         progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
         made += 1
     return made
-
-
-def _pieces(job: ShardJob, stream: TextStream, parts: PartsFolder, size: int) -> Iterator[Piece]:
-    total = len(job.survey.shards)
-    for shard in shards_to_do(job, stream, parts, size=size):
-        yield Piece(shard.key, f"shard {shard.index + 1} of {total} of {stream.source}", shard)
-
-
-# Tokens counted by workers on a cluster: each is handed some megabytes of text and gives back a count of each
-# token.
-#
-# Counts are exact whoever makes them, so the table is the one of a single process. Batches are added in the order
-# of the texts, which is what a checkpoint of the count rests on.
 
 
 CHARACTERS = 1 << 24
@@ -141,7 +132,10 @@ class TokenCounting:
 
 @contextmanager
 def count_on_cluster(settings: EngineSettings) -> Iterator[CountElsewhere | None]:
-    """Who counts: workers on the cluster that the settings name, or None for the threads of this process."""
+    """Who counts: workers on the cluster that the settings name, or None for the threads of this process.
+
+    Counts are exact whoever makes them. Batches are added in the order of the texts, on which a checkpoint rests.
+    """
     if not settings.on_ray:
         yield None
         return
@@ -167,13 +161,6 @@ def count_on_cluster(settings: EngineSettings) -> Iterator[CountElsewhere | None
         yield count
 
 
-# Files of a corpus searched by workers on a cluster: each is handed one file after the other and gives back its
-# part.
-#
-# What is found in a file depends on no other file, so the result is that of a single process. All hosts of the
-# cluster must see the files under the same names, as they do with addresses and shared folders.
-
-
 @dataclass(frozen=True, slots=True)
 class Looking:
     """The work of one searching worker."""
@@ -188,7 +175,10 @@ class Looking:
 
 @contextmanager
 def search_on_cluster(settings: EngineSettings) -> Iterator[SearchElsewhere | None]:
-    """Who searches: workers on the cluster that the settings name, or None for the threads of this process."""
+    """Who searches: workers on the cluster that the settings name, or None for the threads of this process.
+
+    All hosts must see the files under the same names. What is found in a file depends on no other.
+    """
     if not settings.on_ray:
         yield None
         return
@@ -201,10 +191,6 @@ def search_on_cluster(settings: EngineSettings) -> Iterator[SearchElsewhere | No
                     yield piece.tag, answer.value
 
         yield search
-
-
-# Models whose batches are read by workers on a cluster, for an audit: it plans the batches itself, so its numbers
-# are those of one process, and keeps what comes back where it keeps what it reads.
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,9 @@ from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos
+from pretrace.statistics.documents import link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
+from pretrace.tuning.planting import PlantSettings, in_words, split_members
 from pretrace.types import (
     Answer,
     AuditFigures,
@@ -24,6 +26,8 @@ from pretrace.types import (
     Check,
     Corpus,
     Design,
+    Doubles,
+    Estimate,
     Gap,
     Generator,
     Pair,
@@ -48,17 +52,24 @@ from pretrace.verdicts.audit.generation import (
     synthesised,
     tuned_generator,
 )
-from pretrace.verdicts.audit.placebo import closeness, leans, margin, placebo_check
-from pretrace.verdicts.audit.planning import PlannedAudit, planned, taking_part, tunable
-from pretrace.verdicts.audit.power import deciding_power, measured, power_check
+from pretrace.verdicts.audit.planning import (
+    PlannedAudit,
+    closeness,
+    leans,
+    margin,
+    placebo_check,
+    planned,
+    taking_part,
+    tunable,
+)
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, AuditSettings
-from pretrace.verdicts.audit.snippets import NamedCorpus
+from pretrace.verdicts.audit.snippets import NamedCorpus, Samples
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
-from pretrace.verdicts.frame import Tested, build_verdict
-from pretrace.verdicts.planting import check_plantable, plantable
-from pretrace.verdicts.record import facts_of, record
+from pretrace.verdicts.frame import Tested, build_verdict, facts_of, record, with_second
+from pretrace.verdicts.outcome import ENOUGH, exposure, second_check
+from pretrace.verdicts.planting import check_plantable, plantable, planted_copy, power_of
 from pretrace.verdicts.register import RegisterEntry
-from pretrace.verdicts.second import second_check
+from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 _SECOND: Mapping[Design, str] = {
     "controls": "finds the suspect documents easier to predict than the control documents",
@@ -93,11 +104,11 @@ def audit(
     """The verdict on a collection: was the target trained on these texts?
 
     `heldout` are control documents: texts of the same kind, known to be unseen. Both are a corpus, or all that
-    `open_corpus` takes: a list, a column of a table; `models` may be a model's name. `models.placebo` and
-    `models.placebos` are models that never saw the texts, `models.reference` is one more for the literature's
-    features. `generator` writes continuations where control documents are missing or differ as texts. Raises
-    DesignError where no verdict could come of what there is, another PretraceError for what cannot be audited,
-    before any model reads the texts.
+    `open_corpus` takes: a list, a column of a table. A model alone, or its name, has the packaged model beside it as
+    the second one. `models.placebo` and `models.placebos` are models that never saw the texts, `models.reference` is
+    one more for the literature's features. `generator` writes continuations where control documents are missing or
+    differ as texts. Raises DesignError where no verdict could come of what there is, another PretraceError for what
+    cannot be audited, before any model reads the texts.
     """
     inputs = AuditInputs.of(texts, models, generator, heldout, settings)
     ready = inputs.planned()
@@ -132,7 +143,8 @@ class AuditInputs:
         heldout: Corpus | Texts | None,
         settings: AuditSettings | None,
     ) -> AuditInputs:
-        corpus, models = corpus_of(texts, "texts"), Models.of(models)
+        corpus = corpus_of(texts, "texts")
+        models = models if isinstance(models, Models) else with_second(Models.of(models))
         heldout = corpus_of(heldout, "control documents") if heldout is not None else None
         first = (models.placebo.target,) if models.placebo is not None else ()
         placebos = (*first, *models.placebos)
@@ -209,30 +221,25 @@ class AuditInputs:
             words, suspect, control = zip(*telling_words(mine, others), strict=True)
             shares = {"suspect texts": np.array(suspect), "control documents": np.array(control)}
             tables = (Table("words", {"word": words, **shares}),)
+        said: dict[str, Any] = fill(sentences_of("audit.refused"), corpus=corpus, model=model)
+        note = said.pop("note")
         return Verdict(
             test="audit",
             corpus=corpus,
             model=self.models.target.name,
             outcome="inconclusive",
-            statement=f"Inconclusive: no audit of {corpus} was made, since it could not have answered.",
             level=self.settings.level,
             exact=False,
-            assumption="No model was asked for the texts.",
-            hypothesis=f"{model} was not trained on “{corpus}”.",
-            statistic="none: no test was made",
             p=None,
             units=plan.documents,
             unit="document",
-            question=f"Was {model} trained on “{corpus}”?",
-            compared=("The texts alone were compared, before any model was asked.",),
             reasons=(plan.why,),
             advice=plan.cures,
-            notes=("The table of words gives the share of documents of either side in which each stands.",)
-            if tables
-            else (),
+            notes=(note,) if tables else (),
             tables=tables,
             statements=dict(self.settings.statements),
             settings=record({"corpus": self.corpus, "heldout": self.heldout}, {}),
+            **said,
         )
 
     def planned(self) -> PlannedAudit:
@@ -507,3 +514,91 @@ def _checks(
         *looked,
         second_check(answers, level, does=_SECOND[data.design], preferred="the suspect documents"),
     ]
+
+
+def measured(data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings]) -> tuple[Power, ...]:
+    """The power of the test, at this audit's number of documents, for each exposure in turn.
+
+    The texts of some documents (`share`) are trained on, in a copy of the target; the same pieces are then read by
+    that copy. Each planted document gives the shift that training brought; the spread between documents is that of
+    the audit itself, around 0. ModelError where the target has no weights here.
+    """
+    check_plantable(data.target)
+    return tuple(_measured(data, corpus, replace(one, seed=data.seed)) for one in exposures)
+
+
+def _measured(data: AuditData, corpus: Corpus, settings: PlantSettings) -> Power:
+    labelled = split_members(corpus, settings.share, settings.seed)
+    owner = link_documents(corpus.texts)
+    members = {owner[text.document] for text in labelled.texts if text.member}
+    noise = data.values
+    samples = _restricted(data.samples, members)
+    before = replace(data, samples=samples, placebos=data.deciding, _logprobs={})
+    training, cache = data.watch.training, data.settings.cache
+    with planted_copy(data.target, corpus, settings, cache=cache, training=training) as copy:
+        after = before.with_target(copy).values
+    shift = shifts(before.values, after) - noise.margin
+    rate = settings.rate(existing=True)
+    return power_of(
+        noise.values,
+        shift,
+        data.settings.level,
+        epochs=settings.epochs,
+        controls=None if noise.paired else noise.heldout_values,
+        facts={
+            "how": in_words(settings.method, rate),
+            "units": len(noise.documents),
+            "learning_rate": rate,
+            "passages a step": settings.batch,
+        },
+    )
+
+
+def deciding_power(found: Sequence[Power], effect: Estimate | None) -> Power | None:
+    """The lightest exposure that the audit excludes: found often enough, and bringing more than the effect's upper
+    bound. Without such a one, the lightest that is found often enough, or else the heaviest."""
+    enough = [one for one in found if one.probability.value >= ENOUGH]
+    excluded = [one for one in enough if effect is not None and effect.high < one.effect.low]
+    return next(iter([*excluded, *enough, *reversed(found)]), None)
+
+
+def power_check(found: Sequence[Power], deciding: Power | None) -> Check:
+    """Check that the audit would have detected training on the texts, by the exposure that decides; for an audit that
+    did not reject. Its words tell of every exposure that was tried."""
+    if deciding is None:
+        return word_check("audit.power", None, words="unmeasured")  # the rule of all verdicts advises it
+    figures = {
+        f"{one.facts.get('learning_rate', 'probability')}": [
+            one.probability.value,
+            one.probability.low,
+            one.probability.high,
+        ]
+        for one in found
+    }
+    tried = (
+        say("audit.power.tried", how=exposure(one, "document").capitalize(), chance=one.probability)
+        for one in found
+    )
+    more = say("audit.power.more", needed=deciding.needed, share=ENOUGH) if deciding.needed else ""
+    return word_check(
+        "audit.power",
+        deciding.probability.value >= ENOUGH,
+        figures,
+        said=" ".join(tried),
+        more=more or say("audit.power.closer"),
+    )
+
+
+def shifts(before: DocumentValues, after: DocumentValues) -> Doubles:
+    """How much training raised each planted document, beyond the held-out ones."""
+    gained = after.values - before.values
+    if before.paired:
+        return np.asarray(gained)
+    return np.asarray(gained - (after.heldout_values - before.heldout_values).mean())
+
+
+def _restricted(samples: Samples, members: set[str]) -> Samples:
+    rows = [i for i, sample in enumerate(samples.suspect) if sample.document in members]
+    suspect = tuple(samples.suspect[i] for i in rows)
+    heldout = tuple(samples.heldout[i] for i in rows) if samples.paired else samples.heldout
+    return replace(samples, suspect=suspect, heldout=heldout)

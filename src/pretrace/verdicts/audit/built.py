@@ -17,7 +17,6 @@ from pretrace.results.serialization import from_plain, to_plain
 from pretrace.types import (
     Answer,
     AuditFigures,
-    Design,
     Doubles,
     Outcome,
     Pair,
@@ -27,6 +26,7 @@ from pretrace.types import (
 )
 from pretrace.verdicts.audit.document_values import DocumentValues
 from pretrace.verdicts.frame import TestDetails, TestWording
+from pretrace.verdicts.wording import fill, say, sentences_of
 
 DOCUMENTS, PAIRS = "documents", "pairs"
 """The names of the tables."""
@@ -36,47 +36,27 @@ SECOND = "second: "
 Side = tuple[tuple[str, ...], Doubles]
 """Documents of one side, and the value of each."""
 _PAIR = ("id", "document", "prefix", "true", "generated")
-_COMPARED: Mapping[Design, str] = {
-    "controls": "How well {model} knows the documents of {corpus} was compared with how well it knows control "
-    "documents.",
-    "differences": "How much {model} prefers what stands in the documents of {corpus} to what a generator wrote in its "
-    "place was compared with the same in control documents.",
-    "placebos": "How much {model} prefers what stands in the documents of {corpus} to what a generator wrote in its "
-    "place was compared with what other models prefer.",
-}
-_UNSEEN = (
-    "That {model} was not trained on the control documents, and that these are otherwise like the suspect ones. If a "
-    "third of them were of another kind, and neither their texts nor another model showed it, a collection that was "
-    "never read could be accused."
-)
-_SHARED = "That other models prefer true to generated text as much as {model} would without training."
 
 
 def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> TestWording:
     """The sentences of an audit; `model` is its name in a sentence."""
     named = {"corpus": corpus, "model": model}
-    return TestWording(
-        unit="document",
-        of=corpus,
-        question=f"Was {model} trained on “{corpus}”?",
-        compared=(_COMPARED[figures.design].format(**named),),
+    return TestWording.of_kind(
+        "audit.said",
+        **named,
+        compared=say(f"audit.compared.{figures.design}", **named),
         hypothesis=hypothesis(figures, corpus, model),
-        assumption=(_SHARED if figures.design == "placebos" else _UNSEEN).format(**named),
+        assumption=say(
+            f"audit.assumed.{'shared' if figures.design == 'placebos' else 'unseen'}", model=model
+        ),
         statistic=answer.statistic,
         effect_unit=answer.unit,
-        exact=False,
-        noun="audit",
-        said=said_of(corpus, model),
     )
 
 
-def said_of(corpus: str, model: str) -> dict[Outcome, str]:
+def said_of(corpus: str, model: str) -> Mapping[Outcome, str]:
     """The first sentences of an audit's statement."""
-    return {
-        "consistent": f"The predictions of {model} on {corpus} are consistent with training on these texts, or on "
-        "copies of them.",
-        "nothing": f"Nothing was found: {model} does not know {corpus} better than texts it cannot have seen.",
-    }
+    return fill(sentences_of("audit.said.said"), corpus=corpus, model=model)  # type: ignore[no-any-return]
 
 
 def shown_of(
@@ -162,18 +142,12 @@ def pairs_table(pairs: tuple[Sequence[Pair], Sequence[Pair]]) -> Table:
 
 def hypothesis(figures: AuditFigures, corpus: str, model: str) -> str:
     """The null hypothesis of an audit, in one sentence."""
-    named = figures.compared_with
-    against = f", compared with {named}," if named is not None else ""
-    known = f"{model} was not trained on “{corpus}”, so that{against}"
-    if figures.design == "controls":
-        return f"{known} the suspect documents are no easier for it to predict than the control documents."
-    what = "what stands in the suspect documents is no easier for it to predict than what a generator wrote in its "
-    if figures.design == "differences":
-        return f"{known} {what}place, or only by as much as in the control documents."
-    beyond = "" if against else ", beyond what their words explain"
+    other, form = figures.compared_with, f"audit.hypothesis.{figures.design}"
+    beyond = "" if other is not None else say("audit.hypothesis.words")
     if figures.margin:
-        beyond += f", or only by the margin of {figures.margin:.3g}"
-    return f"{known} {what}place{beyond}."
+        beyond += say("audit.hypothesis.margin", margin=figures.margin)
+    against = f", compared with {other}," if other is not None else ""
+    return say(form, corpus=corpus, model=model, against=against, beyond=beyond)
 
 
 ACCUSING = ("placebo", "controls", "mixture", "spread", "kinds")

@@ -31,8 +31,13 @@ from pretrace.types import (
 from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.generation import SCORING, reading
 from pretrace.verdicts.audit.procedures.dual_classifier import outlier_share
-from pretrace.verdicts.audit.procedures.original import original
-from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
+from pretrace.verdicts.audit.procedures.post_hoc import (
+    PaperSettings,
+    ReleaseSettings,
+    original,
+    paper,
+    release,
+)
 from pretrace.verdicts.audit.settings import (
     ALONE,
     ORIGINAL,
@@ -42,7 +47,7 @@ from pretrace.verdicts.audit.settings import (
     AuditSettings,
 )
 from pretrace.verdicts.audit.snippets import Sample, Samples
-from pretrace.verdicts.second import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
+from pretrace.verdicts.outcome import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import numpy as np
 
 from pretrace.baselines.classifier_two_sample import gap
 from pretrace.errors import ShortTextsError, TextsError
@@ -11,8 +17,8 @@ from pretrace.scoring.outlook import REPORT, Action, Stage, device_of, guessed_s
 from pretrace.scoring.plan import ScorePlan, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.tuning.methods import methods
-from pretrace.types import AuditPlan, Backend, Corpus, Design, Gap, Placebo, Text
-from pretrace.verdicts.audit.data import expressions
+from pretrace.types import AuditPlan, Backend, Check, Corpus, Design, Gap, Lean, Placebo, Text
+from pretrace.verdicts.audit.data import SampleLogprobs, expressions
 from pretrace.verdicts.audit.designs import WHOLE, AuditMaterial, choose
 from pretrace.verdicts.audit.generation import (
     NO_TUNING,
@@ -23,10 +29,84 @@ from pretrace.verdicts.audit.generation import (
     cut_alike,
     reading,
 )
-from pretrace.verdicts.audit.placebo import graded
 from pretrace.verdicts.audit.settings import PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import Samples, SnippetCut
 from pretrace.verdicts.planting import PLANTING
+from pretrace.verdicts.wording import word_check
+
+_SAME_ORIGIN = 0.2
+"""The likeness of weights above which two models have a common past: trained apart they are at 0.00."""
+
+WORDS = {
+    "own": "the target in an earlier state (its base, or an earlier checkpoint). That is the best placebo there is, if "
+    "it is the last state before the texts can have come in",
+    "sibling": "of the target's family, with the same tokens, but trained apart from it",
+    "other": "of another family than the target",
+}
+
+
+@cache
+def leans() -> tuple[Lean, ...]:
+    """The measured leans, one a domain and exposure, in the unit of the audit's values."""
+    text = files("pretrace.verdicts.audit").joinpath("leans.json").read_text(encoding="utf-8")
+    return tuple(Lean(**row) for row in json.loads(text)["leans"])
+
+
+def margin(found: tuple[Lean, ...]) -> float:
+    """The largest of the leans, 0 without any."""
+    return max((lean.value for lean in found), default=0.0)
+
+
+def graded(target: Backend, placebo: Backend) -> Placebo:
+    """The placebo with its grade, found from weights and tokens; no text is read."""
+    from pretrace.backends.huggingface import likeness
+
+    alike = likeness(target, placebo)
+    grade = _grade(target, placebo, alike)
+    facts = {
+        "likeness": alike,
+        **{key: placebo.facts.get(key) for key in ("family", "parameters", "revision", "weights")},
+    }
+    return Placebo(placebo.name, grade, None, WORDS[grade], facts)
+
+
+def closeness(target: SampleLogprobs, placebo: SampleLogprobs, *, by_byte: bool) -> float:
+    """The correlation of both models' mean log-probabilities on text that neither was trained on."""
+    one, other = (
+        found.heldout.per_byte if by_byte else found.heldout.per_token for found in (target, placebo)
+    )
+    if len(one) < 2 or not one.std() or not other.std():
+        return 0.0
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
+    """Check that what the target is compared with is enough for a verdict of this design."""
+    family = [one for one in placebos if one.grade != "other"]
+    if design == "controls" and not family:
+        return word_check("audit.placebo", None, words="alone")
+    if not family:
+        return word_check("audit.placebo", False, words="none")
+    figures = {one.name: {"grade": one.grade, "closeness": one.closeness, **one.facts} for one in placebos}
+    return word_check("audit.placebo", True, figures, said=" ".join(map(_sentence, family)))
+
+
+def _sentence(placebo: Placebo) -> str:
+    words = f"{placebo.name} is {placebo.words}."
+    if placebo.closeness is None:
+        return words
+    return f"{words} On texts that neither was trained on the two agree to a correlation of {placebo.closeness:.3f}."
+
+
+def _grade(target: Backend, placebo: Backend, alike: float | None) -> Literal["own", "sibling", "other"]:
+    if placebo.tokenizer_hash != target.tokenizer_hash:
+        return "other"
+    if alike is not None and alike >= _SAME_ORIGIN:
+        return "own"
+    if "server" in placebo.facts or "server" in target.facts:
+        return "sibling"  # the family is not known there; the same tokens speak for it
+    return "sibling" if placebo.facts.get("family") == target.facts.get("family") else "other"
+
 
 _A_DOCUMENT = 0.005
 """Seconds of all tests and checks for a document on either side."""

@@ -22,6 +22,7 @@ from pretrace.statistics.documents import link_documents
 from pretrace.types import Corpus, Pair, Skipped, Text
 from pretrace.types.audit import COMPARED
 from pretrace.verdicts.draws import texts_hash
+from pretrace.verdicts.wording import say
 
 Spans = Callable[[str], npt.NDArray[np.int64]]
 """Characters [start, end) of each token of a text, shape [n, 2]: `Generator.spans` and `Backend.spans`."""
@@ -243,11 +244,9 @@ def shared_pieces(suspect: Pieces, heldout: Pieces) -> tuple[frozenset[str], str
     places = sum(side[one] for side in (mine, theirs) for one in both)
     names = [_shown(one) for one in sorted(both)]
     listed = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
-    one = len(names) == 1
-    return both, (
-        f"{len(names):,} {'passage stands' if one else 'passages stand'} in suspect texts and in control documents "
-        f"alike and {'was' if one else 'were'} left out on both sides ({places:,} snippets): {listed}."
-    )
+    stand, were = ("passage stands", "was") if len(names) == 1 else ("passages stand", "were")
+    numbers = {"number": len(names), "stand": stand, "were": were, "places": places, "listed": listed}
+    return both, say("snippets.shared", **numbers)
 
 
 def _plain(text: str) -> str:
@@ -324,13 +323,6 @@ def _in_turn(snippets: Sequence[Snippet], rng: np.random.Generator) -> list[Snip
 
 
 def _notes(short: Sequence[Skipped], repeated: int, found: int, taken: int) -> tuple[str, ...]:
-    notes = []
-    if short:
-        notes.append(f"{len(short):,} texts are shorter than a snippet and were left out.")
-    if repeated:
-        notes.append(f"{repeated:,} snippets stand in several places and were taken once.")
-    if taken < found:
-        notes.append(
-            f"{taken:,} of {found:,} snippets were taken, so that long documents do not outweigh others."
-        )
-    return tuple(notes)
+    numbers = {"short": len(short), "repeated": repeated, "found": found, "taken": taken}
+    said = {"short": bool(short), "repeated": repeated > 0, "taken": taken < found}
+    return tuple(say(f"snippets.{name}", **numbers) for name, so in said.items() if so)

@@ -33,6 +33,7 @@ from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Gr
 from pretrace.statistics.resampling import Spread, group_bootstrap
 from pretrace.statistics.shift import Below, spread_p
 from pretrace.types import Bools, Check, Doubles, Estimate
+from pretrace.verdicts.wording import say, word_check
 
 APART = 0.55
 """The AUC above which two sets count as different."""
@@ -58,21 +59,6 @@ _UNSEEN = 1.645
 _NINETY_NINE = 2.576
 
 _BEYOND, SPREAD = "beyond_chance", "spread p"
-_SAYING = {
-    "words": "their words",
-    "form": "their form",
-    "length": "their length",
-    "placebo": "the score of the placebo",
-}
-_WORDS = "The texts are like the known non-members, by their words"
-_FORM = "The texts are like the known non-members in their form: line breaks, spaces, quotes, capitals"
-_LENGTH = "The texts are as long as the known non-members"
-_SPREAD = "The scores of the texts vary as much as those of the known non-members"
-_RUNS = "Known texts that stand side by side are no more alike than others"
-_PLACEBO = "A model that never saw them finds nothing"
-_OTHER = "Name an earlier checkpoint or a sibling that cannot have seen the texts. [--placebo]"
-_CURE = "Take known non-members of the same source, kind and time as the texts, cut in the same way."
-_SAME_FORM = "Bring both sets into one form: the same line breaks, spaces, quotes, dashes and capitals."
 
 
 Read = Callable[[Bools], Sequence[str]]
@@ -98,26 +84,27 @@ def row_checks(
     """
     grouping = Grouping.of(groups, asked)
     few, fewer = (_too_few(asked, grouping, level) for level in (_WORDS_LEVEL, LEVEL))
-    titles = (("words", _WORDS), ("form", _FORM))
     if fewer:
-        return tuple(Check(n, t, "not run", fewer, _CURE) for n, t in (*titles, ("length", _LENGTH)))
+        kinds = ("words", "form", "length")
+        return tuple(word_check(f"flag.{one}", None, words="few", few=fewer) for one in kinds)
     spread = _spread(lengths, asked, groups, seed=seed)
     length = _length(spread.estimate(0), [_rank_p(sign * lengths, asked, groups) for sign in (1, -1)])
     length = _with_spread(length, np.log1p(lengths), asked, groups)
     if few:
-        return (*(Check(n, t, "not run", few, _CURE) for n, t in titles), length)
+        return (*(word_check(f"flag.{one}", None, words="few", few=few) for one in ("words", "form")), length)
     found = []
-    for (unit, most), (name, title) in zip(UNITS.items(), titles, strict=True):
+    for unit, most in UNITS.items():
         drawn = _drawn(asked, groups, most, seed)
         some, theirs = asked[drawn], groups[drawn]
         judged = bag_of_words(read(drawn), some, theirs, seed=seed, unit=unit)
         if judged.scores is None:
-            why = f"No classifier could be trained: {judged.note}"
-            found.append(Check(name, title, "not run", why, _CURE))
+            found.append(word_check(f"flag.{unit}", None, words="untrained", why=judged.note))
             continue
         spread = _spread(judged.scores, some, theirs, seed=seed).widened(0, WIDENING)
-        check = _judged(name, title, spread.estimate(0), _rank_p(judged.scores, some, theirs))
-        if name == "words":
+        auc, ranked = spread.estimate(0), _rank_p(judged.scores, some, theirs)
+        failed, beyond = (apart(auc, ranked, _WORDS_LEVEL) for apart in (_apart, _beyond_chance))
+        check = _auc_check(unit, auc, failed=failed, beyond=beyond, most=APART)
+        if unit == "words":
             check = _with_spread(check, judged.scores, some, theirs)
         found.append(_resting(check, asked, drawn))
     return (*found, length)
@@ -142,62 +129,40 @@ def _resting(check: Check, asked: Bools, drawn: Bools) -> Check:
 def placebo_check(
     values: Doubles, asked: Bools, groups: Groups, *, flagged: int, rate: float, seed: int
 ) -> Check:
-    """Whether the same score of a model that never saw the texts leaves them unflagged and in their place."""
+    """Check that the same score of a model that never saw the texts leaves them unflagged and in their place."""
     if np.ptp(values) == 0:
-        words = "The placebo gives every text the same score, so it can say nothing; name another one."
-        return Check("placebo", _PLACEBO, "not run", words, _OTHER)
+        return word_check("flag.placebo", None, words="mute")
     auc = _spread(values, asked, groups, seed=seed).estimate(0)
     ranked = _rank_p(values, asked, groups)
-    share = f"{100 * rate:g}%"
-    words = (
-        f"The same was done with the placebo. At a rate of {share} it flagged {flagged:,} documents (by chance it "
-        f"flags any in at most {share} of such checks), and put the texts before the known non-members with an AUC of "
-        f"{_figures(auc)}. That it never saw the texts is your statement."
-    )
-    if _seldom(Grouping.of(groups, asked), LEVEL):
-        words += " From so few documents that AUC cannot be told from chance, and does not count."
-    good = not flagged and not _apart(auc, ranked)
     figures = {"flagged": flagged, "rate": rate, "auc": [auc.value, auc.low, auc.high]}
     figures[_BEYOND] = _beyond_chance(auc, ranked)
-    check = Check.of("placebo", _PLACEBO, good, words, _CURE, figures)
+    good = not flagged and not _apart(auc, ranked)
+    check = word_check("flag.placebo", good, figures, share=f"{100 * rate:g}%", flagged=flagged, auc=auc)
+    if _seldom(Grouping.of(groups, asked), LEVEL):
+        check = replace(check, words=f"{check.words} {say('flag.placebo.few')}")
     return _with_spread(check, values, asked, groups)
 
 
 def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check:
-    """Whether both sides vary alike: in the lower half of the score (`found`), which training cannot widen, and in what
-    the other checks looked at."""
+    """Check that both sides vary alike: in the lower half of the score (`found`), which training cannot widen, and in
+    what the other checks looked at."""
     if fewest < FEWEST_TEXTS:
-        words = "Too few documents to see whether the two sides vary alike."
-        return Check("spread", _SPREAD, "not run", words, _CURE)
+        return word_check("flag.spread", None, words="few")
     figures: dict[str, Any] = {"score, lower half": found.p} if found.p is not None else {}
     figures |= {check.name: check.figures[SPREAD] for check in checks if SPREAD in check.figures}
-    odd = [name for name, p in figures.items() if p <= STRICT]
-    words = (
-        "Below the middle of the known ones, where training moves no text to, the texts lie "
-        f"{found.ratio:.2f} times as far away as the known non-members. "
-        if found.p is not None
-        else "Too few of the texts lie below the middle of the known ones to say how far. "
-    )
-    words += (
-        f"A rank test of spread gave {', '.join(f'p = {p_value(p)} ({name})' for name, p in figures.items())}; "
-        f"at or below {STRICT:g} nobody is accused, as texts that vary more stand out more often, seen or not."
-    )
+    odd = any(p <= STRICT for p in figures.values())
+    ps = ", ".join(f"p = {p_value(p)} ({name})" for name, p in figures.items())
+    below = say(f"flag.spread.{'none_' * (found.p is None)}below", ratio=found.ratio)
     figures["ratio"] = found.ratio
-    return Check.of("spread", _SPREAD, not odd, words, _CURE, figures)
+    return word_check("flag.spread", not odd, figures, below=below, ps=ps, strict=STRICT)
 
 
 def runs_check(p: float, *, documents: int) -> Check:
-    """Whether known documents that stand side by side in their file score alike (`p`): then they come from a few
-    sources, and counting them one by one makes sets stand out by chance."""
-    cure = "Give a group to texts of one source (pages of a site, pieces of a book, items of one template)."
+    """Check that known documents that stand side by side in their file do not score alike (`p`): else they come from a
+    few sources, and counting them one by one makes sets stand out by chance."""
     if documents < FEW_DOCUMENTS:
-        words = f"Too few known documents ({documents}) to see whether they come in runs."
-        return Check("runs", _RUNS, "not run", words, cure)
-    words = (
-        f"Whether neighbours in the file of the known texts score alike was tested: p = {p_value(p)}. At or below "
-        f"{STRICT:g} they seem to come from few sources, and nobody is accused."
-    )
-    return Check.of("runs", _RUNS, p > STRICT, words, cure, {"p": p})
+        return word_check("flag.runs", None, words="few", documents=documents)
+    return word_check("flag.runs", p > STRICT, {"p": p}, p=p, strict=STRICT)
 
 
 def unseen_drift(checks: Sequence[Check], asked: int, known: int) -> float:
@@ -237,54 +202,35 @@ def _with_spread(check: Check, values: Doubles, asked: Bools, groups: Groups) ->
 
 
 def with_set_test(check: Check, p: float, level: float) -> Check:
-    """A placebo check to which the placebo's own test of the set is added; it can withhold that of the target only."""
+    """Add the placebo's own test of the set to its check; it can withhold that of the target only."""
     if check.status == "not run":
         return check
-    words = f"{check.words} Its own test of the set as a whole has p = {p_value(p)}."
+    words = f"{check.words} {say('flag.placebo.whole', p=p)}"
     beyond = bool(check.figures[_BEYOND]) or p <= level
     return replace(check, words=words, figures={**check.figures, "set p": p, _BEYOND: beyond})
 
 
 def withheld(checks: Sequence[Check]) -> str:
-    """Why a rejection of the test of the set does not count; "" where it does.
+    """Say why a rejection of the test of the set does not count; "" where it does.
 
     That test sees differences that are too small to refuse the flags for. So it does not count where a control, with
     no room for small differences, says that the sets differ by more than chance.
     """
-    saying = [_SAYING[check.name] for check in checks if check.figures.get(_BEYOND)]
+    saying = [say(f"flag.{check.name}.differs") for check in checks if check.figures.get(_BEYOND)]
     if not saying:
         return ""
     return f"the two sets also differ a little by {' and by '.join(saying)}, which has nothing to do with training"
 
 
-def no_placebo() -> Check:
-    """The check of a placebo that was not named."""
-    words = "No placebo was named: what sets the texts apart for any model would be flagged as well."
-    return Check("placebo", _PLACEBO, "not run", words, _OTHER)
-
-
-def _judged(name: str, title: str, auc: Estimate, ranked: float) -> Check:
-    what = "a bag of words" if name == "words" else "of line breaks, spaces, capitals and signs"
-    words = (
-        f"A classifier that never saw the model ({what}, judged on documents it did not learn from) tells the "
-        f"texts from the known non-members with an AUC of {_figures(auc)}; 0.5 is chance. It withholds the answer "
-        f"above {APART:g} where the interval excludes 0.5."
-    )
-    failed, beyond = _apart(auc, ranked, _WORDS_LEVEL), _beyond_chance(auc, ranked, _WORDS_LEVEL)
-    return _check(name, title, failed, words, auc, beyond=beyond)
-
-
 def _length(auc: Estimate, ranked: Sequence[float]) -> Check:
-    words = f"By their number of characters alone the AUC is {_figures(auc)}; above 0.5 the texts are the longer ones."
     sides = ((auc, ranked[0]), (Estimate(1 - auc.value, 1 - auc.high, 1 - auc.low), ranked[1]))
-    failed = any(_apart(*side) for side in sides)
-    return _check("length", _LENGTH, failed, words, auc, beyond=any(_beyond_chance(*side) for side in sides))
+    failed, beyond = (any(apart(*side) for side in sides) for apart in (_apart, _beyond_chance))
+    return _auc_check("length", auc, failed=failed, beyond=beyond)
 
 
-def _check(name: str, title: str, failed: bool, words: str, auc: Estimate, *, beyond: bool) -> Check:
+def _auc_check(name: str, auc: Estimate, *, failed: bool, beyond: bool, **numbers: Any) -> Check:
     figures = {"auc": [auc.value, auc.low, auc.high], _BEYOND: beyond}
-    cure = f"{_SAME_FORM} {_CURE}" if name == "form" else _CURE
-    return Check.of(name, title, not failed, words, cure, figures)
+    return word_check(f"flag.{name}", not failed, figures, auc=auc, **numbers)
 
 
 def _apart(auc: Estimate, ranked: float, level: float = LEVEL) -> bool:
@@ -311,10 +257,6 @@ def _seldom(grouping: Grouping, level: float) -> bool:
     """Whether documents are so few that no order of them is rare enough to say that the sides differ."""
     few, other = sorted((grouping.holding(MEMBERS), grouping.holding(NONMEMBERS)))
     return few < FEW_DOCUMENTS and math.comb(few + other, few) * level < 1
-
-
-def _figures(auc: Estimate) -> str:
-    return f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}] (99%)"
 
 
 def _spread(scores: Doubles, asked: Bools, groups: Groups, *, seed: int) -> Spread:

@@ -9,21 +9,20 @@ documents that are flagged even so, and the test of the set accuses where it sti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pretrace.backends.serving.address import called
+from pretrace.errors import TextsError
 from pretrace.statistics import conformal
 from pretrace.statistics.conformal import Method
-from pretrace.statistics.documents import Numbers
+from pretrace.statistics.documents import Numbers, means
 from pretrace.statistics.shift import SetShift, compare_below, remove_drift, serial_p, set_shift
 from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
 from pretrace.verdicts.flag.checks import (
     WIDE,
     Read,
-    no_placebo,
     placebo_check,
     row_checks,
     runs_check,
@@ -32,9 +31,74 @@ from pretrace.verdicts.flag.checks import (
     with_set_test,
     withheld,
 )
-from pretrace.verdicts.flag.planning import DetectionLimits
-from pretrace.verdicts.flag.sides import Sides
+from pretrace.verdicts.flag.planning import FEWEST_KNOWN, DetectionLimits, FlagSettings
 from pretrace.verdicts.outcome import ObservedFinding, conclude
+from pretrace.verdicts.wording import say, word_check
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """What is known of every scored text, [rows], those in question first: whether it is in question (`asked`), the
+    number of its document in the order of the names, its score, that of the placebo where there is one, and its
+    characters."""
+
+    asked: Bools
+    documents: Numbers
+    scores: Doubles
+    placebo: Doubles | None
+    lengths: Doubles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """The rows of both sets: `drawn` [rows] are those that make the value of their document; `number` documents are in
+    question and `known` ones are known. `place` [texts in question] is the place of a text's document among those in
+    question."""
+
+    rows: Rows
+    drawn: Bools
+    place: Numbers
+    number: int
+    known: int
+    settings: FlagSettings
+    seed: int
+
+    @classmethod
+    def of(cls, rows: Rows, settings: FlagSettings, seed: int, reasons: Iterable[str]) -> Sides:
+        """The rows looked over; TextsError where too few texts could be scored, for these `reasons`."""
+        asked, documents = rows.asked, rows.documents
+        known = len(np.unique(documents[~asked]))
+        if not asked.any() or known < FEWEST_KNOWN:
+            why = dict.fromkeys(reasons) or ("there were no others",)
+            raise TextsError(
+                f"{asked.sum()} texts and {known} known documents could be scored, and flagging takes at least 1 "
+                f"and {FEWEST_KNOWN}. Why others could not: {'; '.join(why)}."
+            )
+        names, place = np.unique(documents[asked], return_inverse=True)
+        drawn = conformal.drawn_pieces(documents, seed)
+        return cls(rows, drawn, place, len(names), known, settings, seed)
+
+    def by_document(self, values: Doubles) -> tuple[Doubles, Doubles]:
+        """The values of the documents in question and of the known ones, each by name, from a score of all rows."""
+        asked, documents = self.rows.asked, self.rows.documents
+        mine, others = self.drawn & asked, self.drawn & ~asked
+        return means(values[mine], documents[mine]), means(values[others], documents[others])
+
+    def p(self, values: Doubles) -> Doubles:
+        """The p-values of the documents in question, by name, from a score of all rows."""
+        return self.p_of(*self.by_document(values))
+
+    def p_of(self, asked: Doubles, known: Doubles) -> Doubles:
+        """The p-values of documents in question from values of both sides, one a document."""
+        return conformal.p_values(asked, known, randomised=self.settings.randomised, seed=self.seed)
+
+    @property
+    def known_in_order(self) -> Doubles:
+        """The values of the known documents in the order in which their files first name them."""
+        _, known = self.by_document(self.rows.scores)
+        first = np.unique(self.rows.documents[~self.rows.asked], return_index=True)[1]
+        return np.asarray(known[np.argsort(first, kind="stable")])
+
 
 _PLACEBO_RATE = 0.05
 """The highest rate a placebo is held to: by chance it flags anything in one check of twenty at most."""
@@ -44,7 +108,6 @@ DRIFT = "drift"
 """The name of the check that what was found is more than a drift that nobody could have seen."""
 ACCUSING = ("spread", "runs", DRIFT)
 """Checks that withhold an accusation, and no all-clear: that is measured on the very texts."""
-_DRIFT = "A drift that the checks could not see would not explain it"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +131,7 @@ class _Outliers:
 @dataclass(frozen=True, slots=True, eq=False)
 class FlagConclusion:
     """The outcome and what it rests on. `p`, `q` and `chosen` [documents in question], by name, are those of each
-    document; where the answer is refused p and q are empty and nothing is chosen. `advice` is what would help."""
+    document; where the answer is refused p and q are empty and nothing is chosen."""
 
     outcome: Outcome
     checks: tuple[Check, ...]
@@ -77,7 +140,6 @@ class FlagConclusion:
     q: Doubles
     chosen: Bools
     power: Power | None = None
-    advice: tuple[str, ...] = ()
 
     @property
     def unseen(self) -> list[Check]:
@@ -115,7 +177,9 @@ def run_checks(sides: Sides, made: DetectionLimits, read: Read) -> CheckedScores
     checks = _checks(sides, made, read)
     asked, known = sides.by_document(rows.scores)
     found = find_outliers(sides, made, asked, known, unseen_drift(checks, sides.number, sides.known))
-    checks = (*checks, *_more_checks(sides, checks, asked, known))
+    fewest = min(sides.number, sides.known)
+    spread = spread_check(compare_below(asked, known), checks, fewest=fewest)
+    checks = (*checks, spread, runs_check(serial_p(sides.known_in_order), documents=sides.known))
     refused = any(check.status == "failed" and check.name not in ACCUSING for check in checks)
     explained, why = found.shift.explained, ""
     if refused:
@@ -152,59 +216,51 @@ def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, sp
     return _Outliers(shift, unseen, spread, withstands, plain, chosen)
 
 
-def concluded(
-    found: CheckedScores, power: Power | None, share: Estimate | None, *, model: str, corpus: str
-) -> FlagConclusion:
-    """The outcome, by the one rule. `power` is what planting a tenth brought and `share` how many documents like the
+def concluded(found: CheckedScores, power: Power | None, share: Estimate | None) -> FlagConclusion:
+    """Conclude by the one rule. `power` is what planting a tenth brought and `share` how many documents like the
     planted ones there can be; None where that was not measured."""
     sides, chosen = found.sides, found.outliers.chosen
-    outcome, advice = conclude_standing(
-        found.outliers, found.checks, power, share, model=model, corpus=corpus, unit=found.made.unit
-    )
+    outcome = conclude_outliers(found.outliers, found.checks, power, share)
     p = sides.p(sides.rows.scores)
     q = conformal.adjusted(p, found.made.method)
     if outcome == "refused":
         p, q, chosen = np.zeros(0), np.zeros(0), np.zeros(len(chosen), dtype=bool)
-    return FlagConclusion(outcome, found.checks, _set_test(found), p, q, chosen, power, advice)
+    return FlagConclusion(outcome, found.checks, _set_test(found), p, q, chosen, power)
 
 
-def conclude_standing(  # noqa: PLR0913 (what the one rule takes)
-    outliers: _Outliers,
-    checks: Sequence[Check],
-    power: Power | None,
-    share: Estimate | None,
-    *,
-    model: str,
-    corpus: str,
-    unit: str,
-) -> tuple[Outcome, tuple[str, ...]]:
-    """The outcome of a flagging and what would help, from what stands out and the checks."""
+def conclude_outliers(
+    outliers: _Outliers, checks: Sequence[Check], power: Power | None, share: Estimate | None
+) -> Outcome:
+    """The outcome of a flagging, from what stands out and the checks."""
+    shift = outliers.shift
     end = conclude(
         ObservedFinding(
-            model=called(model),
-            of=f"the {unit}s of {corpus}",
-            level=outliers.shift.level,
-            p=outliers.shift.p,
+            model="",
+            of="",
+            level=shift.level,
+            p=shift.p,
             effect=share,
-            effect_unit=f"of the {unit}s",
             planted=power,
             accusing=ACCUSING,
-            noun="flagging",
-            unit=unit,
             rejected=outliers.rejects,
         ),
         checks,
     )
-    withheld = bool(end.withheld) or outliers.rejects
-    return _outcome(end.outcome, bool(outliers.chosen.any()), withheld=withheld), end.advice
-
-
-def _outcome(outcome: Outcome, flagged: bool, *, withheld: bool) -> Outcome:
-    if outcome == "consistent":
-        return "flagged" if flagged else "set"
-    if outcome == "nothing":
+    if end.outcome == "consistent":
+        return "flagged" if outliers.chosen.any() else "set"
+    if end.outcome == "nothing":
         return "none"
-    return "refused" if withheld else "missed"
+    return "refused" if end.withheld or outliers.rejects else "missed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SettledFlagging:
+    """A flagging with all that was concluded; `why` says why its power was not measured."""
+
+    sides: Sides
+    limits: DetectionLimits
+    end: FlagConclusion
+    why: str = ""
 
 
 def _set_test(found: CheckedScores) -> SetTest:
@@ -241,25 +297,17 @@ def _unexcluded(found: _Outliers, explained: float) -> str:
 
 
 def _drift_check(found: _Outliers, explained: float, counts: bool) -> Check:
-    """Whether what stands out would do so without the drift and the spread that nobody could have seen."""
-    cure = (
-        "Name a model that never saw the texts: it reads with the same score, and can exclude smaller drifts. More "
-        "documents on both sides help too. [--placebo]"
-    )
+    """Check that what stands out would do so without the drift and the spread that nobody could have seen."""
     figures = {"explained": explained, "not excluded": found.unseen, "spread": found.spread}
-    taken = f"a drift of {found.unseen:.2f} standard deviations of the score, which the checks could not have excluded"
-    if found.spread > 1:
-        taken += f", and a spread of {found.spread:.2f}"
+    spread = f", and a spread of {found.spread:.2f}" if found.spread > 1 else ""
+    taken = say("flag.drift.taken", unseen=found.unseen, spread=spread)
     if not found.rejects:
-        words = f"Nothing stands out, so nothing has to be explained. Else this would be taken off first: {taken}."
-        return Check(DRIFT, _DRIFT, "not run", words, "", figures)
+        return word_check("flag.drift", None, figures, words="quiet", taken=taken)
     left = int(found.chosen.sum())
-    words = (
-        f"From the texts was taken {taken}. Without it {left:,} documents are flagged"
-        f"{f' of {int(found.plain.sum()):,}' if found.plain.any() else ''}, and the set as a whole "
-        f"{'stands' if found.withstands else 'does not stand'} out."
-    )
-    return Check.of(DRIFT, _DRIFT, counts or bool(left), words, cure, figures)
+    of = f" of {int(found.plain.sum()):,}" if found.plain.any() else ""
+    stands = "stands" if found.withstands else "does not stand"
+    good = counts or bool(left)
+    return word_check("flag.drift", good, figures, taken=taken, left=left, of=of, stands=stands)
 
 
 def _checks(sides: Sides, made: DetectionLimits, read: Read) -> tuple[Check, ...]:
@@ -267,25 +315,13 @@ def _checks(sides: Sides, made: DetectionLimits, read: Read) -> tuple[Check, ...
     checks = row_checks(rows.lengths, rows.asked, rows.documents, read, seed=sides.seed)
     values = rows.placebo
     if values is None:
-        return (*checks, no_placebo())
+        return (*checks, word_check("flag.placebo", None, words="none"))
     rate = min(settings.fdr, _PLACEBO_RATE)
     q = conformal.adjusted(sides.p(values), made.method)
     number = int(conformal.flagged(q, rate).sum())
     blank = placebo_check(values, rows.asked, rows.documents, flagged=number, rate=rate, seed=sides.seed)
     able = conformal.resolution(sides.known, sides.number, rate, made.method).together
     if able is None:
-        vain = (
-            " With so few known documents nothing can be flagged at that rate, so an empty result of the placebo "
-            "is no evidence."
-        )
-        blank = replace(blank, words=blank.words + vain)
+        blank = replace(blank, words=f"{blank.words} {say('flag.placebo.vain')}")
     shift = set_shift(*sides.by_document(values), level=settings.level, seed=sides.seed)
     return (*checks, with_set_test(blank, shift.p, settings.level))
-
-
-def _more_checks(
-    sides: Sides, checks: Sequence[Check], asked: Doubles, known: Doubles
-) -> tuple[Check, Check]:
-    fewest = min(sides.number, sides.known)
-    spread = spread_check(compare_below(asked, known), checks, fewest=fewest)
-    return spread, runs_check(serial_p(sides.known_in_order), documents=sides.known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,13 +17,12 @@ from pretrace.scoring.plan import Models, check_placebos
 from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.controls import placebos
 from pretrace.statistics.documents import Grouping
-from pretrace.types import Backend, Bools, Corpus, Estimate, Power, Run, Table, Verdict
-from pretrace.verdicts.flag.built import asked_table, known_table, verdict_of
+from pretrace.types import Backend, Bools, Corpus, Run, Skipped, Table, Verdict
+from pretrace.verdicts.flag.built import build_flagging, rows_table
 from pretrace.verdicts.flag.checks import Read
-from pretrace.verdicts.flag.concluding import CheckedScores, FlagConclusion, concluded, run_checks
-from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagPlan, FlagSettings, plan
+from pretrace.verdicts.flag.concluding import Rows, SettledFlagging, Sides, concluded, run_checks
+from pretrace.verdicts.flag.planning import TEXTS, DetectionLimits, FlagPlan, FlagSettings, plan
 from pretrace.verdicts.flag.power import measured
-from pretrace.verdicts.flag.sides import Rows, Sides
 from pretrace.verdicts.planting import check_plantable
 
 
@@ -78,16 +77,31 @@ class Asking:
     watch: Watch
 
 
-def power_of(
-    found: CheckedScores, read: Read, settings: FlagSettings, asking: Asking | None, without: str = ""
-) -> tuple[Power | None, Estimate | None, str]:
-    """The power where it decides and can be measured, the share of documents that there can be, and why it was not
-    measured; `without` says why there are no models to ask."""
-    if not found.quiet or not settings.power:
-        return None, None, ""
-    if asking is None:
-        return None, None, without
-    return measured(found, read, asking.models, asking.watch)
+def settle(  # noqa: PLR0913 (what was scored, and who can still be asked)
+    rows: Rows,
+    read: Read,
+    limits: DetectionLimits,
+    settings: FlagSettings,
+    *,
+    seed: int,
+    skipped: Iterable[Skipped],
+    asking: Asking | None = None,
+    without: str = "",
+) -> SettledFlagging:
+    """Conclude from the scored rows of both sets: check, measure the power where it decides and can be measured, and
+    settle the outcome. `read` gives the texts of chosen rows, `without` says why there are no models to ask.
+
+    TextsError where too few texts could be scored.
+    """
+    sides = Sides.of(rows, settings, seed, (one.reason for one in skipped))
+    limits = limits.scored(sides.known, sides.number)
+    found = run_checks(sides, limits, read)
+    power, share, why = None, None, ""
+    if found.quiet and settings.power:
+        why = without
+        if asking is not None:
+            power, share, why = measured(found, read, asking.models, asking.watch)
+    return SettledFlagging(sides, limits, concluded(found, power, share), why)
 
 
 def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be asked)
@@ -102,7 +116,7 @@ def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be 
 ) -> Verdict:
     """The same from scores that are there: `run` has the texts of `made.corpus`, both sets, and one score. Without
     `asking` the power cannot be measured."""
-    run = run.complete
+    run, seed = run.complete, made.draws.seed(settings)
     content = {text.id: text.text for text in made.corpus.texts}
     documents = [made.documents[name] for name in run.ids]
     texts = [content[name] for name in run.ids]
@@ -113,44 +127,28 @@ def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be 
         placebo=next(iter(placebos(run).values()), None),
         lengths=np.array([len(text) for text in texts], dtype=np.float64),
     )
-    sides = Sides.of(rows, settings, made.draws.seed(settings), [one.reason for one in run.skipped])
 
     def read(chosen: Bools) -> list[str]:
         return [texts[i] for i in np.flatnonzero(chosen).tolist()]
 
-    prospect = made.prospect.scored(sides.known, sides.number, settings.fdr)
-    seen = run_checks(sides, prospect, read)
-    power, share, why = power_of(seen, read, settings, asking)
-    end = concluded(seen, power, share, model=model, corpus=corpus.name)
-    return verdict_of(
-        end,
-        prospect,
+    def table(side: Bools, *, known: bool) -> Table:
+        chosen = np.flatnonzero(side)
+        ids, groups, theirs = ([one[i] for i in chosen.tolist()] for one in (run.ids, run.groups, documents))
+        return rows_table(settled.sides, settled.end, chosen, (ids, groups, theirs), known=known)
+
+    settled = settle(rows, read, made.prospect, settings, seed=seed, skipped=run.skipped, asking=asking)
+    return build_flagging(
+        settled,
         settings,
         names=(corpus.name, known.name),
         model=model,
         score=run.scores[0],
-        tables=_tables(run, documents, sides, end),
+        tables=(table(rows.asked, known=False), table(~rows.asked, known=True)),
         skipped=tuple(replace(one, id=one.id.removeprefix(TEXTS)) for one in run.skipped),
+        left=len(run.skipped),
         draws=made.draws,
-        recorded=record(record_corpus(corpus), record_corpus(known), run.settings, settings, sides.seed),
-        why=why,
+        recorded=record(record_corpus(corpus), record_corpus(known), run.settings, settings, seed),
     )
-
-
-def _tables(run: Run, documents: Sequence[str], sides: Sides, end: FlagConclusion) -> tuple[Table, Table]:
-    """The texts in question, without p-values where the answer is refused, and the known non-members."""
-    asked, scores = sides.rows.asked, sides.rows.scores
-
-    def named(rows: Bools, names: Sequence[str], side: str) -> tuple[str, ...]:
-        # as their file has them; a text without a group is its own
-        return tuple(names[row].removeprefix(side) for row in np.flatnonzero(rows).tolist())
-
-    ids, groups, theirs = (named(asked, names, TEXTS) for names in (run.ids, run.groups, documents))
-    chosen = end.chosen[sides.place].tolist()
-    p, q = end.of_texts(sides.place)
-    texts = asked_table(ids, groups, scores[asked], p, q, chosen, theirs, sides.drawn[asked])
-    ids, groups, theirs = (named(~asked, names, KNOWN) for names in (run.ids, run.groups, documents))
-    return texts, known_table(ids, groups, scores[~asked], sides.drawn[~asked], theirs)
 
 
 def record(

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from pretrace.corpora.near_copies import BANDS, Sketches, link
 from pretrace.errors import TextsError
 from pretrace.registry import require
-from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import ScorePlan
 from pretrace.settings import CONTROLS, cache_option, check_ranges, like, option
 from pretrace.statistics.conformal import METHODS, Method, Resolution, needed, resolution
@@ -22,6 +21,7 @@ from pretrace.statistics.documents import Numbers, link_documents
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.draws import TextsSketch, seed_from, texts_hash
 from pretrace.verdicts.settings import TestSettings
+from pretrace.verdicts.wording import say
 
 FEWEST_KNOWN = 20
 """Known documents; with 19 a text could be flagged at 5% only if all of the texts are."""
@@ -33,14 +33,34 @@ noticed: flagged, or seen by the test of the set (`verdicts.flag.power`)."""
 @dataclass(frozen=True, slots=True)
 class DetectionLimits:
     """How discoveries are controlled, how many documents are `asked` about and `known`, the `unit` that is flagged
-    ("text", or "document" where one has several), and what there is to say."""
+    ("text", or "document" where one has several), and what there is to say `about` documents."""
 
     method: Method
-    resolution: Resolution
+    fdr: float
     asked: int
     known: int
     unit: str
-    notes: tuple[str, ...]
+    about: tuple[str, ...] = ()
+
+    @property
+    def resolution(self) -> Resolution:
+        """How fine p-values can be."""
+        return resolution(self.known, self.asked, self.fdr, self.method)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the numbers allow, unless a single text could be flagged, and how documents were put together."""
+        found = self.resolution
+        if found.together == 1:
+            return self.about
+        numbers = {
+            "rate": f"{100 * self.fdr:g}%",
+            "unit": self.unit,
+            "asked": self.asked,
+            "known": self.known,
+        }
+        words = "flag.limits.never" if found.together is None else "flag.limits.together"
+        return (say(words, found=found, **numbers), *self.about)
 
     def noticed(self, least: int | None) -> int | None:
         """From how many documents on that stand above all known ones something is said: they are flagged, or the
@@ -58,18 +78,14 @@ class DetectionLimits:
         """A tenth of the documents in question, at least one."""
         return max(1, math.ceil(CLEARING * self.asked))
 
-    def enough(self, fdr: float) -> int:
+    @property
+    def enough(self) -> int:
         """The known documents with which a tenth of those asked about could be flagged."""
-        return needed(self.tenth, self.asked, fdr, self.method)
+        return needed(self.tenth, self.asked, self.fdr, self.method)
 
-    def scored(self, known: int, asked: int, fdr: float) -> DetectionLimits:
+    def scored(self, known: int, asked: int) -> DetectionLimits:
         """The same for the known and asked documents that could be scored, where some could not."""
-        if (known, asked) == (self.known, self.asked):
-            return self
-        about_documents = self.notes[len(_resolved(self, fdr)) :]
-        found = resolution(known, asked, fdr, self.method)
-        made = replace(self, resolution=found, known=known, asked=asked)
-        return replace(made, notes=(*_resolved(made, fdr), *about_documents))
+        return replace(self, known=known, asked=asked)
 
 
 def prospect(
@@ -93,28 +109,8 @@ def prospect(
             f"{name} holds {held} documents ({others.sum()} texts), and flagging takes known non-members from at "
             f"least {FEWEST_KNOWN} documents; add some (pieces of one document, and near copies, count once)."
         )
-    found = resolution(held, number, fdr, method)
     unit = "text" if number == mine.sum() else "document"
-    made = DetectionLimits(method, found, number, held, unit, ())
-    return replace(made, notes=(*_resolved(made, fdr), *_drawing(mine, others), *more))
-
-
-def _resolved(made: DetectionLimits, fdr: float) -> tuple[str, ...]:
-    """What the numbers allow, in a sentence; nothing where a single text could be flagged."""
-    found, unit = made.resolution, made.unit
-    if found.together == 1:
-        return ()
-    among = f"among {made.asked:,} {unit}s at a rate of {100 * fdr:g}%"
-    least = f"With {made.known:,} known documents no p-value is below {p_value(found.smallest)}"
-    if found.together is None:
-        return (
-            f"{least}, and no {unit} can be flagged {among}: at least {found.needed:,} known non-members are needed, "
-            f"{found.needed_alone:,} for one {unit} alone. The set as a whole is still tested.",
-        )
-    return (
-        f"{least}: {among} at least {found.together:,} must stand above all of them before any is flagged. For one "
-        f"{unit} alone {found.needed_alone:,} known non-members would be needed.",
-    )
+    return DetectionLimits(method, fdr, number, held, unit, (*_drawing(mine, others), *more))
 
 
 def _drawing(asked: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> tuple[str, ...]:

@@ -26,9 +26,8 @@ from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.tuning.planting import PlantSettings, in_words, split_members
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
 from pretrace.verdicts.flag.checks import FLOOR, WIDE
-from pretrace.verdicts.flag.concluding import CheckedScores, outliers_at
+from pretrace.verdicts.flag.concluding import CheckedScores, Sides, outliers_at
 from pretrace.verdicts.flag.planning import CLEARING
-from pretrace.verdicts.flag.sides import Sides
 from pretrace.verdicts.outcome import ENOUGH
 from pretrace.verdicts.planting import planted_copy
 from pretrace.verdicts.settings import POWER_BATCH

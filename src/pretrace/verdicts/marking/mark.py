@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +15,14 @@ import numpy as np
 
 from pretrace.corpora import Columns
 from pretrace.corpora.columns import USUAL
-from pretrace.errors import ModelError, OutputError, TextsError
+from pretrace.errors import ExpressionError, ModelError, OutputError, TextsError
+from pretrace.registry import require
 from pretrace.results.atomic import atomic_bytes, check_writable, new_folder
 from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import times
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
-from pretrace.settings import shared
+from pretrace.settings import cache_option, check_ranges, option, seed_option, shared
 from pretrace.types import Corpus, Instructed, Power, Proposer
 from pretrace.verdicts.frame import watched
 from pretrace.verdicts.marking import variants
@@ -34,10 +35,99 @@ from pretrace.verdicts.marking.sealed import (
     sealed_bytes,
     write_seal,
 )
-from pretrace.verdicts.marking.settings import Lot, MarkSettings
+from pretrace.verdicts.marking.variants import MOST_CHOICES
 from pretrace.verdicts.marks import CheckSettings, Marks
 from pretrace.verdicts.planting import paired_power, planted_shift
 from pretrace.verdicts.settings import TestSettings
+from pretrace.verdicts.wording import say
+
+VARIANTS = "Variants (one kind)"
+"""The group of options on where variants come from."""
+Lot = Callable[[int], int]
+"""Draws a number from 0 to n - 1, all equally likely, for a given n."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkSettings:
+    """Where the variants of a text come from; exactly one kind. ExpressionError for none or two, and for a value out of
+    its range. `seed` is that of the models that make variants: the draw of what is published has none."""
+
+    variant_column: tuple[str, ...] = option(
+        (),
+        "A column of TEXTS with another version of each text; may be given more than once.",
+        panel=VARIANTS,
+        essential=True,
+    )
+    variant_texts: tuple[str, ...] = option(
+        (),
+        "A file with another version of each text under the same id; may be given more than once.",
+        panel=VARIANTS,
+        path="in",
+        essential=True,
+    )
+    rewriter: str | None = option(
+        None,
+        "A model that follows instructions and paraphrases each text: any --model value, or server:URL#MODEL.",
+        panel=VARIANTS,
+        path="in",
+        essential=True,
+    )
+    words: str | None = option(
+        None,
+        "A model that proposes other words here and there: causal:MODEL, masked:HUB_ID, or causal for --model.",
+        panel=VARIANTS,
+        path="in",
+        essential=True,
+    )
+    canary: bool = option(
+        False,
+        "Add one sentence to each text, whose last word is drawn out of --choices. Works for servers that give text "
+        "only, too.",
+        panel=VARIANTS,
+        essential=True,
+    )
+    choices: int = option(8, "Words to draw from, for --canary.", panel=VARIANTS, least=2, most=MOST_CHOICES)
+    variants: int = option(
+        1, "Variants beside the original, for --rewriter and --words.", panel=VARIANTS, least=1, most=50
+    )
+    share: float = option(0.1, "Share of the tokens that --words may change.", panel=VARIANTS)
+    original: bool = option(
+        True,
+        "Never publish the original of --rewriter or --words: all variants are then made by one model. Whether that "
+        "shows training better was not measured.",
+        name="no-original",
+        panel=VARIANTS,
+    )
+    seed: int = seed_option()
+    cache: bool = cache_option()
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        require(0 < self.share <= 1, f"--share lies between 0 and 1, found {self.share}.")
+        given = self.given
+        if len(given) != 1:
+            found = "none" if not given else " and ".join(given)
+            raise ExpressionError(
+                "variants come from one kind of source: --variant-column, --variant-texts, --rewriter, --words or "
+                f"--canary; found {found}."
+            )
+        if not self.original and given[0] not in ("--rewriter", "--words"):
+            raise ExpressionError("--no-original is for --rewriter and --words: leave it away.")
+        if not self.original and self.variants < 2:
+            raise ExpressionError("--no-original needs --variants 2 or more, to draw from.")
+
+    @property
+    def given(self) -> list[str]:
+        """The options that name a source of variants, of those that were given."""
+        sources = {
+            "--variant-column": self.variant_column,
+            "--variant-texts": self.variant_texts,
+            "--rewriter": self.rewriter,
+            "--words": self.words,
+            "--canary": self.canary,
+        }
+        return [name for name, value in sources.items() if value]
+
 
 PUBLISHED, COMMITMENT = "published.jsonl", "commitment.txt"
 _SOURCES: dict[str, Source] = {
@@ -261,30 +351,20 @@ def sample_size(
 
 def words_of(found: SampleSize | None, level: float) -> tuple[str, ...]:
     """What to tell the one who marks, a sentence each; `found` is None where nothing was measured."""
-    formula = (
-        f"A test at 5% with power 0.8 needs about {_FACTOR:g} / d² texts, where d is the mean of a text's difference "
-        "over its spread."
-    )
+    formula = say("sample_size.formula", factor=_FACTOR)
     if found is None:
-        return (
-            formula,
-            "d was not measured: give --model with an open model like the one that may come, and a copy of it is "
-            "trained on the texts.",
-        )
+        return formula, say("sample_size.unmeasured")
     power = found.power
     needed = "no number of texts would do" if power.needed is None else f"{power.needed:,} texts are needed"
-    chance = power.probability.value
-    said = (
-        "That is enough."
-        if chance >= ENOUGH
-        else "That is not enough: mark more texts, or use variants that differ more."
-    )
-    by_formula = "" if found.formula is None else f" ({found.formula:,} by the formula)"
-    return (
-        formula,
-        f"A copy of the model that read the texts {times(power.epochs)} gave d = {found.d:.3f}: for power 0.8 at "
-        f"{level:.0%}, {needed}{by_formula}.",
-        f"With the {found.documents:,} texts at hand the power is {chance:.2f} "
-        f"[{power.probability.low:.2f}, {power.probability.high:.2f}]. {said}",
-        "This is the favourable case: texts that are read among billions of others leave a fainter trace.",
-    )
+    numbers = {
+        "times": times(power.epochs),
+        "d": found.d,
+        "level": level,
+        "needed": needed,
+        "formula": "" if found.formula is None else f" ({found.formula:,} by the formula)",
+        "documents": found.documents,
+        "chance": power.probability,
+        "enough": say(f"sample_size.{'enough' if power.probability.value >= ENOUGH else 'few'}"),
+    }
+    said = (say(f"sample_size.{one}", **numbers) for one in ("found", "power", "favourable"))
+    return formula, *said

@@ -13,6 +13,7 @@ from typing import Any
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Instructed, Proposer, Sampling
+from pretrace.verdicts.wording import say, sentences_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,31 +112,8 @@ def _by_id(other: Corpus, corpus: Corpus, source: str) -> dict[str, str]:
 # Canary sentences: one sentence a text, natural to read, whose last word is drawn out of several.
 
 
-SENTENCES = (
-    "The reference word for {} is",
-    "In the index, {} stands next to the word",
-    "The file name {} goes with the keyword",
-    "Notes on {} are kept under the heading",
-)
-_LIST = """
-acorn almond amber anchor apple apron arrow aspen autumn badger bakery balcony barley barn basil
-basket beacon beaver bell birch blanket bottle branch brass breeze brick bridge brook broom bucket
-butter button cabin cable camel canal candle canvas carpet carrot castle cedar cellar chalk cherry
-chestnut chimney cider clay cloud clover cobalt coffee comet copper coral cotton cradle crane
-cricket crown crystal curtain daisy desert donkey dragon drum eagle ember engine falcon feather
-fence fern ferry fiddle finch flannel flint flute forest fossil fountain fox garden garlic ginger
-glacier glove goblet granite grape gravel hammer harbour harvest hazel heron hinge honey horizon
-hornet ivory jacket jasmine kettle kitchen ladder lagoon lantern lavender leather lemon lentil lily
-linen lobster magnet mango maple marble market marsh meadow melon mirror mitten mountain mustard
-napkin nectar needle nettle nutmeg oak oasis olive onion orchard otter oyster paddle panther paper
-parrot pastry peach pebble pepper pigeon pillow pine planet plaster plum pocket pond poppy potato
-prairie pumpkin quarry quartz rabbit radish raven ribbon river robin rocket saddle saffron salmon
-sandal satchel shovel silver sparrow spinach sponge spoon squirrel stable statue stream sugar sunset
-swan table teapot temple thistle thunder ticket tiger timber tomato tower tractor trumpet tulip
-tunnel turnip turtle valley velvet vessel village violet violin walnut wheat whistle willow window
-winter wolf zebra
-"""
-WORDS = tuple(_LIST.split())
+SENTENCES: tuple[str, ...] = tuple(sentences_of("canary.sentences"))
+WORDS = tuple(say("canary.words").split())
 MOST_CHOICES = len(WORDS) // 2
 
 

@@ -1,0 +1,83 @@
+"""A verdict test: the rank of one text among others of its kind."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pretrace.errors import TextsError
+from pretrace.scoring.plan import Models
+from pretrace.types import Backend, Check, Corpus, Doubles, Power, Verdict
+from pretrace.verdicts.frame import (
+    ExcessOverSecondModel,
+    Test,
+    Tested,
+    TestWording,
+    second_model_multiple,
+    verdict,
+    watched,
+)
+from pretrace.verdicts.reading import ScoreReader
+from pretrace.verdicts.settings import TestSettings
+
+
+def rank(values: Doubles) -> float:
+    """The share of texts, the first one among them, that have at least its value."""
+    return float(np.mean(values >= values[0]))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranked(Test[Doubles]):
+    """The first text of a corpus among the others, by its mean log-probability."""
+
+    name: ClassVar[str] = "ranked"
+
+    def read(self, model: Backend, stage: str) -> Doubles:
+        return (
+            ScoreReader(self.models, "loss", self.watch, self.settings.cache)
+            .read(self.texts, under=model, stage=stage)
+            .values
+        )
+
+    def tested(self, values: Doubles) -> Tested:
+        return Tested(p=rank(values), units=len(values))
+
+    def beyond(self, own: Doubles, other: Doubles) -> ExcessOverSecondModel:
+        # what is taken off follows from the controls alone, which nobody suspects
+        x, y = ((one - one[1:].mean()) / one[1:].std() for one in (own, other))
+        d = second_model_multiple(float(np.mean(x[1:] * y[1:])))
+        return ExcessOverSecondModel(rank(x - d * y) if np.isfinite(d) else 1.0, d)
+
+    def power(self, values: Doubles) -> Power:
+        raise TextsError("the rank of one text has no --power: remove it.")
+
+    def checks(self, values: Doubles) -> tuple[Check, ...]:
+        enough = len(values) * self.settings.level >= 1
+        words = f"With {len(values)} texts the smallest p is {1 / len(values):.3g}."
+        return (
+            Check(
+                "enough",
+                "There are enough texts",
+                "passed" if enough else "failed",
+                words,
+                "Give more texts.",
+            ),
+        )
+
+    def words(self, values: Doubles) -> TestWording:
+        return TestWording(
+            unit="text",
+            of=f"the first text of {self.corpus.name}",
+            question=f"Was {self.models.target.name} trained on the first text of {self.corpus.name}?",
+            compared=("The first text is compared with the others, by how likely the model finds each.",),
+            hypothesis="The first text is exchangeable with the others.",
+            assumption="It holds if the first text differs from the others in nothing but training.",
+            statistic="rank of the first text's mean log-probability",
+            effect_unit="ranks",
+            preferred="the first text",
+        )
+
+
+def ranked(corpus: Corpus, models: Models, settings: TestSettings) -> Verdict:
+    """The verdict on the first text; `models.placebos` are models that cannot have seen it."""
+    return verdict(Ranked(corpus=corpus, models=models, settings=settings, watch=watched(None)))
