@@ -167,10 +167,10 @@ class Looking:
 
     asked: Searching
 
-    def open(self) -> tuple[None, Callable[[Any], Any]]:
-        """Nothing that must agree, and what searches a file."""
+    def open(self) -> tuple[str, Callable[[Any], Any]]:
+        """A hash of what is looked for, and what searches a file."""
         tables = self.asked.tables()
-        return None, lambda file: search_file(self.asked, tables, file)
+        return self.asked.digest, lambda file: search_file(self.asked, tables, file)
 
 
 @contextmanager
