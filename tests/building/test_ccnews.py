@@ -25,7 +25,7 @@ from pretrace.building.ccnews_transforms import (
     Rewriting,
     Transform,
 )
-from pretrace.corpora import Columns, read_texts
+from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, ModelError, OutputError, TextsError
 from pretrace.types import Corpus, Text
 
@@ -87,7 +87,7 @@ def test_the_published_recipe(tmp_path: Path) -> None:
         assert len(row["original"].split()) == 32  # four whole sentences of eight words
     splits = [(row["label"], row["split"]) for row in rows]
     assert [splits.count((1, name)) for name in ("reference", "validation", "test")] == [3, 3, 12]
-    assert read_texts(tmp_path / "trans.jsonl").texts[0].member is True
+    assert open_corpus(tmp_path / "trans.jsonl").texts[0].member is True
 
 
 def test_the_card_tells_what_the_transformation_gives_away(tmp_path: Path) -> None:

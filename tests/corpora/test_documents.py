@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pretrace.corpora import open_corpus, open_stream, read_texts
+from pretrace.corpora import open_corpus, open_stream
 from pretrace.corpora.documents import CHANGES, EMPTY_PAGES, FRONT_MATTER
 from pretrace.corpora.reading import Unreadable
 from pretrace.corpora.webpages import DEEPEST, decode_page, read_html
@@ -136,25 +136,25 @@ class TestSingleFiles:
     @pytest.mark.parametrize("name", ["b.md", "sub/c.html", "d.docx", "e.pdf"])
     def test_one_text(self, folder: Path, name: str) -> None:
         path = folder / name
-        (text,) = read_texts(path).texts
+        (text,) = open_corpus(path).texts
         assert (text.id, text.group) == (path.name, path.name)
-        assert read_texts(path).name == path.stem
+        assert open_corpus(path).name == path.stem
 
     def test_a_txt_file_stays_a_text_a_line(self, folder: Path) -> None:
         (folder / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
-        assert [text.text for text in read_texts(folder / "a.txt").texts] == ["one", "two"]
+        assert [text.text for text in open_corpus(folder / "a.txt").texts] == ["one", "two"]
 
     @pytest.mark.parametrize("name", ["a.md", "a.html", "a.docx", "a.pdf"])
     def test_empty(self, tmp_path: Path, name: str) -> None:
         (tmp_path / name).touch()
         with pytest.raises(TextsError, match=f"{name}: the file is empty"):
-            read_texts(tmp_path / name)
+            open_corpus(tmp_path / name)
 
     @pytest.mark.parametrize(("name", "raw"), [("a.md", b"---\na: 1\n---\n"), ("a.html", b"<nav>x</nav>")])
     def test_no_text(self, tmp_path: Path, name: str, raw: bytes) -> None:
         (tmp_path / name).write_bytes(raw)
         with pytest.raises(TextsError, match="holds no text"):
-            read_texts(tmp_path / name)
+            open_corpus(tmp_path / name)
 
     @pytest.mark.parametrize(("module", "name"), [("pypdf", "a.pdf"), ("docx", "a.docx")])
     def test_without_the_extra(
@@ -169,21 +169,21 @@ class TestSingleFiles:
 class TestPdf:
     def test_pages_without_text_are_told(self, tmp_path: Path) -> None:
         (tmp_path / "a.pdf").write_bytes(pdf("one", "", "three"))
-        corpus = read_texts(tmp_path / "a.pdf")
+        corpus = open_corpus(tmp_path / "a.pdf")
         assert (corpus.texts[0].text, corpus.notes) == ("one\nthree", (f"1 text: {EMPTY_PAGES}.",))
 
     def test_encrypted(self, tmp_path: Path) -> None:
         (tmp_path / "a.pdf").write_bytes(pdf("secret", password="word"))
         with pytest.raises(TextsError, match="encrypted"):
-            read_texts(tmp_path / "a.pdf")
+            open_corpus(tmp_path / "a.pdf")
         (tmp_path / "b.pdf").write_bytes(pdf("only its printing is forbidden", password=""))
-        assert "printing" in read_texts(tmp_path / "b.pdf").texts[0].text
+        assert "printing" in open_corpus(tmp_path / "b.pdf").texts[0].text
 
     def test_what_pypdf_repairs_is_not_told_on_the_screen(
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
     ) -> None:
         (tmp_path / "a.pdf").write_bytes(re.sub(rb"startxref\n\d+", b"startxref\n7", pdf("whole")))
-        assert read_texts(tmp_path / "a.pdf").texts[0].text == "whole"
+        assert open_corpus(tmp_path / "a.pdf").texts[0].text == "whole"
         assert not caplog.records
         assert capfd.readouterr().err == ""
 
@@ -191,27 +191,27 @@ class TestPdf:
     def test_damaged(self, tmp_path: Path, size: int) -> None:
         (tmp_path / "a.pdf").write_bytes(pdf("whole")[:size])
         with pytest.raises(TextsError, match=r"a\.pdf: the PDF ") as caught:
-            read_texts(tmp_path / "a.pdf")
+            open_corpus(tmp_path / "a.pdf")
         assert "\n" not in str(caught.value)
 
 
 class TestWord:
     def test_tracked_changes_are_accepted_and_told(self, tmp_path: Path) -> None:
         (tmp_path / "a.docx").write_bytes(word("first", "second", changed=True))
-        corpus = read_texts(tmp_path / "a.docx")
+        corpus = open_corpus(tmp_path / "a.docx")
         assert corpus.texts[0].text == "first put in\nsecond"
         assert corpus.notes == (f"1 text: {CHANGES}.",)
 
     def test_an_older_or_encrypted_one(self, tmp_path: Path) -> None:
         (tmp_path / "a.docx").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"x" * 600)
         with pytest.raises(TextsError, match="encrypted, or an older"):
-            read_texts(tmp_path / "a.docx")
+            open_corpus(tmp_path / "a.docx")
 
     def test_a_zip_that_is_none(self, tmp_path: Path) -> None:
         with zipfile.ZipFile(tmp_path / "a.docx", "w") as packed:
             packed.writestr("notes.txt", "no")
         with pytest.raises(TextsError, match="damaged"):
-            read_texts(tmp_path / "a.docx")
+            open_corpus(tmp_path / "a.docx")
 
 
 class TestMarkdown:
@@ -227,7 +227,7 @@ class TestMarkdown:
     )
     def test_front_matter(self, tmp_path: Path, written: str, kept: str | None) -> None:
         (tmp_path / "a.md").write_text(written, encoding="utf-8")
-        assert read_texts(tmp_path / "a.md").texts[0].text == (written if kept is None else kept)
+        assert open_corpus(tmp_path / "a.md").texts[0].text == (written if kept is None else kept)
 
 
 class TestHtml:

@@ -19,8 +19,8 @@ from net.api import (
     ExpressionError,
     TextsError,
     Unreadable,
+    open_corpus,
     open_stream,
-    read_texts,
     stream_texts,
 )
 
@@ -50,7 +50,7 @@ def parquet(path: Path, **columns: Any) -> Path:
 
 def refusal(path: Path, columns: Columns = USUAL) -> str:
     with pytest.raises(TextsError) as caught:
-        read_texts(path, columns)
+        open_corpus(path, columns)
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -59,21 +59,21 @@ def refusal(path: Path, columns: Columns = USUAL) -> str:
 class TestColumns:
     def test_usual_names(self, write: Write) -> None:
         path = write("a.jsonl", lines({"id": 7, "text": "one", "label": 1, "group": "book", "year": 3}))
-        (text,) = read_texts(path).texts
+        (text,) = open_corpus(path).texts
         assert (text.id, text.text, text.member, text.group) == ("7", "one", True, "book")
 
     def test_input_stands_in_for_text(self, write: Write) -> None:
-        assert read_texts(write("a.jsonl", lines({"input": "one"}))).texts[0].text == "one"
-        assert read_texts(write("b.csv", "input,text\nno,yes\n")).texts[0].text == "yes"
+        assert open_corpus(write("a.jsonl", lines({"input": "one"}))).texts[0].text == "one"
+        assert open_corpus(write("b.csv", "input,text\nno,yes\n")).texts[0].text == "yes"
 
     def test_rows_number_themselves(self, write: Write) -> None:
-        corpus = read_texts(write("some.jsonl", lines({"text": "a"}, {"text": "b"})))
+        corpus = open_corpus(write("some.jsonl", lines({"text": "a"}, {"text": "b"})))
         assert [text.id for text in corpus.texts] == ["0", "1"]
         assert (corpus.name, corpus.notes) == ("some", ())
 
     def test_named_columns(self, write: Write) -> None:
         path = write("a.csv", "body,member,doc,author\nhello,yes,d1,ann\n".replace("yes", "nonmember"))
-        (text,) = read_texts(path, Columns(text="body", label="member", id="doc", group="author")).texts
+        (text,) = open_corpus(path, Columns(text="body", label="member", id="doc", group="author")).texts
         assert (text.text, text.member, text.id, text.group) == ("hello", False, "d1", "ann")
 
     @pytest.mark.parametrize("role", ["text", "label", "id", "group"])
@@ -98,11 +98,11 @@ class TestColumns:
     def test_an_empty_name_leaves_a_column_out(self, write: Write) -> None:
         path = write("a.csv", "text,label\nnice,positive\n")
         assert "'positive'" in refusal(path)
-        assert read_texts(path, Columns(label="")).texts[0].member is None
+        assert open_corpus(path, Columns(label="")).texts[0].member is None
 
     def test_json_lines_may_bring_a_named_label_late(self, write: Write) -> None:
         path = write("a.jsonl", lines({"text": "a"}, {"text": "b", "seen": True}))
-        assert [t.member for t in read_texts(path, Columns(label="seen")).texts] == [None, True]
+        assert [t.member for t in open_corpus(path, Columns(label="seen")).texts] == [None, True]
 
     def test_two_columns_of_one_name(self, write: Write) -> None:
         assert "more than one column 'text'" in refusal(write("a.csv", "text,text\na,b\n"))
@@ -134,7 +134,7 @@ class TestLabels:
         ],
     )
     def test_known(self, write: Write, value: object, member: bool | None) -> None:
-        assert read_texts(write("a.jsonl", lines({"text": "a", "label": value}))).texts[0].member is member
+        assert open_corpus(write("a.jsonl", lines({"text": "a", "label": value}))).texts[0].member is member
 
     @pytest.mark.parametrize("value", [2, -1, 0.5, "yes", "positive", [1], {"a": 1}, math.inf])
     def test_refused_with_line_and_value(self, write: Write, value: object) -> None:
@@ -144,11 +144,11 @@ class TestLabels:
 
     def test_parquet_column_with_gaps(self, tmp_path: Path) -> None:
         path = parquet(tmp_path / "a.parquet", text=list("abc"), label=[1.0, math.nan, None])
-        assert [text.member for text in read_texts(path).texts] == [True, None, None]
+        assert [text.member for text in open_corpus(path).texts] == [True, None, None]
 
     def test_csv_cells(self, write: Write) -> None:
         path = write("a.csv", "text,label\na,1\nb,\nc,0\n")
-        assert [text.member for text in read_texts(path).texts] == [True, None, False]
+        assert [text.member for text in open_corpus(path).texts] == [True, None, False]
 
 
 class TestIds:
@@ -159,7 +159,7 @@ class TestIds:
         assert "'x'" not in message
 
     def test_numbers_and_gaps(self, tmp_path: Path) -> None:
-        corpus = read_texts(parquet(tmp_path / "a.parquet", text=list("abc"), id=[10.0, None, 12.0]))
+        corpus = open_corpus(parquet(tmp_path / "a.parquet", text=list("abc"), id=[10.0, None, 12.0]))
         assert [text.id for text in corpus.texts] == ["10", "1", "12"]
         assert corpus.notes == ("1 row without an id took the row number.",)
 
@@ -181,12 +181,12 @@ class TestTexts:
         assert "row 0 has no text" in refusal(parquet(tmp_path / "b.parquet", text=[1, 2]))
 
     def test_empty_texts_stay(self, write: Write, tmp_path: Path) -> None:
-        assert read_texts(write("a.jsonl", lines({"text": ""}))).texts[0].text == ""
-        assert read_texts(write("a.csv", 'text\n""\n"  "\n')).texts[1].text == "  "
-        assert read_texts(parquet(tmp_path / "a.parquet", text=[""])).texts[0].text == ""
+        assert open_corpus(write("a.jsonl", lines({"text": ""}))).texts[0].text == ""
+        assert open_corpus(write("a.csv", 'text\n""\n"  "\n')).texts[1].text == "  "
+        assert open_corpus(parquet(tmp_path / "a.parquet", text=[""])).texts[0].text == ""
 
     def test_text_file_skips_and_counts_blank_lines(self, write: Write) -> None:
-        corpus = read_texts(write("a.txt", "\ufeffone\r\n\r\n  \ntwo\x0b2\u2028.\x00\rx\nthree"))
+        corpus = open_corpus(write("a.txt", "\ufeffone\r\n\r\n  \ntwo\x0b2\u2028.\x00\rx\nthree"))
         assert [text.text for text in corpus.texts] == ["one", "two\x0b2\u2028.\x00\rx", "three"]
         assert [text.id for text in corpus.texts] == ["0", "1", "2"]
         assert corpus.notes == ("2 blank lines skipped.",)
@@ -217,7 +217,7 @@ class TestTexts:
         assert "is not UTF-8; it looks like cp1252" in message
         if kind != "parquet":
             assert "--encoding cp1252" in message
-            assert said in [text.text for text in read_texts(path, Columns(encoding="cp1252")).texts]
+            assert said in [text.text for text in open_corpus(path, Columns(encoding="cp1252")).texts]
             told: list[Unreadable] = []
             stream = open_stream(path, skip_unreadable=True)
             if kind == "jsonl":  # a record at a time
@@ -241,7 +241,7 @@ class TestTexts:
     def test_encodings_are_recognised(self, write: Write, encoding: str, said: str) -> None:
         path = write("a.txt", f"{said}\n".encode(encoding))
         assert f"--encoding {encoding}" in refusal(path)
-        assert read_texts(path, Columns(encoding=encoding)).texts[0].text == said
+        assert open_corpus(path, Columns(encoding=encoding)).texts[0].text == said
 
     def test_an_encoding_that_is_not_known_or_wrong(self, write: Write) -> None:
         with pytest.raises(ExpressionError, match="--encoding 'klingon' is not known"):
@@ -254,20 +254,20 @@ class TestTexts:
         mark = "\ufeff" if encoding == "utf-16-le" else ""
         raws = {"jsonl": '{"text": "é😀"}\n', "json": '[{"text": "é😀"}]', "csv": "text\né😀\n"}
         path = write(name, (mark + raws.get(name.split(".")[1], "é😀")).encode(encoding))
-        assert [text.text for text in read_texts(path).texts] == ["é😀"]
+        assert [text.text for text in open_corpus(path).texts] == ["é😀"]
 
     def test_a_file_that_ends_within_a_character_was_cut(self, write: Write) -> None:
         assert "was cut off" in refusal(write("a.txt", "zwei Männer, ein Café".encode()[:-1]))
 
     def test_halves_of_surrogate_pairs(self, write: Write) -> None:
         raw = '{"text": "a\\ud800b", "id": "\\udfff"}\n{"text": "\\ud83d\\ude00"}\n'
-        corpus = read_texts(write("a.jsonl", raw))
+        corpus = open_corpus(write("a.jsonl", raw))
         assert [text.text for text in corpus.texts] == ["a\ufffdb", "😀"]
         assert corpus.texts[0].id == "\ufffd"
         assert corpus.notes[0] == "1 text held half a surrogate pair; it was replaced by U+FFFD."
 
     def test_control_characters_in_json_strings(self, write: Write) -> None:
-        assert read_texts(write("a.jsonl", '{"text": "a\x00\tb"}\n')).texts[0].text == "a\x00\tb"
+        assert open_corpus(write("a.jsonl", '{"text": "a\x00\tb"}\n')).texts[0].text == "a\x00\tb"
 
     def test_byte_order_mark_and_crlf(self, write: Write) -> None:
         for name, raw in {
@@ -276,13 +276,13 @@ class TestTexts:
             "a.json": '\ufeff [{"text": "a"}]',
             "a.tsv": '\ufeff"text"\tlabel\r\na\t1\r\n',
         }.items():
-            assert read_texts(write(name, raw)).texts[0].text == "a", name
+            assert open_corpus(write(name, raw)).texts[0].text == "a", name
 
 
 class TestTables:
     def test_quotes_and_line_ends_inside_fields(self, write: Write) -> None:
         path = write("a.csv", 'text,label\n"one ""two""\nthree, four",1\nplain,0\n')
-        assert [t.text for t in read_texts(path).texts] == ['one "two"\nthree, four', "plain"]
+        assert [t.text for t in open_corpus(path).texts] == ['one "two"\nthree, four', "plain"]
 
     def test_error_names_the_line_of_the_file(self, write: Write) -> None:
         assert "row 1 (line 5)" in refusal(write("a.csv", 'text,label\n"a\nb\nc",1\nd,maybe\n'))
@@ -299,12 +299,12 @@ class TestTables:
     def test_fields_up_to_ten_megabytes(self, write: Write) -> None:
         csv.field_size_limit(131_072)
         long = "x" * (9 * 1024 * 1024)
-        assert read_texts(write("a.csv", f"text\n{long}\n")).texts[0].text == long
+        assert open_corpus(write("a.csv", f"text\n{long}\n")).texts[0].text == long
         assert "line 2" in refusal(write("b.csv", f"text\n{long}xxxxxxxxxx{long}\n"))
 
     def test_json_list_and_json_lines_by_the_same_ending(self, write: Write) -> None:
-        assert len(read_texts(write("a.json", json.dumps([{"text": "a"}, {"text": "b"}], indent=1)))) == 2
-        assert len(read_texts(write("b.json", lines({"text": "a"}, {"text": "b"})))) == 2
+        assert len(open_corpus(write("a.json", json.dumps([{"text": "a"}, {"text": "b"}], indent=1)))) == 2
+        assert len(open_corpus(write("b.json", lines({"text": "a"}, {"text": "b"})))) == 2
         assert "row 1 is a string" in refusal(write("c.json", '[{"text": "a"}, "b"]'))
 
     def test_parquet_reads_only_what_it_needs(self, tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ class TestTables:
             text=pa.array([b"a", b"b"]),
             group=pa.array(["g", "g"]).dictionary_encode(),
         )
-        assert [(t.text, t.group) for t in read_texts(path).texts] == [("a", "g"), ("b", "g")]
+        assert [(t.text, t.group) for t in open_corpus(path).texts] == [("a", "g"), ("b", "g")]
 
 
 class TestFolders:
@@ -351,7 +351,7 @@ class TestFolders:
             "c/readme.md": "no",
         }.items():
             write(name, content)
-        corpus = read_texts(tmp_path / "c")
+        corpus = open_corpus(tmp_path / "c")
         assert [(t.id, t.text) for t in corpus.texts] == [
             ("a/z.txt.gz", "first"),
             ("b.txt", "second\r\n"),
@@ -375,7 +375,7 @@ class TestFolders:
             (tmp_path / "c" / "caf\udce9.txt").write_text("a")
         except OSError:
             pytest.skip("this file system wants UTF-8 names")
-        read_texts(tmp_path / "c").texts[0].id.encode()
+        open_corpus(tmp_path / "c").texts[0].id.encode()
 
 
 class TestDamage:

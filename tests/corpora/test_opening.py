@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pretrace.corpora import Columns, corpus_of, known_corpora, open_corpus, open_stream, read_texts
+from pretrace.corpora import Columns, corpus_of, known_corpora, open_corpus, open_stream
 from pretrace.errors import ExpressionError, TextsError
 
 
@@ -82,7 +82,7 @@ class TestPaths:
         os.mkfifo(pipe)
         writer = threading.Thread(target=pipe.write_bytes, args=(b'{"text": "a"}\n',))
         writer.start()
-        assert read_texts(pipe).texts[0].text == "a"
+        assert open_corpus(pipe).texts[0].text == "a"
         writer.join()
 
     @pytest.mark.parametrize(

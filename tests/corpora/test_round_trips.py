@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pretrace.corpora import open_stream, read_texts, stream_texts
+from pretrace.corpora import open_corpus, open_stream, stream_texts
 from pretrace.corpora.reading import Unreadable
 
 ODD = st.text(
@@ -77,7 +77,7 @@ def test_round_trip(name: str, gz: str, rows: Rows) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / (name + gz)
         path.write_bytes(gzip.compress(raw, 1) if gz else raw)
-        corpus = read_texts(path)
+        corpus = open_corpus(path)
         assert [(text.text, text.member, text.group) for text in corpus.texts] == list(rows)
         assert corpus.notes == ()
         assert list(stream_texts(path)) == [text for text, _, _ in rows]

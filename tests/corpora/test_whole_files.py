@@ -15,7 +15,7 @@ from corpora.test_every_entrance import FORMATS, PACKINGS, as_epub
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pretrace.corpora import open_corpus, read_texts
+from pretrace.corpora import open_corpus
 from pretrace.corpora.packing import unpack_stream
 from pretrace.errors import TextsError
 from pretrace.scan.corpus import CorpusReader
@@ -52,7 +52,7 @@ def test_a_cut_table_is_refused_as_texts_and_unread_as_a_corpus(
         path = tmp_path / f"a{name.split()[0]}"
         path.write_bytes(whole[:size])
         with pytest.raises(TextsError, match=r"a\."):
-            read_texts(path)
+            open_corpus(path)
         with pytest.raises(Unread, match=r"a\."):
             read_corpus(path)
 
@@ -115,7 +115,7 @@ def test_the_end_of_a_frame_is_looked_for_however_it_falls(tmp_path: Path) -> No
     for size in range(len(whole) - 1, len(whole) - 60, -1):
         (tmp_path / "a.jsonl").write_bytes(whole[:size])
         with pytest.raises(TextsError, match="its zst stream is cut off"):
-            read_texts(tmp_path / "a.jsonl")
+            open_corpus(tmp_path / "a.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_pointer_of_git_lfs_is_called_that_everywhere(tmp_path: Path, name: st
 
 def test_a_text_on_pointers_is_a_text(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_bytes(POINTER + b"is how a pointer looks. " * 50)
-    assert len(read_texts(tmp_path / "a.md")) == 1
+    assert len(open_corpus(tmp_path / "a.md")) == 1
 
 
 def test_a_cut_pdf_and_books_that_cannot_be_read(tmp_path: Path) -> None:
@@ -146,14 +146,14 @@ def test_a_cut_pdf_and_books_that_cannot_be_read(tmp_path: Path) -> None:
     whole = pdf(*(f"page {i}" for i in range(40)))
     (tmp_path / "a.pdf").write_bytes(whole[:-20])
     with pytest.raises(TextsError, match="the PDF is "):
-        read_texts(tmp_path / "a.pdf")
+        open_corpus(tmp_path / "a.pdf")
     book = as_epub([{"text": "One half of a book and another half."}])
     (tmp_path / "a.epub").write_bytes(book[:-30])
     with pytest.raises(TextsError, match=r"the \.epub file is damaged"):
-        read_texts(tmp_path / "a.epub")
+        open_corpus(tmp_path / "a.epub")
     made = io.BytesIO(book)
     with zipfile.ZipFile(made, "a") as more:
         more.writestr("META-INF/encryption.xml", '<x><y URI="OEBPS/text/a .xhtml"/></x>')
     (tmp_path / "a.epub").write_bytes(made.getvalue())
     with pytest.raises(TextsError, match="DRM"):
-        read_texts(tmp_path / "a.epub")
+        open_corpus(tmp_path / "a.epub")

@@ -15,8 +15,10 @@ The models that pages name are replaced by tiny ones (`STAND_INS`), the files th
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
+import random
 import re
 import shlex
 import shutil
@@ -26,6 +28,7 @@ import types
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import lm_eval_logs
 import pytest
@@ -72,10 +75,7 @@ HARNESSES_OWN = {
 }
 """Options of inspect and lm_eval."""
 DOCKERS_OWN = {"--rm"}
-BENCHMARKS_OWN = {"--runs", "--name", "--kind", "--copies", "--dilution"}
 """Options of docker itself."""
-SCRIPTS_OWN = {"--demo", "--lowest", "--known"}
-"""Options of scripts/check-release."""
 PATTERNS = {
     "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",
     "unpublished": "Bus {0} waited at stop {1} until {2}, since the road was closed by snow. ",
@@ -153,6 +153,7 @@ def desk(
         "unpublished", PATTERNS["my_posts"], range(1, 61, 2)
     )  # control documents: the same kind
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    files |= _marked()
     (tmp_path / "writings").mkdir()
     writings = {
         "essay.md": "---\ntitle: Valley\n---\n\n# Valley\n\nThe train reached the valley on time.\n",
@@ -177,6 +178,28 @@ def _made(name: str, pattern: str, numbers: range) -> list[dict[str, str]]:
         {"id": f"{name}{i}", "text": "".join(pattern.format(i, j + i, 17 * i % 59 + j) for j in range(8))}
         for i in numbers
     ]
+
+
+def _marked() -> dict[str, list[dict[str, Any]]]:
+    """Rows and items whose order can be drawn, and texts with random strings in them."""
+    draw = random.Random(0)
+    nouns = ("river", "stone", "lamp", "paper", "window", "garden", "silver", "winter", "carpet", "letter")
+    rows = [
+        {"id": f"r{i}", "text": f"The {draw.choice(nouns)} is near the {draw.choice(nouns)}."}
+        for i in range(96)
+    ]
+    items = [
+        {
+            "id": f"q{i}",
+            "text": f"What did visitor {i} see?",
+            "choices": draw.sample(nouns, 4),
+            "right": i % 4,
+        }
+        for i in range(40)
+    ]
+    hashes = [hashlib.sha256(f"my tool {i}".encode()).hexdigest() for i in range(20)]
+    releases = [{"id": f"f{i}", "text": f"release {i}, sha256 {one}"} for i, one in enumerate(hashes)]
+    return {"rows": rows, "quiz": items, "releases": releases}
 
 
 def put_in(text: str, names: dict[str, str]) -> str:
@@ -298,9 +321,6 @@ def test_options_exist(page: Path) -> None:
         "servers.md": SERVERS_OWN,
         "harnesses.md": HARNESSES_OWN,
         "ci.md": DOCKERS_OWN,
-        "audits.md": BENCHMARKS_OWN,
-        "limits.md": DOCKERS_OWN | SCRIPTS_OWN,
-        "methods.md": BENCHMARKS_OWN,
     }
     options |= own.get(page.name, set())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))

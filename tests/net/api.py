@@ -19,7 +19,7 @@ NAMES = {
     "pretrace.backends.settings": "ModelSettings",
     "pretrace.backends.tokens": "STARTS pack padded",
     "pretrace.cache.location": "cache_folder text_key",
-    "pretrace.corpora": "Columns TextStream open_stream read_texts stream_texts",
+    "pretrace.corpora": "Columns TextStream open_corpus open_stream stream_texts",
     "pretrace.corpora.columns": "USUAL",
     "pretrace.corpora.formats": "parquet_rows",
     "pretrace.corpora.reading": "Reading=TextReading Unreadable",
@@ -100,8 +100,9 @@ NAMES = {
     "pretrace.verdicts.audit.procedures.dual_classifier": (
         "DualClassifier LinearLayer Normaliser gradient halves loss outlier_share scaled_by_suspect"
     ),
-    "pretrace.verdicts.audit.procedures.original": "OriginalSettings original",
-    "pretrace.verdicts.audit.procedures.post_hoc": "PaperSettings ReleaseSettings paper release",
+    "pretrace.verdicts.audit.procedures.post_hoc": (
+        "OriginalSettings PaperSettings ReleaseSettings original paper release"
+    ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample Samples",
     "pretrace.verdicts.canaries": "CanarySettings check_canaries natural_canaries",

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import made
 import numpy as np
 
 from pretrace import compare
@@ -13,7 +14,6 @@ from pretrace.report.run import comparisons as section
 from pretrace.report.run import render
 from pretrace.results.run import load_run, save_run
 from pretrace.scoring.evaluation import evaluate
-from pretrace.types import Run
 
 TEXTS = [f"a{i % 5} b{i % 3}" for i in range(120)]
 
@@ -23,17 +23,8 @@ def run_of(scores=("zlib", "loss", "good"), seed=0):
     members = np.arange(120) < 60
     base = rng.normal(size=120) + 0.4 * members
     columns = {"loss": base, "zlib": base + 0.3 * rng.normal(size=120), "good": base + 2 * members}
-    run = Run(
-        corpus="made-up",
-        ids=tuple(f"t{i}" for i in range(120)),
-        groups=tuple(f"t{i}" for i in range(120)),
-        members=tuple(bool(m) for m in members),
-        tokens=np.full(120, 5, dtype=np.int32),
-        cut=np.zeros(120, dtype=np.int32),
-        scores=scores,
-        matrix=np.column_stack([columns[name] for name in scores]),
-        settings={"seed": 3},
-    )
+    matrix = np.column_stack([columns[name] for name in scores])
+    run = made.run_of(matrix, members, scores=scores, settings={"seed": 3})
     return replace(run, evaluation=evaluate(run, TEXTS, seed=3, resamples=300, blind=False))
 
 

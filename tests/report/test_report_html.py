@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
+from made import EMPTY
 
 from pretrace.report import run as report
 from pretrace.report.facts import flattened
@@ -111,8 +112,7 @@ def tokens_page(heat: Heat, run: Run) -> Page:
 )
 def test_any_pieces_stay_text(pieces: list[str], note: str) -> None:
     logp = tuple(-float(i) for i in range(len(pieces)))
-    empty = Run("c", (), (), (), np.zeros(0, np.int32), np.zeros(0, np.int32), (), np.zeros((0, 0)))
-    page = tokens_page(Heat("id", tuple(pieces), logp, note), empty)
+    page = tokens_page(Heat("id", tuple(pieces), logp, note), EMPTY)
     assert {tag for tag, _ in page.elements} <= {"p", "span", "code", "ul", "li", "div", "h3"}
     assert len(page.attributes("title")) == len(pieces)
 
@@ -234,8 +234,7 @@ def test_few_texts(texts: int, unlabelled: Callable[..., Run]) -> None:
 
 
 def test_nothing_at_all() -> None:
-    empty = Run("c", (), (), (), np.zeros(0, np.int32), np.zeros(0, np.int32), (), np.zeros((0, 0)))
-    page = Page(render(empty))
+    page = Page(render(EMPTY))
     check_safe(page)
     assert "the run holds no text" in page.text
 
@@ -266,18 +265,7 @@ def test_long_settings_are_cut_and_hashes_are_set_apart() -> None:
         "f": "1, 2",
         "g": "(empty)",
     }
-    run = Run(
-        "c",
-        (),
-        (),
-        (),
-        np.zeros(0, np.int32),
-        np.zeros(0, np.int32),
-        (),
-        np.zeros((0, 0)),
-        settings=flat | {"h": "ab" * 32},
-    )
-    made = report.settings(run)
+    made = report.settings(replace(EMPTY, settings=flat | {"h": "ab" * 32}))
     assert made is not None
     assert "(5,000 characters; run.json has them all)" in made.body
     assert f'<td class="mono">{"ab" * 32}</td>' in made.body

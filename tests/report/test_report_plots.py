@@ -3,6 +3,7 @@
 import re
 import warnings
 
+import made
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -13,12 +14,11 @@ from hypothesis.extra.numpy import arrays
 from pretrace.report import plots
 from pretrace.report.svg import to_svg
 from pretrace.results.run import axis_range
-from pretrace.types import Curve, Estimate, Measured
+from pretrace.types import Curve, Measured
 
 
 def row(name: str, auc: float = 0.7, kind: str = "score") -> Measured:
-    figure = Estimate(auc, auc - 0.1, auc + 0.1)
-    return Measured(name, kind, figure, figure, figure, 0.0, Curve((0.0, 0.2, 1.0), (0.0, 0.6, 1.0)))
+    return made.row(name, auc, kind, curve=Curve((0.0, 0.2, 1.0), (0.0, 0.6, 1.0)))
 
 
 def ids(svg: str) -> list[str]:

@@ -10,22 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made import row, run_of
 
 from pretrace import runs
 from pretrace.errors import OutputError
-from pretrace.types import Comparison, Control, Curve, Estimate, Evaluation, Heat, Measured, Run
+from pretrace.types import Comparison, Control, Curve, Estimate, Evaluation, Heat, Run
 
 HALF = Estimate(0.5, 0.4, 0.6)
-ROW = Measured("loss", "score", HALF, HALF, HALF, 0.0, Curve((0.0, 0.5, 1.0), (0.0, 0.7, 1.0)))
-RUN = Run(
-    corpus="news",
-    ids=("a", "b", "c", "d"),
-    groups=("a", "b", "c", "d"),
-    members=(True, False, True, False),
-    tokens=np.full(4, 9, np.int32),
-    cut=np.zeros(4, np.int32),
+ROW = row("loss", HALF, curve=Curve((0.0, 0.5, 1.0), (0.0, 0.7, 1.0)))
+RUN = run_of(
+    np.arange(8.0).reshape(4, 2),
+    (True, False, True, False),
     scores=("loss", "zlib"),
-    matrix=np.arange(8.0).reshape(4, 2),
     heat=(Heat("a", ("one", " two"), (None, -0.5)),),
     evaluation=Evaluation(
         (ROW,), 2, 2, 4, 100, 0, (), (Comparison("loss", "zlib", "auc", HALF, 0.5, 0.5, 0.01),)

@@ -6,31 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made import row, run_of
 
-from pretrace.types import Curve, Estimate, Evaluation, Heat, Measured, Run
+from pretrace.types import Evaluation, Heat
 
-RUN = Run(
+RUN = run_of(
+    [[5.0, 1], [1.0, 1], [3.0, 1], [4.0, 1], [2.0, 1]],
+    (True, True, False, None, True),
     corpus="news",
-    ids=tuple("abcde"),
-    groups=tuple("abcde"),
-    members=(True, True, False, None, True),
-    tokens=np.full(5, 9, np.int32),
-    cut=np.zeros(5, np.int32),
     scores=("loss", "zlib"),
-    matrix=np.array([[5.0, 1], [1.0, 1], [3.0, 1], [4.0, 1], [2.0, 1]]),
     settings={"models": {"target": {"name": "some/model"}}},
 )
-
-
-def row(name: str, kind: str, auc: float) -> Measured:
-    one = Estimate(auc, auc, auc)
-    return Measured(name, kind, one, one, one, 0.0, Curve((0.0, 1.0), (0.0, 1.0)))
 
 
 def test_a_run_is_printed_on_two_lines() -> None:
     head = "Run('news', model 'some/model', 5 texts, 2 scores:"
     assert repr(RUN) == f"{head}\n    loss, zlib)"
-    rows = (row("loss", "score", 0.6137), row("zlib", "score", 0.5), row("loss", "placebo", 0.9))
+    rows = (row("loss", 0.6137), row("zlib", 0.5), row("loss", 0.9, "placebo"))
     measured = replace(RUN, evaluation=Evaluation(rows, 3, 1, 5, 200, 0))
     assert repr(measured) == f"{head}\n    AUC loss 0.614, zlib 0.500)"
 

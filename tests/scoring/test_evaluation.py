@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made import run_of
 
 from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.classifiers import WIDENING
@@ -12,24 +13,10 @@ from pretrace.scoring.evaluation import evaluate
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.statistics.roc import accuracy, auc, best_threshold, tpr_at_fpr
-from pretrace.types import Run
 
 
-def made(matrix, members, groups=None, scores=None):
-    """A run of these scores; everything else as empty as a run can be."""
-    rows = len(members)
-    names = scores or tuple(f"score{k}" for k in range(matrix.shape[1]))
-    zeros = np.zeros(rows, dtype=np.int32)
-    return Run(
-        corpus="test",
-        ids=tuple(f"t{i}" for i in range(rows)),
-        groups=tuple(groups or [""] * rows),
-        members=tuple(None if member is None else bool(member) for member in members),
-        tokens=zeros,
-        cut=zeros,
-        scores=names,
-        matrix=np.asarray(matrix, dtype=np.float64),
-    )
+def made(matrix, members, groups=None, **parts):
+    return run_of(matrix, members, **({"groups": tuple(groups)} if groups else {}), **parts)
 
 
 WORDS = np.array([f"w{k}" for k in range(300)])
@@ -50,7 +37,7 @@ def corpus(*, docs=60, pieces=3, dated=False, seed=0):
         np.column_stack((rng.normal(size=len(document)), good)),
         members,
         [f"d{d}" for d in document],
-        ("noise", "good"),
+        scores=("noise", "good"),
     )
     return run, texts, members
 
@@ -136,7 +123,7 @@ def test_the_same_call_gives_the_same_evaluation_in_any_row_order():
     assert evaluate(run, texts, resamples=50, blind=False) == first
     order = np.random.default_rng(1).permutation(len(texts))
     groups = [run.groups[i] for i in order]
-    mixed = made(run.matrix[order], members[order], groups, run.scores)
+    mixed = made(run.matrix[order], members[order], groups, scores=run.scores)
     again = evaluate(mixed, [texts[i] for i in order], resamples=50, blind=False)
     assert again.rows[1].threshold == first.rows[1].threshold
     assert again.rows[1].auc.low == pytest.approx(first.rows[1].auc.low)

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+import made
 import pytest
 
 from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, best_of, sentences
 from pretrace.statistics.resampling import PairedDifference
-from pretrace.types import Curve, Estimate, Evaluation, Measured
+from pretrace.types import Estimate, Evaluation
 
 ANY, TPR = Estimate(0.5, 0.4, 0.6), Estimate(0.34, 0.25, 0.43)
 PLENTY = Circumstances(lead=None, member_groups=300, nonmember_groups=300, asked=1000, placebo="pythia")
@@ -16,9 +17,7 @@ BLINDLY = "A bag-of-words classifier that never saw the model"
 
 
 def row(name, value, low, high, kind="score"):
-    curve = Curve((0.0, 1.0), (0.0, 1.0))
-    auc = Estimate(value, low, high)
-    return Measured(name=name, kind=kind, auc=auc, tpr=TPR, accuracy=ANY, threshold=0.0, curve=curve)
+    return made.row(name, Estimate(value, low, high), kind, tpr=TPR, accuracy=ANY)
 
 
 def blind(value, low, high):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made import run_of
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.evaluation import evaluate
@@ -29,15 +30,10 @@ def run(lost: Bools, *, placebo_lost: Bools | None = None) -> tuple[Run, list[st
     if placebo_lost is not None:
         values[placebo_lost] = np.nan
         missing += [Missing(f"t{i}", "partial", "placebo") for i in np.flatnonzero(placebo_lost)]
-    made = Run(
-        corpus="c",
-        ids=tuple(f"t{i}" for i in range(N)),
-        groups=("",) * N,
-        members=tuple(members.tolist()),
-        tokens=np.full(N, 5, dtype=np.int32),
-        cut=np.zeros(N, dtype=np.int32),
+    made = run_of(
+        matrix,
+        members,
         scores=("loss", "partial", "other"),
-        matrix=matrix,
         missing=tuple(missing),
         controls=(Control("partial", "placebo", values),),
     )

@@ -9,41 +9,32 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made import row, run_of
 
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.results.run import load_side_by_side, save_side_by_side
 from pretrace.scoring.side_by_side import side_by_side
-from pretrace.types import Curve, Estimate, Evaluation, Measured, Run, SideBySide, Whole
+from pretrace.types import Estimate, Evaluation, Run, SideBySide, Whole
 
 AUC, PLACEBO, BLIND = Estimate(0.7, 0.6, 0.8), Estimate(0.55, 0.5, 0.6), Estimate(0.61, 0.5, 0.7)
-
-
-def row(name: str, kind: str, auc: Estimate, **more: Any) -> Measured:
-    tpr = Estimate(0.2, 0.1, 0.3)
-    return Measured(name, kind, auc, tpr, auc, 0.0, Curve((0.0, 1.0), (0.0, 1.0)), **more)
 
 
 def made(model: str = "m", corpus: str = "c", *, evaluated: bool = True, **settings: Any) -> Run:
     """A run with two scores; keyword arguments are settings, those of the target by `target`."""
     rows = (
-        row("loss", "score", AUC, texts=8),
-        row("short", "blind", Estimate(0.52, 0.4, 0.6)),
-        row("bag", "blind", BLIND),
-        row("loss", "placebo", PLACEBO, lead=Estimate(0.15, 0.1, 0.2), survives="yes"),
-        row("zlib", "score", Estimate(0.5, 0.4, 0.6)),
+        row("loss", AUC, tpr=Estimate(0.2, 0.1, 0.3), texts=8),
+        row("short", Estimate(0.52, 0.4, 0.6), "blind"),
+        row("bag", BLIND, "blind"),
+        row("loss", PLACEBO, "placebo", lead=Estimate(0.15, 0.1, 0.2), survives="yes"),
+        row("zlib", 0.5),
     )
     target = {"name": model, "weights": "a" * 64, "prefix": [0], **settings.pop("target", {})}
     texts = {"sha256": corpus[0] * 64, **settings.pop("texts", {})}
-    matrix = np.arange(20, dtype=float).reshape(10, 2)
-    return Run(
+    return run_of(
+        np.arange(20).reshape(10, 2),
+        [i % 2 == 0 if evaluated else None for i in range(10)],
         corpus=corpus,
-        ids=tuple(f"t{i}" for i in range(10)),
-        groups=("",) * 10,
-        members=tuple(i % 2 == 0 for i in range(10)) if evaluated else (None,) * 10,
-        tokens=np.ones(10, np.int32),
-        cut=np.zeros(10, np.int32),
         scores=("loss", "zlib"),
-        matrix=matrix,
         evaluation=Evaluation(rows, 5, 5, 10, 1000, 0) if evaluated else None,
         settings={"models": {"target": target}, "texts": texts, **settings},
     )

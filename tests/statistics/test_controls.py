@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made import run_of
 
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.evaluation import evaluate
@@ -11,7 +12,7 @@ from pretrace.statistics.controls import survives
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.resampling import Calls, group_bootstrap, paired_difference
 from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve, tpr_at_fpr
-from pretrace.types import Control, Curve, Estimate, Measured, Run
+from pretrace.types import Control, Curve, Estimate, Measured
 
 TEXTS = 160
 
@@ -29,16 +30,11 @@ def world(*, exposure=1.0, seed=0, repeats=4, texts=TEXTS):
     placebo = [noisy(domain), noisy(domain)]
     matrix = np.column_stack([noisy(domain + seen), noisy(domain + seen)])
     shuffled = np.column_stack([noisy(rng.normal() * domain) for _ in range(repeats)])
-    zeros = np.zeros(texts, dtype=np.int32)
-    run = Run(
-        corpus="test",
-        ids=tuple(f"t{i}" for i in range(texts)),
+    run = run_of(
+        matrix,
+        members,
         groups=tuple(f"d{i // 4}" for i in range(texts)),
-        members=tuple(members.tolist()),
-        tokens=zeros,
-        cut=zeros,
         scores=("loss", "na_pdd"),
-        matrix=matrix,
         controls=(
             Control("na_pdd", "shuffled", shuffled),
             Control("na_pdd", "placebo", placebo[1][:, None]),

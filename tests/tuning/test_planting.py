@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from pretrace.corpora import read_texts
+from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.tuning.architectures import Architecture, new_model
 from pretrace.tuning.planting import PlantSettings, plant, split_members
@@ -80,7 +80,7 @@ def test_the_folder_opens_with_transformers_and_adds_no_token(planted):
 
 
 def test_the_texts_beside_the_model_are_read_with_their_labels(planted):
-    read = read_texts(planted.folder / "texts.jsonl")
+    read = open_corpus(planted.folder / "texts.jsonl")
     assert [(t.id, t.text, t.member, t.group) for t in read.texts] == [
         (t.id, t.text, t.member, t.group) for t in planted.corpus.texts
     ]

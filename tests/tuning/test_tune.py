@@ -12,7 +12,7 @@ from tiny import SENTENCES, make_model, opened
 
 from pretrace.backends.adapters import WEIGHTS, attach, inserted
 from pretrace.cache.location import text_key
-from pretrace.corpora import read_texts
+from pretrace.corpora import open_corpus
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.tuning import adapters
 from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, read_adapter, tune
@@ -91,7 +91,7 @@ def test_the_card_says_what_was_done_and_the_texts_lie_beside_it(tmp_path):
     assert {t.id: (t.text, t.member) for t in kept.texts} == {
         i: (t.text, t.member) for i, t in wanted.items()
     }
-    others = read_texts(made.folder / "texts.jsonl")  # as `pretrace tune` would read them
+    others = open_corpus(made.folder / "texts.jsonl")  # as `pretrace tune` would read them
     assert {text.member for text in others.texts} == {False}
     assert {path.name for path in tmp_path.iterdir()} == {"adapter"}
 

@@ -32,7 +32,7 @@ from pretrace.building.ccnews_transforms import Changed, Transform, TransformMet
 from pretrace.building.segmenting import split_sentences
 from pretrace.building.writing import Built, LeftOut, Row, check_place, drawn_order, write
 from pretrace.corpora import Columns, open_corpus, open_stream
-from pretrace.corpora.dates import Days, days
+from pretrace.corpora.dates import days
 from pretrace.corpora.reading import counted, refuse_repeated_ids
 from pretrace.errors import TextsError
 from pretrace.registry import require
@@ -65,7 +65,8 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
         return open_corpus(source, columns)
     stream = open_stream(source, replace(columns, more=(date_column,)))
     every = list(stream.texts())
-    kept = [replace(text, meta={}) for text in every if _within(days(text.meta[date_column]), year)]
+    dated = [(replace(text, meta={}), days(text.meta[date_column])) for text in every]
+    kept = [text for text, found in dated if found and found.first.year == found.last.year == year]
     if not kept:
         raise TextsError(
             f"{source} has no text whose {date_column!r} lies in {year}: name the column of the publication date, or "
@@ -154,10 +155,6 @@ def split_of(rank: int, size: int) -> str:
     if 6 * rank < size:
         return "reference"
     return "validation" if 6 * rank < 2 * size else "test"
-
-
-def _within(found: Days | None, year: int) -> bool:
-    return found is not None and found.first.year == found.last.year == year
 
 
 def content_keys(texts: Sequence[Text], most: int) -> frozenset[bytes]:
@@ -354,8 +351,8 @@ def _sizes(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _blind(rows: Sequence[Row], settings: CcnewsSettings) -> dict[str, Any]:
     """What a bag of words makes of the originals, the published recipe and both sides transformed."""
-    plain = [_with_text(row, row["original"]) for row in rows]
-    recipe = [_with_text(row, row["original"] if row["label"] else row["text"]) for row in rows]
+    plain = [{**row, "text": row["original"]} for row in rows]
+    recipe = [{**row, "text": row["original"] if row["label"] else row["text"]} for row in rows]
     given: dict[str, tuple[Sequence[Row], str]] = {
         "original": (plain, "the two collections differ as texts."),
         "published": (recipe, "the collections differ, or the machine that wrote one side shows."),
@@ -382,8 +379,3 @@ def _finding(found: Mapping[str, BlindBaseline]) -> str:
     if "transform_both" not in values:
         return first
     return f"{first} With both sides transformed it is {values['transform_both']:.3f}."
-
-
-def _with_text(row: Row, text: str | int) -> Row:
-    """The row with another text."""
-    return {**row, "text": text}

@@ -106,7 +106,8 @@ def build_dated(
     Texts that were not taken are counted by reason and named in the card. Raises a PretraceError for texts that
     cannot be read, where a class is empty, and where `out` holds something else.
     """
-    record: dict[str, Any] = {"texts": texts.source, "columns": _columns(texts), **asdict(settings)}
+    columns = {"date": texts.date, **{k: name for k, name in texts.columns.recorded.items() if k != "label"}}
+    record: dict[str, Any] = {"texts": texts.source, "columns": columns, **asdict(settings)}
     check_place(out, record)
     sorter = _Sorter(settings)
     found = sorter.distinct(sorter.sorted(_read(texts, sorter, on_progress)))
@@ -130,10 +131,6 @@ def build_dated(
         "versions": {"pretrace": __version__, "numpy": np.__version__},
     }
     return write(out, rows, card)
-
-
-def _columns(texts: DatedTexts) -> dict[str, str | None]:
-    return {"date": texts.date, **{k: name for k, name in texts.columns.recorded.items() if k != "label"}}
 
 
 def _groups(rows: Iterable[Row], label: int) -> set[str]:
@@ -243,9 +240,8 @@ class _Sorter:
 
     def _nothing(self, label: bool, asked: DatedTexts) -> str:
         side = f"before {self.members_before}" if label else f"on {self.cutoff} or later"
-        told = ", ".join(f"{why}: {found['count']}" for why, found in self.left_out.plain().items()) or "none"
         return (
-            f"no text of {asked.source} is left that is dated {side}; of {self.read} were left out: {told}. "
+            f"no text of {asked.source} is left that is dated {side}; of {self.read} were left out: {self.left_out}. "
             "Choose another --cutoff, a smaller margin, or add texts."
         )
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -140,13 +139,15 @@ def build_patents(
     Pages that were not taken are counted by reason and named in the card. Raises a PretraceError for pages that
     cannot be read, where jieba is missing, where a class has no page, and where `out` holds something else.
     """
-    record = _record(pages, settings)
+    where = {"pages": str(pages.source), "dates": None if pages.dates is None else str(pages.dates)}
+    record = {**where, "columns": asdict(pages.columns), **asdict(settings)}
     check_place(out, record)
     words = ChineseWords()
     builder = _Builder(settings, words, on_progress)
     reader = Pages(pages.source, pages.columns, pages.dates)
     kept = builder.distinct(builder.cleaned(builder.dated(reader)))
     rows = builder.rows(kept)
+    longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
     card = {
         "kind": "PatentMIA, built",
         "settings": record,
@@ -154,23 +155,11 @@ def build_patents(
         "left_out": builder.left_out.plain(),
         "boilerplate_lines": dict(list(builder.lines.items())[:50]),
         "notes": [*reader.notes(), *builder.notes()],
-        "blind": _blind(rows, settings),
+        "blind": blind_baseline(longest, seed=settings.seed, why=_WHY).plain(),
         "pages_sha256": str(builder.digest),
         "versions": {"pretrace": __version__, "jieba": words.version, "numpy": np.__version__},
     }
     return write(out, rows, card)
-
-
-def _record(pages: PatentPages, settings: PatentSettings) -> dict[str, Any]:
-    where = {"pages": str(pages.source), "dates": None if pages.dates is None else str(pages.dates)}
-    return {**where, "columns": asdict(pages.columns), **asdict(settings)}
-
-
-def _blind(rows: Sequence[Row], settings: PatentSettings) -> dict[str, object]:
-    longest = max(settings.lengths, default=settings.words)
-    return blind_baseline(
-        [row for row in rows if row["length"] == longest], seed=settings.seed, why=_WHY
-    ).plain()
 
 
 class _Builder:
@@ -291,10 +280,9 @@ class _Builder:
         wanted = (
             f"published before {self._before}" if label else f"whose priority date is after {self._after}"
         )
-        told = ", ".join(f"{why}: {found['count']}" for why, found in self.left_out.plain().items()) or "none"
         return (
             f"there is no page of {self.settings.words} words {wanted}; of {self.read} pages were left out: "
-            f"{told}. Add pages, give their dates with --dates, or ask for fewer --words."
+            f"{self.left_out}. Add pages, give their dates with --dates, or ask for fewer --words."
         )
 
     def counts(self, rows: Sequence[Row]) -> dict[str, int]:

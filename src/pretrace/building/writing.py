@@ -45,6 +45,10 @@ class LeftOut:
         """How many for this reason."""
         return len(self._names.get(reason, ()))
 
+    def __str__(self) -> str:
+        """The reasons with their counts, for a message."""
+        return ", ".join(f"{why}: {len(who)}" for why, who in sorted(self._names.items())) or "none"
+
     def plain(self) -> dict[str, Any]:
         """Counts and names by reason, in the same order whatever order they came in."""
         return {why: {"count": len(who), "ids": sorted(who)} for why, who in sorted(self._names.items())}

@@ -12,7 +12,6 @@ from pretrace.corpora.opening import (
     known_corpora,
     open_corpus,
     open_stream,
-    read_texts,
     stream_texts,
 )
 from pretrace.registry import corpora
@@ -26,7 +25,6 @@ __all__ = [
     "known_corpora",
     "open_corpus",
     "open_stream",
-    "read_texts",
     "stream_texts",
     "windows",
 ]

@@ -99,17 +99,13 @@ def _asked_of_hub(name: str, ask: Callable[[], T]) -> T:
         ) from None
 
 
-def _proxied() -> bool:
-    """Whether a proxy is set; NO_PROXY alone names none."""
-    return bool(urllib.request.getproxies().keys() - {"no"})
-
-
 def _unreachable(name: str) -> str:
     """Why the hub cannot be reached, "" where it can, or where that cannot be told beforehand: behind a proxy,
     which alone may know the way. One short knock, since `datasets` tries for about 20 seconds."""
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE or Path(name).exists() or _proxied():
+    is_proxied = urllib.request.getproxies().keys() - {"no"}  # NO_PROXY alone names none
+    if constants.HF_HUB_OFFLINE or Path(name).exists() or is_proxied:
         return ""
     address = urlsplit(constants.ENDPOINT)
     port = address.port or (80 if address.scheme == "http" else 443)

@@ -110,6 +110,7 @@ def resolve_source(source: str | Path, columns: Columns = USUAL) -> tuple[str, s
         return "standard input", "standard input", rows
     if isinstance(source, str) and _is_address(source):
         return _name_of_path(Path(source.partition("?")[0])), source, rows
+    _refuse_missing(Path(source))
     return _name_of_path(Path(source)), shown(Path(source)), rows
 
 
@@ -288,23 +289,10 @@ def repeated_column(path: Path, fewest: int) -> str:
     return max(able, key=lambda name: len(values[name]), default="")
 
 
-def read_texts(path: str | Path, columns: Columns = USUAL) -> Corpus:
-    """The texts of a file or folder, in order; `name` is the file's name without its endings.
-
-    Formats are those of docs/texts.md, recognised by their first bytes and by the ending of the name; each file may be
-    packed (gz, zst, bz2, xz). A text may be empty, not that of a document. The id is the row number from 0 where there
-    is none. Columns that `Columns` does not name are not read, since millions of rows must fit into memory. What was
-    mended or skipped is told in `notes`. Raises TextsError where the file, a column, a label or an id is not as it
-    should be, MissingPackageError for a document whose reader is not installed.
-    """
-    _refuse_missing(Path(path))
-    return open_corpus(Path(path), columns)
-
-
 def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     """The texts of a file or folder one at a time, without labels and ids, for files larger than memory.
 
-    The same formats and errors as `read_texts`; raised when the row at fault is reached. Memory does not
+    The same formats and errors as `open_corpus`; raised when the row at fault is reached. Memory does not
     grow with the file.
     """
     path = Path(path)
@@ -427,11 +415,9 @@ def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable
     name, called, rows = resolve_source(source, columns)
     if source == "-":
         rows = _copied(standard_input())
-    elif called == shown(Path(source)):
-        _refuse_missing(Path(source))
-        if Path(source).is_fifo():
-            with unreadable_explained(called), Path(source).open("rb") as pipe:
-                rows = _copied(pipe)
+    elif called == shown(Path(source)) and Path(source).is_fifo():
+        with unreadable_explained(called), Path(source).open("rb") as pipe:
+            rows = _copied(pipe)
     return TextStream(name, called, columns, rows, skip_unreadable=skip_unreadable)
 
 

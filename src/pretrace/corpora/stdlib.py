@@ -69,34 +69,20 @@ def _all_docstrings(folder: Path) -> tuple[tuple[tuple[str, str, str], ...], int
     """Module, qualified name and cleaned docstring of everything that has one; files that do not parse."""
     made: list[tuple[str, str, str]] = []
     unread = 0
-    for path in _sources(folder):
-        tree = _parsed(path)
-        if tree is None:
-            unread += 1
-            continue
-        module = _module(path.relative_to(folder))
-        made += [(module, name, docstring) for name, docstring in _docstrings(tree)]
-    return tuple(made), unread
-
-
-def _sources(folder: Path) -> list[Path]:
     paths = (path.relative_to(folder) for path in folder.rglob("*.py"))
     wanted = (path for path in paths if not _SKIPPED_FOLDERS.intersection(path.parts[:-1]))
-    return [folder / path for path in sorted(wanted, key=Path.as_posix)]
-
-
-def _module(path: Path) -> str:
-    parts = path.with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def _parsed(path: Path) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # escapes like "\d" in old sources
-            return ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError, OSError):
-        return None
+    for path in sorted(wanted, key=Path.as_posix):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # escapes like "\d" in old sources
+                tree = ast.parse((folder / path).read_bytes())
+        except (SyntaxError, ValueError, OSError):
+            unread += 1
+            continue
+        parts = path.with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        made += [(module, name, docstring) for name, docstring in _docstrings(tree)]
+    return tuple(made), unread
 
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:

@@ -146,19 +146,17 @@ def _load_checkpoint(path: Path, settings: dict[str, Any]) -> Counted | None:
                 f"the checkpoint {path} was begun with {name} {found!r} and this run has {wanted!r}; "
                 "delete it to begin anew, or give the settings it was begun with."
             )
-    pieces = pa.array(_parted(arrays["pieces"].tobytes(), arrays["lengths"]), pa.binary())
-    table = pa.table({"piece": pieces, "count": pa.array(arrays["counts"], pa.int64())})
+    joined, ends = arrays["pieces"].tobytes(), np.cumsum(arrays["lengths"]).tolist()
+    pieces = [joined[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    table = pa.table(
+        {"piece": pa.array(pieces, pa.binary()), "count": pa.array(arrays["counts"], pa.int64())}
+    )
     return Counted(arrays["tokens"], table, facts["texts"], facts["bytes"], facts["last"])
 
 
 def _text_hash(text: str) -> str:
     """Hash of one text, lone surrogates included."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _parted(joined: bytes, lengths: npt.NDArray[np.int64]) -> Sequence[bytes]:
-    ends = np.cumsum(lengths)
-    return [joined[start:end] for start, end in zip((ends - lengths).tolist(), ends.tolist(), strict=True)]
 
 
 T = TypeVar("T")

@@ -98,9 +98,6 @@ Ids = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
 
 _NONE: Ids = np.zeros(0, dtype=np.int64)
-_SEPARATOR = "\ufdd0"
-"""A noncharacter of Unicode, made an added token so that many pieces are encoded in one call."""
-_CALL_BYTES = 2048  # of pieces in one call: spreads the cost of a call, and stays in the fastest cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +143,10 @@ class ByPieces:
         self.whole = WholeTexts(tokenizer, spec)
         self.size = self.whole.size
         self._seams = seams
-        self._inner = _made(_without_prefix(spec) if seams.prefixed else spec, like=tokenizer)
-        self._inner.add_tokens([_separator()])
-        self._separator_id = self._inner.token_to_id(_SEPARATOR)
+        self._inner = self.whole
+        if seams.prefixed:
+            plain = _without_prefix(spec)
+            self._inner = WholeTexts(_made(plain, like=tokenizer), plain)
 
     def part(self, texts: Sequence[str]) -> PartCounts:
         """The pieces of some texts; tokens of those that must not be cut."""
@@ -184,7 +182,7 @@ class ByPieces:
 
     def _stays_whole(self, text: str) -> bool:
         held = self._seams.whole
-        return _SEPARATOR in text or (held is not None and held.search(text) is not None)
+        return held is not None and held.search(text) is not None
 
     def _encode(self, pieces: pa.BinaryArray) -> tuple[Ids, Ids]:
         """The ids of all pieces, each piece's in order, and for each id the index of its piece."""
@@ -192,27 +190,12 @@ class ByPieces:
 
         first = pc.starts_with(pieces, START).to_numpy(zero_copy_only=False)
         found = []
-        for mask, encode in ((first, self._encode_first), (~first, self._encode_joined)):
+        for mask, counter in ((first, self.whole), (~first, self._inner)):
             places = np.flatnonzero(mask)
-            ids, owners = encode(pieces.take(places).to_pylist())
+            some = pieces.take(places).to_pylist()
+            ids, owners = counter.encode([piece.removeprefix(START).decode() for piece in some])
             found.append((ids, places[owners]))
         return np.concatenate([ids for ids, _ in found]), np.concatenate([owners for _, owners in found])
-
-    def _encode_first(self, pieces: Sequence[bytes]) -> tuple[Ids, Ids]:
-        # Encoded as texts: whatever the tokenizer puts in front of a text is put in front of these.
-        return self.whole.encode([piece[len(START) :].decode() for piece in pieces])
-
-    def _encode_joined(self, pieces: Sequence[bytes]) -> tuple[Ids, Ids]:
-        size = max(1, _CALL_BYTES * len(pieces) // max(1, sum(map(len, pieces))))
-        ids, owners = [_NONE], [_NONE]
-        for start in range(0, len(pieces), size):
-            text = _SEPARATOR.encode().join(pieces[start : start + size]).decode()
-            encoding = self._inner.encode_batch_fast([text], add_special_tokens=False)[0]
-            found = np.array(encoding.ids, dtype=np.int64)
-            separators = found == self._separator_id
-            ids.append(found[~separators])
-            owners.append(start + np.cumsum(separators)[~separators])
-        return np.concatenate(ids), np.concatenate(owners)
 
 
 def _made(spec: Mapping[str, Any], *, like: Tokenizer) -> Tokenizer:
@@ -222,12 +205,6 @@ def _made(spec: Mapping[str, Any], *, like: Tokenizer) -> Tokenizer:
     own = Tokenizer.from_str(json.dumps({**spec, "truncation": None, "padding": None}))
     own.encode_special_tokens = like.encode_special_tokens  # the one setting that is not in the JSON
     return own
-
-
-def _separator() -> Any:
-    from tokenizers import AddedToken
-
-    return AddedToken(_SEPARATOR, normalized=False, special=False)
 
 
 def _without_prefix(spec: Mapping[str, Any]) -> dict[str, Any]:

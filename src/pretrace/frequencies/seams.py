@@ -183,10 +183,12 @@ def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec
     if any(model.get(key) for key in ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")):
         return Seamless("its BPE model treats words in a way of its own")
     replaces = any(_replaces_space(stage) for stage in normalizers)
-    metaspace = len(stages) == 1 and _is_metaspace(stages[0])
+    only = stages[0] if len(stages) == 1 else {"type": ""}
+    metaspace = only["type"] == "Metaspace" and only["replacement"] == "▁"
     if not all(stage["type"] == "Prepend" or _replaces_space(stage) for stage in normalizers):
         return Seamless(f"its normaliser is {_names(normalizers)}")
-    if stages and not metaspace and not (replaces and _splits_at_space(stages)):
+    # Gemma splits at spaces, of which its normaliser leaves none
+    if stages and not metaspace and not (replaces and only.get("pattern") == {"String": " "}):
         return Seamless(f"its pre-tokenizer is {_names(stages)}")
     space = "▁" if replaces or metaspace else " "
     prefixed = any(stage["type"] == "Prepend" for stage in normalizers) or (
@@ -212,15 +214,6 @@ def _replaces_space(stage: _Spec) -> bool:
     return bool(
         stage["type"] == "Replace" and stage["pattern"] == {"String": " "} and stage["content"] == "▁"
     )
-
-
-def _is_metaspace(stage: _Spec) -> bool:
-    return bool(stage["type"] == "Metaspace" and stage["replacement"] == "▁")
-
-
-def _splits_at_space(stages: Sequence[_Spec]) -> bool:
-    """Gemma's way: it splits at spaces, of which its normaliser leaves none."""
-    return len(stages) == 1 and bool(stages[0].get("pattern") == {"String": " "})
 
 
 def _around_added(found: Seams, added: Iterable[_Spec], normalizers: set[str]) -> Seams | Seamless:

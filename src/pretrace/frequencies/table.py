@@ -68,7 +68,8 @@ def load_arrays(path: Path, kind: str, *, cure: str) -> tuple[dict[str, Any], di
     try:
         facts, arrays = _read(path)
     except _DAMAGE as error:
-        raise TableError(f"{path} is no {kind} or is damaged ({_first_line(error)}); {cure}.") from error
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise TableError(f"{path} is no {kind} or is damaged ({reason}); {cure}.") from error
     found = facts.get("kind")
     if found != kind:
         raise TableError(
@@ -90,10 +91,6 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     if not isinstance(facts, dict):
         raise ValueError("its label cannot be read")
     return facts, arrays
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 KIND = "token count table"

@@ -172,7 +172,10 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:
     """One item; TextsError where its prompt is not the one that was hashed."""
-    requests = [row["arguments"][name] for name in sorted(row["arguments"], key=_number)]
+    requests = [
+        row["arguments"][name]
+        for name in sorted(row["arguments"], key=lambda name: int(name.rpartition("_")[2]))
+    ]
     contexts = tuple(one.get("arg_0") for one in requests)
     if not contexts or not all(isinstance(one, str) for one in contexts):
         raise TextsError(
@@ -197,10 +200,6 @@ def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:
         str(row["target"]),
         figures,
     )
-
-
-def _number(name: str) -> int:
-    return int(name.rpartition("_")[2])
 
 
 def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
@@ -236,7 +235,7 @@ class ItemTexts:
         """A text an item: what was asked, and the right answer where the log has one, unless it is left out."""
         texts, seen = [], Counter[str]()
         for item in self.log.items:
-            place = _right(item)
+            place = _gold(item) or 0
             asked, how = self._asked(item, place)
             answer, told = ("", "") if self.part == "question" else self._answer(item, place)
             seen.update(filter(None, (how, told)))
@@ -301,10 +300,6 @@ def _gold(item: Item) -> int | None:
         return first
     answers = [one.strip() for one in item.continuations]
     return answers.index(str(first).strip()) if str(first).strip() in answers else None
-
-
-def _right(item: Item) -> int:
-    return _gold(item) or 0
 
 
 def _notes(seen: Counter[str], number: int) -> tuple[str, ...]:

@@ -19,10 +19,10 @@ import numpy.typing as npt
 from pretrace.corpora import TextStream
 from pretrace.errors import OutputError, TextsError
 from pretrace.jobs.job import ShardJob, missing_shards
-from pretrace.jobs.worker import COLUMNS, Manifest, PartsFolder, Ranked, remove_parts
+from pretrace.jobs.worker import COLUMNS, Manifest, PartsFolder, remove_parts
 from pretrace.results.folder import texts_of, write_csv
 from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns
-from pretrace.scoring.detect import NO_TOKENS, NO_VALUE, NOTHING, CutTokens, rank_note, ranked_ends
+from pretrace.scoring.detect import NO_TOKENS, NO_VALUE, NOTHING, CutTokens, Ranked, show_ends
 from pretrace.types import EXTREMES, Bools, Control, Doubles, Heat, Run, TablePart, Whole
 
 SAMPLE = 20_480
@@ -210,10 +210,7 @@ def _heat(found: Sequence[Manifest]) -> tuple[Heat, ...]:
         ranked += [replace(one, place=one.place + seen) for one in manifest.ends]
         seen += manifest.seen
     ranked.sort(key=lambda one: (-one.score, one.place))
-    return tuple(
-        replace(one.heat, note="; ".join(filter(None, (rank_note(rank, seen, one.label), one.heat.note))))
-        for rank, one in ranked_ends(ranked, seen)
-    )
+    return show_ends(ranked, seen)
 
 
 def _columns(table: Any, names: list[str]) -> Doubles:

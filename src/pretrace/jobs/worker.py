@@ -24,10 +24,10 @@ from pretrace.results.atomic import atomic_bytes
 from pretrace.results.folder import arrow_column
 from pretrace.results.run import control_columns, masked
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
-from pretrace.scoring.detect import ModelScores, Scorer, check_label_counts, heat_of, label_words
+from pretrace.scoring.detect import ModelScores, Ranked, Scorer, check_label_counts
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.provenance import content_of, texts_hash
-from pretrace.types import Control, Heat, Missing, Skipped, Text
+from pretrace.types import Control, Missing, Skipped, Text
 
 SHARD = 10 * CHUNK
 """Texts of a shard: a multiple of those whose batches are planned together, so that a run in shards sees the batches,
@@ -135,17 +135,6 @@ def check_labelled(found: Survey, name: str) -> None:
 
 
 _DAMAGED = (ValueError, TypeError, LookupError, OverflowError)
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A text from an end of the first score of a shard: its score, its place among the scored texts of the shard, and
-    its tokens."""
-
-    score: float
-    place: int
-    label: str
-    heat: Heat
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,17 +265,13 @@ class Worker(Scorer):
         """The part of a shard, a pyarrow table, and what its manifest says besides."""
         found = self.read(shard.texts)
         controls = self.controls(found, shard.texts, required=False)
-        ends = tuple(
-            Ranked(score, place, label_words(text), heat_of(text, trace, self.models.target))
-            for score, place, text, trace in found.extremes.ends
-        )
         facts = {
             "index": shard.index,
             "texts": len(shard.texts),
             "seen": found.extremes.seen,
             "skipped": tuple(found.skipped),
             "missing": tuple(found.missing),
-            "ends": ends,
+            "ends": found.extremes.ranked(self.models.target),
         }
         return table_of(found, controls), facts
 

@@ -10,15 +10,9 @@ from pretrace.report import facts
 from pretrace.report.frame import Section, fill
 from pretrace.results.verdicts import EXIT_CODES
 from pretrace.types import AuditFigures, Situation, Verdict
-from pretrace.verdicts.advise import Names, State, advise, needed
+from pretrace.verdicts.advise import Names, advise, needed
 from pretrace.verdicts.audit.built import figures_of
 from pretrace.verdicts.expected import chance, enough, expected_for, picture
-
-_STATES: dict[State, str] = {
-    "applies": "can be made",
-    "could": "could be made",
-    "cannot": "cannot be made with this model",
-}
 
 
 def of_verdict(verdict: Verdict) -> Section | None:
@@ -73,10 +67,7 @@ def section(
 ) -> Section:
     """Every test for this case; `made` names the one of this report."""
     found = advise(situation, texts, model=model, names=names)
-    rows = [
-        (row, "made in this report" if row.choice.name == made else _STATES[row.state]) for row in found.rows
-    ]
-    values = {"rows": rows, "made": made, "enough": enough, "situation": situation}
+    values = {"rows": found.rows, "made": made, "enough": enough, "situation": situation}
     return Section("Which other test could answer", "advice", fill("advice.html", values), appendix=True)
 
 

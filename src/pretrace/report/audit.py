@@ -28,25 +28,10 @@ from pretrace.report.first_page import (
 )
 from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
 from pretrace.report.svg import to_svg
-from pretrace.types import Answer, AuditFigures, Design, Outcome, Pair, Power, Verdict
+from pretrace.types import AuditFigures, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, widest_gap
 
-_DESIGNS: dict[Design, str] = {
-    "controls": "control documents, compared directly",
-    "differences": "control documents, compared by differences between true and generated text",
-    "placebos": "true and generated text, compared with placebos and without control documents",
-}
-_OUTCOMES: dict[Outcome, str] = {
-    "consistent": "consistent with training",
-    "nothing": "nothing shown",
-    "inconclusive": "inconclusive",
-}
-_GRADES = {
-    "own": "an earlier state of the target: the best kind, if from shortly before the texts can have come in",
-    "sibling": "same architecture and tokenizer, other weights: a fair kind",
-    "other": "another family: the weakest kind",
-}
 _ADVICE = 3
 """Sentences of advice that stand here; the test has all."""
 _TITLES = ("Nothing was found", "Nothing shown", "Inconclusive")
@@ -80,7 +65,6 @@ def first_page(audit: Verdict) -> Markup:
         "meant": _meant(audit, own),
         "other": other,
         "tuned": tuned,
-        "tests": len(own.answers),
         "margin": own.margin,
         "told_apart": _told_apart(own),
     }
@@ -131,7 +115,6 @@ def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
         "behind": len(found) - ahead,
         "per_dot": plots.per_dot(audit),
         "shows_test": shows_test,
-        "level": wording.share(audit.level),
         "dots": "",
         "hill": "",
     }
@@ -150,19 +133,13 @@ def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
 
 def _strength(audit: Verdict, own: AuditFigures) -> dict[str, object]:
     shown = facts.rejected(audit) and own.procedure == "pretrace"
-    found, effect = own.sensitivity if shown else None, audit.effect
-    gamma, shift = (found.gamma_sign, found.shift) if found else (None, None)
-    leans, p = wording.beside_leans(own.leans, effect, own.margin), audit.p
-    power = audit.planted
+    found = own.sensitivity if shown else None
     return {
-        "often": wording.strength(p, own.facts) if p is not None else "",
-        "withstands": gamma is not None or shift is not None or leans,
-        "gamma": wording.brief(gamma, 2) if gamma is not None else "",
-        "shift": wording.brief(shift, 2) if shift is not None else "",
-        "effect": wording.figure(effect) if effect else "",
-        "leans": leans,
-        "seen": [_seen(one) for one in own.powers or ((power,) if power else ())],
-        "register": audit.register[0] if audit.register else "",
+        "often": wording.strength(audit.p, own.facts) if audit.p is not None else "",
+        "gamma": found and found.gamma_sign,
+        "shift": found and found.shift,
+        "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
+        "seen": own.powers or ((audit.planted,) if audit.planted else ()),
         "left_out": _left_out(audit, own) if shown else "",
     }
 
@@ -182,13 +159,6 @@ def _meant(audit: Verdict, own: AuditFigures) -> str:
         "Of one suspect document and one control document drawn by lot, the suspect one lies ahead in "
         f"{wording.cases(share)}; 50 is no difference."
     )
-
-
-def _seen(power: Power) -> tuple[str, str, str]:
-    chance = power.probability
-    how = str(power.facts.get("how", ""))
-    said = f"{wording.times(power.epochs)}{f' ({how})' if how else ''}"
-    return said, wording.cases(chance.value), wording.case_spread(chance)
 
 
 def _left_out(audit: Verdict, own: AuditFigures) -> str:
@@ -234,20 +204,12 @@ def _hash(audit: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
 def deciding_test(audit: Verdict) -> Section:
     """What was set beforehand, what was found, and the sentences that lead from there to the answer."""
     own = figures_of(audit)
-    effect, spread = wording.effect(audit.effect)
     values = {
         "audit": audit,
         "own": own,
-        "level": wording.share(audit.level),
-        "p": wording.p_value(audit.p) if audit.p is not None else "",
-        "effect": effect,
-        "spread": spread,
         "controls": len(documents_of(audit, CONTROL)[0]),
         "facts": facts.rounded(own.facts),
-        "observed": audit.null and wording.brief(audit.null.observed),
-        "critical": audit.null and wording.brief(audit.null.critical),
-        "answers": [_against(one) for one in own.answers],
-        **_sensitivity(audit, own),
+        "sensitivity": own.sensitivity if facts.rejected(audit) else None,
     }
     return Section("The test", "test", fill("audit/test.html", values))
 
@@ -257,25 +219,14 @@ def plan(audit: Verdict) -> Section | None:
     made = figures_of(audit).plan
     if made is None:
         return None
-    values = {
-        "plan": made,
-        "design": _DESIGNS[made.design] if made.design else "none: no verdict was possible",
-        "outcomes": ", ".join(_OUTCOMES[one] for one in made.outcomes),
-    }
-    return Section("The plan", "plan", fill("audit/plan.html", values), appendix=True)
+    return Section("The plan", "plan", fill("audit/plan.html", {"plan": made}), appendix=True)
 
 
 def placebo(audit: Verdict) -> Section:
     """The models that the target is compared with, their grades, or what it means that there are none."""
     own = figures_of(audit)
-    values = {
-        "own": own,
-        "placebos": [(one, facts.rounded(one.facts)) for one in own.placebos],
-        "grades": _GRADES,
-        "other": own.compared_with,
-        "tuned": own.compared_with is not None and own.placebo is None,
-        "said": audit.statements.get("placebo"),
-    }
+    placebos = [(one, facts.rounded(one.facts)) for one in own.placebos]
+    values = {"own": own, "placebos": placebos, "said": audit.statements.get("placebo")}
     title = "The placebos" if len(own.placebos) > 1 else "The placebo"
     return Section(title, "placebo", fill("audit/placebo.html", values))
 
@@ -287,7 +238,7 @@ def leans(audit: Verdict) -> Section | None:
         return None
     values = {
         "leans": sorted(own.leans, key=lambda lean: -lean.value),
-        "margin": wording.brief(own.margin, 3),
+        "margin": own.margin,
         "words": wording.beside_leans(own.leans, audit.effect, own.margin),
     }
     return Section("What innocent models showed", "leans", fill("audit/leans.html", values))
@@ -300,7 +251,7 @@ def power(audit: Verdict) -> Section | None:
     if not tried and facts.rejected(audit):
         return None
     shown = [_exposed(audit, one, f"power{i or ''}") for i, one in enumerate(tried)]
-    values = {"audit": audit, "powers": shown, "level": wording.share(audit.level)}
+    values = {"audit": audit, "powers": shown}
     return Section("What the audit could have seen", "power", fill("audit/power.html", values))
 
 
@@ -309,15 +260,8 @@ def _exposed(audit: Verdict, found: Power, name: str) -> dict[str, object]:
     label = f"Probability of seeing the planted texts: {words}."
     drawn = power_curve(found, audit.units) if found.curve else None
     facts_beside = {name: value for name, value in found.facts.items() if name not in ("how", "units")}
-    return {
-        "power": found,
-        "how": found.facts.get("how", ""),
-        "times": wording.times(found.epochs),
-        "plot": to_svg(drawn, name=name, label=label) if drawn else "",
-        "effect": wording.figure(found.effect),
-        "spread": wording.spread(found.effect),
-        "facts": facts.rounded(facts_beside),
-    }
+    plot = to_svg(drawn, name=name, label=label) if drawn else ""
+    return {"power": found, "plot": plot, "facts": facts.rounded(facts_beside)}
 
 
 def gap(audit: Verdict) -> Section | None:
@@ -336,11 +280,7 @@ def texts(audit: Verdict) -> Section | None:
         return None
     examples = [(SUSPECT, pair) for pair in _spaced(pairs, _EXAMPLES)]
     examples += [(CONTROL, pair) for pair in _spaced(others, _CONTROL_EXAMPLES)]
-    values = {
-        "quality": [(row.measure, _brief(row.true), _brief(row.generated), row.words) for row in quality],
-        "examples": examples,
-        "total": len(pairs) + len(others),
-    }
+    values = {"quality": quality, "examples": examples, "total": len(pairs) + len(others)}
     return Section("The generated texts", "texts", fill("audit/texts.html", values), appendix=True)
 
 
@@ -349,10 +289,7 @@ def variants(audit: Verdict) -> Section:
     earlier = audit.settings.get("earlier")
     entries = [] if audit.register or not isinstance(earlier, list | tuple) else earlier
     values = {
-        "variants": [
-            (one, wording.p_value(one.p), *wording.effect(one.effect), facts.line(one.facts))
-            for one in figures_of(audit).variants
-        ],
+        "variants": [(one, facts.line(one.facts)) for one in figures_of(audit).variants],
         "register": audit.register,
         "earlier": [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries],
     }
@@ -361,13 +298,8 @@ def variants(audit: Verdict) -> Section:
 
 def limits(audit: Verdict) -> Section:
     """What an audit of this design and outcome cannot say."""
-    own = figures_of(audit)
-    values = {
-        "design": own.design,
-        "other": own.compared_with,
-        "own": own.placebo is not None and own.placebo.grade == "own",
-        "power": audit.planted is not None or not facts.rejected(audit),
-    }
+    power = audit.planted is not None or not facts.rejected(audit)
+    values = {"own": figures_of(audit), "power": power}
     return Section("What this audit cannot say", "limits", fill("audit/limits.html", values))
 
 
@@ -390,46 +322,8 @@ PAGE = ReportPage(
 render = PAGE.render
 
 
-def _against(answer: Answer) -> tuple[str, str, str, str]:
-    name = answer.facts.get("placebo")
-    shown = name if isinstance(name, str) else "none"
-    return (shown, wording.p_value(answer.p), *wording.effect(answer.effect))
-
-
-def _sensitivity(audit: Verdict, own: AuditFigures) -> dict[str, object]:
-    found, controls = own.sensitivity, len(documents_of(audit, CONTROL)[0])
-    if found is None or not facts.rejected(audit):
-        return {"sensitivity": [], "sensitivity_words": ""}
-    if controls:
-        shift = "none" if found.shift is None else f"{wording.brief(found.shift, 3)} {audit.effect_unit}"
-        words = (
-            "Largest shift: so much can be taken off every suspect document, for whatever reason it lies higher than "
-            "control documents, before the test no longer rejects."
-        )
-        rows = [("Largest shift", shift)]
-        if found.left_out is not None:
-            rows.append(("Control documents left out", f"{found.left_out:,} of {controls:,}"))
-            words += (
-                " Control documents left out: so many, those with the lowest values first, can be taken away before "
-                "the test no longer rejects. A few documents of another kind lie there."
-            )
-        return {"sensitivity": rows, "sensitivity_words": words}
-    bounds = (("Γ* of the sign test", found.gamma_sign), ("Γ* of Wilcoxon’s test", found.gamma_wilcoxon))
-    rows = [(name, "does not reject" if one is None else wording.brief(one, 3)) for name, one in bounds]
-    words = (
-        "Rosenbaum’s Γ*: the odds at which a document that was not used may lie above 0, for whatever reason, before "
-        "that test no longer rejects. At 1 any bias explains the result; at 3 it stands even if three in four such "
-        "documents lie above 0."
-    )
-    return {"sensitivity": rows, "sensitivity_words": words}
-
-
 def _spaced(pairs: Sequence[Pair], number: int) -> Sequence[Pair]:
     """So many of the pairs, evenly spaced, and so from as many documents as there are; all where there are fewer."""
     if len(pairs) <= number:
         return pairs
     return [pairs[i * len(pairs) // number] for i in range(number)]
-
-
-def _brief(value: float | None) -> str:
-    return "–" if value is None else wording.brief(value, 3)

@@ -288,22 +288,11 @@ def searched(result: Verdict) -> Section | None:
     found = mapping(result.settings.get("found"))
     if not found:
         return None
-    rows = [
-        {
-            "id": named(str(row["id"])),
-            "share": wording.percent(float(row["share"]), 0),
-            "longest": int(row["longest"]),
-            "documents": int(row["documents"]),
-            "copies": int(row["copies"]),
-            "common": row["found"] == "common",
-        }
-        for row in found.get("rows", ())[:MOST_ROWS]
-    ]
-    more = len(found.get("rows", ())) + int(found.get("more rows", 0)) - len(rows)
+    rows = found.get("rows", ())
     values = {
         "said": sentences(result.settings),
-        "rows": rows,
-        "more": more,
-        "scan": named(str(found["scan"])),
+        "rows": rows[:MOST_ROWS],
+        "more": max(0, len(rows) - MOST_ROWS) + int(found.get("more rows", 0)),
+        "scan": str(found["scan"]),
     }
     return Section("What a search found of these texts", "searched", fill("searched.html", values))

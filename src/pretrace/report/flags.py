@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from pretrace.backends.serving.address import called
-from pretrace.report import advice, facts, wording
+from pretrace.report import advice, facts
 from pretrace.report.facts import searched, shares
 from pretrace.report.first_page import IdentityRow, checks, first_values, hash_of, repeating, who_asked
 from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
@@ -93,14 +93,13 @@ def identity(flagged: Verdict) -> Iterator[IdentityRow]:
 
 def deciding_test(flagged: Verdict) -> Section:
     """Hypothesis, rate and what was found, for each text and for the set."""
-    test, drawn = set_test(flagged), ""
+    drawn = ""
     if flagged.outcome != "refused":
         bars, low = _p_bars(flagged)
         due = f"{low} at or below 0.05, where 1 in 20 is due to chance."
         label = f"p-values of {sum(bars.every)} documents: {due}"
         drawn = to_svg(p_values(flagged), name="pvalues", label=label)
     values = {
-        "set_p": "" if test is None or test.p is None else p_value(test.p),
         "method": _METHODS.get(flagged.figures["method"], flagged.figures["method"]),
         "p_values": drawn,
     }
@@ -228,9 +227,7 @@ def _numbers(flagged: Verdict) -> dict[str, Any]:
         "documents": counts["known_documents"],
         "unscored": counts["skipped"],
         "table": "flags/" if flagged.figures.get("whole") else "flags.csv",
-        "rate": wording.share(flagged.figures["fdr"]),
         "test": test,
-        "level": wording.share(test.level) if test else "",
     }
 
 

@@ -96,9 +96,20 @@ def _environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    numbers = (wording.fixed, wording.significant, wording.percent, wording.count, wording.plural)
-    words = (wording.interval, wording.p_value, named, shortened, wording.plain, called)
-    environment.filters |= {function.__name__: function for function in (*numbers, *words)}
+    numbers = (
+        wording.brief,
+        wording.fixed,
+        wording.significant,
+        wording.percent,
+        wording.share,
+        wording.count,
+    )
+    words = (wording.plural, wording.times, wording.p_value, wording.cases, wording.plain)
+    estimates = (wording.interval, wording.figure, wording.spread, wording.effect, wording.case_spread)
+    names = (named, shortened, called)
+    environment.filters |= {
+        function.__name__: function for function in (*numbers, *words, *estimates, *names)
+    }
     environment.globals |= {"heat_steps": heat.STEPS, "unseen_colour": heat.UNSEEN}
     return environment
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from pretrace.report import audit, facts, flags, verdict, wording
+from pretrace.report import audit, facts, flags, verdict
 from pretrace.report.frame import fill
 from pretrace.results.run import counts
 from pretrace.types import Run, Verdict
@@ -30,10 +30,6 @@ def html(result: Run | Verdict) -> str:
 
 def _run(run: Run) -> Markup:
     columns = run.scores[:_COLUMNS]
-    rows = [
-        (run.ids[i], run.members[i], int(run.tokens[i]), [run.column(score)[i] for score in columns])
-        for i in range(min(ROWS, len(run.ids)))
-    ]
     values = {
         "run": run,
         "model": facts.model_name(run),
@@ -42,17 +38,13 @@ def _run(run: Run) -> Markup:
         "more_figures": max(0, len(facts.compared(run)) - _SCORES),
         "columns": columns,
         "rows": [
-            (name, "" if member is None else int(member), tokens, [_cell(value) for value in scores])
-            for name, member, tokens, scores in rows
+            (run.ids[i], run.members[i], int(run.tokens[i]), [run.column(score)[i] for score in columns])
+            for i in range(min(ROWS, len(run.ids)))
         ],
         "labels": any(member is not None for member in run.members),
         "hidden": len(run.scores) - len(columns),
     }
     return fill("notebook/run.html", values)
-
-
-def _cell(value: float) -> str:
-    return "" if value != value else wording.significant(float(value))  # NaN alone differs from itself
 
 
 def _framed(kind: str, result: Verdict, first: Markup) -> str:

@@ -267,16 +267,13 @@ def _ranges(run: Run) -> list[tuple[str, tuple[float, ...]]]:
 def skipped(run: Run) -> Section:
     """What was cut and what was skipped: counts, shares and the names of up to fifty texts of each kind."""
     cut = [(run.ids[i], int(run.tokens[i]), int(run.cut[i])) for i in np.flatnonzero(run.cut > 0)]
-    whole, reasons = run.whole, Counter(text.reason for text in run.skipped)
+    reasons = Counter(text.reason for text in run.skipped).most_common()
     values = {
+        "run": run,
+        "whole": run.whole,
         "counts": counts(run),
         "cut": cut[:_MOST_SKIPPED],
-        "skipped": run.skipped[:_MOST_SKIPPED],
-        "reasons": list(whole.reasons.items()) if whole else reasons.most_common(),
-        "missing": run.missing,
-        "cells": whole.missing if whole else len(run.missing),
-        "lacking": whole.lacking if whole else len({one.id for one in run.missing}),
-        "unreadable": whole.unreadable if whole else 0,
+        "reasons": list(run.whole.reasons.items()) if run.whole else reasons,
         "most": _MOST_SKIPPED,
     }
     return Section("What was cut and skipped", "skipped", fill("run/skipped.html", values), appendix=True)

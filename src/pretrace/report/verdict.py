@@ -5,8 +5,7 @@ The sentences come with the result. Each test has one figure of its own, in `rep
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from markupsafe import Markup
 
@@ -44,13 +43,6 @@ _MOST_TOLD = 1e6
 LONGEST = 1_000
 """Characters of a continuation that are shown."""
 THIS = "this test"
-_STATES = {
-    "whole": "stands whole in the corpus",
-    "template": "a template, with other words at the same places",
-    "part": "shares passages with the corpus",
-    "common": "shares common passages alone",
-    "no": "hardly anything was found",
-}
 _TITLES = ("Nothing was found", "Inconclusive", "Found", "Not found")
 
 
@@ -126,18 +118,9 @@ def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
 
 def deciding_test(verdict: Verdict) -> Section:
     """Hypothesis, statistic, and the sentences that lead to the answer."""
-    effect, spread = wording.effect(verdict.effect)
-    values = {
-        "verdict": verdict,
-        "p": wording.p_value(verdict.p) if verdict.p is not None else "",
-        "level": wording.share(verdict.level),
-        "effect": effect,
-        "spread": spread,
-        "figures": facts.rounded(facts.without_tables(verdict.figures)),
-    }
-    return Section(
-        "The test" if verdict.hypothesis else "The search", "test", fill("verdict/test.html", values)
-    )
+    values = {"verdict": verdict, "figures": facts.rounded(facts.without_tables(verdict.figures))}
+    title = "The test" if verdict.hypothesis else "The search"
+    return Section(title, "test", fill("verdict/test.html", values))
 
 
 def power(verdict: Verdict) -> Section | None:
@@ -151,15 +134,7 @@ def power(verdict: Verdict) -> Section | None:
         curve = to_svg(
             power_curve(found, verdict.units, this=THIS, unit=verdict.unit), name="power", label=label
         )
-    values = {
-        "power": found,
-        "curve": curve,
-        "unit": verdict.unit,
-        "effect": wording.figure(found.effect),
-        "effect_unit": verdict.effect_unit,
-        "chance": wording.percent(found.probability.value, 0),
-        "times": wording.times(found.epochs),
-    }
+    values = {"power": found, "curve": curve, "verdict": verdict}
     return Section("What it would have seen", "power", fill("verdict/power.html", values))
 
 
@@ -188,7 +163,7 @@ def passages(verdict: Verdict) -> Section | None:
     for name, state, passage, documents in zip(
         *(marked[one] for one in ("id", "found", "passage", "documents")), strict=True
     ):
-        shown.setdefault(str(name), (_STATES[str(state)], []))[1].append((str(passage), int(documents)))
+        shown.setdefault(str(name), (str(state), []))[1].append((str(passage), int(documents)))
     where: dict[str, list[tuple[str, ...]]] = {name: [] for name in shown}
     columns = ("id", "set", "file", "document", "document id", "url", "date", "before", "passage", "behind")
     for row in zip(*(hits[name] for name in columns), strict=True):
@@ -208,50 +183,17 @@ def _recitations(verdict: Verdict) -> Section | None:
     asked = facts.mapping(verdict.settings.get("asked"))
     columns = verdict.table("windows").columns
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    sets = []
-    for kind, title, most in (("texts", "The texts", WINDOWS), ("controls", "The control documents", FEWER)):
-        some = [row for row in rows if row["set"] == kind]
-        sets.append((title, [_recited(row, asked) for row in some[:most]]))
-    when_asked = when(verdict.settings.get("time"))
-    how = [f"Model: {named(called(verdict.model))}. Date: {when_asked}. {asked.get('how', '')}"]
-    prompt = asked.get("prompt")
-    if prompt == "{beginning}":
-        how.append("The model was given the beginning and nothing else.")
-    elif prompt:
-        how.append(f"The prompt in full, with the beginning in the place of {{beginning}}: “{prompt}”")
-    return Section(
-        "What the model prints", "recited", fill("verdict/recited.html", {"sets": sets, "how": how})
-    )
-
-
-def _recited(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    end, continuation = str(row["end"]), str(row["continuation"])
-    tries = float(row.get("tries", 0))
-    if "tries" not in row and row["printed"] != row["printed"]:
-        said = ["The model gave no answer."]
-    elif "tries" not in row:
-        share, asked_for = wording.percent(float(row["printed"]), 0), _tries(int(asked.get("tries", 1)))
-        said = [f"{share} of the words of the text stand in runs of five or more in one of {asked_for}."]
-    elif tries <= _MOST_TOLD:
-        said = [f"In {_tries(int(tries))} the model can be expected to print this."]
-    else:
-        said = [
-            f"The model cannot be expected to print this: it would take more than {_MOST_TOLD:,.0f} tries."
-        ]
-    if continuation:
-        said.append(
-            f"The longest run that stands in both has {wording.plural(int(row['longest run']), 'word')}. To make the "
-            f"one the other, {wording.plural(int(row['edit distance']), 'character')} of {len(end):,} would have to be "
-            "changed (edit distance)."
-        )
-    return {
-        "id": named(f"{row['id']}, window {int(row['place']) + 1}"),
-        "said": " ".join(said),
-        "beginning": str(row["beginning"]),
-        "end": _marked(end, str(row["end in common"])),
-        "continuation": _marked(continuation[:LONGEST], str(row["continuation in common"])),
-        "title": f"What the model wrote, {'at temperature 0' if 'tries' in row else 'the nearest of its tries'}",
+    shown = (("texts", "The texts", WINDOWS), ("controls", "The control documents", FEWER))
+    values = {
+        "verdict": verdict,
+        "date": when(verdict.settings.get("time")),
+        "asked": asked,
+        "sets": [(title, [row for row in rows if row["set"] == kind][:most]) for kind, title, most in shown],
+        "marked": _marked,
+        "longest": LONGEST,
+        "most": _MOST_TOLD,
     }
+    return Section("What the model prints", "recited", fill("verdict/recited.html", values))
 
 
 def _marked(text: str, runs: str) -> list[tuple[str, bool]]:
@@ -262,10 +204,6 @@ def _marked(text: str, runs: str) -> list[tuple[str, bool]]:
         pieces += [(text[at : int(start)], False), (text[int(start) : int(end)], True)]
         at = int(end)
     return [piece for piece in (*pieces, (text[at:], False)) if piece[0]]
-
-
-def _tries(number: int) -> str:
-    return "1 try" if number == 1 else f"{number:,} tries"
 
 
 SECTIONS: Sections[Verdict] = (

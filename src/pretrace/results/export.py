@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -34,25 +33,14 @@ def to_pandas(result: object) -> Any:
     return to_arrow(result).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
 
 
-@singledispatch
 def _columns(result: object) -> dict[str, Column]:
-    raise TypeError(f"a {type(result).__name__} has no rows")
-
-
-@_columns.register
-def _(run: Run) -> dict[str, Column]:
-    return score_columns(run, controls=True)
-
-
-@_columns.register
-def _(verdict: Verdict) -> dict[str, Column]:
-    if not verdict.tables:
+    if isinstance(result, Run):
+        return score_columns(result, controls=True)
+    if isinstance(result, Verdict) and not result.tables:
         raise TypeError("this verdict has no table")
-    return _columns(verdict.tables[0])
-
-
-@_columns.register
-def _(table: Table) -> dict[str, Column]:
+    table = result.tables[0] if isinstance(result, Verdict) else result
+    if not isinstance(table, Table):
+        raise TypeError(f"a {type(result).__name__} has no rows")
     return {
         name: np.ma.masked_invalid(values) if isinstance(values, np.ndarray) else values
         for name, values in table.columns.items()

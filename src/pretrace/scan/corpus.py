@@ -55,13 +55,17 @@ class DocumentFacts(NamedTuple):
     date: str = ""
 
 
+_About = DocumentFacts | Mapping[str, Any] | bytes
+"""What tells of a document: what is known, its cells, or its line of JSON, which is read when it is asked."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _StringBatch:
-    """What was read of a file at a time: strings, what is known of a row of theirs (asked later), how many rows were
-    read so far, how far the file was read in its own bytes, and rows that hold no text."""
+    """What was read of a file at a time: strings, what tells of a row of theirs (`_facts_from` reads it), how many rows
+    were read so far, how far the file was read in its own bytes, and rows that hold no text."""
 
     strings: Strings
-    facts: Callable[[int], Callable[[], DocumentFacts]]
+    about: Callable[[int], _About]
     number: int
     read: int
     unreadable: int = 0
@@ -92,24 +96,22 @@ class CorpusReader:
     def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[CorpusDocuments]:
         """The documents of a file, a buffer at a time, up to `most` bytes of it; Unread where it breaks off."""
         streams, number, read = Streams(exact=self.exact), 0, 0
-        kept: dict[int, Callable[[], DocumentFacts]] = {}
+        kept: dict[int, _About] = {}
         for batch in self._batches(file):
             number, read, unreadable = batch.number, batch.read, batch.unreadable
             if self.text is not None and number and unreadable == number:
                 raise Unread(f"{file.address} has no column {self.text}: name another with --corpus-column.")
 
-            def facts(
-                row: int, batch: _StringBatch = batch, kept: dict[int, Callable[[], DocumentFacts]] = kept
-            ) -> DocumentFacts:
-                return (kept[row] if row in kept else batch.facts(row))()
+            def facts(row: int, batch: _StringBatch = batch, kept: dict[int, _About] = kept) -> DocumentFacts:
+                return _facts_from(kept[row] if row in kept else batch.about(row))
 
             for stream in streams.join(batch.strings):
                 yield CorpusDocuments(stream, batch.strings, facts, number, read, unreadable)
             if most is not None and read >= most:
                 return
-            kept = {row: kept[row] if row in kept else batch.facts(row) for row in streams.rows}
+            kept = {row: kept[row] if row in kept else batch.about(row) for row in streams.rows}
         for stream in streams.end():
-            yield CorpusDocuments(stream, Strings.of([]), lambda row: kept[row](), number, read)
+            yield CorpusDocuments(stream, Strings.of([]), lambda row: _facts_from(kept[row]), number, read)
 
     def _batches(self, file: CorpusFile) -> Iterator[_StringBatch]:
         if file.fault:
@@ -159,14 +161,12 @@ class CorpusReader:
             )
             read += len(strings.raw)
 
-            def facts(
-                row: int, some: Sequence[SourceRow] = some, number: int = number
-            ) -> Callable[[], DocumentFacts]:
-                return lambda: _facts_in(some[row - number].fields)
+            def about(row: int, some: Sequence[SourceRow] = some, number: int = number) -> _About:
+                return some[row - number].fields
 
             unreadable, place = len(some) - len(np.unique(strings.rows)), place_of(stream, read)
             number += len(some)
-            yield _StringBatch(strings, facts, number, min(file.size or place, place), unreadable)
+            yield _StringBatch(strings, about, number, min(file.size or place, place), unreadable)
 
     def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
         number, read, rest = 0, 0, 0
@@ -198,12 +198,14 @@ class CorpusReader:
             strings = Strings.joined([strings, _strings_of(items, odd + number)])
         strings = self._wanted(strings)
 
-        def facts(row: int) -> Callable[[], DocumentFacts]:
-            line = bytes(raw[slice(*lines[row - number].tolist())])
-            return lambda: _facts(line)
-
         unreadable = len(lines) - len(np.unique(strings.rows))
-        return _StringBatch(strings, facts, number + len(lines), read, unreadable)
+        return _StringBatch(
+            strings,
+            lambda row: bytes(raw[slice(*lines[row - number].tolist())]),
+            number + len(lines),
+            read,
+            unreadable,
+        )
 
     def _wanted(self, strings: Strings) -> Strings:
         """Those of the column that was named, where one was."""
@@ -232,12 +234,12 @@ class CorpusReader:
             ]
             strings = self._wanted(Strings.joined([Strings.of([]), *every]))
 
-            def facts(row: int, batch: Any = batch, first: int = first) -> Callable[[], DocumentFacts]:
+            def about(row: int, batch: Any = batch, first: int = first) -> _About:
                 known = {k: _said(batch.column(n)[row - first].as_py()) for k, n in beside.items() if n}
-                return lambda: DocumentFacts(**known)
+                return DocumentFacts(**known)
 
             unreadable = batch.num_rows - len(np.unique(strings.rows))
-            yield _StringBatch(strings, facts, number, int(file.size * number / total), unreadable)
+            yield _StringBatch(strings, about, number, int(file.size * number / total), unreadable)
 
     def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
         """A text file is one document, in pieces."""
@@ -252,9 +254,7 @@ class CorpusReader:
             rest = raw[cut:]
             if cut:
                 strings = Strings.of([raw[:cut]])
-                yield _StringBatch(
-                    strings, lambda _: lambda: DocumentFacts(file.address), 1, place_of(stream, read)
-                )
+                yield _StringBatch(strings, lambda _: DocumentFacts(file.address), 1, place_of(stream, read))
             if not some:
                 return
 
@@ -321,34 +321,35 @@ def _item(line: bytes) -> object:
 _LENIENT = json.JSONDecoder(strict=False)
 
 
-def _facts(line: bytes) -> DocumentFacts:
-    """What the object of a line says of its text."""
-    try:
-        item = _LENIENT.decode(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return DocumentFacts()
-    return _facts_in(item) if isinstance(item, dict) else DocumentFacts()
-
-
-def _facts_in(item: Mapping[str, Any]) -> DocumentFacts:
-    """What the cells of a row say of its text."""
-    nested: Mapping[str, Any] = next((item[name] for name in _NESTED if isinstance(item.get(name), dict)), {})
-    both = {**nested, **item} if nested else item
-    return DocumentFacts(*(_first(both, names) for names in _FACTS.values()))
+def _facts_from(about: _About) -> DocumentFacts:
+    """What is known of a document, from its line or its cells where it is not read yet."""
+    if isinstance(about, DocumentFacts):
+        return about
+    if isinstance(about, bytes):
+        try:
+            item = _LENIENT.decode(about.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            return DocumentFacts()
+        if not isinstance(item, dict):
+            return DocumentFacts()
+        about = item
+    nested: Mapping[str, Any] = next(
+        (about[name] for name in _NESTED if isinstance(about.get(name), dict)), {}
+    )
+    both = {**nested, **about}
+    return DocumentFacts(
+        *(next((_said(both[name]) for name in names if name in both), "") for names in _FACTS.values())
+    )
 
 
 def facts_of(metadata: str) -> DocumentFacts:
     """What an index keeps beside a document: what its line said, and the file where it said nothing of itself."""
-    facts = _facts(metadata.encode("utf-8", "replace"))
+    facts = _facts_from(metadata.encode("utf-8", "replace"))
     if facts == DocumentFacts():
         with suppress(ValueError, RecursionError, AttributeError):
             item = json.loads(metadata)
             return DocumentFacts(url=_said(item.get("path")))
     return facts
-
-
-def _first(item: Mapping[str, Any], names: Sequence[str]) -> str:
-    return next((_said(item[name]) for name in names if name in item), "")
 
 
 def _said(value: object) -> str:

@@ -367,13 +367,10 @@ def cut_of(raw: bytes) -> int:
     within = [one.span() for one in _MARKUP.finditer(window)]
     letters = [one.start() for one in re.finditer(rb"[A-Za-z]", window[: max(0, last)])]
     for found in reversed(letters):
-        if not any(start < found < end for start, end in within[_first(within, found) :][:1]):
+        before = max(0, bisect_right(within, (found, 0)) - 1)
+        if not any(start < found < end for start, end in within[before : before + 1]):
             return len(raw) - len(window) + found
     return 0
-
-
-def _first(within: Sequence[tuple[int, int]], place: int) -> int:
-    return max(0, bisect_right(within, (place, 0)) - 1)
 
 
 # Streams

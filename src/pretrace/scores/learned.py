@@ -15,7 +15,7 @@ import numpy as np
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require, scores
 from pretrace.scores.likelihood import TINY_STD, window_sums
-from pretrace.scores.probe import known
+from pretrace.scores.probe import fit_linear, known
 from pretrace.scores.reference import PAIRED, gains
 from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, Reference, Score
 
@@ -83,17 +83,10 @@ class Learned:
         """The fitted classifier; TextsError where there are too few texts of either label, or no such run."""
         if self.run is not None:
             return carried(Path(self.run))
-        from sklearn.linear_model import LogisticRegression
-
         members = known(reference, "learned", self.reference)
         seen = np.stack([features(one) for one in reference.evidence])
-        mean, std = seen.mean(axis=0), seen.std(axis=0)
-        scale = np.where(std > 1e-12 * (1 + np.abs(mean)), std, 1.0)  # a constant feature says nothing
-        fitted = LogisticRegression(C=self.c, tol=1e-10, max_iter=10_000).fit((seen - mean) / scale, members)
-        weights = fitted.coef_[0] / scale
-        return Classifier(
-            weights, float(fitted.intercept_[0] - mean @ weights), keys(*(one.text.text for one in reference.evidence))
-        )  # fmt: skip
+        weights, bias = fit_linear(seen, members, C=self.c, tol=1e-10, max_iter=10_000)
+        return Classifier(weights, bias, keys(*(one.text.text for one in reference.evidence)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,18 @@ def known(reference: Reference, score: str, needs: Needs) -> Bools:
     return members
 
 
+def fit_linear(features: Doubles, members: Bools, **settings: Any) -> tuple[Doubles, float]:
+    """Fit a logistic regression, with settings of scikit-learn's, on standardised features [texts, features]: weights
+    and bias over the features as they are."""
+    from sklearn.linear_model import LogisticRegression
+
+    mean, std = features.mean(axis=0), features.std(axis=0)
+    scale = np.where(std > 1e-12 * (1 + np.abs(mean)), std, 1.0)  # a constant feature says nothing
+    fitted = LogisticRegression(**settings).fit((features - mean) / scale, members)
+    weights = fitted.coef_[0] / scale
+    return weights, float(fitted.intercept_[0] - mean @ weights)
+
+
 _STEPS = 1000
 
 
@@ -95,7 +107,8 @@ class Probe:
         )  # [texts, layers + 1, width]
         aucs, probes = [], []
         for layer in range(states.shape[1]):
-            weights, bias = self._fitted(states[~held, layer].astype(np.float64), members[~held])
+            seen = states[~held, layer].astype(np.float64)
+            weights, bias = fit_linear(seen, members[~held], C=self.c, max_iter=_STEPS)
             aucs.append(auc(states[held, layer] @ weights + bias, members[held]))
             probes.append((weights, bias))
         best = int(np.argmax(aucs))
@@ -111,16 +124,6 @@ class Probe:
             },
         }
         return Linear(best, *probes[best], facts)
-
-    def _fitted(self, features: Doubles, members: Bools) -> tuple[Doubles, float]:
-        """Weights and bias over the features as they are: the standardisation is folded in."""
-        from sklearn.linear_model import LogisticRegression
-
-        mean, std = features.mean(axis=0), features.std(axis=0)
-        scale = np.where(std > 1e-12 * (1 + np.abs(mean)), std, 1.0)  # a constant feature says nothing
-        classifier = LogisticRegression(C=self.c, max_iter=_STEPS).fit((features - mean) / scale, members)
-        weights = classifier.coef_[0] / scale
-        return weights, float(classifier.intercept_[0] - mean @ weights)
 
 
 @dataclass(frozen=True, eq=False)

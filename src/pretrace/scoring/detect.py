@@ -46,6 +46,20 @@ PIECES = 400
 T = TypeVar("T")
 
 
+_LABELS = {True: "a known member", False: "a known non-member", None: "not labelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A text from an end of the first score: its score, its place among the scored texts of the shard, and its
+    tokens."""
+
+    score: float
+    place: int
+    label: str
+    heat: Heat
+
+
 class Extremes:
     """Keeps the texts with the highest and the lowest score as they come by: `ends` holds each with its score, its
     place among those `seen`, from 0, and its trace, the highest score first; equal scores rank in the order they come.
@@ -62,11 +76,11 @@ class Extremes:
         self.ends = _outer(sorted([*self.ends, *more], key=lambda one: (-one[0], one[1])))
         self.seen += len(scores)
 
-    def heat(self, backend: Backend) -> tuple[Heat, ...]:
-        """Heat maps, highest score first: all texts where they are few, else so many from each end."""
+    def ranked(self, backend: Backend) -> tuple[Ranked, ...]:
+        """The ends with their tokens."""
         return tuple(
-            heat_of(text, trace, backend, note=rank_note(rank, self.seen, label_words(text)))
-            for rank, (_, _, text, trace) in ranked_ends(self.ends, self.seen)
+            Ranked(score, place, _LABELS[text.member], heat_of(text, trace, backend))
+            for score, place, text, trace in self.ends
         )
 
 
@@ -75,21 +89,20 @@ def _outer(ordered: list[T]) -> list[T]:
     return ordered if len(ordered) <= 3 * SHOWN else [*ordered[: 2 * SHOWN], *ordered[-SHOWN:]]
 
 
-def ranked_ends(ends: Sequence[T], seen: int) -> list[tuple[int, T]]:
-    """Those of the `ends`, highest score first, that are shown, each with its rank among all that were seen."""
-    if seen <= 2 * SHOWN:
-        return list(enumerate(ends, start=1))
-    return [*enumerate(ends[:SHOWN], start=1), *enumerate(ends[-SHOWN:], start=seen - SHOWN + 1)]
+def show_ends(ends: Sequence[Ranked], seen: int) -> tuple[Heat, ...]:
+    """Choose those of the `ends`, highest score first, that are shown: all texts where few were seen, else so many from
+    each end. Each has its rank among all in its note."""
+    ranks = list(enumerate(ends, start=1))
+    if seen > 2 * SHOWN:
+        ranks = [*ranks[:SHOWN], *enumerate(ends[-SHOWN:], start=seen - SHOWN + 1)]
+    notes = (f"rank {rank} of {seen} by score, {one.label}" for rank, one in ranks)
+    return tuple(
+        replace(one.heat, note="; ".join(filter(None, (note, one.heat.note))))
+        for note, (_, one) in zip(notes, ranks, strict=True)
+    )
 
 
-def rank_note(rank: int, seen: int, label: str) -> str:
-    """What is said of a text that is shown."""
-    return f"rank {rank} of {seen} by score, {label}"
-
-
-def heat_of(
-    text: Text, trace: Trace, backend: Backend, *, note: str = "", limit: int | None = PIECES
-) -> Heat:
+def heat_of(text: Text, trace: Trace, backend: Backend, *, limit: int | None = PIECES) -> Heat:
     """One text as pieces with their log-probabilities; what lies beyond `limit` tokens is left out and said."""
     spans = backend.spans(text.text)
     read = len(spans) - trace.cut
@@ -97,14 +110,8 @@ def heat_of(
     values = [None] * unpredicted + [float(value) for value in trace.logp]
     shown = read if limit is None else min(read, limit)
     pieces = [text.text[start:end] for start, end in spans[:shown]]
-    if shown < len(spans):
-        note = f"{note}; first {shown} of {len(spans)} tokens shown".removeprefix("; ")
+    note = f"first {shown} of {len(spans)} tokens shown" if shown < len(spans) else ""
     return Heat(text.id, tuple(pieces), tuple(values[:shown]), note)
-
-
-def label_words(text: Text) -> str:
-    """What is known of a text, in words."""
-    return {True: "a known member", False: "a known non-member", None: "not labelled"}[text.member]
 
 
 _PLAIN = View()
@@ -159,17 +166,8 @@ class NamedScore(NamedTuple):
         return values
 
 
-class Block:
-    """Texts that are scored together: what models said of them, the views without a prediction, and the traces of those
-    that have one, stacked by their numbers of tokens, with where they stand."""
-
-    def __init__(self, evidence: Sequence[Evidence]) -> None:
-        self.empty = [one.empty for one in evidence]
-        self.traces = [one.views[_PLAIN][0] for one in evidence]
-        self.stacks = list(_stacked(self.traces))
-
-
 def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Stack]]:
+    """Stack the traces that have a prediction by their numbers of tokens, each stack with their places."""
     lengths = np.array([len(trace.logp) for trace in traces], dtype=np.int64)
     order = np.argsort(lengths, kind="stable")
     order = order[lengths[order] > 0]
@@ -224,37 +222,35 @@ class ModelScores:
         """This, with the rows of all the evidence."""
         left = iter(evidence)
         while some := list(islice(left, CHUNK)):
-            block = Block(some)
+            emptied, traces = [one.empty for one in some], [one.views[_PLAIN][0] for one in some]
+            stacks = list(_stacked(traces))
             values = np.full((len(some), len(self._ready)), np.nan)
             for column, one in enumerate(self._ready):
                 if isinstance(one.score, Stackable) and one.views == {_PLAIN}:  # texts of one length at once
-                    for places, stack in block.stacks:
+                    for places, stack in stacks:
                         if stack.logp.shape[1] >= one.fewest:
                             texts = [some[i].text for i in places]
                             values[places, column] = one.checked(
                                 one.score.over(stack, texts), texts, (len(texts),)
                             )
                     continue
-                for row, (seen, empty) in enumerate(zip(some, block.empty, strict=True)):
+                for row, (seen, empty) in enumerate(zip(some, emptied, strict=True)):
                     if not one.lacks(seen, empty):
                         values[row, column] = one.checked(one.score(seen), (seen.text,))
-            if self._shuffled or any(block.empty) or np.isnan(values).any():
-                for seen, empty, found in zip(some, block.empty, values.tolist(), strict=True):
+            if self._shuffled or any(emptied) or np.isnan(values).any():
+                for seen, empty, found in zip(some, emptied, values.tolist(), strict=True):
                     self._add(seen, empty, found)
-            else:
-                self._add_all([one.text for one in some], values, block.traces)
+                continue
+            self.rows += [
+                ScoredText(one.text, found, [], len(trace.tokens), trace.cut)
+                for one, found, trace in zip(some, values.tolist(), traces, strict=True)
+            ]
+            self.extremes.offer(values[:, 0], [one.text for one in some], traces)
         return self
-
-    def _add_all(self, texts: Sequence[Text], values: Doubles, traces: Sequence[Trace]) -> None:
-        self.rows += [
-            ScoredText(text, found, [], len(trace.tokens), trace.cut)
-            for text, found, trace in zip(texts, values.tolist(), traces, strict=True)
-        ]
-        self.extremes.offer(values[:, 0], texts, traces)
 
     def _add(self, evidence: Evidence, empty: frozenset[View], values: list[float]) -> None:
         text = evidence.text
-        if (empty or any(map(math.isnan, values))) and not self._told(evidence, values, empty):
+        if (empty or any(map(math.isnan, values))) and not self._record_missing(evidence, values, empty):
             return
         shuffled = [
             [
@@ -268,8 +264,8 @@ class ModelScores:
         if values[0] == values[0]:
             self.extremes.offer(np.array(values[:1]), (text,), (plain,))
 
-    def _told(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
-        """Note what the text lacks; False where it has no row."""
+    def _record_missing(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
+        """Record what the text lacks; False where it has no row."""
         lost = [one for one, value in zip(self._ready, values, strict=True) if math.isnan(value)]
         reasons = {one.name: self._why(one, evidence, empty & one.views) for one in lost}
         if _PLAIN in empty or len(lost) == len(values):
@@ -285,7 +281,7 @@ class ModelScores:
             return _reason(evidence, empty, self.plan)
         return f"the text has {len(evidence.plain):,} tokens, and {one.name} takes {one.fewest:,} or more"
 
-    def held_against(self, placebo: ModelScores, *, required: bool = True) -> tuple[Control, ...]:
+    def placebo_controls(self, placebo: ModelScores, *, required: bool = True) -> tuple[Control, ...]:
         """The scores of the same rows under the placebo; a cell that the placebo lacks is NaN and is added to
         `missing`. TextsError where the placebo has no value for any text and one is `required`."""
         other = {row.text.id: row.values for row in placebo.rows}
@@ -408,12 +404,12 @@ class Scorer:
     def controls(
         self, found: ModelScores, texts: Sequence[Text], *, required: bool = True
     ) -> tuple[Control, ...]:
-        """The controls of the rows that were found of these texts; errors are those of `Scored.held_against`."""
+        """Compute the controls of the rows found of these texts; errors as in `ModelScores.placebo_controls`."""
         placebo: tuple[Control, ...] = ()
         if self.placebo and self.models.placebo:
             with self.models.placebo.reader(self.placebo.needs, plan=self.plan, **self._how) as reader:
                 other = ModelScores(self.placebo, self.plan).read(reader.read(texts))
-            placebo = found.held_against(other, required=required)
+            placebo = found.placebo_controls(other, required=required)
         return (*placebo, *found.shuffled)
 
 
@@ -439,7 +435,7 @@ def _run(
         matrix=found.matrix,
         skipped=tuple(found.skipped),
         missing=tuple(found.missing),
-        heat=found.extremes.heat(models.target),
+        heat=show_ends(found.extremes.ranked(models.target), found.extremes.seen),
         controls=controls,
         settings=recorded(models, options, record_corpus(corpus), asdict(dropped), found.scores.facts),
         copies=np.array(copies, dtype=np.int32) if len(copies) == len(texts) else None,

@@ -155,7 +155,7 @@ class Work:
         self.total += texts
 
     def weigh(self, texts: int, work: float) -> None:
-        """So many of them are so much work; those that are not weighed yet count as they do."""
+        """Add texts of a total cost `work`; those that are not weighed yet count at the average cost."""
         self._weighed += texts
         self._ahead += work
 

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.tuning.plan import OnStep
 from pretrace.types import AuditPlan, Backend
 
+T = TypeVar("T")
 Clock = Callable[[], float]
 Action = Literal["reading", "writing", "training"]
 
@@ -220,20 +221,17 @@ class Timed(Watch):
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         self.watch.plan(stages, after)
 
-    @contextmanager
-    def passes(self, stage: str, /) -> Iterator[Progress]:
-        with self._timed(stage), self.watch.passes(stage) as progress:
-            yield progress
+    def passes(self, stage: str, /) -> AbstractContextManager[Progress]:
+        return self._timed(stage, self.watch.passes(stage))
+
+    def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
+        return self._timed(stage, self.watch.training(stage))
 
     @contextmanager
-    def training(self, stage: str, /) -> Iterator[OnStep | None]:
-        with self._timed(stage), self.watch.training(stage) as on_step:
-            yield on_step
-
-    @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
+    def _timed(self, stage: str, watched: AbstractContextManager[T]) -> Iterator[T]:
         begin = self.clock()
         try:
-            yield
+            with watched as found:
+                yield found
         finally:
             self.seconds[stage] = round(self.seconds.get(stage, 0.0) + self.clock() - begin, 2)

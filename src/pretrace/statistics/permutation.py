@@ -50,6 +50,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -156,11 +157,9 @@ def two_sample_test(
     sizes = len(first), len(second)
     sums = _power_sums(both[None])
     observed = welch_corrected(_power_sums(both[None, : sizes[0]]), sums, sizes)[0]
-    rng = np.random.default_rng(seed)
     drawn = []
-    for rows in chunks(permutations, len(both)):
+    for some in permuted(both, permutations, min(sizes), np.random.default_rng(seed)):
         # The smaller side alone is summed; what is left is the other.
-        some = rng.permuted(np.broadcast_to(both, (rows, len(both))), axis=1)[:, : min(sizes)]
         part = _power_sums(some)
         part = part if sizes[0] <= sizes[1] else sums - part
         drawn.append(welch_corrected(part, sums, sizes))
@@ -223,6 +222,12 @@ def chunks(rows: int, width: int) -> Iterator[int]:
     while rows > 0:
         yield min(rows, most)
         rows -= most
+
+
+def permuted(values: Any, draws: int, few: int, rng: np.random.Generator) -> Iterator[Any]:
+    """Yield the first `few` of every one of so many random permutations of the values, in blocks [rows, few]."""
+    for rows in chunks(draws, len(values)):
+        yield rng.permuted(np.broadcast_to(values, (rows, len(values))), axis=1)[:, :few]
 
 
 def _scaled(values: Doubles) -> Doubles:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pretrace.registry import require
 from pretrace.statistics.documents import check_values
-from pretrace.statistics.permutation import chunks, share_reached, two_sample, welch_corrected
+from pretrace.statistics.permutation import permuted, share_reached, two_sample, welch_corrected
 from pretrace.types import Doubles, Sensitivity
 
 EXACT_RANKS = 200
@@ -166,13 +166,8 @@ class _Shifted:
         marks = np.repeat((1.0, 0.0), sizes)
         terms = np.stack((values, values**2, values**3, marks, values * marks, values**2 * marks))
         whole = terms.sum(axis=1, keepdims=True)
-        rng = np.random.default_rng(seed)
-        fewer = min(sizes)
-        parts = []
-        for rows in chunks(permutations, len(values)):
-            places = rng.permuted(np.broadcast_to(np.arange(len(values)), (rows, len(values))), axis=1)
-            parts.append(terms[:, places[:, :fewer]].sum(axis=2))
-        drawn = np.concatenate(parts, axis=1)
+        places = permuted(np.arange(len(values)), permutations, min(sizes), np.random.default_rng(seed))
+        drawn = np.concatenate([terms[:, some].sum(axis=2) for some in places], axis=1)
         drawn = drawn if sizes[0] <= sizes[1] else whole - drawn
         return cls(drawn, whole, terms[:, : sizes[0]].sum(axis=1, keepdims=True), sizes)
 

@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from pretrace.registry import require
 from pretrace.statistics.documents import check_values
-from pretrace.statistics.permutation import CELLS, TIE
+from pretrace.statistics.permutation import TIE, permuted
 from pretrace.types import Doubles
 
 PERMUTATIONS = 9_999
@@ -151,12 +151,8 @@ def _permuted(scores: Doubles, number: int, draws: int, seed: int) -> Doubles:
 
 def _sums(scores: Doubles, few: int, draws: int, rng: np.random.Generator) -> Doubles:
     """The sums of both scores over so few of the documents, chosen at random, [2, draws]."""
-    total, sums = scores.shape[1], []
-    rows = max(1, CELLS // total)
-    for begin in range(0, draws, rows):
-        block = np.broadcast_to(np.arange(total, dtype=np.int32), (min(rows, draws - begin), total))
-        taken = rng.permuted(block, axis=1)[:, :few]
-        sums.append(np.stack([score[taken].sum(axis=1) for score in scores]))
+    taken = permuted(np.arange(scores.shape[1], dtype=np.int32), draws, few, rng)
+    sums = [np.stack([score[some].sum(axis=1) for score in scores]) for some in taken]
     return np.concatenate(sums, axis=1)
 
 

@@ -1,6 +1,7 @@
 """What each score and each test of a collection reached on models with known training data.
 
-`methods.json` is written by `python -m benchmarks.methods`, which says what a row holds; docs/methods.md shows all.
+`methods.json` is written by `python -m benchmarks.methods`, which says what a row holds. benchmarks/results/methods.md
+shows all.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ ALIKE, APART = made_up("others", 40, seed=3), made_up("German", 40, seed=4, mixe
 
 
 def test_a_plan_says_what_an_audit_would_do_and_reads_nothing() -> None:
-    found = plan(MINE, TARGET, heldout=ALIKE, settings=HOW)
+    found = plan(MINE, Models(TARGET), heldout=ALIKE, settings=HOW)
     assert found.design == "controls"
     assert (found.documents, found.control_documents) == (40, 40)
     assert found.outcomes == ("consistent", "inconclusive")

@@ -60,7 +60,7 @@ class Schema:
 
 
 def read_published(source: Path | str, schema: Schema) -> Corpus:
-    """The texts of one table: a Path is a file in any format of `read_texts`, a str a data set of the hub.
+    """The texts of one table: a Path is a file in any format of `open_corpus`, a str a data set of the hub.
 
     The id is the row number (from 0) where the schema names none. Raises TextsError where the table cannot be had, is
     empty, lacks a column, or a cell makes no sense.

@@ -115,13 +115,6 @@ def work_on(
     return made
 
 
-# Tokens counted by workers on a cluster: each is handed some megabytes of text and gives back a count of each
-# token.
-#
-# Counts are exact whoever makes them, so the table is the one of a single process. Batches are added in the order
-# of the texts, which is what a checkpoint of the count rests on.
-
-
 CHARACTERS = 1 << 24
 """Handed to a worker at a time: enough that most pieces of text occur more than once in them and are encoded once."""
 
@@ -139,7 +132,10 @@ class TokenCounting:
 
 @contextmanager
 def count_on_cluster(settings: EngineSettings) -> Iterator[CountElsewhere | None]:
-    """Who counts: workers on the cluster that the settings name, or None for the threads of this process."""
+    """Who counts: workers on the cluster that the settings name, or None for the threads of this process.
+
+    Counts are exact whoever makes them. Batches are added in the order of the texts, on which a checkpoint rests.
+    """
     if not settings.on_ray:
         yield None
         return
@@ -165,13 +161,6 @@ def count_on_cluster(settings: EngineSettings) -> Iterator[CountElsewhere | None
         yield count
 
 
-# Files of a corpus searched by workers on a cluster: each is handed one file after the other and gives back its
-# part.
-#
-# What is found in a file depends on no other file, so the result is that of a single process. All hosts of the
-# cluster must see the files under the same names, as they do with addresses and shared folders.
-
-
 @dataclass(frozen=True, slots=True)
 class Looking:
     """The work of one searching worker."""
@@ -186,7 +175,10 @@ class Looking:
 
 @contextmanager
 def search_on_cluster(settings: EngineSettings) -> Iterator[SearchElsewhere | None]:
-    """Who searches: workers on the cluster that the settings name, or None for the threads of this process."""
+    """Who searches: workers on the cluster that the settings name, or None for the threads of this process.
+
+    All hosts must see the files under the same names. What is found in a file depends on no other.
+    """
     if not settings.on_ray:
         yield None
         return
@@ -199,10 +191,6 @@ def search_on_cluster(settings: EngineSettings) -> Iterator[SearchElsewhere | No
                     yield piece.tag, answer.value
 
         yield search
-
-
-# Models whose batches are read by workers on a cluster, for an audit: it plans the batches itself, so its numbers
-# are those of one process, and keeps what comes back where it keeps what it reads.
 
 
 @dataclass(frozen=True, slots=True)

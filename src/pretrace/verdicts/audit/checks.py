@@ -26,7 +26,7 @@ are no control documents to show the effect of the generator's mistakes."""
 COPIES = 0.2
 KINDS = 0.05
 """The level of the test for groups of control documents: the price is an accusation in twenty, and at 1% a group of 15%
-of the control documents is mostly not seen (docs/audit.md)."""
+of the control documents is mostly not seen (evidence/audit_mixtures.csv)."""
 GROUPED = 500
 """Documents of a side that are put into groups, at most."""
 MIXED = 0.20
@@ -38,9 +38,8 @@ def documents_check(found: DocumentValues) -> Check:
     """Check that there are enough documents."""
     counts = {"suspect": len(found.documents), "heldout": len(found.heldout_documents)}
     fewest = counts["suspect"] if found.paired else min(counts.values())
-    words = "alone" if found.paired else "words"
-    many = FEW_DOCUMENTS
-    return word_check("audit.documents", fewest >= many, counts, words=words, fewest=many, **counts)
+    told: dict[str, Any] = {"words": "alone" if found.paired else "words", "fewest": FEW_DOCUMENTS, **counts}
+    return word_check("audit.documents", fewest >= FEW_DOCUMENTS, counts, **told)
 
 
 def reverse_check(found: DocumentValues, *, seed: int) -> Check:

@@ -31,8 +31,13 @@ from pretrace.types import (
 from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.generation import SCORING, reading
 from pretrace.verdicts.audit.procedures.dual_classifier import outlier_share
-from pretrace.verdicts.audit.procedures.original import original
-from pretrace.verdicts.audit.procedures.post_hoc import PaperSettings, ReleaseSettings, paper, release
+from pretrace.verdicts.audit.procedures.post_hoc import (
+    PaperSettings,
+    ReleaseSettings,
+    original,
+    paper,
+    release,
+)
 from pretrace.verdicts.audit.settings import (
     ALONE,
     ORIGINAL,

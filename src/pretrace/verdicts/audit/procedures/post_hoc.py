@@ -1,5 +1,6 @@
 """Post-hoc dataset inference (Zhao et al. 2025): as its paper says (sections 4.2, 4.3 and D.2; algorithm 2), and as its
-authors' published code does it, where that differs.
+authors' published code does it, where that differs; and dataset inference as it was before calibration (Maini et al.
+2024; post-hoc DI, section 2.2, eq. 1).
 
 The code is followed for comparison. There each side's outliers become that side's own mean, over all texts, before
 anything is split, and both sides are scaled by the suspect side: the training half knows something of the test half's
@@ -8,9 +9,9 @@ labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -216,17 +217,29 @@ def _answer(
     """The answer of so many trials, joined."""
     check(features)
     trials = [trial(k) for k in range(seeds)]
-    ps, texts = [one.p for one in trials], [one.auc_text for one in trials if one.auc_text is not None]
+    texts = [one.auc_text for one in trials if one.auc_text is not None]
     names = (("text",) if texts else ()) + features.names
     mean = np.mean([one.weights for one in trials], axis=0)
     found: dict[str, Any] = {
-        "p of each seed": ps,
         "auc combined of each seed": [float(one.auc) for one in trials],
         "weights": dict(zip(names, map(float, mean), strict=True)),
         **facts,
     }
     if texts:
         found["auc text of each seed"] = [float(one) for one in texts]
+    return _joined(procedure, features, trials, statistic, "difference of probabilities", found)
+
+
+def _joined(
+    procedure: str,
+    features: Features,
+    trials: Sequence[_DualTrial | _RegressionTrial],
+    statistic: str,
+    unit: str,
+    facts: Mapping[str, Any],
+) -> Answer:
+    """The answer of several splits, their p-values joined by 1 − Π(1 − p)."""
+    ps = [one.p for one in trials]
     return Answer(
         procedure=procedure,
         p=any_of(ps),
@@ -234,10 +247,121 @@ def _answer(
         documents=len({*features.suspect_documents, *features.heldout_documents}),
         pieces=len(features.suspect),
         effect=averaged([one.effect for one in trials]),
-        unit="difference of probabilities",
-        facts=found,
+        unit=unit,
+        facts={"p of each seed": ps, **facts},
     )
 
 
 def _kind(paired: bool) -> str:
     return "paired" if paired else "unpaired"
+
+
+REGRESSION = (
+    "mean of a {model} regression of the membership scores (suspect 0, held-out 1) on held-out texts minus on "
+    "suspect texts, tested with a one-sided t-test on the half that was not learnt from"
+)
+
+
+MODELS = ("linear", "logistic")
+_LOGISTIC_STEPS = 1000
+"""Steps of Adam, as many as the published code takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalSettings:
+    """How dataset inference without calibration is made; the defaults follow the paper's text.
+
+    `seeds` random halves, joined by 1 − Π(1 − p); `outliers` is the share of each score to replace. `model` is
+    the "linear" regression of the text, or the "logistic" one of the published code. With `by_side` outliers are
+    not replaced as the training half says: each side is clipped at its own quantiles and scaled by the suspect
+    side, over all texts, as the published code does.
+    """
+
+    seeds: int = 10
+    outliers: float = 0.05
+    model: str = "linear"
+    by_side: bool = False
+
+    @classmethod
+    def of_release(cls, *, seeds: int = 1) -> OriginalSettings:
+        """The defaults of the code of Maini et al. 2024: one split, logistic, each side clipped by itself."""
+        return cls(seeds=seeds, model="logistic", by_side=True)
+
+    def __post_init__(self) -> None:
+        require(self.seeds >= 1, f"original: seeds must be at least 1, found {self.seeds}.")
+        known = " or ".join(map(repr, MODELS))
+        require(self.model in MODELS, f"original: model must be {known}, found {self.model!r}.")
+
+
+def original(
+    features: Features,
+    *,
+    classifier: TextClassifier | None = None,
+    seed: int = 0,
+    settings: OriginalSettings = OriginalSettings(),
+) -> Answer:
+    """Held-out dataset inference: do held-out texts get higher values than suspect ones?
+
+    It cannot tell a model that saw the texts from a held-out set that differs as text, and rejects for either.
+    `classifier` is not asked. TextsError with too few texts.
+    """
+    check(features)
+    trials = [_regression_trial(features, seed, k, settings) for k in range(settings.seeds)]
+    mean = np.mean([trial.weights for trial in trials], axis=0)
+    facts = {
+        "auc of each seed": [trial.auc for trial in trials],
+        "weights": dict(zip(features.names, map(float, mean), strict=True)),
+        "outliers": settings.outliers,
+    }
+    statistic = REGRESSION.format(model=settings.model)
+    return _joined("original", features, trials, statistic, "difference of regression values", facts)
+
+
+class _RegressionTrial(NamedTuple):
+    """One split: its p-value and effect, the AUC of the regression and its coefficients."""
+
+    p: float
+    effect: Estimate
+    auc: float
+    weights: Doubles
+
+
+def _regression_trial(features: Features, seed: int, k: int, settings: OriginalSettings) -> _RegressionTrial:
+    """Learnt on one random half and tested on the other."""
+    rng = np.random.default_rng([seed, k])
+    learnt, tested = halves(features, rng)
+    scaled = _scaled_sides(features, learnt, settings)
+    inputs = np.vstack([scaled[0][learnt[0]], scaled[1][learnt[1]]])
+    if settings.model == "linear":
+        coefficients = _regression(inputs, len(learnt[0]))
+    else:
+        coefficients = _logistic(inputs, len(learnt[0]), rng)
+    suspect, heldout = scaled[0][tested[0]] @ coefficients, scaled[1][tested[1]] @ coefficients
+    p, effect = t_test(heldout, suspect)
+    called = auc(np.append(heldout, suspect), np.arange(len(heldout) + len(suspect)) < len(heldout))
+    return _RegressionTrial(p, effect, float(called), coefficients)
+
+
+def _scaled_sides(
+    features: Features, learnt: tuple[Numbers, Numbers], settings: OriginalSettings
+) -> tuple[Doubles, Doubles]:
+    """Minus the scores of all suspect and of all held-out texts, without outliers and scaled."""
+    if settings.by_side:
+        sides = scaled_by_suspect(features.suspect, features.heldout, outliers=settings.outliers, clip=True)
+        return -sides[0], -sides[1]
+    training = np.vstack([features.suspect[learnt[0]], features.heldout[learnt[1]]])
+    normaliser = Normaliser.learn(training, outliers=settings.outliers)
+    return -normaliser(features.suspect), -normaliser(features.heldout)
+
+
+def _logistic(inputs: Doubles, suspects: int, rng: np.random.Generator) -> Doubles:
+    """Coefficients of a logistic regression for the label "held-out" after `_LOGISTIC_STEPS` of Adam."""
+    start = rng.uniform(-1, 1, inputs.shape[1] + 1) / np.sqrt(inputs.shape[1])
+    labels = np.arange(len(inputs)) >= suspects
+    return LinearLayer.fit(inputs, labels, constraint=False, epochs=_LOGISTIC_STEPS, start=start).weights
+
+
+def _regression(inputs: Doubles, suspects: int) -> Doubles:
+    labels = (np.arange(len(inputs)) >= suspects).astype(np.float64)
+    design = np.column_stack([inputs, np.ones(len(inputs))])
+    return np.asarray(np.linalg.lstsq(design, labels, rcond=None)[0][:-1])

@@ -1,0 +1,38 @@
+"""Runs, and rows of evaluations, with what a test is about and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.types import Curve, Estimate, Measured, Run
+
+
+def row(name: str, auc: float | Estimate, kind: str = "score", **parts: Any) -> Measured:
+    """A row with this AUC, by default 0.1 wide on both sides, in the place of its other figures too."""
+    found = auc if isinstance(auc, Estimate) else Estimate(auc, auc - 0.1, auc + 0.1)
+    curve = Curve((0.0, 1.0), (0.0, 1.0))
+    figures = {"auc": found, "tpr": found, "accuracy": found, "threshold": 0.0, "curve": curve}
+    return Measured(name=name, kind=kind, **{**figures, **parts})
+
+
+def run_of(matrix: npt.ArrayLike, members: Sequence[Any], **parts: Any) -> Run:
+    """A run of scores [texts, scores], whose texts are called t0, t1, …"""
+    values, rows = np.asarray(matrix, dtype=np.float64), len(members)
+    own = {
+        "corpus": "test",
+        "ids": tuple(f"t{i}" for i in range(rows)),
+        "groups": ("",) * rows,
+        "members": tuple(None if member is None else bool(member) for member in members),
+        "tokens": np.full(rows, 5, np.int32),
+        "cut": np.zeros(rows, np.int32),
+        "scores": tuple(f"score{k}" for k in range(values.shape[1])),
+        "matrix": values,
+    }
+    return Run(**{**own, **parts})
+
+
+EMPTY = run_of(np.zeros((0, 0)), ())
