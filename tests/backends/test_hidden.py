@@ -71,7 +71,7 @@ def test_one_layer_alone_is_padded_as_among_all(sentences: list[str]) -> None:
 
 def test_hidden_states_and_neurons_come_from_one_pass(sentences: list[str]) -> None:
     model = make_model("llama")
-    backend = opened(model, budget=4096)
+    backend = opened(model, token_budget=4096)
     passes: list[int] = []
     handle = model.model.layers[0].register_forward_hook(lambda *_: passes.append(1))
     found = traces(backend, sentences, Hidden(), Firing(), Firing("count"))
