@@ -248,8 +248,8 @@ def test_scan_and_flag_take_the_same_column_and_say_it(call: Call, mine: Path, t
     table, folder = tmp_path / "posts.jsonl", tmp_path / "OUT"
     rows = [{"no": i, "body": one.read_text()} for i, one in enumerate(sorted(mine.iterdir()))]
     table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    _, _, scanned = call("scan", table, "--corpus", mine, "--plan")
-    assert "the corpus is searched in every column with text" in scanned
+    _, plan, scanned = call("scan", table, "--corpus", mine, "--plan")
+    assert "are read once, in every column with text." in plan
     flagged = call("flag", table, "--nonmembers", mine, "--model", tmp_path / "no", "--out", folder)[2]
     for error in (scanned, flagged):
         assert "the texts are taken from the column 'body'" in error

@@ -14,7 +14,6 @@ from rich.text import Text as Plain
 from pretrace.cli.answer import Reply, lines
 from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Activity, shown
-from pretrace.cli.streams import note
 from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
@@ -116,8 +115,6 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     heldout = open_corpus(searched.heldout, columns.of_another) if searched.heldout else None
     texts = room.Texts.of(corpus, heldout, exact=settings.match == "exact")
     asked = room.Searching(texts, files_of(searched.corpus), settings, searched.corpus)
-    if len(asked.indexes) < len(asked.files):
-        note(asked.columns_read)
     if searched.plan or searched.out is None:
         plan = room.plan_scan(asked)
         return Reply(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})

@@ -177,7 +177,9 @@ class Columns:
                 raise ValueError(f"it has no column {name!r}")
         if self.template is None:
             return _joined([self._part(fields[name]) for name in names])
-        return _Filled(self._part).vformat(_unescaped(self.template), (), fields)
+        # a shell passes a line end on as a backslash and an n
+        template = self.template.replace("\\n", "\n").replace("\\t", "\t")
+        return _Filled(self._part).vformat(template, (), fields)
 
     def _as_conversation(self, value: object) -> object:
         messages = messages_of(value)
@@ -245,11 +247,6 @@ class _Filled(string.Formatter):
             else:
                 raise ValueError(f"its column {name!r} has no {key!r}")
         return self._part(value), name
-
-
-def _unescaped(template: str) -> str:
-    """A template as a shell passes it on, where a line end is written as a backslash and an n."""
-    return template.replace("\\n", "\n").replace("\\t", "\t")
 
 
 def _joined(parts: Sequence[str]) -> str:

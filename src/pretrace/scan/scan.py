@@ -140,6 +140,7 @@ class _ScanPlan:
     seconds: float | None
     questions: int = 0
     asking: float = 0.0
+    columns: str = ""
 
     @property
     def words(self) -> str:
@@ -156,7 +157,7 @@ class _ScanPlan:
             if self.seconds is None
             else f" It takes about {say_duration(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
         )
-        read = f"{self.files:,} files of {self.bytes / 1e6:,.0f} MB are read once.{took}"
+        read = f"{self.files:,} files of {self.bytes / 1e6:,.0f} MB are read once, {self.columns}.{took}"
         return f"{read} {asked}".strip()
 
 
@@ -232,12 +233,10 @@ class Searching:
         return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
 
     @property
-    def columns_read(self) -> str:
-        """Which columns of the corpus are searched, in a sentence."""
+    def columns(self) -> str:
+        """Which columns of the corpus are searched, in words."""
         column = self.settings.corpus_column
-        if column is None:
-            return "the corpus is searched in every column with text; --corpus-column names one."
-        return f"the corpus is searched in its column {column!r} alone."
+        return "in every column with text" if column is None else f"in the column {column!r} alone"
 
     @property
     def indexes(self) -> tuple[CorpusFile, ...]:
@@ -318,7 +317,7 @@ def plan_scan(asked: Searching) -> _ScanPlan:
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
     seconds = took * size / read / asked.workers(len(files)) if read and size else None
-    return _ScanPlan(len(files), size, read, seconds, questions, asking)
+    return _ScanPlan(len(files), size, read, seconds, questions, asking, asked.columns)
 
 
 def scan(
@@ -759,7 +758,8 @@ def _compared(asked: Searching, documents: int, size: int) -> tuple[str, ...]:
     if files:
         said += [
             f"{len(texts.corpus):,} texts were looked for in {_many(documents, 'document')} of "
-            f"{_many(files, 'file')} ({_megabytes(size)}). The whole corpus was read; nothing was sampled.",
+            f"{_many(files, 'file')} ({_megabytes(size)}), {asked.columns}. The whole corpus was read; nothing was "
+            "sampled.",
             f"A passage counts where {RUN} or more letters and digits stand in the corpus in the same order, also "
             f"across rows of a file. {how} Each passage was compared letter by letter, so none was found by mistake, "
             "and none of this length was missed. Shorter ones count where several stand in one place.",

@@ -79,17 +79,15 @@ def pile(subset: str, path: str | None = None) -> Corpus:
         corpus = read_sides(f"{PILE_HUB}:{PILE_SUBSETS[name]}", ("train", "val"), _PILE, "pile")
     else:
         own = {_plain(name), _plain(PILE_SUBSETS[name])}
-        corpus = read_by_path(_folder(Path(path), own), _PILE_FILES, _PILE)
+        inner = (
+            sorted(Path(path).iterdir()) if Path(path).is_dir() else []
+        )  # the subset's folder, as on the hub
+        folder = next((one for one in inner if one.is_dir() and _plain(one.name) in own), Path(path))
+        corpus = read_by_path(folder, _PILE_FILES, _PILE)
         corpus = keep_texts(
             corpus, lambda text: _plain(text.meta.get("pile_set_name", name)) in own, name, sides=True
         )
     return add_card(corpus, "pile", f"The Pile, {name}")
-
-
-def _folder(path: Path, names: set[str]) -> Path:
-    """The folder of the subset inside the one that was given, as on the hub, or that one itself."""
-    inner = sorted(path.iterdir()) if path.is_dir() else []
-    return next((one for one in inner if one.is_dir() and _plain(one.name) in names), path)
 
 
 def subset_name(given: str) -> str:

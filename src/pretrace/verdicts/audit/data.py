@@ -26,7 +26,6 @@ from pretrace.types import (
     Features,
     Quantity,
     Text,
-    TextClassifier,
 )
 from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.generation import SCORING, reading
@@ -381,40 +380,38 @@ class AuditData:
         )
 
     @cached_property
-    def features(self) -> Features:
-        """The features of dataset inference, of both sides under the target."""
-        return self._features(expressions(self.models.reference is not None))
-
-    @cached_property
-    def release_features(self) -> Features:
-        """The features as the authors' published code computes them."""
-        return self._features(expressions(self.models.reference is not None, release=True))
+    def _of_release(self) -> dict[bool, Features]:
+        return {}
 
     def features_of(self, procedure: str) -> Features:
-        """The features that a procedure learns from."""
-        return self.release_features if procedure == RELEASE else self.features
+        """The features of dataset inference that a procedure learns from, of both sides under the target; those of the
+        release as its authors' published code computes them."""
+        release = procedure == RELEASE
+        if release not in self._of_release:
+            names = expressions(self.models.reference is not None, release=release)
+            self._of_release[release] = self._features(names)
+        return self._of_release[release]
 
     def _features(self, names: tuple[str, ...]) -> Features:
         with self.watch.passes(SCORING) as progress:
             models = replace(self.models, placebo=None)
             return features(self.samples, models, names, cache=self.settings.cache, progress=progress)
 
-    def answer_from(self, procedure: str, found: Features) -> Answer:
-        """What one of the literature's procedures answers on these features."""
-        seed, outliers = self.seed, outlier_share(self.parameters)
-        if procedure == ORIGINAL:
-            return original(found, seed=seed)
-        if procedure == PAPER:
-            how = PaperSettings(outliers=outliers)
-            return paper(found, classifier=self._classifier, seed=seed, settings=how)
-        published = ReleaseSettings(outliers=outliers)
-        return release(found, classifier=self._classifier, seed=seed, settings=published)
-
     def answer(self, procedure: str) -> Answer:
         """What a procedure answers; of the default the test that decides."""
         if procedure == PRETRACE:
             return max(self.answers, key=lambda one: one.p)
-        return self.answer_from(procedure, self.features_of(procedure))
+        found, seed = self.features_of(procedure), self.seed
+        if procedure == ORIGINAL:
+            return original(found, seed=seed)
+        # by the size of the target the paper chooses how many outliers to replace
+        outliers = outlier_share(max(1, int(self.target.facts.get("parameters") or 1)))
+        classifier = self.settings.learners[self.settings.classifiers[0]]
+        if procedure == PAPER:
+            how = PaperSettings(outliers=outliers)
+            return paper(found, classifier=classifier, seed=seed, settings=how)
+        published = ReleaseSettings(outliers=outliers)
+        return release(found, classifier=classifier, seed=seed, settings=published)
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
@@ -435,15 +432,6 @@ class AuditData:
         if not self.placebos:
             return ()
         return (self.placebos[int(np.argmax([one.p for one in self.answers]))],)
-
-    @property
-    def parameters(self) -> int:
-        """The size of the target, by which the paper chooses how many outliers to replace."""
-        return max(1, int(self.target.facts.get("parameters") or 1))
-
-    @property
-    def _classifier(self) -> TextClassifier:
-        return self.settings.learners[self.settings.classifiers[0]]
 
     @property
     def values(self) -> DocumentValues:
