@@ -56,8 +56,10 @@ def written(place: Path, number: int, seed: int) -> None:
     place.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-CHECK = "--model LATER --score ref --reference-model DEMO/model --power --power-epochs 8 --out"
-"""A flagging as a model owner makes it who has an earlier checkpoint, in CI."""
+CHECK = (
+    "--model LATER --score ref --reference-model DEMO/model --placebo SIBLING --power --power-epochs 32 --out"
+)
+"""A flagging as a model owner makes it who has an earlier checkpoint and a sibling, in CI."""
 WALKS = (
     ("author without control documents", "ask items.jsonl --model DEMO/model"),
     ("author with control documents", "ask items.jsonl --model DEMO/model --unseen known.jsonl --out A"),
@@ -70,8 +72,12 @@ WALKS = (
     ),
     ("owner, in CI", "flag items.jsonl --nonmembers known.jsonl --model DEMO/model --out F --power"),
     ("owner, makes a later model", "plant other.jsonl --model DEMO/model --epochs 1 --out LATER"),
-    ("owner with an earlier checkpoint", f"flag items.jsonl --nonmembers known.jsonl {CHECK} G"),
-    ("owner, with as many as that asks for", f"flag more.jsonl --nonmembers more-known.jsonl {CHECK} H"),
+    ("owner, makes its sibling", "plant more.jsonl --model DEMO/model --epochs 1 --out SIBLING"),
+    (
+        "owner with an earlier checkpoint and a sibling",
+        f"flag items.jsonl --nonmembers known.jsonl {CHECK} G",
+    ),
+    ("owner, with as many as that asks for", f"flag many.jsonl --nonmembers many-known.jsonl {CHECK} H"),
 )
 """Who gives a command, and the command, in order."""
 
@@ -85,7 +91,9 @@ def main() -> None:
     demo = parser.parse_args().demo.resolve()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for seed, (name, number) in enumerate((("items", 200), ("known", 400), ("other", 300))):
+        for seed, (name, number) in enumerate(
+            (("items", 200), ("known", 400), ("other", 300), ("more", 300))
+        ):
             written(Path(folder) / f"{name}.jsonl", number, seed)
         alone = {**os.environ, "PRETRACE_CACHE": str(Path(folder) / "cache")}
         for who, command in WALKS:
@@ -101,7 +109,7 @@ def main() -> None:
             rows.append({"who": who, "command": command, **found})
             print(rows[-1], flush=True)
             if asked := re.search(r"needs about ([\d,]+) texts and ([\d,]+) known", ended.stdout):
-                for seed, name in enumerate(("more", "more-known")):
+                for seed, name in enumerate(("many", "many-known")):
                     some = int(asked[seed + 1].replace(",", ""))
                     written(Path(folder) / f"{name}.jsonl", round(1.02 * some), seed)
     made = {"machine": machine(), "commit": commit(), "rows": rows}

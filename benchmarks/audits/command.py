@@ -260,16 +260,6 @@ class Bench:
         return row | {"accused": not failed, "failed": failed, "left_out": left_out, "auc": auc}
 
 
-BEFORE = [
-    {"kind": "null", "documents": "50, 50", "placebo": "own", "runs": 23, "rejected": 0},
-    {"kind": "null", "documents": "50, 50", "placebo": "none", "runs": 11, "rejected": 0},
-    {"kind": "null", "documents": "25, 50", "placebo": "none", "runs": 15, "rejected": 1},
-    {"kind": "member", "documents": "50, 50", "placebo": "own", "runs": 40, "rejected": 40},
-    {"kind": "member", "documents": "50, 50", "placebo": "none", "runs": 16, "rejected": 15},
-    {"kind": "member", "documents": "25, 50", "placebo": "none", "runs": 30, "rejected": 24},
-]
-"""The command's defaults as issue 21 measured them on three domains kept apart, 3.3 million parameters, one epoch; of
-p-values, from before the checks of mixtures and spreads."""
 MIXED = "of controls from another domain"
 NAMED = {
     "null": "of the same draw, nothing read",
@@ -314,7 +304,6 @@ def summary(work: Path) -> dict[str, Any]:
             float(np.mean([row["snippets"] / row["size"] for row in made if row["kind"] == "null"])), 2
         ),
         "rows": rows,
-        "before": {"source": "issue 21", "rows": BEFORE},
         "audits": made,
     }
     atomic_text(RESULTS / "audit_command.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")

@@ -122,9 +122,11 @@ def _error(asked: int, known: int) -> float:
 
 
 def _enough(found: CheckedScores, planted: PlantedGain) -> tuple[int, int] | None:
-    """So many documents in question, and known ones, with which such a tenth would be noticed; None where twice
-    `LARGEST` would not do."""
+    """So many documents in question, and known ones, with which such a tenth would be noticed, with what training adds
+    at least (the lower end of its 95% interval); None where twice `LARGEST` would not do."""
     sides = found.sides
+    modest = mean_interval(planted.gained)
+    planted = replace(planted, gained=planted.gained - (modest.value - modest.low))
     rng = np.random.default_rng([sides.seed, 9])
     for times in _TIMES:
         asked, known = (math.ceil(times * number) for number in (sides.number, sides.known))
