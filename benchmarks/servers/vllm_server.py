@@ -77,7 +77,7 @@ def started(folder: Path, url: str, texts: list[str], ended: Path | None) -> dic
             found[kind] = {"refused": str(error).replace(url, "URL")}
             continue
         checked = time.perf_counter() - begin
-        told = ("moved", "bit_identical", "likeliest_compared", "known_model", "unseen")
+        told = ("moved", "bit_identical")
         found[kind] = {
             "seconds_of_the_check": checked,
             **{name: there.facts[name] for name in told},
@@ -145,7 +145,7 @@ def main() -> None:
         "texts": {"corpus": corpus, "number": len(texts), "longest": LENGTH},
         "self_check": {
             "seconds": checked,  # vLLM's opening of the model with them where no server is asked
-            **{name: there.facts[name] for name in ("moved", "bit_identical", "known_model")},
+            **{name: there.facts[name] for name in ("moved", "bit_identical")},
         },
         **measured(here, there, texts, given.repeats),
     }
