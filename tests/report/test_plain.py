@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from importlib.resources import files
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from report import audits
@@ -15,24 +14,24 @@ from pretrace.report.audit_plots import titles
 from pretrace.report.frame import fill
 from pretrace.report.wording import once
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of
+from pretrace.verdicts.wording import sentences_of
 
+KINDS = ("audit", "canaries", "flag", "marks", "outcome", "recite")
 MAKERS = [audits.controls, audits.missed, audits.nothing, audits.without_placebo]
 
 
 def test_checks_and_advice_name_options_only_in_brackets_at_the_end() -> None:
     """Page one cuts the brackets off; whatever stands elsewhere in a sentence would be shown."""
-    calls = [
-        call
-        for path in Path(str(files("pretrace.verdicts"))).rglob("*.py")
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("Check", "Check.of")
-    ]
-    said = [
-        one.value
-        for call in calls
-        for one in ast.walk(call)
-        if isinstance(one, ast.Constant) and isinstance(one.value, str)
-    ]
+    words = sentences_of("cures")
+
+    def of_checks(part: Mapping[str, Any]) -> Iterator[str]:
+        for one in part.values():
+            if isinstance(one, Mapping):
+                yield from of_checks(one)
+            elif "title" in part:
+                yield one
+
+    said = [*words.values(), *(one for kind in KINDS for one in of_checks(sentences_of(kind)))]
     assert len(said) > 80
     assert not [one for one in said if re.search(r"--[a-z]", one.partition("[--")[0])]
 
