@@ -113,8 +113,11 @@ def test_a_search_that_is_told_to_end_ends_at_once_and_leaves_no_result(tmp_path
     row = "the cat sat on the mat and nobody knew why. "
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text(row * 20_000)
-    (tmp_path / "corpus.txt").write_text(row * 1_500_000)
-    words = ["scan", "texts", "--corpus", "corpus.txt", "--out", "FOUND"]
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "0.txt").write_text(row * 1_500_000)
+    for n in range(1, 30):  # more than any processor reads in four seconds
+        (tmp_path / "corpus" / f"{n}.txt").hardlink_to(tmp_path / "corpus" / "0.txt")
+    words = ["scan", "texts", "--corpus", "corpus", "--out", "FOUND"]
     with subprocess.Popen([sys.executable, "-m", "pretrace", *words], cwd=tmp_path) as search:
         until = time.monotonic() + 60
         while psutil.Process(search.pid).cpu_times().user < 4 and time.monotonic() < until:
