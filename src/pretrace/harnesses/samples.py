@@ -44,7 +44,7 @@ from pretrace.types import (
     Verdict,
     View,
 )
-from pretrace.verdicts.flag import FlagSettings, flag, flag_scored, plan
+from pretrace.verdicts.flag import FlagSettings, flag, flag_run, plan
 
 SUSPECT, CLEAN, TOTAL, KNOWN = "suspect items", "clean items", "items in all", "known non-members"
 """The sides whose accuracy stands side by side."""
@@ -456,7 +456,7 @@ def against_known(
         matrix=np.array([[one.value] for one in rows], dtype=np.float64),
         controls=(Control(name, "placebo", placebo[:, None]),) if reading.placebo else (),
     )
-    return flag_scored(run, made, settings, corpus=corpus, known=known, model=reading.model)
+    return flag_run(run, made, reading.model)
 
 
 def _side(name: str, samples: Sequence[ScoredSample]) -> Corpus:
