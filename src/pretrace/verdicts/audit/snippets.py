@@ -19,8 +19,7 @@ from pretrace.errors import ShortTextsError
 from pretrace.registry import require
 from pretrace.settings import check_ranges, option
 from pretrace.statistics.documents import link_documents
-from pretrace.types import Corpus, Pair, Skipped, Text
-from pretrace.types.audit import COMPARED
+from pretrace.types import COMPARED, Corpus, Pair, Skipped, Text
 from pretrace.verdicts.draws import texts_hash
 from pretrace.verdicts.wording import say
 
