@@ -25,9 +25,9 @@ from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.work import Scoring, counted, shard_size
-from pretrace.jobs.job import OpenedScoring, ShardJob
 from pretrace.jobs.merging import UNREADABLE, ScoredRows, remove
 from pretrace.jobs.settings import EngineSettings, JobDivision, JobSettings
+from pretrace.jobs.worker import OpenedScoring, ShardJob
 from pretrace.report.wording import first_of
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines

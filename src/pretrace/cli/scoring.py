@@ -22,11 +22,21 @@ from pretrace.errors import ExpressionError, OutputError
 from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Pool, connected
 from pretrace.jobs.engine.work import Ready, Scoring, counted, shard_size, work_on
-from pretrace.jobs.evaluating import evaluated
-from pretrace.jobs.job import OpenedScoring, ShardJob, WholeJobProgress, missing_shards, parts_folder, work
-from pretrace.jobs.merging import UNREADABLE, merged, remove, said_missing
+from pretrace.jobs.merging import UNREADABLE, evaluated, merged, remove, said_missing
 from pretrace.jobs.settings import EngineSettings, JobDivision, JobSettings
-from pretrace.jobs.worker import Survey, Worker, check_labelled, check_parts, survey
+from pretrace.jobs.worker import (
+    OpenedScoring,
+    ShardJob,
+    Survey,
+    WholeJobProgress,
+    Worker,
+    check_labelled,
+    check_parts,
+    missing_shards,
+    parts_folder,
+    survey,
+    work,
+)
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
 from pretrace.results.output_checks import OWN, RESULT

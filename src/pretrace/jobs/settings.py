@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.errors import ExpressionError
-from pretrace.jobs.job import Turn
+from pretrace.jobs.worker import Turn
 from pretrace.settings import RUN, TEXTS, check_ranges, given_for, option
 
 

@@ -13,9 +13,8 @@ from pretrace.errors import EngineError, ExpressionError
 from pretrace.frequencies.counting import Batch, CountElsewhere, Portion, batches
 from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Piece, Pool, connected
-from pretrace.jobs.job import OpenedScoring, ShardJob, shards_to_do
 from pretrace.jobs.settings import EngineSettings
-from pretrace.jobs.worker import PartsFolder, Worker
+from pretrace.jobs.worker import OpenedScoring, PartsFolder, ShardJob, Worker, shards_to_do
 from pretrace.scan.files import CorpusFile
 from pretrace.scan.scan import SearchElsewhere, Searching, search_file
 from pretrace.scan.sightings import ScanPart
