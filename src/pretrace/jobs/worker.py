@@ -1,5 +1,5 @@
-"""A job over very many texts: the source in shards, and the folder of parts that workers fill: one shard in, one part of
-the table out, with the manifest that makes it count."""
+"""A job over very many texts: the source in shards, and the folder of parts that workers fill, one part of the table
+for each shard, with the manifest that makes it count."""
 
 from __future__ import annotations
 
