@@ -24,7 +24,7 @@ from pretrace.results.rounding import p_value, times
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import figure, truth
 from pretrace.statistics.documents import Numbers
-from pretrace.types import Bools, Doubles, Outcome, Power, SetTest, Situation, Skipped, Table, Verdict
+from pretrace.types import Outcome, Power, SetTest, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT, FlagConclusion, SettledFlagging, Sides
 from pretrace.verdicts.flag.planning import KNOWN as OF_KNOWN
 from pretrace.verdicts.flag.planning import TEXTS as OF_TEXTS
@@ -202,40 +202,6 @@ FLAGS, KNOWN = "flags", "known"
 """The names of the tables."""
 
 
-def asked_table(  # noqa: PLR0913 (each is a column)
-    ids: Sequence[str],
-    groups: Sequence[str],
-    scores: Doubles,
-    p: Doubles,
-    q: Doubles,
-    flagged: Sequence[bool],
-    documents: Sequence[str],
-    drawn: Bools,
-) -> Table:
-    """The texts in question; p and q are empty where the answer is refused."""
-    told, nothing = len(p) == len(ids), np.full(len(ids), np.nan)
-    columns: dict[str, Any] = {
-        "id": tuple(ids),
-        "group": tuple(groups),
-        "score": scores,
-        "p": p if told else nothing,
-        "q": q if told else nothing,
-        "flagged": truth(list(flagged) if told else [None] * len(ids)),
-        "document": tuple(documents),
-        "drawn": np.asarray(drawn, dtype=np.bool_),
-    }
-    return Table(FLAGS, columns)
-
-
-def known_table(
-    ids: Sequence[str], groups: Sequence[str], scores: Doubles, drawn: Bools, documents: Sequence[str]
-) -> Table:
-    """The known non-members."""
-    drawn = np.asarray(drawn, dtype=np.bool_)
-    columns: dict[str, Any] = {"id": tuple(ids), "group": tuple(groups), "score": scores, "drawn": drawn}
-    return Table(KNOWN, {**columns, "document": tuple(documents)})
-
-
 def rows_table(
     sides: Sides,
     end: FlagConclusion,
@@ -244,16 +210,20 @@ def rows_table(
     *,
     known: bool,
 ) -> Table:
-    """The table of some rows of one set; `names` are the ids, groups and documents of these as both sets have them."""
+    """The table of some rows of one set; `names` are the ids, groups and documents of these as both sets have them. p
+    and q are empty where the answer is refused."""
     ids, groups, documents = (
         tuple(one.removeprefix(OF_KNOWN if known else OF_TEXTS) for one in some) for some in names
     )
-    scores, drawn = sides.rows.scores[rows], sides.drawn[rows]
+    drawn = sides.drawn[rows]
+    columns: dict[str, Any] = {"id": ids, "group": groups, "score": sides.rows.scores[rows]}
     if known:
-        return known_table(ids, groups, scores, drawn, documents)
-    place = sides.place[rows]
-    p, q = end.of_texts(place)
-    return asked_table(ids, groups, scores, p, q, end.chosen[place].tolist(), documents, drawn)
+        return Table(KNOWN, {**columns, "drawn": drawn, "document": documents})
+    place, told = sides.place[rows], end.outcome != "refused"
+    for name, values in (("p", end.p), ("q", end.q)):
+        columns[name] = values[place] if told else np.full(len(rows), np.nan)
+    columns["flagged"] = truth(end.chosen[place].tolist() if told else [None] * len(rows))
+    return Table(FLAGS, {**columns, "document": documents, "drawn": drawn})
 
 
 def build_flagging(  # noqa: PLR0913 (a verdict is made of many parts)
@@ -322,22 +292,19 @@ def flag_verdict(*, corpus: str, model: str, figures: Mapping[str, Any], unit: s
     """A flagging from its figures, with the words that every flagging has in common. ValueError where a score is not
     finite, or the outcome is not that of the texts and of the test of the set."""
     counts = figures["counts"]
+    names = {"corpus": corpus, "nonmembers": figures["nonmembers"], "model": called(model)}
     made = Verdict(
         test="flag",
         corpus=corpus,
         model=model,
         exact=False,
-        assumption="That the known non-members were not seen, and are otherwise like the texts.",
-        hypothesis=f"Of each {unit}: it was not seen, and could have stood among the known non-members; of the set: "
-        "this holds for all.",
+        assumption=say("flag.verdict.assumption"),
+        hypothesis=say("flag.verdict.hypothesis", unit=unit),
         statistic=f"the mean {figures['score']} of a document",
         units=counts["documents"],
         unit=unit,
-        question=f"Which texts of “{corpus}” did {called(model)} see in training?",
-        compared=(
-            f"The texts of {corpus} were set beside documents of {figures['nonmembers']}, which, as those who asked "
-            f"state, {called(model)} was not trained on.",
-        ),
+        question=say("flag.verdict.question", **names),
+        compared=(say("flag.verdict.compared", **names),),
         figures=figures,
         situation=Situation(documents=counts["documents"], unseen=counts["known_documents"]),
         **fields,

@@ -27,7 +27,7 @@ import numpy as np
 
 from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
-from pretrace.results.rounding import p_value
+from pretrace.results.rounding import p_value, plural
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
 from pretrace.statistics.resampling import Spread, group_bootstrap
@@ -122,7 +122,7 @@ def _resting(check: Check, asked: Bools, drawn: Bools) -> Check:
     if drawn.all():
         return check
     mine, others = (f"{(drawn & side).sum():,} of the {side.sum():,}" for side in (asked, ~asked))
-    rests = f"It rests on {mine} texts and {others} known ones, drawn by whole documents."
+    rests = say("flag.plan.rests", mine=mine, others=others)
     return replace(check, words=f"{check.words} {rests}")
 
 
@@ -219,7 +219,7 @@ def withheld(checks: Sequence[Check]) -> str:
     saying = [say(f"flag.{check.name}.differs") for check in checks if check.figures.get(_BEYOND)]
     if not saying:
         return ""
-    return f"the two sets also differ a little by {' and by '.join(saying)}, which has nothing to do with training"
+    return say("flag.withheld.differ", by=" and by ".join(saying))
 
 
 def _length(auc: Estimate, ranked: Sequence[float]) -> Check:
@@ -272,8 +272,5 @@ def _too_few(asked: Bools, grouping: Grouping, level: float) -> str:
         documents = grouping.holding(bit)
         rare = documents == grouping.fewest and _seldom(grouping, level)
         if count < FEWEST_TEXTS or documents < 2 or rare:
-            return (
-                f"Number of texts {whose}: {count}, from {documents} document{'s' * (documents != 1)}: too few to see "
-                "whether the two sets differ. That they do not is taken on trust."
-            )
+            return say("flag.plan.few", whose=whose, count=count, documents=plural(documents, "document"))
     return ""

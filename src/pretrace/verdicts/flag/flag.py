@@ -36,6 +36,7 @@ from pretrace.verdicts.flag.concluding import (
 from pretrace.verdicts.flag.planning import TEXTS, FlagPlan, FlagSettings, LinkedDocuments, plan
 from pretrace.verdicts.flag.power import measured
 from pretrace.verdicts.planting import check_plantable
+from pretrace.verdicts.wording import say
 
 
 def flag(
@@ -76,7 +77,7 @@ def check_power(models: Models) -> None:
     try:
         check_plantable(models.target)
     except ModelError as error:
-        raise ModelError(f"{error} Leave --power away; without it nothing ends with exit code 0.") from error
+        raise ModelError(f"{error} {say('flag.plan.powerless')}") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,13 +86,6 @@ class Asking:
 
     models: Models
     watch: Watch
-
-
-WITHOUT = (
-    "The workers that scored the texts hold the model, and what concludes does not: flag a sample of the documents "
-    "with --power, by one process."
-)
-"""Why the power of a flagging by several workers is not measured."""
 
 
 def flag_run(run: Run, made: FlagPlan, model: str, *, asking: Asking | None = None) -> Verdict:
@@ -130,7 +124,7 @@ def flag_rows(
     found = run_checks(sides, limits, read)
     power, share, why = None, None, ""
     if found.quiet and settings.power:
-        why = WITHOUT if on_disk else ""
+        why = say("flag.plan.without") if on_disk else ""
         if asking is not None:
             power, share, why = measured(found, read, asking.models, asking.watch)
     settled = SettledFlagging(sides, limits, concluded(found, power, share), why)

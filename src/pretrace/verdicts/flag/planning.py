@@ -7,6 +7,7 @@ import math
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -111,10 +112,8 @@ def prospect(
     mine, others = (np.asarray(side, dtype=np.int64) for side in (asked, known))
     held, number = len(others), len(mine)
     if held < FEWEST_KNOWN:
-        raise TextsError(
-            f"{name} holds {held} documents ({others.sum()} texts), and flagging takes known non-members from at "
-            f"least {FEWEST_KNOWN} documents; add some (pieces of one document, and near copies, count once)."
-        )
+        numbers = {"held": held, "texts": others.sum(), "fewest": FEWEST_KNOWN}
+        raise TextsError(say("flag.plan.known", name=name, **numbers))
     unit = "text" if number == mine.sum() else "document"
     return DetectionLimits(method, fdr, number, held, unit, (*_drawing(mine, others), *more))
 
@@ -125,11 +124,8 @@ def _drawing(asked: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> tupl
         return ()
     each = int(min(asked.min(), known.min()))
     value = "one of its texts" if each == 1 else f"the mean of {each:,} of its texts"
-    return (
-        f"The {asked.sum():,} texts come from {len(asked):,} documents and the {known.sum():,} known ones from "
-        f"{len(known):,}. A document counts once, by {value}: as many as the document with the fewest has, drawn "
-        "by lot. Whole documents are flagged.",
-    )
+    numbers = {"texts": asked.sum(), "asked": len(asked), "others": known.sum(), "known": len(known)}
+    return (say("flag.plan.drawing", value=value, **numbers),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,18 +140,8 @@ class Copies:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was linked, in sentences; nothing where nothing was."""
-        found = []
-        if self.linked:
-            found.append(
-                f"Near copies: {self.linked:,} documents say mostly the same as others on their side, and count with "
-                "these as one."
-            )
-        if self.across:
-            found.append(
-                f"Texts in question that say mostly the same as a known non-member: {self.across:,}. What the model "
-                "makes of those cannot differ; take such texts out of one of the two files."
-            )
-        return tuple(found)
+        linked = [say("flag.plan.linked", number=self.linked)] if self.linked else []
+        return (*linked, *([say("flag.plan.across", number=self.across)] if self.across else []))
 
 
 def near_copies(sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbers, asked: int) -> Copies:
@@ -247,31 +233,16 @@ class FlagSettings:
         return "bh" if self.method == "auto" else self.method
 
     def __post_init__(self) -> None:
-        require(
-            0 < self.fdr <= HIGHEST, f"--fdr is a rate above 0 and up to {HIGHEST:g}, found {self.fdr:g}."
-        )
-        require(
-            _LOWEST_LEVEL <= self.level <= HIGHEST,
-            f"--level lies between {_LOWEST_LEVEL:g} and {HIGHEST:g}, found {self.level:g}.",
-        )
-        require(
-            self.method in ("auto", *METHODS),
-            f"--method is auto, {' or '.join(METHODS)}, found {self.method!r}.",
-        )
+        told = partial(say, lowest=_LOWEST_LEVEL, highest=HIGHEST, methods=" or ".join(METHODS))
+        require(0 < self.fdr <= HIGHEST, told("flag.plan.fdr", found=self.fdr))
+        require(_LOWEST_LEVEL <= self.level <= HIGHEST, told("flag.plan.level", found=self.level))
+        require(self.method in ("auto", *METHODS), told("flag.plan.method", found=repr(self.method)))
         check_ranges(self)
         plan = ScorePlan.parse(self.score)
         object.__setattr__(self, "plan", plan)
         names = list(plan.scores)
-        require(
-            len(names) == 1,
-            f"one score decides which texts are flagged, found {len(names)} ({', '.join(names)}): choose one before "
-            "looking.",
-        )
-        require(
-            "labelled" not in plan.uses,
-            f"{names[0]} is fitted on known members, and flagging is for those who have none: use {SCORE}, loss, or "
-            "ref with --reference-model.",
-        )
+        require(len(names) == 1, told("flag.plan.scores", number=len(names), found=", ".join(names)))
+        require("labelled" not in plan.uses, told("flag.plan.fitted", score=names[0], usual=SCORE))
 
 
 _BLOCK = 20_480
@@ -497,34 +468,26 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
     """`FlagPlan.of` for texts in memory; TextsError also where two of a set share an id."""
     for one in (corpus, known):
         if len({text.id for text in one.texts}) < len(one):
-            raise TextsError(f"some texts of {corpus.name} or {known.name} share an id; give each its own.")
+            raise TextsError(say("flag.plan.ids", asked=corpus.name, known=known.name))
     return FlagPlan.of(BothSets(GivenStream(corpus), GivenStream(known)), settings)
 
 
 def _documents_apart(both: BothSets) -> LinkedDocuments:
     """The documents; TextsError where a set is empty, for known texts that are labelled as members, for texts in
     question that are among the known ones, and for documents that have texts on both sides."""
-    asked, known, found = both.asked.name, both.known.name, both.gathered
-    numbers = found.asked.texts, found.known.texts
-    for name, number in zip((asked, known), numbers, strict=True):
+    found, names = both.gathered, {"asked": both.asked.name, "known": both.known.name}
+    numbers = {"texts": found.asked.texts, "others": found.known.texts}
+    for name, number in zip(names.values(), numbers.values(), strict=True):
         if not number:
             raise TextsError(f"{name} holds no texts.")
+    told = partial(say, **names, **numbers)
     if found.members:
-        raise TextsError(
-            f"{len(found.members)} of the {numbers[1]} known non-members in {known} (such as {found.members[0]!r}) are "
-            "labelled as members: leave them out, or mend the label."
-        )
+        raise TextsError(told("flag.plan.members", number=len(found.members), first=repr(found.members[0])))
     if same := _same(both, found):
-        raise TextsError(
-            f"{len(same)} of the {numbers[0]} texts of {asked} (such as {same[0]!r}) are among the known non-members "
-            f"in {known}: a text is one or the other; take them out of one of the two files."
-        )
+        raise TextsError(told("flag.plan.same", number=len(same), first=repr(same[0])))
     documents = found.documents
     if shared := _shared(found, documents):
-        raise TextsError(
-            f"{len(shared)} documents (such as {min(shared)!r}) have texts in {asked} and in {known}: a document was "
-            "seen or it was not; take each out of one of the two files."
-        )
+        raise TextsError(told("flag.plan.shared", number=len(shared), first=repr(min(shared))))
     return documents
 
 
