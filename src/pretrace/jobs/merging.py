@@ -22,7 +22,8 @@ from pretrace.errors import OutputError, TextsError
 from pretrace.jobs.worker import COLUMNS, Manifest, PartsFolder, ShardJob, missing_shards, remove_parts
 from pretrace.results.folder import arrow_table, texts_of, write_csv
 from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns, score_columns
-from pretrace.scoring.detect import NO_TOKENS, NO_VALUE, NOTHING, CutTokens, Ranked, show_ends
+from pretrace.results.wording import say
+from pretrace.scoring.detect import CutTokens, Ranked, show_ends
 from pretrace.scoring.evaluation import OfTexts, evaluate_rows, placebo_name
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.unlearning import copies_linked, reread, unlike
@@ -149,10 +150,8 @@ class Merged:
 def said_missing(job: ShardJob, parts: PartsFolder) -> str:
     """Which shards have no part, in a sentence."""
     lacking = [index + 1 for index in missing_shards(job, parts)]
-    return (
-        f"{len(lacking):,} of {len(job.survey.shards):,} shards have no part in {parts.folder} yet: "
-        f"{_ranges(lacking)}. Run their workers again; --shard I/N does every N-th shard from the I-th."
-    )
+    shards = {"lacking": len(lacking), "shards": len(job.survey.shards), "named": _ranges(lacking)}
+    return say("scoring.lacking", folder=parts.folder, **shards)
 
 
 def merged(job: ShardJob, parts: PartsFolder, *, seed: int) -> Merged:
@@ -233,14 +232,15 @@ def _ends(rows: ScoredRows, texts: int) -> set[int]:
         orders = (np.argsort(sign * values[have], kind="stable")[:EXTREMES] for sign in (1, -1))
         ends[score] = {row for order in orders for row in have[order].tolist()}
     if not any(ends.values()):
-        raise TextsError(NO_TOKENS.format(texts, rows.corpus))
+        raise TextsError(say("scoring.no_tokens", texts=texts, name=rows.corpus))
     for score, some in ends.items():
         if not some:
             why = (one.reason for part in rows.parts for one in part.missing if one.score == score)
-            raise TextsError(NO_VALUE.format(rows.corpus, score, next(why, "it was skipped")))
+            reason = next(why, "it was skipped")
+            raise TextsError(say("scoring.no_value", name=rows.corpus, score=score, reason=reason))
     placebo = [name for one in rows.outlines if one["kind"] == "placebo" for name in control_columns(**one)]
     if placebo and not any(np.isfinite(column(name)).any() for name in placebo):
-        raise TextsError(NOTHING)
+        raise TextsError(say("scoring.no_placebo"))
     return set().union(*ends.values())
 
 
@@ -419,8 +419,5 @@ def _judged(
         return found
     scores = np.full(len(members), np.nan)
     scores[drawn] = found.scores
-    note = (
-        f"The blind classifier learnt from and judged {len(texts):,} of the {len(members):,} texts, drawn by whole "
-        "documents; what is compared with it rests on these."
-    )
+    note = say("measured.sampled", drawn=len(texts), texts=len(members))
     return baseline.BlindScores(scores, f"{note} {found.note}".strip())

@@ -26,6 +26,7 @@ from pretrace.results.atomic import atomic_bytes
 from pretrace.results.folder import arrow_column
 from pretrace.results.run import control_columns, masked
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
+from pretrace.results.wording import say
 from pretrace.scoring.detect import ModelScores, Options, Ranked, Scorer, check_label_counts, recorded
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.plan import Models, ScorePlan
@@ -172,9 +173,7 @@ def check_parts(folder: Path) -> None:
         strange = names
     if strange:
         shown = ", ".join(strange[:3]) + (", …" if len(strange) > 3 else "")
-        raise OutputError(
-            f"{folder} holds files that are no parts of a run ({shown}); choose another folder with --parts."
-        )
+        raise OutputError(say("scoring.no_parts", folder=folder, names=shown))
 
 
 def remove_parts(folder: Path) -> None:
@@ -240,9 +239,7 @@ class PartsFolder:
     def damaged(self, manifest: Manifest, reason: str) -> OutputError:
         """The error for a part that cannot be used."""
         path = self.path(manifest)
-        return OutputError(
-            f"{path} is damaged ({reason}): delete it, and run the command again to make it anew."
-        )
+        return OutputError(say("scoring.damaged", path=path, reason=reason))
 
     def _place(self, key: str) -> Path:
         return self.folder / f"{key}-{self.job[:16]}.json"
@@ -457,10 +454,7 @@ def shards_to_do(
     for shard in shards(stream, size):
         expected = job.survey.shards[shard.index] if shard.index < len(job.survey.shards) else None
         if expected != (shard.key, len(shard.texts)):
-            raise TextsError(
-                f"{stream.source} was changed while it was read (at text {shard.index * size:,} or after it): run "
-                "the command again; what was scored of the texts that stayed is kept."
-            )
+            raise TextsError(say("scoring.changed", source=stream.source, place=shard.index * size))
         if turn.takes(shard.index) and parts.manifest(shard.key) is None:
             yield shard
 

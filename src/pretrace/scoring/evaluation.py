@@ -24,6 +24,7 @@ from pretrace.baselines import blind as baseline
 from pretrace.baselines.classifiers import WIDENING
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
 from pretrace.statistics.controls import (
     PLACEBO,
@@ -158,7 +159,7 @@ class MeasuredParts:
             if len(np.unique(by.members[texts])) == 2:
                 made._found[name] = _measured([key for key in columns if key in keys], columns, texts, by)
         if scores and not any(made.has((name, "score")) for name in scores):
-            raise TextsError("no score has values for both members and non-members: nothing can be measured.")
+            raise TextsError(say("measured.nothing"))
         return made
 
 
@@ -203,10 +204,7 @@ def evaluate(
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
     if len(texts) != len(run.ids):
-        raise TextsError(
-            f"wanted the text of each of the {len(run.ids):,} rows of the run, found {len(texts):,}; "
-            "pass the texts the run was made from, without the skipped ones."
-        )
+        raise TextsError(say("measured.texts", rows=len(run.ids), texts=len(texts)))
     members = _checked(run)
     groups = documents_of(run)
     judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
@@ -331,11 +329,9 @@ def _partial(run: Run, parts: MeasuredParts) -> tuple[str, ...]:
         if lost:
             first, reason = next(iter(lost.items()))
             more = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
-            rest = f"its comparisons rest on the other {len(run.ids) - len(lost):,} texts"
-            measured = parts.has((name, "score"))
-            said.append(
-                f"{name} has no value for {first!r} ({reason}){more}: {rest if measured else 'it is not measured'}."
-            )
+            which = "partial" if parts.has((name, "score")) else "unmeasured"
+            numbers = {"first": repr(first), "reason": reason, "more": more, "left": len(run.ids) - len(lost)}
+            said.append(say(f"measured.{which}", score=name, **numbers))
     return tuple(said)
 
 
@@ -360,37 +356,25 @@ def _checked(run: Run) -> Bools:
     """The labels, once everything an evaluation rests on is seen to be there."""
     unknown = sum(member is None for member in run.members)
     if unknown or not run.members:
-        raise TextsError(
-            "an evaluation compares known members with known non-members, and "
-            f"{unknown:,} of {len(run.members):,} texts have no label; add a label to each or leave them out."
-        )
+        raise TextsError(say("measured.unlabelled", unknown=unknown, texts=len(run.members)))
     members = np.array(run.members, dtype=bool)
     if members.all() or not members.any():
         has, lacks = ("members", "non-members") if members.any() else ("non-members", "members")
-        raise TextsError(
-            f"an evaluation needs members and non-members, and all {len(members):,} texts are {has}; "
-            f"add known {lacks} of the same kind and date."
-        )
+        raise TextsError(say("measured.one_class", texts=len(members), has=has, lacks=lacks))
     known = np.column_stack([run.lacks(name) for name in run.scores]) if run.scores else False
     wrong = np.argwhere(~(np.isfinite(run.matrix) | known))
     if len(wrong):
         row, column = wrong[0]
-        raise ExpressionError(
-            f"{run.scores[column]} gave {run.matrix[row, column]} for the text {run.ids[row]!r} "
-            f"({len(wrong):,} such values in all); a score must be a finite number for every text: "
-            "mend the score or leave it out."
-        )
+        found = {"score": run.scores[column], "value": run.matrix[row, column], "text": repr(run.ids[row])}
+        raise ExpressionError(say("measured.infinite", number=len(wrong), **found))
     check_controls(run)
     return members
 
 
 def _note(judged: baseline.BlindScores | None) -> str:
     if judged is None:
-        return (
-            "The blind baseline was left out: without it nobody can tell whether the scores see what the "
-            "model was trained on, or only that the two sets differ as texts."
-        )
-    return judged.note if judged.scores is not None else f"There is no blind baseline: {judged.note}"
+        return say("measured.blind_left_out")
+    return judged.note if judged.scores is not None else say("measured.no_blind", note=judged.note)
 
 
 def _divided(members: Bools, groups: Groups, *, share: float, seed: int) -> ThresholdDivision:
