@@ -345,11 +345,11 @@ class Tabular:
 
     def to_arrow(self) -> Any:
         """The rows as a `pyarrow.Table`, with the columns of the table on disk; of a large run those of its sample."""
-        return import_module("pretrace.results.export").to_arrow(self)
+        return import_module("pretrace.results.run").to_arrow(self)
 
     def to_pandas(self) -> Any:
         """The same as a `pandas.DataFrame`; MissingPackageError without pandas."""
-        return import_module("pretrace.results.export").to_pandas(self)
+        return import_module("pretrace.results.run").to_pandas(self)
 
 
 class ShownAsHtml:
@@ -1123,21 +1123,6 @@ class AuditFigures:
 
 
 # The one noun of whatever ends in an outcome: audits, flaggings, and every test that needs no earlier checkpoint.
-
-
-VerdictTest = Literal[
-    "audit",
-    "flag",
-    "marks",
-    "triggers",
-    "canaries",
-    "recite",
-    "samples",
-]
-"""The tests: of a collection beside control documents and other models, of each text beside known non-members, of texts
-that were marked before they were published, of trigger sentences, of random strings that stand in the texts, of
-texts that a model prints, and of the items of a benchmark that a
-harness evaluated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -107,7 +107,7 @@ NAMES = {
     "pretrace.verdicts.draws": "LEAST_DRAWS seed_of texts_hash",
     "pretrace.verdicts.flag": "FlagSettings flag plan",
     "pretrace.verdicts.flag.built": "set_test",
-    "pretrace.verdicts.flag.checks": "checks_placebo_check=placebo_check set_checks",
+    "pretrace.verdicts.flag.checks": "checks_placebo_check=placebo_check row_checks",
     "pretrace.verdicts.frame": "watched",
     "pretrace.verdicts.marking.mark": "MarkSettings mark",
     "pretrace.verdicts.marking.sealed": "Seal",

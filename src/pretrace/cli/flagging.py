@@ -26,7 +26,7 @@ from pretrace.errors import ExpressionError
 from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.work import Scoring, counted, shard_size
 from pretrace.jobs.merging import UNREADABLE, ScoredRows, remove
-from pretrace.jobs.settings import EngineSettings, JobDivision, JobSettings
+from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import OpenedScoring, ShardJob
 from pretrace.report.wording import first_of
 from pretrace.results.atomic import check_writable
@@ -35,10 +35,9 @@ from pretrace.results.run import SKIPPED_COLUMNS
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.outlook import REPORT, SET_TEST
+from pretrace.scoring.outlook import REPORT, SET_TEST, Workload, workload
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
-from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import CONTROLS, dry_run_option, like, option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
@@ -181,7 +180,7 @@ def flag(
     together. Exit code 3 when any is flagged or they stand out as a whole; 0 when neither, and --power showed that a
     tenth of the texts, if seen, would have; 4 when there is no answer: the two sets differ as texts, or it could have
     been missed."""
-    division = JobDivision(job, engine)
+    divided = divided_by(job, engine)
     check_use(settings, inputs.companions)
     wanted = ModelsSettings.beside(
         target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=settings.cache
@@ -200,10 +199,10 @@ def flag(
     )
     other = open_stream(inputs.nonmembers, source.columns.of_another, skip_unreadable=job.skip_unreadable)
     unread: list[Unreadable] = []
-    corpus = None if division.named else stream.whole(shards.SHARD, unread.append)
+    corpus = None if divided else stream.whole(shards.SHARD, unread.append)
     known = other.whole(shards.SHARD, unread.append) if corpus else None
     if corpus is None or known is None:
-        return _flag_shards(command, BothSets(stream, other), division, dry_run=inputs.dry_run)
+        return _flag_shards(command, BothSets(stream, other), job, engine, dry_run=inputs.dry_run)
     planned = plan(corpus, known, settings)
     command.announce(planned.notes)
     models = opened(wanted)
@@ -218,11 +217,13 @@ def flag(
     return save_flagging(made, inputs.out, beside=beside)
 
 
-def _flag_shards(command: _FlagCommand, both: BothSets, division: JobDivision, *, dry_run: bool) -> Reply:
+def _flag_shards(
+    command: _FlagCommand, both: BothSets, how: JobSettings, engine: EngineSettings, *, dry_run: bool
+) -> Reply:
     """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
-    settings, engine = command.settings, division.engine
+    settings = command.settings
     size = shard_size(counted(both)) if engine.on_ray else None
-    sharded = surveyed(both, command.source, division.job, command.out, labelled=False, size=size)
+    sharded = surveyed(both, command.source, how, command.out, labelled=False, size=size)
     planned = FlagPlan.of(both, settings)
     settings.plan.check_texts(sharded.first)
     command.announce(planned.notes)
@@ -240,7 +241,7 @@ def _flag_shards(command: _FlagCommand, both: BothSets, division: JobDivision, *
     if settings.power:
         check_power(models)
     job, made = scored_here(sharded, models, settings.plan, options, make)
-    if division.job.turn.of > 1:
+    if how.turn.of > 1:
         return part_done(sharded, job, made)
     asking = Asking(models, Stages()) if settings.power else None
     return _finish(job, sharded.folder, planned, command.out, asking)

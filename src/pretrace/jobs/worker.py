@@ -12,7 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,16 @@ from pretrace.results.folder import arrow_column
 from pretrace.results.run import control_columns, masked
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import say
-from pretrace.scoring.detect import ModelScores, Options, Ranked, Scorer, check_label_counts, recorded
+from pretrace.scoring.detect import (
+    Leak,
+    ModelScores,
+    Options,
+    Ranked,
+    Scorer,
+    check_label_counts,
+    leaks,
+    recorded,
+)
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.provenance import content_of, record_corpus, record_counts, record_software, texts_hash
@@ -404,13 +413,15 @@ def _print_of(backend: Backend) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenedScoring:
-    """What a job records of the models and scores of a worker: the name of the target, what the numbers depend on,
-    the controls, and the settings without what is said of the texts."""
+    """What a job records of the models and scores of a worker: the name of the target, what the numbers depend on, the
+    controls, and the settings without what is said of the texts; and the texts that must not be scored. Two are equal
+    that give the same numbers: other facts, such as the device, are not needed for it."""
 
-    target: str
+    target: str = field(compare=False)
     fingerprint: dict[str, Any]
-    outlines: tuple[dict[str, Any], ...]
-    settings: dict[str, Any]
+    outlines: tuple[dict[str, Any], ...] = field(compare=False)
+    settings: dict[str, Any] = field(compare=False)
+    leaks: tuple[Leak, ...] = field(compare=False)
 
     @classmethod
     def of(cls, worker: Worker, options: Options) -> OpenedScoring:
@@ -422,6 +433,7 @@ class OpenedScoring:
             fingerprint=fingerprint(models, worker.plan, options, reference),
             outlines=tuple(worker.outlines),
             settings=recorded(models, options, {}, {}, worker.scores.facts),
+            leaks=tuple(leak for some in (models, models.placebo) if some for leak in leaks(some)),
         )
 
 

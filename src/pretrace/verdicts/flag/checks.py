@@ -65,19 +65,11 @@ Read = Callable[[Bools], Sequence[str]]
 """Gives the texts of the chosen rows, in order."""
 
 
-def set_checks(texts: Sequence[str], asked: Bools, groups: Groups, *, seed: int) -> tuple[Check, ...]:
-    """Whether words, form or lengths tell the texts `asked` about from the known ones, documents kept whole."""
-    lengths = np.array([len(text) for text in texts], dtype=np.float64)
-    codes = Grouping.of(groups).codes
-    return row_checks(
-        lengths, asked, codes, lambda rows: [texts[i] for i in np.flatnonzero(rows).tolist()], seed=seed
-    )
-
-
 def row_checks(
     lengths: Doubles, asked: Bools, groups: Numbers, read: Read, *, seed: int
 ) -> tuple[Check, ...]:
-    """`set_checks` for more texts than memory holds: from the characters of each and its document, [rows].
+    """Whether words, form or lengths tell the texts `asked` about from the known ones, documents kept whole: from the
+    characters of each and its document, [rows].
 
     The classifiers of words and of form learn from and judge at most about so many of a side as `UNITS` says,
     drawn by whole documents; `read` gives those.

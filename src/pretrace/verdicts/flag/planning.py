@@ -475,12 +475,12 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
 def _documents_apart(both: BothSets) -> LinkedDocuments:
     """The documents; TextsError where a set is empty, for known texts that are labelled as members, for texts in
     question that are among the known ones, and for documents that have texts on both sides."""
-    found, names = both.gathered, {"asked": both.asked.name, "known": both.known.name}
-    numbers = {"texts": found.asked.texts, "others": found.known.texts}
-    for name, number in zip(names.values(), numbers.values(), strict=True):
+    found, asked, known = both.gathered, both.asked.name, both.known.name
+    texts, others = found.asked.texts, found.known.texts
+    for name, number in ((asked, texts), (known, others)):
         if not number:
             raise TextsError(f"{name} holds no texts.")
-    told = partial(say, **names, **numbers)
+    told = partial(say, asked=asked, known=known, texts=texts, others=others)
     if found.members:
         raise TextsError(told("flag.plan.members", number=len(found.members), first=repr(found.members[0])))
     if same := _same(both, found):
