@@ -634,19 +634,6 @@ class Run(ShownAsHtml, Tabular):
     copies: Ints | None = None
     """Documents of a searched corpus that hold each text [texts], where a scan gave the labels."""
 
-    @property
-    def complete(self) -> Run:
-        """The run with the texts alone that have every score and control; the others are in `skipped`."""
-        whole = np.asarray(np.isfinite(self.matrix).all(axis=1))
-        for control in self.controls:
-            whole &= np.isfinite(control.values).all(axis=1)
-        reasons: dict[str, str] = {}
-        for one in self.missing:
-            reasons.setdefault(one.id, one.reason)
-        rows = zip(self.ids, self.tokens.tolist(), strict=True)
-        lost = (Skipped(name, reasons[name], tokens) for name, tokens in rows if name in reasons)
-        return replace(self.rows(whole), skipped=(*self.skipped, *lost), missing=())
-
     def lacks(self, score: str) -> Bools:
         """Which rows have no value of a score, on the target or on the placebo, for a reason that is known."""
         names = {one.id for one in self.missing if one.score == score}

@@ -128,8 +128,9 @@ class _Outliers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlagConclusion:
-    """The outcome and what it rests on. `p`, `q` and `chosen` [documents in question], by name, are those of each
-    document; where the answer is refused p and q are empty and nothing is chosen."""
+    """The outcome of a flagging and what it rests on; `why` says why its power was not measured. `p`, `q` and `chosen`
+    [documents in question], by name, are those of each document; where the answer is refused p and q are empty and
+    nothing is chosen."""
 
     outcome: Outcome
     checks: tuple[Check, ...]
@@ -137,7 +138,10 @@ class FlagConclusion:
     p: Doubles
     q: Doubles
     chosen: Bools
+    sides: Sides
+    limits: DetectionLimits
     power: Power | None = None
+    why: str = ""
 
     @property
     def unseen(self) -> list[Check]:
@@ -210,7 +214,9 @@ def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, sp
     return _Outliers(shift, unseen, spread, withstands, plain, chosen)
 
 
-def concluded(found: CheckedScores, power: Power | None, share: Estimate | None) -> FlagConclusion:
+def concluded(
+    found: CheckedScores, power: Power | None, share: Estimate | None, why: str = ""
+) -> FlagConclusion:
     """Conclude by the one rule. `power` is what planting a tenth brought and `share` how many documents like the
     planted ones there can be; None where that was not measured."""
     sides, chosen = found.sides, found.outliers.chosen
@@ -219,7 +225,8 @@ def concluded(found: CheckedScores, power: Power | None, share: Estimate | None)
     q = conformal.adjusted(p, found.made.method)
     if outcome == "refused":
         p, q, chosen = np.zeros(0), np.zeros(0), np.zeros(len(chosen), dtype=bool)
-    return FlagConclusion(outcome, found.checks, _set_test(found), p, q, chosen, power)
+    end = outcome, found.checks, _set_test(found), p, q, chosen
+    return FlagConclusion(*end, sides, found.made, power, why)
 
 
 def conclude_outliers(
@@ -245,16 +252,6 @@ def conclude_outliers(
     if end.outcome == "nothing":
         return "none"
     return "refused" if end.withheld or outliers.rejects else "missed"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SettledFlagging:
-    """A flagging with all that was concluded; `why` says why its power was not measured."""
-
-    sides: Sides
-    limits: DetectionLimits
-    end: FlagConclusion
-    why: str = ""
 
 
 def _set_test(found: CheckedScores) -> SetTest:

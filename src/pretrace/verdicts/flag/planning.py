@@ -128,32 +128,20 @@ def _drawing(asked: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> tupl
     return (say("flag.plan.drawing", value=value, **numbers),)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Copies:
-    """`first` [documents] is the document that each is linked to, `linked` how many documents that leaves fewer, and
-    `across` how many of the texts in question are near copies of known ones."""
-
-    first: Numbers
-    linked: int
-    across: int
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was linked, in sentences; nothing where nothing was."""
-        linked = [say("flag.plan.linked", number=self.linked)] if self.linked else []
-        return (*linked, *([say("flag.plan.across", number=self.across)] if self.across else []))
-
-
-def near_copies(sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbers, asked: int) -> Copies:
-    """What is linked beyond `first` [documents]: `codes` [texts] are the documents of the texts, the first `asked` of
-    which are those in question. The two sides are never linked with each other."""
-    before, both = len(np.unique(first[codes])), np.zeros(asked, dtype=bool)
+def near_copies(
+    sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbers, asked: int
+) -> tuple[Numbers, tuple[str, ...]]:
+    """For each document the one that it is linked to beyond `first` [documents], and what is said of that: `codes`
+    [texts] are the documents of the texts, the first `asked` of which are those in question. The two sides are never
+    linked with each other."""
+    across = np.zeros(asked, dtype=bool)  # texts in question that are near copies of known ones
     for number in range(BANDS):
         hashes = sketches.band(number)
-        both |= (hashes[:asked] != 0) & np.isin(hashes[:asked], hashes[asked:])
+        across |= (hashes[:asked] != 0) & np.isin(hashes[:asked], hashes[asked:])
     linked = link(sketches, codes, first, (slice(0, asked), slice(asked, None)))
-    after = len(np.unique(linked[codes]))
-    return Copies(linked, before - after, int(both.sum()))
+    fewer = len(np.unique(first[codes])) - len(np.unique(linked[codes]))
+    told = (("linked", fewer), ("across", int(across.sum())))
+    return linked, tuple(say(f"flag.plan.{name}", number=number) for name, number in told if number)
 
 
 SCORE = "min_k_plus_plus"
@@ -330,8 +318,8 @@ class GatheredSets:
         names, codes = in_order(self._blocks)
         contents = np.frombuffer(self.contents, np.int64)
         first = linked_numbers(contents, codes, len(names))
-        copies = near_copies(self.sketches, codes, first, self.asked.texts)
-        return LinkedDocuments(names, codes, copies.first.astype(np.int32), copies.notes)
+        linked, notes = near_copies(self.sketches, codes, first, self.asked.texts)
+        return LinkedDocuments(names, codes, linked.astype(np.int32), notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
