@@ -85,7 +85,7 @@ def _job(command: _FlagCommand, sharded: Sharded, opened: OpenedScoring) -> Shar
         settings=opened.settings,
         source={
             "texts": lasting(command.source.texts),
-            "nonmembers": lasting(command.nonmembers),
+            "nonmembers": lasting(command.inputs.nonmembers),
             "columns": command.source.columns.recorded,
             "skip_unreadable": sharded.how.skip_unreadable,
             # Not what tells one worker from another: whichever is the last writes the file of the job.
@@ -190,8 +190,7 @@ def flag(
     stream = source.stream(skip_unreadable=job.skip_unreadable)
     command = _FlagCommand(
         source=source,
-        nonmembers=inputs.nonmembers,
-        out=inputs.out,
+        inputs=inputs,
         wanted=wanted,
         settings=settings,
         found=found_of(inputs.found, stream.texts, source.texts),
@@ -202,7 +201,7 @@ def flag(
     corpus = None if divided else stream.whole(shards.SHARD, unread.append)
     known = other.whole(shards.SHARD, unread.append) if corpus else None
     if corpus is None or known is None:
-        return _flag_shards(command, BothSets(stream, other), job, engine, dry_run=inputs.dry_run)
+        return _flag_shards(command, BothSets(stream, other), job, engine)
     planned = plan(corpus, known, settings)
     command.announce(planned.notes)
     models = opened(wanted)
@@ -217,13 +216,11 @@ def flag(
     return save_flagging(made, inputs.out, beside=beside)
 
 
-def _flag_shards(
-    command: _FlagCommand, both: BothSets, how: JobSettings, engine: EngineSettings, *, dry_run: bool
-) -> Reply:
+def _flag_shards(command: _FlagCommand, both: BothSets, how: JobSettings, engine: EngineSettings) -> Reply:
     """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
-    settings = command.settings
+    settings, dry_run = command.settings, command.inputs.dry_run
     size = shard_size(counted(both)) if engine.on_ray else None
-    sharded = surveyed(both, command.source, how, command.out, labelled=False, size=size)
+    sharded = surveyed(both, command.source, how, command.inputs.out, labelled=False, size=size)
     planned = FlagPlan.of(both, settings)
     settings.plan.check_texts(sharded.first)
     command.announce(planned.notes)
@@ -232,7 +229,7 @@ def _flag_shards(
         none = CorpusParts(None, None, Corpus(both.name, ()))
         task = Scoring(command.wanted, settings.score, none, None, options)
         job = scored_on_ray(sharded, task, engine, make)
-        return _finish(job, sharded.folder, planned, command.out)
+        return _finish(job, sharded.folder, planned, command.inputs.out)
     models = opened(command.wanted)
     if dry_run:
         work = sharded.foreseen(models, settings.plan, cache=settings.cache)
@@ -244,7 +241,7 @@ def _flag_shards(
     if how.turn.of > 1:
         return part_done(sharded, job, made)
     asking = Asking(models, Stages()) if settings.power else None
-    return _finish(job, sharded.folder, planned, command.out, asking)
+    return _finish(job, sharded.folder, planned, command.inputs.out, asking)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,8 +249,7 @@ class _FlagCommand:
     """What `flag` was asked, once all is checked that needs neither texts nor models."""
 
     source: Source
-    nonmembers: str
-    out: Path
+    inputs: FlagInputs
     wanted: ModelsSettings
     settings: FlagSettings
     found: Mapping[str, Any] | None

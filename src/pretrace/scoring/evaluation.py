@@ -59,17 +59,6 @@ _Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Labelled:
-    """What all columns are measured by: `members` and `groups` [texts], how thresholds are chosen, the draws."""
-
-    members: Bools
-    groups: npt.NDArray[np.str_] | npt.NDArray[np.int64]
-    division: ThresholdDivision
-    seed: int
-    resamples: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class MeasuredPart:
     """Columns measured together on `texts`: `matrix` [texts, columns], in the order of `keys`."""
 
@@ -111,9 +100,15 @@ class MeasuredPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredParts:
-    """The columns by the texts that they have. A column whose texts are all of one class has no part."""
+    """The columns by the texts that they have. A column whose texts are all of one class has no part. All are measured
+    by `members` and `groups` [texts], how thresholds are chosen, and the draws."""
 
     columns: Mapping[_Key, Doubles]
+    members: Bools
+    groups: npt.NDArray[np.str_] | npt.NDArray[np.int64]
+    division: ThresholdDivision
+    seed: int
+    wanted: int
     _found: dict[bytes, MeasuredPart] = field(default_factory=dict)
 
     @property
@@ -140,49 +135,44 @@ class MeasuredParts:
         texts = np.isfinite(self.columns[key])
         return texts & np.isfinite(self.columns[name, "score"]) if kind == PLACEBO else texts
 
-    @classmethod
-    def of(cls, columns: Mapping[_Key, Doubles], scores: Sequence[str], by: Labelled) -> MeasuredParts:
-        """Every column measured on its texts, together with what it is compared with: the score of a placebo,
+    def measure(self, scores: Sequence[str]) -> None:
+        """Measure every column on its texts, together with what it is compared with: the score of a placebo,
         the usual baseline and the blind baselines beside a score. TextsError where no score can be measured."""
-        made = cls(columns)
+        columns = self.columns
         wanted: dict[bytes, tuple[Bools, set[_Key]]] = {}
         blind = [key for key in columns if key[1] == "blind"]
         first = [(usual_baseline(scores), "score")] if scores else []
         for key in columns:
             beside = {PLACEBO: [(key[0], "score")], "score": [*blind, *first]}.get(key[1], [])
             for others in ((), *((other,) for other in beside)):
-                texts = made._texts(key)
+                texts = self._texts(key)
                 for other in others:
-                    texts = texts & made._texts(other)
+                    texts = texts & self._texts(other)
                 wanted.setdefault(texts.tobytes(), (texts, set()))[1].update((key, *others))
         for name, (texts, keys) in wanted.items():
-            if len(np.unique(by.members[texts])) == 2:
-                made._found[name] = _measured([key for key in columns if key in keys], columns, texts, by)
-        if scores and not any(made.has((name, "score")) for name in scores):
+            if len(np.unique(self.members[texts])) == 2:
+                self._found[name] = self._part([key for key in columns if key in keys], texts)
+        if scores and not any(self.has((name, "score")) for name in scores):
             raise TextsError(say("measured.nothing"))
-        return made
 
-
-def _measured(
-    keys: Sequence[_Key], columns: Mapping[_Key, Doubles], texts: Bools, by: Labelled
-) -> MeasuredPart:
-    matrix = np.empty((np.count_nonzero(texts), len(keys)))
-    for place, key in enumerate(keys):  # one copy at a time
-        matrix[:, place] = columns[key][texts]
-    members = by.members[texts]
-    named: npt.NDArray[Any] = by.groups[texts]
-    groups: Groups = named if named.dtype.kind == "i" else named.tolist()
-    division = by.division.within(texts, by.members)
-    chosen = division.chosen
-    thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
-    calls = Calls(np.array(thresholds, dtype=np.float64), division.tested)
-    bootstrap = group_bootstrap(
-        matrix, members, groups=groups, calls=calls, seed=by.seed, resamples=by.resamples
-    )
-    bag = (BLIND, "blind")
-    if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
-        bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
-    return MeasuredPart(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
+    def _part(self, keys: Sequence[_Key], texts: Bools) -> MeasuredPart:
+        matrix = np.empty((np.count_nonzero(texts), len(keys)))
+        for place, key in enumerate(keys):  # one copy at a time
+            matrix[:, place] = self.columns[key][texts]
+        members = self.members[texts]
+        named: npt.NDArray[Any] = self.groups[texts]
+        groups: Groups = named if named.dtype.kind == "i" else named.tolist()
+        division = self.division.within(texts, self.members)
+        chosen = division.chosen
+        thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
+        calls = Calls(np.array(thresholds, dtype=np.float64), division.tested)
+        bootstrap = group_bootstrap(
+            matrix, members, groups=groups, calls=calls, seed=self.seed, resamples=self.wanted
+        )
+        bag = (BLIND, "blind")
+        if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
+            bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
+        return MeasuredPart(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
 
 
 def evaluate(
@@ -230,9 +220,8 @@ def evaluate_rows(run: Run, beside: OfTexts, *, seed: int, resamples: int, valid
     members, groups, judged, lengths = _checked(run), beside.groups, beside.judged, beside.lengths
     grouping = Grouping.of(groups, members)
     columns, division = _columns(run, lengths, judged), _divided(members, groups, share=validation, seed=seed)
-    parts = MeasuredParts.of(
-        columns, run.scores, Labelled(members, np.asarray(groups), division, seed, resamples)
-    )
+    parts = MeasuredParts(columns, members, np.asarray(groups), division, seed, resamples)
+    parts.measure(run.scores)
     rows = tuple(parts.row(key) for key in columns if parts.has(key))
     evaluation = Evaluation(
         rows=(*rows, *shuffled_rows(run, members, division)),
