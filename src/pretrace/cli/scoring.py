@@ -41,8 +41,8 @@ from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
 from pretrace.results.output_checks import OWN, RESULT
 from pretrace.results.run import RUN
-from pretrace.results.run import RUN as RUN_FOLDER
 from pretrace.results.verdicts import FLAGGING
+from pretrace.results.wording import say
 from pretrace.scoring.detect import Leak, Options, check_labels, detect, leaks
 from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
@@ -272,9 +272,7 @@ def merge(
         job = min(jobs, key=lambda one: len(missing_shards(one, one.parts(folder))))
         raise OutputError(said_missing(job, job.parts(folder)))
     if len(whole) > 1:
-        raise OutputError(
-            f"{folder} holds the parts of {len(whole)} runs, with other texts or settings: keep the job-….json of one."
-        )
+        raise OutputError(say("scoring.several_jobs", folder=folder, number=len(whole)))
     job = whole[0]
     check_writable(out, FLAGGING if flagging.is_flagging(job) else RUN)
     if flagging.is_flagging(job):
@@ -350,16 +348,13 @@ class _ScoreCommand:
         method = methods.make(self.how.method)
         check_use(plan, self.settings, self.how)
         plan.check_servers(self._wanted.roles)
-        check_writable(self.out, RUN_FOLDER)
+        check_writable(self.out, RUN)
         stream = self._stream()
         unread: list[Unreadable] = []
         whole = self.settings.windows or self.how.tune_share or self.how.reference_share
         divided = divided_by(self.job, self.engine)
         if whole and divided:
-            raise ExpressionError(
-                f"{divided} does not go with --windows, --tune-share and --reference-share, which need all texts at "
-                "once: cut the texts or set them aside beforehand, and give --tuned or --reference."
-            )
+            raise ExpressionError(say("scoring.whole", option=divided))
         corpus = None if divided else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
         if corpus is None:
             return self._in_shards(stream, plan, method)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pretrace.errors import ExpressionError
 from pretrace.jobs.worker import Turn
+from pretrace.results.wording import say
 from pretrace.settings import RUN, TEXTS, check_ranges, given_for, option
 
 
@@ -82,7 +83,7 @@ class EngineSettings:
         unused = given_for(self, "ray")
         if unused and not self.on_ray:
             name = unused[0].replace("_", "-")
-            raise ExpressionError(f"--{name} has no use without --engine ray: give both, or neither.")
+            raise ExpressionError(say("cluster.alone", name=name))
 
     @property
     def on_ray(self) -> bool:
@@ -93,7 +94,5 @@ class EngineSettings:
 def divided_by(job: JobSettings, engine: EngineSettings) -> str:
     """The option that divides the work, "" where nothing does; ExpressionError for --shard and --engine ray at once."""
     if job.shard and engine.on_ray:
-        raise ExpressionError(
-            "--shard divides the work by hand, --engine ray by itself: give one of the two."
-        )
+        raise ExpressionError(say("cluster.both"))
     return "--shard" if job.shard else "--engine ray" if engine.on_ray else ""

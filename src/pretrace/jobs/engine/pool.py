@@ -22,6 +22,8 @@ from typing import Any, Protocol, Self
 from pretrace.errors import EngineError, MissingPackageError, PretraceError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.registry import load_plugin, loaded_plugins
+from pretrace.results.rounding import plural
+from pretrace.results.wording import say
 
 ANSWERS_WITHIN = 30.0
 """Seconds in which a cluster must answer; Ray itself waits for minutes where nothing does."""
@@ -45,10 +47,7 @@ class Room:
     def said(self) -> str:
         """Both in words, for messages."""
         each = f"{self.gpus:g} GPU" if self.gpus else f"{self.cpus:g} CPU"
-        return (
-            f"the cluster has {self.has_cpus:g} CPU and {self.has_gpus:g} GPU, and {self.workers} "
-            f"worker{'s' * (self.workers != 1)} with {each} each were asked for"
-        )
+        return say("cluster.room", room=self, workers=plural(self.workers, "worker"), each=each)
 
 
 def imported() -> Any:
@@ -105,7 +104,7 @@ def room(ray: Any, settings: EngineSettings) -> Room:
     threads = int(os.environ.get("OMP_NUM_THREADS", 0)) or max(1, int(cpus / max(workers, 1)))
     made = Room(cpus, gpus, workers, share, each, threads)
     if workers < 1:
-        raise EngineError(f"there is no room for a worker: {made.said}. Give fewer --gpus-per-worker.")
+        raise EngineError(say("cluster.full", room=made.said))
     return made
 
 
@@ -113,9 +112,7 @@ def check_answers(address: str) -> None:
     """EngineError where no Ray answers at an address. It is asked by a process of its own: a connection that fails
     cannot be given up from within."""
     if "://" in address:
-        raise EngineError(
-            f"--address {address}: give HOST:PORT or auto, on a machine of the cluster, where this command must run."
-        )
+        raise EngineError(say("cluster.address", address=address))
     if address == "auto":
         return
     host, _, port = address.rpartition(":")
@@ -140,7 +137,7 @@ def check_answers(address: str) -> None:
             continue
         if not done.returncode:
             if mode and "ray" in sys.modules:
-                raise EngineError(f"the Ray cluster at {address} asks for a token: set RAY_AUTH_MODE=token.")
+                raise EngineError(say("cluster.token", address=address))
             os.environ.update(mode)
             return
         said = (done.stderr.strip().splitlines() or [said])[-1]
@@ -151,11 +148,8 @@ def check_answers(address: str) -> None:
 
 def _refused(address: str, reason: str) -> str:
     if address == "local":
-        return f"no Ray can be started on this machine: {reason}"
-    return (
-        f"no Ray cluster at --address {address} ({reason.strip().splitlines()[0][:300]}): start one with "
-        "`ray start --head` and give its HOST:PORT, or leave --address out for this machine alone."
-    )
+        return say("cluster.not_started", reason=reason)
+    return say("cluster.none", address=address, reason=reason.strip().splitlines()[0][:300])
 
 
 PLACED_WITHIN = 60.0
@@ -265,10 +259,7 @@ class Pool:
             self._actors = [actor.remote() for _ in range(has.workers)]
             placed, _ = ray.wait([one.place.remote() for one in self._actors], timeout=PLACED_WITHIN)
             if not placed:
-                raise EngineError(
-                    f"no worker found a place in {PLACED_WITHIN:.0f} seconds: {has.said}. Ask for fewer "
-                    "--workers or --gpus-per-worker, or wait until others leave the cluster."
-                )
+                raise EngineError(say("cluster.no_place", seconds=PLACED_WITHIN, room=has.said))
             self._under_way = {one.answer.remote(*self._opening): (one, None) for one in self._actors}
             while self.told is None:
                 self._arrived()
@@ -311,19 +302,14 @@ class Pool:
             raise
         except self._ray.exceptions.RayError as error:
             doing = f"over {' or '.join(with_it)}" if piece else "while they opened the models"
-            raise EngineError(
-                f"{MOST_DEATHS} workers died {doing} ({_why(str(error))}); memory is the usual cause: ask for fewer "
-                "--workers. What was done is kept, the same command goes on from there."
-            ) from error
+            died = say("cluster.died", most=MOST_DEATHS, doing=doing, why=_why(str(error)))
+            raise EngineError(died) from error
         if answer.refusal:
             raise PretraceError(answer.refusal)
         if self.told is None:
             self.told = answer.told
         elif answer.told is not None and answer.told != self.told:
-            raise EngineError(
-                "two workers opened different things: give all hosts of the cluster the same models, versions of "
-                "packages and --dtype."
-            )
+            raise EngineError(say("cluster.different"))
         self._free += [actor] * (AHEAD if piece is None else 1)
         return None if piece is None else (piece, answer)
 

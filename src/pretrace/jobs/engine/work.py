@@ -15,6 +15,7 @@ from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Piece, Pool, connected
 from pretrace.jobs.settings import EngineSettings
 from pretrace.jobs.worker import OpenedScoring, PartsFolder, ShardJob, Worker, shards_to_do
+from pretrace.results.wording import say
 from pretrace.scan.files import CorpusFile
 from pretrace.scan.scan import SearchElsewhere, Searching, search_file
 from pretrace.scan.sightings import ScanPart
@@ -242,15 +243,10 @@ def reading_elsewhere(settings: EngineSettings, wanted: ModelsSettings, models: 
         return
     mine = roles(models)
     if not mine:
-        raise ExpressionError(
-            "--engine ray has no use: all models are behind servers, which are asked from here."
-        )
+        raise ExpressionError(say("cluster.useless"))
     with connected(settings.address) as ray, Pool(ray, BatchReading(wanted), settings) as pool:
         for role, backend in mine.items():
             if pool.told.get(role) != backend.fingerprint:
-                raise EngineError(
-                    f"the workers' {role} is not this machine's {backend.name}: give all hosts the same files, and say "
-                    "--dtype where some have GPUs and others not."
-                )
+                raise EngineError(say("cluster.other_model", role=role, name=backend.name))
         spread = {id(one): cast(Backend, _ReadElsewhere(one, role, pool)) for role, one in mine.items()}
         yield replace(models, elsewhere=lambda backend: spread.get(id(backend), backend))
