@@ -10,7 +10,6 @@ from pretrace.cli.answer import Reply
 from pretrace.cli.flagging import FlagInputs, check_use
 from pretrace.cli.options import RawOptions
 from pretrace.harnesses.sample_logs import (
-    ItemTexts,
     KnownItems,
     SampleLog,
     SamplesSettings,
@@ -125,5 +124,4 @@ def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
     if not is_log(nonmembers):
         return KnownItems(open_corpus(nonmembers))
     log = read_log(nonmembers, task=settings.task, filter=settings.filter)
-    corpus = ItemTexts(log, settings.part, settings.group_field).corpus()
-    return KnownItems(replace(corpus, name=nonmembers), log)
+    return KnownItems(replace(log.corpus(settings.part, settings.group_field), name=nonmembers), log)

@@ -192,7 +192,7 @@ async def _read(
         return value_of(plan, text, trace), math.nan, named
     reading = replace(named, model=named.model or opened_by(get_model()))
     value = await anyio.to_thread.run_sync(reading.value, text)
-    blank = await anyio.to_thread.run_sync(reading.placebo_value, text) if named.placebo else math.nan
+    blank = await anyio.to_thread.run_sync(reading.value, text, named.placebo) if named.placebo else math.nan
     return value, blank, reading
 
 

@@ -23,10 +23,14 @@ from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.settings import TEXTS, option
 from pretrace.types import Corpus, Text, Trace
+from pretrace.verdicts.wording import say
 
 _NAME = re.compile(r"samples_(.+)_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.?\d*)\.jsonl")
 _AGAIN = "run the evaluation again with lm-eval 0.4.5 or later, --log_samples and --output_path"
 _LOCAL = ("hf", "hf-auto", "huggingface")
+
+
+Part = Literal["item", "question", "prompt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,54 @@ class SampleLog:
         """The revision of that model on the hub, None where none was named."""
         found = self._arguments.get("revision")
         return str(found) if found and found != "main" else None
+
+    def corpus(self, part: Part = "item", group: str = "") -> Corpus:
+        """A text an item: what was asked, and the right answer where the log has one. `part` "item" leaves out what
+        stands in front of the item itself, "question" the right answer too, and "prompt" keeps all.
+
+        `group` names the field of a document by which items belong together; items with one document always do.
+        """
+        texts, seen = [], Counter[str]()
+        for item in self.items:
+            if group and group not in item.doc:
+                raise TextsError(
+                    f"{item.id} has no field {group!r}; it has {', '.join(item.doc)}: --group-field."
+                )
+            asked, how = self._asked(item, part)
+            answer, told = ("", "") if part == "question" else self._answer(item)
+            seen.update(filter(None, (how, told)))
+            texts.append(Text(item.id, asked + answer, group=str(item.doc[group]) if group else item.hash))
+        notes = (say(f"samples.notes.{name}", count=n, number=len(texts)) for name, n in seen.items())
+        return Corpus(self.task, tuple(texts), str(self.path), (*self.notes, *notes))
+
+    def _asked(self, item: Item, part: Part) -> tuple[str, str]:
+        prompt = item.contexts[_gold(item) or 0]
+        own = "" if part == "prompt" else self._rendered(item)
+        if own and own in prompt:
+            return own, ""
+        if part == "prompt" or not (self.shots or self.config.get("description")):
+            return prompt, ""
+        return prompt.rpartition(str(self.config.get("fewshot_delimiter") or "\n\n"))[2], "cut"
+
+    def _rendered(self, item: Item) -> str:
+        template = self.config.get("doc_to_text")
+        if not isinstance(template, str) or not template:
+            return ""
+        if template in item.doc:
+            return str(item.doc[template])
+        try:  # a log comes from strangers, so a template runs in a sandbox
+            return SandboxedEnvironment(keep_trailing_newline=True).from_string(template).render(**item.doc)
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError):
+            return ""
+
+    def _answer(self, item: Item) -> tuple[str, str]:
+        """The right answer as the model would have read it, and what there is to say of that."""
+        if any(item.continuations):
+            place = _gold(item)
+            return ("", "bare") if place is None else (item.continuations[place], "")
+        if self.config.get("output_type") == "loglikelihood_rolling":
+            return "", ""
+        return str(self.config.get("target_delimiter", " ")) + item.target, ""
 
     @property
     def _arguments(self) -> dict[str, Any]:
@@ -190,15 +242,9 @@ def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:
     figures = {
         name: float(row[name]) for name in row.get("metrics", ()) if isinstance(row.get(name), int | float)
     }
-    doc = row["doc"] if isinstance(row["doc"], dict) else {}
+    doc, mark = row["doc"] if isinstance(row["doc"], dict) else {}, str(row.get("doc_hash", ""))
     return Item(
-        f"{task} {row.get('doc_id')}",
-        doc,
-        str(row.get("doc_hash", "")),
-        contexts,
-        continuations,
-        str(row["target"]),
-        figures,
+        f"{task} {row.get('doc_id')}", doc, mark, contexts, continuations, str(row["target"]), figures
     )
 
 
@@ -217,76 +263,6 @@ def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
     )
 
 
-Part = Literal["item", "question", "prompt"]
-
-
-@dataclass(frozen=True, slots=True)
-class ItemTexts:
-    """The items of a log as texts. `part` "item" leaves out what stands in front of the item itself, "question" the
-    right answer too, and "prompt" keeps all.
-
-    `group` names the field of a document by which items belong together; items with one document always do."""
-
-    log: SampleLog
-    part: Part = "item"
-    group: str = ""
-
-    def corpus(self) -> Corpus:
-        """A text an item: what was asked, and the right answer where the log has one, unless it is left out."""
-        texts, seen = [], Counter[str]()
-        for item in self.log.items:
-            place = _gold(item) or 0
-            asked, how = self._asked(item, place)
-            answer, told = ("", "") if self.part == "question" else self._answer(item, place)
-            seen.update(filter(None, (how, told)))
-            texts.append(Text(item.id, asked + answer, group=self._group(item)))
-        return Corpus(
-            self.log.task, tuple(texts), str(self.log.path), (*self.log.notes, *_notes(seen, len(texts)))
-        )
-
-    def _asked(self, item: Item, place: int) -> tuple[str, str]:
-        prompt = item.contexts[place]
-        if self.part == "prompt":
-            return prompt, ""
-        own = _rendered(self.log, item)
-        begin = prompt.rfind(own) if own else -1
-        if begin >= 0:
-            return own, ""
-        if not self.log.shots and not self.log.config.get("description"):
-            return prompt, ""
-        delimiter = str(self.log.config.get("fewshot_delimiter") or "\n\n")
-        return prompt.rpartition(delimiter)[2], "cut"
-
-    def _answer(self, item: Item, place: int) -> tuple[str, str]:
-        """The right answer as the model would have read it, and what there is to say of that."""
-        if any(item.continuations):
-            return (item.continuations[place], "") if _gold(item) is not None else ("", "bare")
-        if self.log.config.get("output_type") == "loglikelihood_rolling":
-            return "", ""
-        return str(self.log.config.get("target_delimiter", " ")) + item.target, ""
-
-    def _group(self, item: Item) -> str:
-        if not self.group:
-            return item.hash
-        if self.group not in item.doc:
-            raise TextsError(
-                f"{item.id} has no field {self.group!r}; it has {', '.join(item.doc)}: --group-field."
-            )
-        return str(item.doc[self.group])
-
-
-def _rendered(log: SampleLog, item: Item) -> str:
-    template = log.config.get("doc_to_text")
-    if not isinstance(template, str) or not template:
-        return ""
-    if template in item.doc:
-        return str(item.doc[template])
-    try:  # a log comes from strangers, so a template runs in a sandbox
-        return SandboxedEnvironment(keep_trailing_newline=True).from_string(template).render(**item.doc)
-    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError):
-        return ""
-
-
 def _gold(item: Item) -> int | None:
     """The place of the right answer among the requests; None where the log does not tell."""
     if len(item.contexts) == 1:
@@ -300,15 +276,6 @@ def _gold(item: Item) -> int | None:
         return first
     answers = [one.strip() for one in item.continuations]
     return answers.index(str(first).strip()) if str(first).strip() in answers else None
-
-
-def _notes(seen: Counter[str], number: int) -> tuple[str, ...]:
-    said = {
-        "cut": "{} of {} prompts could not be matched with the task's template: what follows the last example "
-        "delimiter was read.",
-        "bare": "{} of {} items are read without an answer: the log does not tell which is right.",
-    }
-    return tuple(said[name].format(count, number) for name, count in seen.items())
 
 
 _ACCURACY = "Accuracy"

@@ -1,7 +1,8 @@
 """Accuracy on items that a model seems to have seen, beside its accuracy on the others, from the log of an evaluation.
 
 `flag` says which items are suspect: those that stand out from known non-members by a score of the model. It withholds
-its answer where a control says that the two sets differ by more than training, and then there are no two sides.
+its answer where a control says that the two sets differ by more than training, and then there are no two sides. The
+sentences stand in `verdicts/words.toml`.
 """
 
 from __future__ import annotations
@@ -21,14 +22,13 @@ from pretrace.backends import open_model
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.frequencies import Frequencies
-from pretrace.harnesses.sample_logs import ItemTexts, KnownItems, SampleLog, SamplesSettings, metric_of
+from pretrace.harnesses.sample_logs import KnownItems, SampleLog, SamplesSettings, metric_of
 from pretrace.scoring.detect import detect
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import score_difference, score_interval
 from pretrace.types import (
-    Bools,
     Control,
     Corpus,
     Doubles,
@@ -45,174 +45,19 @@ from pretrace.types import (
     View,
 )
 from pretrace.verdicts.flag import FlagSettings, flag, flag_scored, plan
+from pretrace.verdicts.wording import fill, say, sentences_of
 
 SUSPECT, CLEAN, TOTAL, KNOWN = "suspect items", "clean items", "items in all", "known non-members"
 """The sides whose accuracy stands side by side."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ComparedSides:
-    """Right and wrong of every judged item, in the flagging's order; `suspect` is None where none may be called so.
-
-    `known` has one figure a document of known non-members that were evaluated too. `line` is the p-value up to which
-    items are suspect, None where those are that were flagged.
-    """
-
-    log: SampleLog
-    flagged: Verdict
-    metric: str
-    right: Doubles
-    suspect: Bools | None
-    known: Doubles | None
-    line: float | None
-
-    @classmethod
-    def of(
-        cls, log: SampleLog, known: KnownItems, flagged: Verdict, metric: str, line: float | None
-    ) -> ComparedSides:
-        figures = {item.id: item.figures[metric] for item in log.items}
-        texts, others = flagged.table("flags"), flagged.table("known")
-        told = flagged.outcome != "refused"
-        right = np.array([figures[name] for name in texts["id"]])
-        chosen = texts["p"] <= line if line is not None and told else np.ma.filled(texts["flagged"], False)
-        beside = None
-        if known.log is not None:
-            own = {item.id: item.figures[metric] for item in known.log.items}
-            values = np.array([own[name] for name in others["id"]])
-            beside = by_document(values, others["document"])[1]
-        return cls(log, flagged, metric, right, chosen if told else None, beside, line)
-
-    @property
-    def sides(self) -> dict[str, Doubles]:
-        """One figure a document of each side that has any, by name."""
-        names = np.array(self.flagged.table("flags")["document"], dtype=object)
-        chosen = {TOTAL: np.ones(len(names), dtype=bool)}
-        if self.suspect is not None:
-            chosen |= {SUSPECT: self.suspect, CLEAN: ~self.suspect}
-        found = {
-            name: by_document(self.right[rows], names[rows].tolist())[1]
-            for name, rows in chosen.items()
-            if rows.any()
-        }
-        return found | ({} if self.known is None else {KNOWN: self.known})
-
-    @property
-    def difference(self) -> Estimate | None:
-        """Accuracy of suspect less that of clean items; None unless there are both."""
-        sides = self.sides
-        return score_difference(sides[SUSPECT], sides[CLEAN]) if {SUSPECT, CLEAN} <= sides.keys() else None
-
-    @property
-    def beside(self) -> Estimate | None:
-        """Accuracy of all items less that of the known non-members; None where those were not evaluated."""
-        return None if self.known is None else score_difference(self.sides[TOTAL], self.known)
-
-
-_READ = {
-    "item": "Of each request the item itself was read, without the examples in front of it, and the right answer.",
-    "question": "Of each request the item itself was read, without the examples in front of it and without an answer.",
-    "prompt": "Each request was read whole, with the examples in front of the item, and the right answer.",
-}
-_ANSWER = (
-    "The score reads the right answer too: an answer that the model finds likely for any reason makes its item both "
-    "right and suspect. Compare with --part question, which leaves answers out."
-)
-UNIT = "of accuracy: suspect items less clean ones"
-_NO_PROOF = (
-    "A higher accuracy on suspect items does not show that training on them raised it: items that a model finds likely "
-    "are often easier, also for a model that never saw them. Nor does an equal accuracy show that nothing was seen. To "
-    "say how much training on the items brought takes the same evaluation of a model that did not see them."
-)
-
-
-def statement(found: ComparedSides, outcome: Outcome, accuracy: Mapping[str, Estimate]) -> str:
-    """The answer in one sentence, with the accuracy of both sides where there are two."""
-    task, model = found.log.task, found.flagged.model
-    total = f"accuracy on all items is {_percent(accuracy[TOTAL])}"
-    if outcome == "inconclusive":
-        return f"Inconclusive: this log cannot say whether {model} was trained on items of {task}; {total}."
-    if SUSPECT in accuracy and CLEAN in accuracy:
-        suspect, clean = _percent(accuracy[SUSPECT]), _percent(accuracy[CLEAN])
-        sides = ("suspect items", "clean ones")
-        if found.line is not None:
-            sides = (f"items whose p is at most {found.line:g}", "the others")
-        total = f"accuracy is {suspect} on {sides[0]} and {clean} on {sides[1]}"
-    if outcome == "nothing":
-        return f"Nothing was found: no item of {task} stands out; {total}."
-    return f"The predictions of {model} are consistent with training on items of {task}, or on copies of them; {total}."
-
-
-def accuracies(
-    found: ComparedSides, accuracy: Mapping[str, Estimate], sizes: Mapping[str, int]
-) -> tuple[str, ...]:
-    """The accuracy of each side in a sentence, and their differences; intervals are 95%, over documents."""
-    sides = ", ".join(f"{_percent(one)} of {sizes[name]:,} {name}" for name, one in accuracy.items())
-    reasons = [f"Right by {found.metric}: {sides} (95% intervals)."]
-    if found.difference is not None:
-        reasons.append(f"Suspect items less clean ones: {_points(found.difference)}.")
-    elif found.suspect is None:
-        reasons.append(
-            "The flagging was refused, so no item may be called suspect, and there are no two sides."
-        )
-    else:
-        reasons.append(f"No two sides can be compared: {int(found.suspect.sum()):,} items are suspect.")
-    if found.beside is not None:
-        reasons.append(f"All items less the known non-members: {_points(found.beside)}.")
-    return tuple(reasons)
-
-
-def assumption(found: ComparedSides) -> str:
-    """What must hold for p to mean what it says."""
-    return (
-        f"Items of {found.log.task} that were not seen could as well have been among the known non-members "
-        f"({found.flagged.figures['nonmembers']})."
-    )
-
-
-def compared(found: ComparedSides, settings: SamplesSettings) -> tuple[str, ...]:
-    """What was read, what suspect means, and what stands side by side."""
-    flagged, log = found.flagged, found.log
-    read = (
-        "The requests are those in the log, each checked against the hash that the harness wrote beside it. "
-        f"{_READ[settings.part]} {flagged.model} scored them with {flagged.figures['score']}."
-    )
-    suspect = (
-        f"An item is called suspect where it stands out from the known non-members ("
-        f"{flagged.figures['nonmembers']}): at most "
-        f"{100 * flagged.figures['fdr']:g}% of suspect items are so by chance, on average."
-        if found.line is None
-        else f"An item is called suspect where at most {100 * found.line:g}% of unseen items would score as high. That "
-        "share of the items that were not seen is among them."
-    )
-    beside = f"Beside it stands the accuracy that {log.path.name} has for these items."
-    return (
-        read,
-        f"{suspect} The others are called clean, which does not show that they were not seen.",
-        beside,
-    )
-
-
-def trust(found: ComparedSides, settings: SamplesSettings) -> tuple[str, ...]:
-    """What the comparison does not prove."""
-    said = (_NO_PROOF,) if settings.part == "question" else (_NO_PROOF, _ANSWER)
-    if found.beside is None:
-        return said
-    return (
-        *said,
-        f"{KNOWN.capitalize()} were evaluated in the same way. A higher accuracy on the published items is what "
-        "training on them would bring, and also what easier items would bring.",
-    )
-
-
-def _percent(one: Estimate) -> str:
-    return f"{100 * one.value:.1f}% [{100 * one.low:.1f}, {100 * one.high:.1f}]"
-
-
-def _points(one: Estimate) -> str:
-    return f"{100 * one.value:+.1f} percentage points [{100 * one.low:+.1f}, {100 * one.high:+.1f}]"
-
-
 _OUTCOMES: Mapping[Outcome, Outcome] = {"flagged": "consistent", "set": "consistent", "none": "nothing"}
+_LOGGED = (
+    "model_source",
+    "model_name",
+    "lm_eval_version",
+    "transformers_version",
+    "chat_template_sha",
+    "date",
+)
 
 
 def samples(
@@ -228,89 +73,121 @@ def samples(
 
     The outcome is that of the flagging: "consistent" where items or the set stand out, "nothing" where neither does and
     `flagging.power` showed that a tenth of the items, if seen, would have been noticed, else "inconclusive". Errors as
-    in `flag` and `ItemTexts`.
+    in `flag` and `SampleLog.corpus`.
     """
     settings = settings or SamplesSettings()
     metric = metric_of([log, known.log] if known.log else [log], settings.metric)
-    corpus = ItemTexts(log, settings.part, settings.group_field).corpus()
+    corpus = log.corpus(settings.part, settings.group_field)
     flagged = flag(corpus, known.corpus, models, flagging, progress=progress)
-    return verdict_of(
-        ComparedSides.of(log, known, flagged, metric, settings.suspect_p), corpus, settings
-    ), flagged
+    return _verdict(log, known, flagged, metric, settings, corpus.notes), flagged
 
 
-def verdict_of(found: ComparedSides, corpus: Corpus, settings: SamplesSettings) -> Verdict:
-    """The result as it is written down: the flagging's answer, and the accuracy of each side."""
-    flagged, task = found.flagged, found.log.task
-    counts = flagged.figures["counts"]
-    outcome = _OUTCOMES.get(flagged.outcome, "inconclusive")
-    accuracy = {name: score_interval(values) for name, values in found.sides.items()}
-    sizes = {name: len(values) for name, values in found.sides.items()}
+def _verdict(
+    log: SampleLog,
+    known: KnownItems,
+    flagged: Verdict,
+    metric: str,
+    settings: SamplesSettings,
+    notes: tuple[str, ...],
+) -> Verdict:
+    """The flagging's answer, and the accuracy of each side, over documents."""
+    texts, line = flagged.table("flags"), settings.suspect_p
+    right = _figures(log, metric, texts["id"])
+    chosen = {TOTAL: np.ones(len(texts), dtype=bool)}
+    if flagged.outcome != "refused":
+        suspect = texts["p"] <= line if line is not None else np.ma.filled(texts["flagged"], False)
+        chosen |= {SUSPECT: suspect, CLEAN: ~suspect}
+    documents = np.array(texts["document"], dtype=object)
+    sides = {
+        name: by_document(right[rows], documents[rows].tolist())[1]
+        for name, rows in chosen.items()
+        if rows.any()
+    }
+    if known.log is not None:
+        others = flagged.table("known")
+        sides[KNOWN] = by_document(_figures(known.log, metric, others["id"]), others["document"])[1]
+    accuracy = {name: score_interval(values) for name, values in sides.items()}
+    two = {SUSPECT, CLEAN} <= sides.keys()
+    effect = score_difference(sides[SUSPECT], sides[CLEAN]) if two else None
+    outcome, counts = _OUTCOMES.get(flagged.outcome, "inconclusive"), flagged.figures["counts"]
+    numbers = {name: flagged.figures[name] for name in ("nonmembers", "score")} | {
+        "task": log.task,
+        "model": flagged.model,
+        "file": log.path.name,
+        "metric": metric,
+        "share": f"{100 * (flagged.figures['fdr'] if line is None else line):g}%",
+    }
+    at_line = "line" if line is not None else "flagged"
+    rates = {name: _percent(one) for name, one in accuracy.items()}
+    each = ", ".join(f"{rate} of {len(sides[name]):,} {name}" for name, rate in rates.items())
+    reasons = [say("samples.right", **numbers, sides=each)]
+    if effect is not None:
+        reasons.append(say("samples.difference", points=_points(effect)))
+    else:
+        number = int(chosen[SUSPECT].sum()) if SUSPECT in chosen else None
+        reasons.append(say("samples.refused" if number is None else "samples.one_side", number=number))
+    if KNOWN in sides:
+        reasons.append(say("samples.beside", points=_points(score_difference(sides[TOTAL], sides[KNOWN]))))
+    shown = {"line": line, "all": rates[TOTAL], "suspect": rates.get(SUSPECT), "clean": rates.get(CLEAN)}
+    total = say(f"samples.sides.{at_line if two and outcome != 'inconclusive' else 'all'}", **shown)
+    trust = ("no_proof", *(("answer",) * (settings.part != "question")), *(("known",) * (KNOWN in sides)))
+    said: dict[str, Any] = fill(sentences_of("samples.said"), **numbers)
+    compared = [say(f"samples.{one}", **numbers) for one in ("requests", f"read.{settings.part}", "scored")]
+    ends = np.array([[one.value, one.low, one.high] for one in accuracy.values()]).T
+    table = dict(zip(("accuracy", "low", "high"), ends, strict=True))
+    table = {"items": np.array([float(len(one)) for one in sides.values()]), **table}
+    marked = chosen[SUSPECT].astype(np.float64) if SUSPECT in chosen else np.full(len(texts), np.nan)
+    items = {metric: right, **{name: texts[name] for name in ("score", "p", "q")}, "suspect": marked}
     return Verdict(
         test="samples",
-        corpus=task,
+        corpus=log.task,
         model=flagged.model,
         outcome=outcome,
-        statement=statement(found, outcome, accuracy),
+        statement=say(f"samples.statement.{outcome}", **numbers, total=total),
         level=flagged.level,
         exact=False,
-        assumption=assumption(found),
-        hypothesis=f"No item of {task} was among the training texts: they and the known non-members are exchangeable.",
-        statistic="the larger of a rank sum and a sum of squared log ranks, over one score an item",
         p=flagged.p,
         units=flagged.units,
         unit="item",
-        question=f"Was {flagged.model} trained on items of {task}, and is it better on those?",
-        compared=compared(found, settings),
-        trust=trust(found, settings),
-        effect=found.difference,
-        effect_unit=UNIT,
+        compared=(" ".join(compared), *(say(f"samples.{one}", **numbers) for one in (at_line, "stands"))),
+        trust=tuple(say(f"samples.trust.{one}") for one in trust),
+        effect=effect,
         checks=flagged.checks,
-        reasons=(*accuracies(found, accuracy, sizes), flagged.statement, *flagged.reasons),
+        reasons=(*reasons, flagged.statement, *flagged.reasons),
         advice=flagged.advice,
-        notes=(*corpus.notes, *flagged.notes),
+        notes=(*notes, *flagged.notes),
         figures={
-            "metric": found.metric,
+            "metric": metric,
             "accuracy": {name: [one.value, one.low, one.high] for name, one in accuracy.items()},
             "flagged items": counts["flagged"],
         },
-        tables=(_items(found), _sides(accuracy, sizes)),
+        tables=(
+            Table("items", {"item": texts["id"], "document": texts["document"], **items}),
+            Table("accuracy", {"side": tuple(sides), **table}),
+        ),
         skipped=flagged.skipped,
         situation=Situation(documents=flagged.units, unseen=counts["known_documents"]),
-        settings=_record(found, settings),
+        settings=_record(log, flagged.settings, {"metric": metric, "part": settings.part, "suspect_p": line}),
+        **said,
     )
 
 
-def _items(found: ComparedSides) -> Table:
-    """One row an item: its document, whether it was right, score, p, q, and whether it is suspect (1), where p and
-    that are known."""
-    texts = found.flagged.table("flags")
-    suspect = np.full(len(texts), np.nan) if found.suspect is None else found.suspect.astype(np.float64)
-    numbers = {found.metric: found.right, **{name: texts[name] for name in ("score", "p", "q")}}
-    return Table("items", {"item": texts["id"], "document": texts["document"], **numbers, "suspect": suspect})
+def _figures(log: SampleLog, metric: str, ids: Sequence[str]) -> Doubles:
+    """The metric of these items."""
+    found = {item.id: item.figures[metric] for item in log.items}
+    return np.array([found[name] for name in ids])
 
 
-def _sides(accuracy: Mapping[str, Estimate], sizes: Mapping[str, int]) -> Table:
-    columns = {
-        "items": np.array([float(sizes[name]) for name in accuracy]),
-        "accuracy": np.array([one.value for one in accuracy.values()]),
-        "low": np.array([one.low for one in accuracy.values()]),
-        "high": np.array([one.high for one in accuracy.values()]),
-    }
-    return Table("accuracy", {"side": tuple(accuracy), **columns})
+def _percent(one: Estimate) -> str:
+    return f"{100 * one.value:.1f}% [{100 * one.low:.1f}, {100 * one.high:.1f}]"
 
 
-def _record(found: ComparedSides, settings: SamplesSettings) -> dict[str, Any]:
-    log, flagged = found.log, dict(found.flagged.settings)
-    told = (
-        "model_source",
-        "model_name",
-        "lm_eval_version",
-        "transformers_version",
-        "chat_template_sha",
-        "date",
-    )
-    chosen = {"metric": found.metric, "part": settings.part, "suspect_p": settings.suspect_p}
+def _points(one: Estimate) -> str:
+    return f"{100 * one.value:+.1f} percentage points [{100 * one.low:+.1f}, {100 * one.high:+.1f}]"
+
+
+def _record(log: SampleLog, flagged: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What the flagging recorded, with the log in the place of its texts."""
     return {
         **{name: value for name, value in flagged.items() if name != "texts"},
         "corpus": flagged.get("texts", {}),
@@ -319,7 +196,7 @@ def _record(found: ComparedSides, settings: SamplesSettings) -> dict[str, Any]:
             "file": log.path.name,
             "filter": log.filter,
             "few-shot examples": log.shots,
-            **{name: log.results[name] for name in told if log.results.get(name) is not None},
+            **{name: log.results[name] for name in _LOGGED if log.results.get(name) is not None},
         },
         "test": {name: value for name, value in chosen.items() if value is not None},
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -352,24 +229,15 @@ class SampleReading:
         """The score, parsed; ExpressionError where log-probabilities of the model are not all that it needs."""
         return _logprob_plan(self.score, counts=bool(self.counts))
 
-    def value(self, text: str) -> float:
-        """The score of a text by the model; TextsError where it has none."""
-        return self._one(self.model, text)
+    def value(self, text: str, model: str = "") -> float:
+        """The score of a text by the model, or another one; TextsError where it has none."""
+        return self.values(Corpus("sample", (Text("sample", text),)), model or self.model)["sample"]
 
-    def placebo_value(self, text: str) -> float:
-        """The same by the placebo."""
-        return self._one(self.placebo, text)
-
-    def known(self, model: str) -> dict[str, float]:
-        """The scores of the known non-members in the file, by id."""
+    def values(self, corpus: Corpus, model: str) -> dict[str, float]:
+        """The scores of texts by a model, by id."""
         with _ASKING:
-            run = detect(_corpus(self.nonmembers), _models(model, self.counts), self.plan)
+            run = detect(corpus, _models(model, self.counts), self.plan)
         return dict(zip(run.ids, run.matrix[:, 0].tolist(), strict=True))
-
-    def _one(self, model: str, text: str) -> float:
-        with _ASKING:
-            run = detect(Corpus("sample", (Text("sample", text),)), _models(model, self.counts), self.plan)
-        return float(run.matrix[0, 0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,8 +285,7 @@ def check_given(plan: ScorePlan) -> None:
 
 
 def value_of(plan: ScorePlan, text: str, trace: Trace) -> float:
-    """The score of a text from log-probabilities that are there; ExpressionError as for `check_given`."""
-    check_given(plan)
+    """The score of a text from log-probabilities that are there, as `check_given` allows."""
     (score,) = plan.scores.values()
     return float(score(Evidence(Text("sample", text), {View(): (trace,)})))  # type: ignore[operator]
 
@@ -430,16 +297,33 @@ def against_known(
 
     TextsError where there are too few known ones, or where both sides share texts.
     """
-    asked = tuple(one for one in samples if not one.known)
+    asked = [one for one in samples if not one.known]
     others = [one for one in samples if one.known]
     if reading.nonmembers:
-        others += _from_file(reading)
+        file = _corpus(reading.nonmembers)
+        values = reading.values(file, reading.model)
+        placebos = reading.values(file, reading.placebo) if reading.placebo else {}
+        others += [
+            ScoredSample(
+                f"{reading.nonmembers}: {one.id}",
+                one.text,
+                values[one.id],
+                one.group,
+                True,
+                placebos.get(one.id, math.nan),
+            )
+            for one in file.texts
+            if one.id in values
+        ]
     if not others:
         raise TextsError(
             "there are no known non-members to compare with: name a file of them (-S nonmembers=FILE), or mark samples "
             "with metadata {'nonmember': True}."
         )
-    corpus, known = _side("the samples", asked), _side("the known non-members", others)
+    corpus, known = (
+        Corpus(name, tuple(Text(one.id, one.text, group=one.group) for one in side))
+        for name, side in (("the samples", asked), ("the known non-members", others))
+    )
     settings = FlagSettings(score=reading.score, level=level, fdr=fdr, cache=False)
     made = plan(corpus, known, settings)
     rows = (*asked, *others)
@@ -457,27 +341,6 @@ def against_known(
         controls=(Control(name, "placebo", placebo[:, None]),) if reading.placebo else (),
     )
     return flag_scored(run, made, settings, corpus=corpus, known=known, model=reading.model)
-
-
-def _side(name: str, samples: Sequence[ScoredSample]) -> Corpus:
-    return Corpus(name, tuple(Text(one.id, one.text, group=one.group) for one in samples))
-
-
-def _from_file(reading: SampleReading) -> list[ScoredSample]:
-    values = reading.known(reading.model)
-    placebo = reading.known(reading.placebo) if reading.placebo else {}
-    return [
-        ScoredSample(
-            f"{reading.nonmembers}: {one.id}",
-            one.text,
-            values[one.id],
-            one.group,
-            True,
-            placebo.get(one.id, math.nan),
-        )
-        for one in _corpus(reading.nonmembers).texts
-        if one.id in values
-    ]
 
 
 @cache
