@@ -97,11 +97,9 @@ NAMES = {
     "pretrace.verdicts.audit.document_values": "DocumentValues answer null_of p_value reversed_p",
     "pretrace.verdicts.audit.planning": "closeness graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
-    "pretrace.verdicts.audit.procedures.dual_classifier": (
-        "DualClassifier LinearLayer Normaliser gradient halves loss outlier_share scaled_by_suspect"
-    ),
-    "pretrace.verdicts.audit.procedures.post_hoc": (
-        "OriginalSettings PaperSettings ReleaseSettings original paper release"
+    "pretrace.verdicts.audit.procedures": (
+        "DualClassifier LinearLayer Normaliser OriginalSettings PaperSettings ReleaseSettings gradient halves loss "
+        "original outlier_share paper release scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample Samples",

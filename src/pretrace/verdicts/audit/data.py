@@ -29,11 +29,11 @@ from pretrace.types import (
 )
 from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.generation import SCORING, reading
-from pretrace.verdicts.audit.procedures.dual_classifier import outlier_share
-from pretrace.verdicts.audit.procedures.post_hoc import (
+from pretrace.verdicts.audit.procedures import (
     PaperSettings,
     ReleaseSettings,
     original,
+    outlier_share,
     paper,
     release,
 )
