@@ -48,8 +48,8 @@ from pretrace.types import (
     Verdict,
     Written,
 )
-from pretrace.verdicts.frame import ASKED, Test, TestDetails, Tested, TestWording, verdict, watched
-from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, null_of
+from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
+from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
 from pretrace.verdicts.planting import planted_shift, trained
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of
 from pretrace.verdicts.settings import TEST, TestSettings
@@ -427,11 +427,7 @@ class Recite(Test[Recited]):
             [one.document for one in found], np.array([one.control for one in found]), values
         )
 
-    def sets(self, values: Doubles) -> RecitedSets:
-        """Both tests of one value a window: own less other."""
-        return RecitedSets.of(*self.means(values), draws=self.settings.draws, seed=self.seed)
-
-    def numbers(self, values: Recited) -> Mapping[str, Doubles]:
+    def numbers(self, values: Recited) -> Numbers:
         found = self.windows.found
         codes = {name: code for code, name in enumerate(dict.fromkeys(one.document for one in found))}
         return {
@@ -441,23 +437,29 @@ class Recite(Test[Recited]):
             "other": values.other,
         }
 
-    def tested(self, values: Recited) -> Tested:
-        found = self.sets(values.own - values.other)
-        own, controls, swap, held = found.own, found.controls, found.swap, found.held
+    @classmethod
+    def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
+        found = RecitedSets.of(numbers, numbers["own"] - numbers["other"], draws=draws, seed=seed)
+        own, swap, held = found.own, found.swap, found.held
         if swap is None:
             said = f"{len(own)} documents have an answer, and the test takes {FEWEST}."
             return Tested(None, len(own), reasons=(said,))
-        deciding = held if held is not None and held.p >= swap.p else swap
         return Tested(
             p=found.p,
             units=len(own),
-            null=null_of(deciding, self.settings.level, self.words(values).statistic),
-            effect=found.effect,
-            standardised=standardised(own, controls if held is not None else None),
+            effect=difference_interval(own, found.controls) if held else mean_interval(own),
+            standardised=standardised(own, found.controls if held is not None else None),
+            deciding=held if held is not None and held.p >= swap.p else swap,
         )
 
-    def beyond(self, own: Recited, other: Recited) -> ExcessOverSecondModel:
-        return self.sets(prints_more(own.own - own.other, other.own - other.other)).excess
+    @classmethod
+    def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
+        """The test of the target's values less `DOSE` times a second model's: both are on one scale, tries or words, so
+        nothing has to be put into units."""
+        theirs = np.clip(other["own"] - other["other"], 0.0, None)
+        rest = own["own"] - own["other"] - DOSE * theirs
+        p = RecitedSets.of(own, rest, draws=draws, seed=seed).p
+        return ExcessOverSecondModel(1.0 if p is None else p, DOSE)
 
     def power(self, values: Recited) -> Power:
         """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
@@ -585,7 +587,8 @@ class Recite(Test[Recited]):
 
     def shown(self, values: Recited) -> TestDetails:
         found = self.windows.found
-        sets = self.sets(values.own - values.other)
+        how = {"draws": self.settings.draws, "seed": self.seed}
+        sets = RecitedSets.of(self.numbers(values), values.own - values.other, **how)
         figures: dict[str, Any] = {"windows of the texts": sum(not one.control for one in found)}
         figures["windows of the controls"] = len(found) - figures["windows of the texts"]
         figures["p against the ends of other documents"] = sets.swap.p if sets.swap else None
@@ -719,9 +722,11 @@ class RecitedSets:
     held: PermutationTest | None = None
 
     @classmethod
-    def of(cls, own: Doubles, controls: Doubles, *, draws: int, seed: int) -> RecitedSets:
-        """Test these values; documents without one are left out."""
-        own, controls = (side[np.isfinite(side)] for side in (own, controls))
+    def of(cls, table: Numbers, values: Doubles, *, draws: int, seed: int) -> RecitedSets:
+        """Test one value a window; `table` names their documents, and says which are controls. Documents without any
+        value are left out."""
+        sides = means_of_sets(table["document"].tolist(), table["control"] == 1, values)
+        own, controls = (side[np.isfinite(side)] for side in sides)
         if len(own) < FEWEST:
             return cls(own, controls)
         swap = sign_flip_test(own, flips=draws, seed=seed % 2**32)
@@ -733,24 +738,6 @@ class RecitedSets:
     def p(self) -> float | None:
         """The larger p-value: both tests must speak for training."""
         return max((one.p for one in (self.swap, self.held) if one is not None), default=None)
-
-    @property
-    def effect(self) -> Estimate | None:
-        """What the texts are printed further than the controls, or than other documents' ends."""
-        if self.swap is None:
-            return None
-        return difference_interval(self.own, self.controls) if self.held else mean_interval(self.own)
-
-    @property
-    def excess(self) -> ExcessOverSecondModel:
-        """The test of what is left beyond `DOSE` times what a second model prints."""
-        return ExcessOverSecondModel(1.0 if self.p is None else self.p, DOSE)
-
-
-def prints_more(own: Doubles, other: Doubles) -> Doubles:
-    """What the target prints of each window less `DOSE` times what a second model prints of it: both are on one scale,
-    tries or words, so nothing has to be put into units."""
-    return np.asarray(own - DOSE * np.clip(other, 0.0, None))
 
 
 def _tries_words(number: int) -> str:

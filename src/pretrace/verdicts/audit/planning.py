@@ -17,7 +17,7 @@ from pretrace.scoring.outlook import REPORT, Action, Stage, device_of, guessed_s
 from pretrace.scoring.plan import ScorePlan, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.tuning.methods import methods
-from pretrace.types import AuditPlan, Backend, Check, Corpus, Design, Gap, Lean, Placebo, Text
+from pretrace.types import AuditPlan, Backend, Check, Corpus, Design, Gap, Lean, Placebo
 from pretrace.verdicts.audit.data import SampleLogprobs, expressions
 from pretrace.verdicts.audit.designs import WHOLE, AuditMaterial, choose
 from pretrace.verdicts.audit.generation import (
@@ -208,8 +208,8 @@ def tunable(placebos: Sequence[Backend]) -> Backend | None:
 def _gaps(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
     """How well classifiers of texts tell suspect snippets from control ones, and whole documents from whole ones:
     what stands in one snippet of a document says little of its others. Nothing where they are too few."""
-    sides = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets).corpora()
-    whole = (_whole(sides[0]), _whole(sides[1]))
+    samples = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets)
+    sides, whole = samples.corpora(), samples.corpora(whole=True)
     try:
         found = gap(*sides, settings.learners, seed=seed)
         if [len(side.texts) for side in whole] == [len(side.texts) for side in sides]:
@@ -218,14 +218,6 @@ def _gaps(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> tup
     except TextsError:
         return ()
     return (*found[:-1], *(replace(one, classifier=f"{one.classifier}, {WHOLE}") for one in more), found[-1])
-
-
-def _whole(side: Corpus) -> Corpus:
-    documents: dict[str, list[str]] = {}
-    for text in side.texts:
-        documents.setdefault(text.document, []).append(text.text)
-    texts = (Text(f"{side.name} {name}", "\n\n".join(some), group=name) for name, some in documents.items())
-    return replace(side, texts=tuple(texts))
 
 
 def _judged(cut: SnippetCut, settings: AuditSettings, design: Design | None) -> int:

@@ -7,7 +7,7 @@ are completed well, and pieces of the same documents on both sides make the gene
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import NamedTuple
@@ -118,15 +118,34 @@ class Samples:
         first, second = (tuple(Sample(one.document, one.text) for one in side) for side in (suspect, heldout))
         return cls(first, second)
 
-    def corpora(self) -> tuple[Corpus, Corpus]:
-        """Suspect and held-out samples as corpora, for what compares them without a model."""
-        suspect, heldout = (
-            Corpus(
-                name, tuple(Text(f"{name} {i}", one.text, group=one.document) for i, one in enumerate(side))
-            )
-            for name, side in (("suspect", self.suspect), ("heldout", self.heldout))
-        )
-        return suspect, heldout
+    def of_documents(self, names: Container[str]) -> Samples:
+        """The samples of these suspect documents, with all held-out ones, or their partners."""
+        rows = [i for i, sample in enumerate(self.suspect) if sample.document in names]
+        heldout = tuple(self.heldout[i] for i in rows) if self.paired else self.heldout
+        return replace(self, suspect=tuple(self.suspect[i] for i in rows), heldout=heldout)
+
+    def corpora(self, *, whole: bool = False) -> tuple[Corpus, Corpus]:
+        """Suspect and held-out samples as corpora, for what compares them without a model; `whole` ones of a document
+        are one text."""
+        made = []
+        for name, side in (("suspect", self.suspect), ("heldout", self.heldout)):
+            rows = enumerate(side)
+            texts = [Text(f"{name} {i}", one.text, group=one.document) for i, one in rows]
+            if whole:
+                joined = join_documents((one.document, one.text) for one in side)
+                texts = [
+                    Text(f"{name} {document}", text, group=document) for document, text in joined.items()
+                ]
+            made.append(Corpus(name, tuple(texts)))
+        return made[0], made[1]
+
+
+def join_documents(rows: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The texts of each document as one, in their order."""
+    found: dict[str, list[str]] = {}
+    for document, text in rows:
+        found.setdefault(document, []).append(text)
+    return {document: "\n\n".join(some) for document, some in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

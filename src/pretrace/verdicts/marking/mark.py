@@ -268,11 +268,6 @@ def publish(
     return commitment
 
 
-def with_advice(seal: Seal, advice: tuple[str, ...]) -> Seal:
-    """The seal with what was said of its sample size."""
-    return replace(seal, about={**seal.about, "advice": list(advice)})
-
-
 def _published(seal: Seal, further: Mapping[str, Mapping[str, object]]) -> bytes:
     telling = {"id", "text", "group"}
     for document in seal.documents:  # a column that repeats a variant would say which one was not drawn
