@@ -16,8 +16,7 @@ from lm_eval_logs import CHOOSING, LETTERS, WRITING, evaluated, items, log_as_wr
 import pretrace
 from pretrace.cli import main
 from pretrace.errors import TextsError
-from pretrace.harnesses.sample_logs import KnownItems, SamplesSettings, is_log, metric_of, read_log
-from pretrace.harnesses.samples import samples
+from pretrace.harnesses.samples import KnownItems, SamplesSettings, is_log, metric_of, read_log, samples
 from pretrace.runs import load, render
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend

@@ -89,12 +89,11 @@ NAMES = {
     ),
     "pretrace.verdicts": "recite",
     "pretrace.verdicts.audit": "checks",
-    "pretrace.verdicts.audit.built": "ACCUSING",
+    "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer null_of p_value reversed_p",
     "pretrace.verdicts.audit.data": (
         "AuditData COMMAND LOG_PERPLEXITIES Logprobs PERPLEXITIES SampleLogprobs beyond bytewise "
         "expressions gain_scale logprob_gains logprobs sample_logprobs"
     ),
-    "pretrace.verdicts.audit.document_values": "DocumentValues answer null_of p_value reversed_p",
     "pretrace.verdicts.audit.planning": "closeness graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures": (
@@ -103,7 +102,7 @@ NAMES = {
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample Samples",
-    "pretrace.verdicts.canaries": "CanarySettings check_canaries natural_canaries",
+    "pretrace.verdicts.canaries": "CanarySettings check_canaries natural_canaries random_strings",
     "pretrace.verdicts.draws": "LEAST_DRAWS seed_of texts_hash",
     "pretrace.verdicts.flag": "FlagSettings flag plan",
     "pretrace.verdicts.flag.built": "set_test",
@@ -111,7 +110,6 @@ NAMES = {
     "pretrace.verdicts.frame": "watched",
     "pretrace.verdicts.marking.mark": "MarkSettings mark",
     "pretrace.verdicts.marking.sealed": "Seal",
-    "pretrace.verdicts.marking.strings": "random_strings",
     "pretrace.verdicts.marking.variants": "Candidates=VariantCandidates canaries",
     "pretrace.verdicts.marks": "CheckSettings check_marks effect_unit enough_check",
     "pretrace.verdicts.outcome": (

@@ -128,7 +128,7 @@ def continued(
     if isinstance(model, Continues):
         return model.continued(prompts, draws, progress)
     from pretrace.backends.generation import Completer
-    from pretrace.verdicts.audit.generation import complete
+    from pretrace.verdicts.audit.snippets import complete
 
     completer = Completer(model)
     made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]

@@ -76,8 +76,8 @@ def _run(run: Run) -> Iterator[Number]:
 
 def _audit(found: Verdict) -> Iterator[Number]:
     from pretrace.verdicts.audit import built, checks
+    from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
     from pretrace.verdicts.audit.data import beyond
-    from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
     from pretrace.verdicts.audit.settings import PRETRACE
 
     if not found.figures and found.p is None and found.outcome == "inconclusive":

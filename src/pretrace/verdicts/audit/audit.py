@@ -39,18 +39,9 @@ from pretrace.types import (
 )
 from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.built import ACCUSING, INFORMING, shown_of, words_of
+from pretrace.verdicts.audit.built import ACCUSING, INFORMING, DocumentValues, null_of, shown_of, words_of
 from pretrace.verdicts.audit.checks import pair_quality
 from pretrace.verdicts.audit.data import AuditData, bytewise
-from pretrace.verdicts.audit.document_values import DocumentValues, null_of
-from pretrace.verdicts.audit.generation import (
-    TUNING,
-    Prepared,
-    check_apart,
-    compared,
-    synthesised,
-    tuned_generator,
-)
 from pretrace.verdicts.audit.planning import (
     PlannedAudit,
     closeness,
@@ -62,7 +53,16 @@ from pretrace.verdicts.audit.planning import (
     tunable,
 )
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, AuditSettings
-from pretrace.verdicts.audit.snippets import NamedCorpus, join_documents
+from pretrace.verdicts.audit.snippets import (
+    TUNING,
+    NamedCorpus,
+    Prepared,
+    check_apart,
+    compared,
+    join_documents,
+    synthesised,
+    tuned_generator,
+)
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.frame import Tested, build_verdict, facts_of, record, with_second
 from pretrace.verdicts.outcome import ENOUGH, exposure, second_check

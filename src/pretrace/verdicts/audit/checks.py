@@ -14,8 +14,8 @@ from pretrace.baselines.classifiers import WordFeatures
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample
 from pretrace.types import Bools, Check, Design, Gap, Pair, Quality
+from pretrace.verdicts.audit.built import DocumentValues, reversed_p
 from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE, differ, widest_gap
-from pretrace.verdicts.audit.document_values import DocumentValues, reversed_p
 from pretrace.verdicts.wording import say, word_check
 
 STRICT = 0.01

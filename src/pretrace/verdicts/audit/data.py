@@ -16,19 +16,8 @@ from pretrace.scoring.outlook import Unwatched, Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.permutation import two_sample
-from pretrace.types import (
-    Answer,
-    Backend,
-    Bools,
-    Corpus,
-    Design,
-    Doubles,
-    Features,
-    Quantity,
-    Text,
-)
-from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
-from pretrace.verdicts.audit.generation import SCORING, reading
+from pretrace.types import Answer, Backend, Bools, Corpus, Design, Doubles, Features, Quantity, Text
+from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.procedures import (
     PaperSettings,
     ReleaseSettings,
@@ -37,15 +26,8 @@ from pretrace.verdicts.audit.procedures import (
     paper,
     release,
 )
-from pretrace.verdicts.audit.settings import (
-    ALONE,
-    ORIGINAL,
-    PAPER,
-    PRETRACE,
-    RELEASE,
-    AuditSettings,
-)
-from pretrace.verdicts.audit.snippets import Sample, Samples
+from pretrace.verdicts.audit.settings import ALONE, ORIGINAL, PAPER, PRETRACE, RELEASE, AuditSettings
+from pretrace.verdicts.audit.snippets import SCORING, Sample, Samples, reading
 from pretrace.verdicts.outcome import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)

@@ -20,17 +20,18 @@ from pretrace.tuning.methods import methods
 from pretrace.types import AuditPlan, Backend, Check, Corpus, Design, Gap, Lean, Placebo
 from pretrace.verdicts.audit.data import SampleLogprobs, expressions
 from pretrace.verdicts.audit.designs import WHOLE, AuditMaterial, choose
-from pretrace.verdicts.audit.generation import (
+from pretrace.verdicts.audit.settings import PRETRACE, RELEASE, AuditSettings
+from pretrace.verdicts.audit.snippets import (
     NO_TUNING,
     SCORING,
     TRAINING,
     TUNING,
     WRITING,
+    Samples,
+    SnippetCut,
     cut_alike,
     reading,
 )
-from pretrace.verdicts.audit.settings import PRETRACE, RELEASE, AuditSettings
-from pretrace.verdicts.audit.snippets import Samples, SnippetCut
 from pretrace.verdicts.planting import PLANTING
 from pretrace.verdicts.wording import word_check
 
