@@ -314,8 +314,7 @@ def _recitable(source: Source, inputs: _AskInputs) -> bool:
 
 
 def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditPlan, tuple[str, ...]]:
-    """What the audit could answer, as `audit --plan` finds it, and the option that shortens its snippets where too few
-    texts are as long as those it takes by itself."""
+    """Plan the audit as `audit --plan` does, with the option that shortens snippets where too few texts are long."""
     from pretrace.cli.auditing import AuditOptions, audit
 
     placebo = (inputs.before,) if inputs.before else ()

@@ -76,8 +76,7 @@ class SampleReading:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSample:
-    """A sample with its score, and with that of the placebo (NaN where there is none); `known` says that the model
-    cannot have seen it."""
+    """A sample, its score, the placebo's (NaN without one), and if it is `known` that no model has seen it."""
 
     id: str
     text: str

@@ -234,8 +234,7 @@ def advise(
     model: str = "MODEL",
     names: Names | None = None,
 ) -> Advice:
-    """The tests for one case, with what each needs and the command to type, in which `corpus` and `model` stand, and
-    what else is named in `names`."""
+    """List the tests for one case, with the commands, in which `corpus`, `model` and `names` stand."""
     known = replace(names or Names(), texts=corpus, model=model)
     found = [_advised(choice, situation, known) for choice in CHOICES]
     order: tuple[State, ...] = ("applies", "could", "cannot")
@@ -274,8 +273,7 @@ _RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen in a file: the part of the situation that it settles, the columns for the commands, and a sentence
-    on each thing."""
+    """The part of the situation that a file settles, the columns for the commands, and a sentence on each thing."""
 
     situation: Situation
     names: Names
@@ -283,8 +281,7 @@ class Seen:
 
 
 def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
-    """What stands in `source`, as far as that can be seen; errors as for `open_corpus`. `corpus` is its texts, where
-    they were read already."""
+    """Look at what stands in `source`, or in its texts, where they were read already; errors as for `open_corpus`."""
     # What a label says is no matter here, and a column of that name may say something else than membership.
     given, columns = columns, replace(columns, label="")
     options = () if corpus is not None else tuple(_options_of(source, given))
@@ -305,8 +302,7 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
 
 
 def situate(has: Situation, model: str, *, unseen: int = 0, checkpoint: bool = False) -> Situation:
-    """What was seen, with so many control documents, and with what the model offers and its size, as far as its name
-    and the headers of its files tell: what `ask`, the page and reports plan with."""
+    """Add control documents, what the model offers, and its size, as its name and the headers of its files tell."""
     access: Literal["weights", "logprobs", "text"] = "weights"
     if served_kind(model):
         access = "logprobs"

@@ -251,8 +251,7 @@ class _Around:
         return why
 
     def known(self, made: str) -> str:
-        """Why this very string is known or has a meaning; "" where it may be random. That one of its alternatives is,
-        too, has no chance worth the time."""
+        """Why this very string is known or has a meaning; "" where it may be random."""
         if plain(made) in _FAMOUS_UUIDS:
             return "known examples"
         if _spells(made):
@@ -433,8 +432,7 @@ def _count_elements(pattern: str) -> int:
 
 
 def _compiled_patterns(patterns: Sequence[str]) -> list[UserPattern]:
-    """The patterns, compiled; ExpressionError for one that is none, that repeats too often, or that finds the empty
-    string."""
+    """Compile the patterns; ExpressionError for one that is none, repeats too often, or finds the empty string."""
     made = []
     for pattern in patterns:
         if (elements := _count_elements(pattern)) > _MOST_ELEMENTS:
@@ -493,8 +491,7 @@ def _hexadecimals(
 
 
 def _hexadecimal(found: str, kind: str) -> Format:
-    """The format of a hash or UUID: one case, hyphens where they are. What a UUID says of its version stays, since it
-    is not random; a UUID may stand without hyphens."""
+    """The format of a hash or UUID: one case, hyphens and the version of a UUID, which is not random, as they are."""
     digits = _UPPER if any(c in string.ascii_uppercase for c in found) else _LOWER
     characters = ["-" if c == "-" else digits for c in found]
     plain = [place for place, c in enumerate(found) if c != "-"]
@@ -661,8 +658,7 @@ def _compressed(one: FoundString, some: str) -> float:
 
 
 def _nearness(one: FoundString, some: str) -> float:
-    """Minus the distance from the nearest string in the context, as numbers of their first characters: higher in lists
-    that are sorted, and for times and counts."""
+    """Minus the distance from the nearest string in the context, as numbers: higher in sorted lists, and times."""
     near = [_number(word) for word in _WORD.findall(one.context.lower())[-20:]]
     return -min((abs(_number(some.lower()) - other) for other in near), default=0.0)
 
@@ -714,8 +710,7 @@ def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) ->
 
 
 def placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
-    """The characters that vary, each in the group of its place, and whether they are in the upper half of the alphabet
-    and odd; strings of other kinds share nothing."""
+    """The characters that vary, by kind and place, whether in the upper half of the alphabet, and whether odd."""
     for i, choices in zip(one.varies, one.choices, strict=True):
         place, value = (one.kind, len(made), i), choices.find(made[i])
         yield place, made[i].lower()
@@ -973,8 +968,7 @@ def prompts_of(found: _NaturalCanaries) -> list[str]:
 
 
 def went_on(answer: str, begun: str, made: str) -> float:
-    """The share of the rest of a string that an answer begins with, in whatever spelling; the answer may say the first
-    half again."""
+    """The share of a string's rest that an answer begins with; it may say the first half again."""
     rest, said, head = plain(made[len(begun) :]), plain(answer).strip(" \n\"'`"), plain(begun)
     ways = [said, *([said.partition(head)[2]] if head and head in said else [])]
     return max(_same(way, rest) for way in ways) / len(rest)

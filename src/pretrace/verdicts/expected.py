@@ -119,8 +119,7 @@ def _read(name: str) -> tuple[Study, ...]:
 def expected(
     documents: int, controls: int, *, parameters: float | None = None, tokens: float | None = None
 ) -> _Expected:
-    """What a test of so many documents against so many controls finds, for a model of so many parameters that was
-    trained on so many tokens, 0 or None where they are not known."""
+    """What so many documents and controls find, for parameters and training tokens (0 or None: unknown)."""
     parameters, tokens = parameters or None, tokens or None
     wanted = parameters or _SUPPOSED
     here = own_studies()
@@ -144,8 +143,7 @@ def expected(
 
 
 def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, float, float] | None:
-    """The distance in standard deviations of documents read so often from others: the middle, the lowest and the
-    highest; None where it was not measured."""
+    """The middle, lowest and highest distance in standard deviations; None where it was not measured."""
     found = [(math.log(one.parameters), _three(one.auc[copies])) for one in same if copies in one.auc]
     if not found:
         return None
@@ -256,8 +254,7 @@ def expected_for(test: str, has: Situation) -> _Expected | None:
 
 
 def picture(found: _Expected) -> Iterator[str]:
-    """The documents needed against copies, as lines of equal-width letters: a bar each on a scale of powers of ten, and
-    in how many of 100 cases the documents that there are find it, with the range."""
+    """Draw the documents needed against copies as bars, and in how many of 100 cases those that there are find it."""
     yield "Documents needed on each side, for 8 of 10 cases;"
     yield "behind them, in how many of 100 cases yours find it:"
     longest = max((math.log10(row.needed) for row in found.rows if row.needed), default=1.0)

@@ -457,8 +457,7 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
 
 
 def with_second(models: Models, **opening: Any) -> Models:
-    """The models with the packaged one as the second, where none is named, it is installed, and it is neither the
-    target nor the reference model. `opening` goes to `open_model`."""
+    """Add the packaged model as the second, where none is named, it is installed, and it has no other role."""
     from pretrace.backends import open_model
 
     if models.placebos:
@@ -519,8 +518,7 @@ def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
 
 
 def _read_second(test: Test[V], found: Tested) -> dict[str, Numbers]:
-    """The numbers of each second model, by its name; with `second_if_found` a test that found nothing asks
-    none."""
+    """The numbers of each second model, by its name; none with `second_if_found` where nothing was found."""
     if test.second_if_found and (found.p is None or found.p > test.settings.level):
         return {}
     names = test.models.names()

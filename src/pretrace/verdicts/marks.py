@@ -168,8 +168,7 @@ def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
 
 
 def older_check(seal: Seal, model: str, day: tuple[date, str] | None) -> Check:
-    """Check that the model may be younger than the draw: one that was finished before cannot have read what it
-    decided."""
+    """Check that the model may be younger than the draw: an older one cannot have read what it decided."""
     drawn = f"{seal.made_at:%Y-%m-%d}"
     if day is None:
         return word_check("marks.older", None, words="unknown", model=model, drawn=drawn)
@@ -181,8 +180,7 @@ def older_check(seal: Seal, model: str, day: tuple[date, str] | None) -> Check:
 
 
 def seal_words(seal: Seal) -> dict[str, str]:
-    """What the reports of all tests of a seal say of the draw, of its time, which nobody has verified, and of what it
-    shows."""
+    """What all reports of a seal say of the draw, of its time, which nobody has verified, and of what it shows."""
     made = f"{seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M}"
     kinds = ("assumption", "decided", "draw", "shows", "time")
     return {"name": seal.name, **{kind: say(f"marks.{kind}", made=made) for kind in kinds}}
@@ -228,8 +226,7 @@ def seal_checks(
     sizes: Sequence[int],
     unit: str,
 ) -> tuple[Check, ...]:
-    """The checks of every test of a seal, the first of which reading it has made; `asked` are the weights and how they
-    are asked."""
+    """The checks of every test of a seal; `asked` are the weights and how they are asked."""
     return (
         word_check("marks.seal", True, sha256=seal.sha256),
         tries_check(seal, *asked),
@@ -390,8 +387,7 @@ def effect_unit(score: str, *, totals: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Hits:
-    """For each trigger the word that was published, the one that the answer says ("" for none), whether there was an
-    answer, and 1 / K, the chance of a hit."""
+    """Of each trigger the published word, the one that was said ("" for none), if it was answered, and 1 / K."""
 
     published: tuple[str, ...]
     said: tuple[str, ...]

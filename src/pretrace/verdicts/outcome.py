@@ -79,8 +79,7 @@ class ObservedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The outcome, the statement in one sentence or two, the reasons and what would help, a sentence each, and the
-    names of the checks that withheld something."""
+    """The outcome, its statement, reasons and advice in sentences, and the checks that withheld something."""
 
     outcome: Outcome
     statement: str
@@ -228,8 +227,7 @@ def second_model_multiple(correlation: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SecondAnswer:
-    """What a second model, `name`, gave for the same test: its p-value, and what the target shows beyond it; None where
-    there is nothing to compare with it."""
+    """What a second model gave for the same test; `beyond` is None where there is nothing to compare with it."""
 
     name: str
     p: float

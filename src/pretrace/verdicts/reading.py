@@ -24,8 +24,7 @@ from pretrace.verdicts.settings import ALONE, BESIDE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Read:
-    """What a model said of texts, one entry each: the score (NaN where a text has none), the tokens it rests on, and
-    the tokens that were cut off at the model's limit."""
+    """What a model said of texts: score (NaN without one), tokens it rests on, and tokens cut off at its limit."""
 
     values: Doubles
     tokens: npt.NDArray[np.int64]

@@ -95,8 +95,7 @@ TEXTS, CONTROLS = "texts", "controls"
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A beginning and its end in one document; `other` is the end of a window of another document of the same set, from
-    about the same place. `control` says which set."""
+    """A beginning, its end, and the end (`other`) of a window of another document, from about the same place."""
 
     document: str
     place: int
@@ -108,8 +107,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of both sets, documents one after the other; `left` counts what was left out by reason, `short` are
-    the documents that are too short for a window."""
+    """The windows of both sets by document; how many were `left` out by reason, and documents that are too `short`."""
 
     found: tuple[Window, ...]
     left: Mapping[str, int]
@@ -121,8 +119,7 @@ class Windows:
 
 
 def pieces(text: str) -> list[str]:
-    """The text in pieces of about `PIECE` bytes, cut before a white space where there is one; together they are the
-    text, less a rest that is shorter than a piece."""
+    """Cut a text into pieces of about `PIECE` bytes, before a white space where there is one; a short rest goes."""
     found, start, size = [], 0, 0
     over = 0
     for i, character in enumerate(text):
@@ -158,8 +155,7 @@ def windows_of(
 
 
 def windowed(corpus: Corpus) -> int:
-    """How many of the first 1,000 documents have a window in their first 4,000 characters; 5 are enough for the
-    test."""
+    """How many of the first 1,000 documents have a window in their first 4,000 characters."""
     beginnings = [(name, text[:4_000]) for name, text in _documents(corpus)[:1_000]]
     return len(_cut(beginnings, [], 1, 0).documents(control=False))
 
@@ -454,8 +450,7 @@ class Recite(Test[Recited]):
 
     @classmethod
     def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
-        """The test of the target's values less `DOSE` times a second model's: both are on one scale, tries or words, so
-        nothing has to be put into units."""
+        """Test what is left less `DOSE` times a second model's values: both are on one scale, tries or words."""
         theirs = np.clip(other["own"] - other["other"], 0.0, None)
         rest = own["own"] - own["other"] - DOSE * theirs
         p = RecitedSets.of(own, rest, draws=draws, seed=seed).p
@@ -567,8 +562,7 @@ class Recite(Test[Recited]):
         return say("recite.wrote", tries=tries, found=" and ".join(said))
 
     def _printed(self, values: Recited) -> dict[str, dict[str, float]]:
-        """For each set that has windows the share of them that is printed in so many tries, or, of text alone, the
-        share of their words, under "", where there is an answer."""
+        """The share of either set's windows that is printed in so many tries; of text alone that of words, under ""."""
         found = {}
         for name, some in self._chosen().items():
             if values.logp is not None:
@@ -698,8 +692,7 @@ _DRAWS = 999
 
 
 def means_of_sets(documents: Sequence[Hashable], control: Bools, values: Doubles) -> tuple[Doubles, Doubles]:
-    """The mean of the windows' values of each document, of the texts and of the controls: in the order in which
-    documents first stand, NaN without any value."""
+    """Average windows by document, texts and controls, in the order of the documents; NaN without a value."""
 
     def means(some: Bools) -> Doubles:
         kept: dict[Hashable, list[float]] = {}
@@ -713,8 +706,7 @@ def means_of_sets(documents: Sequence[Hashable], control: Bools, values: Doubles
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecitedSets:
-    """One value a document of the texts and of the controls, and two tests of them: the swap, and the comparison with
-    the controls; None where documents are too few."""
+    """One value a document of texts and controls, and two tests of them; None where documents are too few."""
 
     own: Doubles
     controls: Doubles

@@ -161,7 +161,10 @@ class AuditInputs:
     def seed(self) -> int:
         """The seed of all that is drawn, which follows from the texts and from what is compared with what."""
         cut, texts = self.settings.snippets, (text.text for text in self.corpus.texts)
-        how = {"procedure": self.settings.procedure, "snippets": [cut.tokens, cut.most, cut.pairs]}
+        how: dict[str, Any] = {
+            "procedure": self.settings.procedure,
+            "snippets": [cut.tokens, cut.most, cut.pairs],
+        }
         return seed_of("audit", texts, heldout=self._control_hash, **how) % 2**31
 
     def entry(self, data: AuditData) -> RegisterEntry:
@@ -179,8 +182,7 @@ class AuditInputs:
 
     @property
     def names(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """The owner's names of suspect and of control documents; what a generator wrote in place of a document goes by
-        the name of that document."""
+        """The owner's names of suspect and of control documents, and of what was written in their place."""
         return self.named.names, (self.named_heldout or self.named).names
 
     def named_values(self, found: DocumentValues) -> DocumentValues:
@@ -235,8 +237,7 @@ class AuditInputs:
         )
 
     def prepared(self, ready: PlannedAudit, clock: Timed) -> Prepared:
-        """The samples that are compared, with continuations generated where the design needs them. The literature's
-        procedures also work where our own has no design."""
+        """Prepare what is compared; the literature's procedures also work where our own has no design."""
         design = ready.plan.design
         if design == "controls" or (design is None and self.heldout is not None):
             return compared(ready.cuts, self.settings, seed=self.seed)
@@ -423,8 +424,7 @@ def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepare
 
 
 def kinds(data: AuditData, *, rejected: bool) -> Check:
-    """Whether control documents form a group of their own by the words of their snippets; of either side at most so
-    many documents are looked at, drawn at random."""
+    """Check that control documents form no group by their words, on at most `GROUPED` random documents a side."""
     others = data.samples.heldout if data.controls is None else data.controls.suspect
     rng = np.random.default_rng([data.seed, 3])
     texts: list[str] = []
@@ -537,8 +537,7 @@ def deciding_power(found: Sequence[Power], effect: Estimate | None) -> Power | N
 
 
 def power_check(found: Sequence[Power], deciding: Power | None) -> Check:
-    """Check that the audit would have detected training on the texts, by the exposure that decides; for an audit that
-    did not reject. Its words tell of every exposure that was tried."""
+    """Check that training would have been detected, by the exposure that decides, where nothing was rejected."""
     if deciding is None:
         return word_check("audit.power", None, words="unmeasured")  # the rule of all verdicts advises it
     chances = [(one.facts.get("learning_rate", "probability"), one.probability) for one in found]

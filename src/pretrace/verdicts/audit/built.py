@@ -155,8 +155,7 @@ def shown_of(
     pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
     seconds: Mapping[str, DocumentValues] | None = None,
 ) -> TestDetails:
-    """What an audit shows: suspect documents with their values and control documents with theirs, and what was compared
-    in both. `seconds` are the values of models that cannot have seen the texts, by name."""
+    """Show both sides' values, the pairs that were compared, and the values of second models by name."""
     plan = figures.plan
     return TestDetails(
         figures=to_plain(figures, "figures"),

@@ -69,8 +69,7 @@ losses, those of the most likely tokens: `max_k` here."""
 
 
 def expressions(reference: bool, release: bool = False) -> tuple[str, ...]:
-    """The membership scores of every sample; `reference` says whether there is a reference model, `release` asks for
-    ratios of perplexities in place of log-perplexities, as the releases take them."""
+    """List the scores of every sample; `release` asks for ratios of perplexities, as the releases take them."""
     if release:
         return PERPLEXITIES + (("ref(perplexity=True)",) if reference else ())
     return LOG_PERPLEXITIES + (("ref",) if reference else ())
@@ -335,8 +334,7 @@ class AuditData:
         return DocumentValues(*both, unit=unit)
 
     def ask_second(self, model: Backend, found: Answer) -> SecondAnswer:
-        """Ask a model that cannot have seen the texts the same question, and where `found` rejects, test what the
-        target shows beyond it: a placebo that takes part has been subtracted already."""
+        """Ask a model that cannot have seen the texts the same question, and where `found` rejects, for the rest."""
         procedure, name = self.settings.procedure, self.models.names(*self.seconds)[model.name]
         if procedure != PRETRACE:
             return SecondAnswer(name, self.with_target(model).answer(procedure).p)
@@ -366,8 +364,7 @@ class AuditData:
         return {}
 
     def features_of(self, procedure: str) -> Features:
-        """The features of dataset inference that a procedure learns from, of both sides under the target; those of the
-        release as its authors' published code computes them."""
+        """The features that a procedure learns from; those of the release as its authors' code computes them."""
         release = procedure == RELEASE
         if release not in self._of_release:
             names = expressions(self.models.reference is not None, release=release)

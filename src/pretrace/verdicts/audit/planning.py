@@ -242,8 +242,7 @@ def _stages(
     *,
     alone: bool,
 ) -> Iterator[Stage]:
-    """The stages in their order, with the seconds of each by what the target takes on this machine now; `alone` where
-    the target is scored by itself, with no placebo of its family."""
+    """The stages in their order, each with its seconds; `alone` where the target is scored by itself."""
     target, *placebos = models
     slow, tokens = slowness(target), settings.snippets.tokens
 
@@ -282,8 +281,7 @@ def _stages(
 
 
 def _share_read(design: Design, cuts: Sequence[SnippetCut], planted: float) -> float:
-    """The share of all passes that a copy makes in which so many documents were planted: theirs, and those of all
-    control documents that they are compared with."""
+    """The share of all passes that a copy makes in which so many documents were planted."""
     if design != "controls":
         return planted
     suspect, controls = (len(one.snippets) for one in cuts)
@@ -291,8 +289,7 @@ def _share_read(design: Design, cuts: Sequence[SnippetCut], planted: float) -> f
 
 
 def slowness(backend: Backend) -> float:
-    """How many times longer than `guessed_seconds` this machine takes now to read with a model, by a few made-up
-    tokens; 1 for one whose weights are elsewhere."""
+    """How many times longer than guessed this machine takes to read; 1 for weights that are elsewhere."""
     from pretrace.backends.huggingface import HuggingFace
 
     if not isinstance(backend, HuggingFace):

@@ -322,8 +322,7 @@ class ReleaseSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Trial:
-    """One split: its p-value and effect, the AUC and the weights of what was learnt, and the AUC of the text side (None
-    without one)."""
+    """One split: what was tested, and what was learnt; `auc_text` is None without a text side."""
 
     p: float
     effect: Estimate

@@ -160,8 +160,7 @@ class NamedCorpus:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """All pieces of a corpus by document, in which each stands once, with the texts too short to give one, and in how
-    many places each piece stands."""
+    """All pieces of a corpus by document, each once, the texts too short for one, and how often each stands."""
 
     documents: Mapping[str, tuple[Snippet, ...]]
     short: tuple[Skipped, ...] = ()
@@ -190,8 +189,7 @@ class Pieces:
 
     @property
     def contents(self) -> Mapping[str, int]:
-        """The text of each piece with white space as one space, as two sides are compared, and in how many places it
-        stands."""
+        """The text of each piece with white space as one space, and in how many places it stands."""
         counted: Counter[str] = Counter()
         for text, number in self.places.items():
             counted[_plain(text)] += number
@@ -207,8 +205,7 @@ class Pieces:
         return replace(self, documents={name: some for name, some in kept.items() if some}, places=places)
 
     def drawn(self, settings: SnippetSettings, *, seed: int) -> SnippetCut:
-        """`most` pieces of every document at random. The draw depends on the seed and the documents' names, not on
-        their order."""
+        """Draw `most` pieces of every document; by the seed and the documents' names, whatever their order."""
         pieces = self.documents
         most = settings.most or max(2, round(median(map(len, pieces.values())))) if pieces else 0
         taken: list[Snippet] = []
@@ -265,8 +262,7 @@ def divide(
 
 
 def check_enough(cut: SnippetCut, corpus: Corpus, tokens: int, *, fewest: int, left_out: str = "") -> None:
-    """Raise ShortTextsError where fewer than `fewest` snippets were cut, too few for any test; `left_out` says what was
-    left out before."""
+    """Raise ShortTextsError where fewer than `fewest` snippets were cut; `left_out` says what was left out before."""
     if len(cut.snippets) >= fewest and cut.documents >= 2:
         return
     raise ShortTextsError(
@@ -395,8 +391,7 @@ def complete(
 
 
 def _chunks(generator: Generator, texts: dict[bytes, str]) -> list[list[bytes]]:
-    """Keys of prompts of similar length together, the longest first: a generator then has full batches, and a
-    batch that does not fit into memory says so at once."""
+    """Put keys of prompts of similar length together, the longest first, so that batches are full."""
     lengths = {key: len(generator.spans(text)) for key, text in texts.items()}
     order = sorted(texts, key=lambda key: (-lengths[key], key))
     return [order[at : at + _CHUNK] for at in range(0, len(order), _CHUNK)]

@@ -289,8 +289,7 @@ ENOUGH = 0.8
 
 @dataclass(frozen=True, slots=True)
 class SampleSize:
-    """What planting brought: `d` is the mean of a text's difference after training over its spread between texts,
-    `documents` how many texts there are, `power` the rest."""
+    """`d` is the mean of a text's difference after training over its spread; `documents` counts texts."""
 
     d: float
     documents: int

@@ -139,8 +139,7 @@ def check_seal_place(path: Path, folder: Path) -> None:
 
 
 def write_seal(content: bytes, path: Path) -> None:
-    """Write a sealed file, readable by its owner alone, whole or not at all. OutputError where there is one already or
-    it cannot be written."""
+    """Write a sealed file for its owner alone, whole or not at all; OutputError where there is one already."""
     partial = path.with_name(f".{path.name[:100]}.partial-{os.getpid()}-{secrets.token_hex(4)}")
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)

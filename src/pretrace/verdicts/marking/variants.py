@@ -26,8 +26,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class VariantCandidates:
-    """The variants of every text by its id, and the reason for each text that has none. `notes` say what was dropped,
-    `about` how the variants were made, both for the record."""
+    """Variants by the id of a text, reasons for texts without any, and how they were made, for the record."""
 
     variants: Mapping[str, tuple[str, ...]]
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -44,8 +43,7 @@ def collapsed(text: str) -> str:
 
 
 def checked_variants(name: str, variants: Sequence[str]) -> tuple[str, ...]:
-    """The variants of the text `name`; TextsError for an empty one and for two that are equal as `collapsed` sees
-    them."""
+    """Check the variants of a text; TextsError for an empty one, and for two that `collapsed` makes equal."""
     seen: dict[str, int] = {}
     for place, text in enumerate(variants):
         plain = collapsed(text)
@@ -187,8 +185,7 @@ def alike(text: str, variant: str, *, length: float, levels: float | None = None
 
 
 def small_choices(text: str, proposed: str) -> str:
-    """The text with those of the proposed changes that put one ordinary word in the place of another. Names, numbers,
-    capitals, punctuation and white space stay."""
+    """Take those of the proposed changes that put one ordinary word in the place of another."""
     old, new = _PARTS.findall(text), _PARTS.findall(proposed)
     made = list(old)
     for what, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
