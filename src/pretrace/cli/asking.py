@@ -20,7 +20,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from pretrace.backends.serving.address import called, served_kind, text_kind
+from pretrace.backends.serving.address import called
 from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import closing, expected_of
@@ -88,11 +88,12 @@ class _AskInputs:
 
 @dataclass(frozen=True, slots=True)
 class AskStep:
-    """A command that answers: its words without --out, what it finds out, the test's name with what it assumes, how
-    likely it finds a single reading, the time it takes ("" where nobody knows), and the picture of documents needed."""
+    """A command that answers: its words without --out, the name of its `folder`, what it finds out, the test with what it
+    assumes, how likely it finds a single reading, the time it takes ("" where nobody knows), and the picture of
+    documents needed."""
 
-    command: str
     words: tuple[str, ...]
+    folder: str
     question: str
     test: str
     chance: str
@@ -107,8 +108,7 @@ class AskStep:
 
     def typed(self, place: Path) -> tuple[str, ...]:
         """The words of the command, with the folder of its answer in `place`."""
-        command = self.command.split()
-        return (*command, *self.words, "--out", str(place / command[-1]))
+        return (*self.words, "--out", str(place / self.folder))
 
     def said(self, place: Path) -> str:
         """The command as it is typed."""
@@ -253,7 +253,11 @@ def _plain(advice: Advice) -> Iterator[dict[str, Any]]:
 def _missing(advice: Advice) -> list[str]:
     easiest = advice.easiest
     assert easiest is not None  # trigger sentences can be put into the next texts, whatever the model offers
-    numbers = {"title": easiest.choice.title, "missing": easiest.missing, "needs": easiest.choice.needs}
+    numbers: dict[str, Any] = {
+        "title": easiest.choice.title,
+        "missing": easiest.missing,
+        "needs": easiest.choice.needs,
+    }
     numbers |= {"least": FEW_DOCUMENTS, "enough": documents_needed(advice.situation)}
     needed = ("controls", "give") if "control documents" in easiest.missing else ("needs",)
     return [sentence(f"ask.{one}", **numbers) for one in ("easiest", *needed, "search", "mark")]
@@ -261,34 +265,23 @@ def _missing(advice: Advice) -> list[str]:
 
 def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> AskStep | list[str]:
     """The step of a test, or what is said where its plan has no design."""
-    has = seen.situation
-    model, test = inputs.model or "", f"{row.choice.title}. It assumes: {row.choice.assumes}"
-    question = f"was {called(model)} trained on {Path(source.texts).name}?"
-    named = (operand(source.texts), *seen.names.columns, "--model", model)
-    beside: tuple[str, ...] = ("--placebo", inputs.before) if inputs.before else ()
-    in_text = ("--access", "text") if text_kind(model) == "chat" else ()
-    if row.choice.name == "canaries":
-        return AskStep(
-            "mark canaries",
-            (*named, *in_text, *beside),
-            question,
-            test,
-            chance("canaries", has, has.canaries),
+    has, name = seen.situation, row.choice.name
+    test = f"{row.choice.title}. It assumes: {row.choice.assumes}"
+    question = f"was {called(inputs.model or '')} trained on {Path(source.texts).name}?"
+    words = shlex.split(row.commands[0])[1:-2]  # as it is advised, without --out
+    if inputs.before and "--placebo" not in words:
+        words += ["--placebo", inputs.before]
+    if name in ("canaries", "recite"):
+        likely = (
+            chance(name, Situation(), has.documents) if name == "recite" else chance(name, has, has.canaries)
         )
-    beside = (*(("--heldout", inputs.unseen) if inputs.unseen else ()), *beside)
-    if row.choice.name == "recite":
-        asked = ("--access", "text") if text_kind(model) or served_kind(model) else ()
-        return AskStep(
-            "recite", (*named, *beside, *asked), question, test, chance("recite", Situation(), has.documents)
-        )
-    beside += () if row.choice.accuses else ("--power",)
-    plan, shorter = _planned(source, inputs, power=not row.choice.accuses)
-    beside += shorter
+        return AskStep(tuple(words), name, question, test, likely)
+    plan, shorter = _planned(source, inputs, power="--power" in words)
     if plan.design is None:
         return [plan.why, *(f"What would help: {_own_options(cure)}" for cure in plan.cures)]
     took = "" if plan.seconds is None else f"about {duration(max(1, round(plan.seconds)))}, a guess."
     likely, *drawn = expected_of(plan) if row.choice.accuses else [sentence("ask.accuses_nobody")]
-    return AskStep("audit", (*named, *beside), question, test, likely, took, tuple(drawn))
+    return AskStep((*words, *shorter), "audit", question, test, likely, took, tuple(drawn))
 
 
 def _own_options(cure: str) -> str:
@@ -343,13 +336,14 @@ def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
     texts = Texts.of(open_corpus(source.texts, columns), None, exact=False)
     plan = plan_scan(Searching(texts, files_of(inputs.corpus), ScanSettings(), inputs.corpus))
     words = (
+        "scan",
         operand(source.texts),
         *seen.names.columns,
         *(one for name in inputs.corpus for one in ("--corpus", name)),
     )
     return AskStep(
-        "scan",
         (*words, *(("--heldout", inputs.unseen) if inputs.unseen else ())),
+        "scan",
         f"does {Path(source.texts).name} stand in {' '.join(Path(one).name for one in inputs.corpus)}?",
         "Search. It assumes nothing; it says nothing of data that are not in this corpus.",
         f"certain for every passage of {RUN} characters or more.",
