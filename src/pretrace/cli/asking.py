@@ -88,8 +88,8 @@ class _AskInputs:
 
 @dataclass(frozen=True, slots=True)
 class AskStep:
-    """A command that answers: its words without --out, the name of its `folder`, what it finds out, the test with what it
-    assumes, how likely it finds a single reading, the time it takes ("" where nobody knows), and the picture of
+    """A command that answers: its words without --out, the name of its `folder`, what it finds out, the test with what
+    it assumes, how likely it finds a single reading, the time it takes ("" where nobody knows), and the picture of
     documents needed."""
 
     words: tuple[str, ...]
@@ -154,8 +154,9 @@ def _check_places(place: Path | None, inputs: _AskInputs) -> None:
     kinds = [("scan", VERDICTS.of("scan"))] if inputs.corpus else []
     if inputs.model is not None:
         kinds += [("audit", AUDIT), *((one, VERDICTS.of(one)) for one in ("canaries", "recite"))]
-    for name, kind in kinds if place is not None else ():
-        check_writable(place / name, kind)
+    if place is not None:
+        for name, kind in kinds:
+            check_writable(place / name, kind)
     for model in filter(None, (inputs.model, inputs.before)):
         check_model(model)
 

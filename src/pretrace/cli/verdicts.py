@@ -25,6 +25,7 @@ from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, MODEL, option
 from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
+from pretrace.verdicts.wording import say
 
 
 def with_text_column(source: Source) -> Source:
@@ -127,10 +128,7 @@ def opened_for_text(
     from pretrace.verdicts.frame import with_second
 
     if beside.reference_model:
-        raise ModelError(
-            "with --access text no reference model is taken off: leave --reference-model away, or name it with "
-            "--placebo."
-        )
+        raise ModelError(say("answers.reference"))
     if settings.power and text_kind(target.model):
         raise ModelError(
             "--power trains a copy of the target, and a model that gives text alone has no weights here: leave --power "

@@ -27,7 +27,7 @@ import regex
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.results.rounding import listed, p_value
+from pretrace.results.rounding import listed
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
@@ -46,6 +46,7 @@ from pretrace.verdicts.reading import (
     check_without_reference,
     continued,
     draws_of,
+    gate_check,
 )
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
@@ -71,23 +72,8 @@ FEWEST_BITS = 40
 """A string with fewer bits that vary (10 hexadecimal digits) may stand elsewhere by chance, or be chosen by hand."""
 _ONCE_IN = 1000
 """A likeness that would come about by chance less often than once in so many strings is taken for none of chance."""
-_FAMOUS_UUIDS = {
-    "550e8400e29b41d4a716446655440000",
-    "f47ac10b58cc4372a5670e02b2c3d479",
-    "123e4567e89b42d3a456426614174000",
-    "123e4567e89b42d3a456556642440000",
-    "9b1deb4d3b7d4bad9bdd2b0d7b3dcb6d",
-    "3fa85f6457174562b3fc2c963f66afa6",
-    "936da01f9abd4d9d80c702af85c822a8",
-    "109156be4fb041eab1b4efe1671c5836",
-    "1b9d6bcdbbfd4b2d9b5dab8dfbbd4bed",
-}
+_FAMOUS_UUIDS = frozenset(say("canaries.famous.uuids").split())
 """UUIDs of version 4 that documentation of libraries and standards prints as examples."""
-_FAMOUS_INPUTS = """
-hello world test foo bar baz abc password admin root user guest secret qwerty letmein welcome monkey dragon master
-example sample data null none true false string text message key value token name email file
-"""
-"""Words whose hashes stand in many tutorials and lists of passwords."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,18 +336,11 @@ def _hashes(content: bytes, sizes: Container[int] = (16, 20, 32)) -> list[bytes]
 @cache
 def _famous() -> frozenset[bytes]:
     """The hashes of the empty string, of single bytes, of small numbers and of words in many tutorials."""
-    words = [w for one in _FAMOUS_INPUTS.split() for w in (one, one.upper(), one.title())]
-    said = (*words, "Hello World", "hello world", "Hello, World!", "Hello, world!", "Hello World!", "password1",
-            "password123", "The quick brown fox jumps over the lazy dog")  # fmt: skip
-    numbers = (
-        [str(i) for i in range(10_000)] + ["12345678"[:n] for n in range(5, 9)] + ["123456789", "1234567890"]
-    )
-    inputs = [
-        b"",
-        b"tree 0\0",
-        *(bytes([i]) for i in range(256)),
-        *(one.encode() for one in (*said, *numbers)),
-    ]
+    words = [w for one in say("canaries.famous.words").split() for w in (one, one.upper(), one.title())]
+    digits = ["12345678"[:n] for n in range(5, 9)]
+    numbers = [str(i) for i in range(10_000)] + digits + ["123456789", "1234567890"]
+    said = [*words, *sentences_of("canaries.famous.phrases"), *numbers]
+    inputs = [b"", b"tree 0\0", *(bytes([i]) for i in range(256)), *(one.encode() for one in said)]
     letters = [bytes([i, j]) for i in range(97, 123) for j in range(97, 123)]
     zeros = [bytes(n) for n in (2, 4, 8, 16, 32, 64, 512, 1024, 4096)]
     every = [*inputs, *letters, *zeros]
@@ -615,8 +594,6 @@ def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = F
 # nothing. Each gate is the test by lot itself, exact for strings that were drawn at random: then the string that stands
 # in the text and its alternatives are draws from one law, whatever the score makes of them.
 
-GATE = 0.1
-"""How often fair strings are withheld: each of the scores is tested at this level over their number."""
 DRAWS = 999
 """Draws of each of these tests."""
 _MOST_UNITS = 2_000
@@ -644,12 +621,7 @@ def blind_p(strings: Sequence[FoundString], seed: int) -> dict[str, float]:
 
 def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
     """Check that scores that see no model do not tell the strings from fresh ones of their format."""
-    found = blind_p(strings, seed)
-    level = GATE / len(found)
-    seen = " and by ".join(f"{name} (p = {p_value(p)})" for name, p in found.items() if p <= level)
-    numbers: dict[str, Any] = {"number": len(found), "seen": seen, "p": min(found.values())}
-    figures = {"p": found, "level": level}
-    return word_check("canaries.blind", not seen, figures, words="seen" if seen else "words", **numbers)
+    return gate_check("canaries.blind", blind_p(strings, seed))
 
 
 def _compressed(one: FoundString, some: str) -> float:

@@ -21,7 +21,6 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
-from pretrace.results.rounding import p_value
 from pretrace.scores.extraction import tries_for
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
 from pretrace.scoring.outlook import REPORT, Stage, Watch, device_of, guessed_seconds
@@ -51,7 +50,7 @@ from pretrace.types import (
 from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
 from pretrace.verdicts.planting import planted_shift, trained
-from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of
+from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.settings import TEST, TestSettings
 from pretrace.verdicts.wording import say, word_check
 
@@ -518,11 +517,7 @@ class Recite(Test[Recited]):
             if min(len(own), len(controls)) < FEWEST:
                 return word_check("recite.formulaic", None, words="few")
             found[name] = two_sample_test(own, controls, permutations=_DRAWS, seed=self.seed % 2**32).p
-        level = GATE / len(found)
-        seen = " and by ".join(f"{name} (p = {p_value(p)})" for name, p in found.items() if p <= level)
-        numbers = {"number": len(found), "seen": seen, "p": min(found.values())}
-        figures = {"p": found, "level": level}
-        return word_check("recite.formulaic", not seen, figures, words="seen" if seen else "words", **numbers)
+        return gate_check("recite.formulaic", found)
 
     def _answers(self, values: Recited) -> Check:
         sets = []
@@ -686,8 +681,6 @@ class Recite(Test[Recited]):
 
 WRITTEN = 8
 """Windows of either set that are continued for the report where the model gives log-probabilities."""
-GATE = 0.1
-"""How often fair texts are withheld: each score without a model is tested at this level over their number."""
 _DRAWS = 999
 
 

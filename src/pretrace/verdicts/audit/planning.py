@@ -33,17 +33,10 @@ from pretrace.verdicts.audit.snippets import (
     reading,
 )
 from pretrace.verdicts.planting import PLANTING
-from pretrace.verdicts.wording import word_check
+from pretrace.verdicts.wording import say, word_check
 
 _SAME_ORIGIN = 0.2
 """The likeness of weights above which two models have a common past: trained apart they are at 0.00."""
-
-WORDS = {
-    "own": "the target in an earlier state (its base, or an earlier checkpoint). That is the best placebo there is, if "
-    "it is the last state before the texts can have come in",
-    "sibling": "of the target's family, with the same tokens, but trained apart from it",
-    "other": "of another family than the target",
-}
 
 
 @cache
@@ -68,7 +61,7 @@ def graded(target: Backend, placebo: Backend) -> Placebo:
         "likeness": alike,
         **{key: placebo.facts.get(key) for key in ("family", "parameters", "revision", "weights")},
     }
-    return Placebo(placebo.name, grade, None, WORDS[grade], facts)
+    return Placebo(placebo.name, grade, None, say(f"audit.grade.{grade}"), facts)
 
 
 def closeness(target: SampleLogprobs, placebo: SampleLogprobs, *, by_byte: bool) -> float:
@@ -93,10 +86,8 @@ def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
 
 
 def _sentence(placebo: Placebo) -> str:
-    words = f"{placebo.name} is {placebo.words}."
-    if placebo.closeness is None:
-        return words
-    return f"{words} On texts that neither was trained on the two agree to a correlation of {placebo.closeness:.3f}."
+    words, close = f"{placebo.name} is {placebo.words}.", placebo.closeness
+    return words if close is None else f"{words} {say('audit.grade.close', closeness=close)}"
 
 
 def _grade(target: Backend, placebo: Backend, alike: float | None) -> Literal["own", "sibling", "other"]:

@@ -37,6 +37,7 @@ from pretrace.verdicts.marking.sealed import (
 )
 from pretrace.verdicts.marking.variants import MOST_CHOICES
 from pretrace.verdicts.marks import CheckSettings, Marks
+from pretrace.verdicts.outcome import ENOUGH
 from pretrace.verdicts.planting import paired_power, planted_shift
 from pretrace.verdicts.settings import TestSettings
 from pretrace.verdicts.wording import say
@@ -119,14 +120,7 @@ class MarkSettings:
     @property
     def given(self) -> list[str]:
         """The options that name a source of variants, of those that were given."""
-        sources = {
-            "--variant-column": self.variant_column,
-            "--variant-texts": self.variant_texts,
-            "--rewriter": self.rewriter,
-            "--words": self.words,
-            "--canary": self.canary,
-        }
-        return [name for name, value in sources.items() if value]
+        return [name for name in _SOURCES if getattr(self, name[2:].replace("-", "_"))]
 
 
 PUBLISHED, COMMITMENT = "published.jsonl", "commitment.txt"
@@ -137,11 +131,6 @@ _SOURCES: dict[str, Source] = {
     "--words": "words",
     "--canary": "canary",
 }
-_SAID = (
-    "This is the SHA-256 of the sealed file of {name}, which holds all variants of the texts and which of them was "
-    "drawn. Publish this line, or have it timestamped, before or together with the texts: it shows later that the "
-    "draw was made beforehand. Keep the sealed file secret and unchanged."
-)
 
 
 def own_candidates(
@@ -257,7 +246,9 @@ def publish(
     try:
         with new_folder(out) as partial:
             atomic_bytes(partial / PUBLISHED, _published(seal, further or {}) if rows is None else rows)
-            atomic_bytes(partial / COMMITMENT, f"{commitment}\n\n{_SAID.format(name=seal.name)}\n".encode())
+            atomic_bytes(
+                partial / COMMITMENT, f"{commitment}\n\n{say('marks.commitment', name=seal.name)}\n".encode()
+            )
             # Before the folder has its name: a kill in between leaves a sealed file and never texts without one.
             write_seal(content, sealed)
             written = True
@@ -284,7 +275,6 @@ def _published(seal: Seal, further: Mapping[str, Mapping[str, object]]) -> bytes
 
 _FACTOR = 6.2
 """(z of 0.95 + z of 0.8) squared: a one-sided test at 5% with power 0.8 needs this over d² documents."""
-ENOUGH = 0.8
 
 
 @dataclass(frozen=True, slots=True)
