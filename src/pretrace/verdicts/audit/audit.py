@@ -430,7 +430,7 @@ def kinds(data: AuditData, *, rejected: bool) -> Check:
     texts: list[str] = []
     controls: list[bool] = []
     for control, side in ((False, data.samples.suspect), (True, others)):
-        made = list(join_documents((one.document, one.text) for one in side).values())
+        made = list(join_documents(side).values())
         texts += [made[i] for i in rng.permutation(len(made))[: checks.GROUPED].tolist()]
         controls += [control] * (len(texts) - len(controls))
     return checks.kinds_check(texts, np.array(controls), seed=data.seed, rejected=rejected)

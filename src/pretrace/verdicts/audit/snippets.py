@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pretrace.cache.location import text_key
 from pretrace.cache.written import Draw, open_continuations
 from pretrace.errors import ShortTextsError, TextsError
+from pretrace.results.rounding import listed
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.outlook import Watch
 from pretrace.statistics.documents import link_documents
@@ -28,6 +29,7 @@ from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 from pretrace.verdicts.draws import texts_hash
 from pretrace.verdicts.wording import say
 
+T = TypeVar("T")
 Spans = Callable[[str], npt.NDArray[np.int64]]
 """Characters [start, end) of each token of a text, shape [n, 2]: `Generator.spans` and `Backend.spans`."""
 
@@ -101,22 +103,25 @@ class Samples:
         are one text."""
         made = []
         for name, side in (("suspect", self.suspect), ("heldout", self.heldout)):
-            rows = enumerate(side)
-            texts = [Text(f"{name} {i}", one.text, group=one.document) for i, one in rows]
+            rows = [(str(i), one.text, one.document) for i, one in enumerate(side)]
             if whole:
-                joined = join_documents((one.document, one.text) for one in side)
-                texts = [
-                    Text(f"{name} {document}", text, group=document) for document, text in joined.items()
-                ]
+                rows = [(document, text, document) for document, text in join_documents(side).items()]
+            texts = (Text(f"{name} {own}", text, group=document) for own, text, document in rows)
             made.append(Corpus(name, tuple(texts)))
         return made[0], made[1]
 
 
-def join_documents(rows: Iterable[tuple[str, str]]) -> dict[str, str]:
+def by_name(rows: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    """What goes by each name, in its order."""
+    found: dict[str, list[T]] = {}
+    for name, one in rows:
+        found.setdefault(name, []).append(one)
+    return found
+
+
+def join_documents(samples: Iterable[Sample]) -> dict[str, str]:
     """The texts of each document as one, in their order."""
-    found: dict[str, list[str]] = {}
-    for document, text in rows:
-        found.setdefault(document, []).append(text)
+    found = by_name((one.document, one.text) for one in samples)
     return {document: "\n\n".join(some) for document, some in found.items()}
 
 
@@ -135,13 +140,9 @@ class NamedCorpus:
     def of(cls, corpus: Corpus, beside: Corpus | None = None) -> NamedCorpus:
         """The corpus with ids and groups made of hashes, in the order of these; the same document twice is one. A group
         that has texts in the corpus `beside` as well has one name in both."""
-        found: dict[str, list[Text]] = {}
-        for text in corpus.texts:
-            found.setdefault(text.document, []).append(text)
-        elsewhere: dict[str, list[str]] = {}
-        for text in beside.texts if beside else ():
-            if text.group:
-                elsewhere.setdefault(text.group, []).append(text.text)
+        found = by_name((text.document, text) for text in corpus.texts)
+        others = beside.texts if beside else ()
+        elsewhere = by_name((text.group, text.text) for text in others if text.group)
         names: dict[str, str] = {}
         documents: dict[str, list[Text]] = {}
         for owner in sorted(found):
@@ -230,20 +231,14 @@ def shared_pieces(suspect: Pieces, heldout: Pieces) -> tuple[frozenset[str], str
     if not both:
         return both, ""
     places = sum(side[one] for side in (mine, theirs) for one in both)
-    names = [_shown(one) for one in sorted(both)]
-    listed = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
-    stand, were = ("passage stands", "was") if len(names) == 1 else ("passages stand", "were")
-    numbers = {"number": len(names), "stand": stand, "were": were, "places": places, "listed": listed}
+    names = listed([one if len(one) <= 60 else one[:59] + "…" for one in sorted(both)])
+    stand, were = ("passage stands", "was") if len(both) == 1 else ("passages stand", "were")
+    numbers = {"number": len(both), "stand": stand, "were": were, "places": places, "listed": names}
     return both, say("snippets.shared", **numbers)
 
 
 def _plain(text: str) -> str:
     return " ".join(text.split())
-
-
-def _shown(text: str) -> str:
-    line = _plain(text)
-    return repr(line if len(line) <= 60 else line[:59] + "…")
 
 
 def divide(
@@ -295,16 +290,11 @@ def _next(whole: npt.NDArray[np.bool_], at: int) -> int:
 
 def _in_turn(snippets: Sequence[Snippet], rng: np.random.Generator) -> list[Snippet]:
     """One of each document in random order, then the next of each, until none is left."""
-    documents: dict[str, list[Snippet]] = {}
-    for snippet in snippets:
-        documents.setdefault(snippet.document, []).append(snippet)
-    shuffled: Mapping[str, list[Snippet]] = {
-        name: [documents[name][i] for i in rng.permutation(len(documents[name]))]
-        for name in sorted(documents)
-    }
+    documents = sorted(by_name((one.document, one) for one in snippets).items())
+    shuffled = [[some[i] for i in rng.permutation(len(some))] for _, some in documents]
     order: list[Snippet] = []
-    for turn in range(max(map(len, shuffled.values()), default=0)):
-        some = [pieces[turn] for pieces in shuffled.values() if turn < len(pieces)]
+    for turn in range(max(map(len, shuffled), default=0)):
+        some = [pieces[turn] for pieces in shuffled if turn < len(pieces)]
         order += [some[i] for i in rng.permutation(len(some))]
     return order
 
@@ -314,8 +304,6 @@ def _notes(short: Sequence[Skipped], repeated: int, found: int, taken: int) -> t
     said = {"short": bool(short), "repeated": repeated > 0, "taken": taken < found}
     return tuple(say(f"snippets.{name}", **numbers) for name, so in said.items() if so)
 
-
-__all__ = ["Draw", "complete", "tuned_generator"]
 
 NO_TUNING = "none"
 _FEWEST_SNIPPETS = 20
@@ -330,26 +318,17 @@ def reading(target: Backend, model: Backend) -> str:
     return "reading with the target" if model is target else f"reading with {model.name}"
 
 
-class _Spanned(Protocol):
-    """A generator or a model: it gives the place of each token in a text."""
-
-    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
-        """Characters [start, end) of each token of a text, shape [n, 2]."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """The suspect samples with control or generated ones beside them; `controls` are control samples with
     generated ones. `pairs` and `control_pairs` are the same as pairs of texts, `training` the snippets the
-    generator learnt from. `cut` and `heldout` say what was cut of either set and left out."""
+    generator learnt from. `cut` says what was cut and left out."""
 
     samples: Samples
     cut: SnippetCut
     pairs: tuple[Pair, ...] = ()
     training: tuple[Snippet, ...] = ()
     generator: Generator | None = None
-    heldout: SnippetCut | None = None
     controls: Samples | None = None
     control_pairs: tuple[Pair, ...] = ()
     notes: tuple[str, ...] = ()
@@ -462,7 +441,6 @@ def synthesised(
         pairs,
         learnt,
         tuned,
-        heldout=cuts[1] if len(cuts) > 1 else None,
         controls=Samples.of_pairs(others) if others else None,
         control_pairs=others,
         notes=notes,
@@ -473,11 +451,11 @@ def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) 
     """Snippets of the suspect texts and of control documents, as they are; nothing is generated."""
     whole = replace(settings.snippets, share=1.0)
     suspect, others = (divide(one.snippets, whole, seed=seed)[0] for one in cuts)
-    return Prepared(Samples.of_snippets(suspect, others), cuts[0], heldout=cuts[1])
+    return Prepared(Samples.of_snippets(suspect, others), cuts[0])
 
 
 def cut_alike(
-    corpus: Corpus, heldout: Corpus | None, model: _Spanned, settings: AuditSettings, *, seed: int
+    corpus: Corpus, heldout: Corpus | None, model: Backend, settings: AuditSettings, *, seed: int
 ) -> tuple[SnippetCut, ...]:
     """The snippets of the suspect texts and of control documents, cut alike. A snippet that stands in both is left out
     on both sides; the notes count and name them. TextsError where either gives too few snippets."""

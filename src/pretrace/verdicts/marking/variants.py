@@ -62,25 +62,20 @@ def checked_variants(name: str, variants: Sequence[str]) -> tuple[str, ...]:
 
 def from_columns(corpus: Corpus, names: Sequence[str]) -> VariantCandidates:
     """Variants of the user's own, in further columns that were read into `Text.meta`; the text itself is variant 0."""
-    made = {
-        text.id: checked_variants(text.id, (text.text, *(text.meta[name] for name in names)))
-        for text in corpus.texts
-    }
-    return VariantCandidates(made, about={"columns": list(names)})
+    others = [{text.id: text.meta[name] for text in corpus.texts} for name in names]
+    return _own(corpus, others, {"columns": list(names)})
 
 
 def from_texts(corpus: Corpus, sources: Sequence[str], columns: Columns) -> VariantCandidates:
     """Variants of the user's own, in further files with the same ids; TextsError for a file with other ids."""
-    files = [
-        open_corpus(source, Columns(text=columns.text, id=columns.id, label="", group=""))
-        for source in sources
-    ]
-    found = [_by_id(other, corpus, source) for other, source in zip(files, sources, strict=True)]
-    made = {
-        text.id: checked_variants(text.id, (text.text, *(other[text.id] for other in found)))
-        for text in corpus.texts
-    }
-    return VariantCandidates(made, about={"files": list(sources)})
+    read = Columns(text=columns.text, id=columns.id, label="", group="")
+    others = [_by_id(open_corpus(source, read), corpus, source) for source in sources]
+    return _own(corpus, others, {"files": list(sources)})
+
+
+def _own(corpus: Corpus, others: Sequence[Mapping[str, str]], about: Mapping[str, Any]) -> VariantCandidates:
+    made = {text.id: (text.text, *(other[text.id] for other in others)) for text in corpus.texts}
+    return VariantCandidates({name: checked_variants(name, some) for name, some in made.items()}, about=about)
 
 
 def checked_texts(corpus: Corpus) -> Corpus:
@@ -94,16 +89,11 @@ def checked_texts(corpus: Corpus) -> Corpus:
 
 
 def _by_id(other: Corpus, corpus: Corpus, source: str) -> dict[str, str]:
-    texts = {text.id: text.text for text in other.texts}
-    missing = next((text.id for text in corpus.texts if text.id not in texts), None)
-    strange = next((name for name in texts if name not in {text.id for text in corpus.texts}), None)
-    if missing is not None or strange is not None:
-        what = (
-            f"no text {missing!r}"
-            if missing is not None
-            else f"a text {strange!r} that the first file has not"
-        )
-        raise TextsError(f"{source} has {what}: files of variants need the same ids.")
+    texts, first = {text.id: text.text for text in other.texts}, {text.id for text in corpus.texts}
+    what = [f"no text {text.id!r}" for text in corpus.texts if text.id not in texts]
+    what += [f"a text {name!r} that the first file has not" for name in texts if name not in first]
+    if what:
+        raise TextsError(f"{source} has {what[0]}: files of variants need the same ids.")
     return texts
 
 
