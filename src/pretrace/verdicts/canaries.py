@@ -16,7 +16,7 @@ import string
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar
@@ -259,19 +259,12 @@ class _Around:
         return found in self._inputs or found in _famous()
 
 
-@dataclass(frozen=True, slots=True)
 class _Shared:
     """The beginnings and ends of all strings of a test: so long that two random strings hardly share one."""
 
-    strings: Sequence[tuple[str, Format]]
-    counts: Counter[tuple[str, str]]
-
     def __init__(self, strings: Sequence[tuple[str, Format]]) -> None:
-        object.__setattr__(self, "strings", strings)
-        counts = Counter[tuple[str, str]]()
-        for made, form in strings:
-            counts.update(self._parts(made, form))
-        object.__setattr__(self, "counts", counts)
+        self.values = 2.0 * _ONCE_IN * max(1, len(strings))
+        self.counts = Counter(part for made, form in strings for part in self._parts(made, form))
 
     def by_another(self, made: str, form: Format, *, own: str) -> bool:
         """Whether another string than `own` begins or ends as this one does."""
@@ -279,8 +272,7 @@ class _Shared:
         return any(self.counts[part] > (part in mine) for part in self._parts(made, form))
 
     def _parts(self, made: str, form: Format) -> list[tuple[str, str]]:
-        number = 2.0 * _ONCE_IN * max(1, len(self.strings))
-        head, tail = form.beginning(number), form.ending(number)
+        head, tail = form.beginning(self.values), form.ending(self.values)
         parts = [("begins", plain(made[:head])), ("ends", plain(made[len(made) - tail :]))]
         return parts if head < len(made) else []
 
@@ -366,26 +358,20 @@ class UserPattern:
 
     def finditer(self, text: str) -> Iterator[regex.Match[str]]:
         """What it finds in a text, one after the other."""
-        try:
-            yield from self.compiled.finditer(text, timeout=self._patience(text))
-        except TimeoutError:
-            raise self._slow() from None
+        with self._patience(text) as seconds:
+            yield from self.compiled.finditer(text, timeout=seconds)
 
     def match(self, text: str, start: int) -> regex.Match[str] | None:
         """What it finds at a place."""
+        with self._patience(text) as seconds:
+            return self.compiled.match(text, start, timeout=seconds)
+
+    @contextmanager
+    def _patience(self, text: str) -> Iterator[float]:
         try:
-            return self.compiled.match(text, start, timeout=self._patience(text))
+            yield _PATIENCE + len(text) / 1e6
         except TimeoutError:
-            raise self._slow() from None
-
-    def _patience(self, text: str) -> float:
-        return _PATIENCE + len(text) / 1e6
-
-    def _slow(self) -> ExpressionError:
-        return ExpressionError(
-            f"--pattern {self.pattern!r} takes too long: it repeats what repeats itself, and tries every way to divide "
-            "a text. Write it without one repetition in another, such as [a-z]+ for ([a-z]+)+."
-        )
+            raise ExpressionError(say("canaries.slow", pattern=repr(self.pattern))) from None
 
 
 _MOST_ELEMENTS = 100_000

@@ -21,8 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
 from statistics import NormalDist
+
+import numpy as np
 
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.power import auc_documents, auc_power
@@ -144,16 +145,12 @@ def expected(
 
 def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, float, float] | None:
     """The middle, lowest and highest distance in standard deviations; None where it was not measured."""
-    found = [(math.log(one.parameters), _three(one.auc[copies])) for one in same if copies in one.auc]
+    found = [(math.log(one.parameters), *_three(one.auc[copies])) for one in same if copies in one.auc]
     if not found:
         return None
-    at = math.log(size)
-    for (low, first), (high, second) in pairwise(found):
-        if low <= at <= high:
-            share = (at - low) / (high - low)
-            middle, least, most = (a + (b - a) * share for a, b in zip(first, second, strict=True))
-            return middle, min(least, most), max(least, most)
-    return min(found, key=lambda one: abs(one[0] - at))[1]
+    sizes, *effects = zip(*found, strict=True)
+    middle, least, most = (float(np.interp(math.log(size), sizes, one)) for one in effects)
+    return middle, min(least, most), max(least, most)
 
 
 def _three(aucs: Sequence[float]) -> tuple[float, float, float]:

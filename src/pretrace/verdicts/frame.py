@@ -10,7 +10,7 @@ test, `ByLot` where each unit has alternatives, one of which was drawn by lot.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -52,7 +52,7 @@ from pretrace.verdicts.outcome import (
     second_check,
     second_model_multiple,
 )
-from pretrace.verdicts.planting import paired_power, planted_shift
+from pretrace.verdicts.planting import PlantedShift, paired_power, planted_shift
 from pretrace.verdicts.settings import TestSettings
 from pretrace.verdicts.wording import fill, say, sentences_of
 
@@ -185,6 +185,17 @@ class Test(ABC, Generic[V]):
     def words(self, values: V) -> TestWording:
         """The sentences of the report."""
 
+    def planted_shift(
+        self, texts: Sequence[str], values: Doubles, again: Callable[[V], Doubles]
+    ) -> PlantedShift:
+        """Train a copy of the target on half of the texts; `again` makes of what it reads one value a unit."""
+
+        def read(copy: Backend) -> Doubles:
+            return again(self.read(copy, "reading with the trained copy"))
+
+        settings, watch = self.settings, self.watch
+        return planted_shift(self.models.target, texts, values, read, settings, watch, seed=self.seed)
+
     def checks(self, values: V) -> tuple[Check, ...]:
         """The test's own checks."""
         return ()
@@ -289,15 +300,7 @@ class ByLot(Test[Rows]):
     def power(self, values: Rows) -> Power:
         """The power of the test of one effect a unit."""
         effects = self.effects(values)
-        shift = planted_shift(
-            self.models.target,
-            self.planted(),
-            effects,
-            lambda copy: self.effects(self.read(copy, "reading with the trained copy")),
-            self.settings,
-            self.watch,
-            seed=self.seed,
-        )
+        shift = self.planted_shift(self.planted(), effects, self.effects)
         return paired_power(effects, shift, self.settings, seed=self.seed)
 
 
@@ -374,6 +377,12 @@ def verdict(
     )
 
 
+_WORDED = ("assumption", "hypothesis", "statistic", "unit", "question", "compared", "trust", "effect_unit")
+_FOUND = ("p", "units", "null", "effect", "standardised")
+_SHOWN = ("notes", "figures", "tables", "skipped", "situation")
+"""What a verdict has of the sentences of its test, of what was tested, and of what it shows."""
+
+
 def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     test: str,
     corpus: str,
@@ -387,17 +396,14 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     power: Power | None,
     entry: register.RegisterEntry,
     settings: Mapping[str, Any],
-    accusing: tuple[str, ...] = (),
-    informing: tuple[str, ...] = (),
-    second: bool = False,
-    trainable: bool = True,
     keep: bool = True,
     advice: Sequence[str] = (),
     statements: Mapping[str, str] | None = None,
+    **rule: Any,
 ) -> Verdict:
     """Conclude by the one rule, note the verdict in the register, and build it. `settings` is what it records, `advice`
-    what would help an inconclusive one besides; for the others see `outcome.ObservedFinding`. ValueError where p is no
-    probability."""
+    what would help an inconclusive one besides, `rule` what else `outcome.ObservedFinding` takes. ValueError where p is
+    no probability."""
     if found.p is not None and not 0 <= found.p <= 1:
         raise ValueError(f"the p-value of a test is {found.p}")
     said = conclude(
@@ -409,17 +415,15 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
             effect=found.effect,
             effect_unit=words.effect_unit,
             planted=power,
-            accusing=accusing,
-            informing=informing,
-            second=second,
             noun=words.noun,
             unit=words.read or words.unit,
-            trainable=trainable,
             said=words.said,
+            **rule,
         ),
         checks,
     )
     more = advice if said.outcome == "inconclusive" else ()
+    parts = (words, _WORDED), (found, _FOUND), (shown, _SHOWN)
     return Verdict(
         test=test,
         corpus=corpus,
@@ -427,32 +431,15 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         outcome=said.outcome,
         statement=said.statement,
         level=level,
-        exact=words.exact and not second,
-        assumption=words.assumption,
-        hypothesis=words.hypothesis,
-        statistic=words.statistic,
-        p=found.p,
-        units=found.units,
-        unit=words.unit,
-        question=words.question,
-        compared=words.compared,
-        trust=words.trust,
-        null=found.null,
-        effect=found.effect,
-        effect_unit=words.effect_unit,
-        standardised=found.standardised,
+        exact=words.exact and not rule.get("second", False),
         planted=power,
         checks=tuple(checks),
         reasons=(*found.reasons, *said.reasons),
         advice=tuple(dict.fromkeys((*said.advice, *more))),
-        notes=shown.notes,
-        figures=shown.figures,
-        tables=shown.tables,
-        skipped=shown.skipped,
         register=register.enter(entry, level, found.p, said.outcome, keep=keep),
         statements=dict(statements or {}),
-        situation=shown.situation,
         settings=settings,
+        **{name: getattr(part, name) for part, names in parts for name in names},
     )
 
 

@@ -49,7 +49,7 @@ from pretrace.types import (
 )
 from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
-from pretrace.verdicts.planting import planted_shift, trained
+from pretrace.verdicts.planting import trained
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.settings import TEST, TestSettings
 from pretrace.verdicts.wording import say, word_check
@@ -461,19 +461,8 @@ class Recite(Test[Recited]):
         own, controls = before[np.isfinite(before)], controls[np.isfinite(controls)]
         whole = dict(_documents(self.corpus))
 
-        def again(copy: Backend) -> Doubles:
-            read = self.read(copy, "reading with the trained copy")
-            return self.means(read.own - read.other)[0]
-
-        shift = planted_shift(
-            self.models.target,
-            [whole[name] for name in self.windows.documents(control=False)],
-            before,
-            again,
-            self.settings,
-            self.watch,
-            seed=self.seed,
-        )
+        texts = [whole[name] for name in self.windows.documents(control=False)]
+        shift = self.planted_shift(texts, before, lambda read: self.means(read.own - read.other)[0])
         moved = shift.moved[np.isfinite(shift.moved)]
         level, seed = self.settings.level, self.seed
         if not moved.any():
@@ -494,16 +483,10 @@ class Recite(Test[Recited]):
     # Gates
 
     def checks(self, values: Recited) -> tuple[Check, ...]:
-        found = [self._controls_check(), self._formulaic()]
-        if self.text:
-            found.append(self._answers(values))
-        return tuple(found)
-
-    def _controls_check(self) -> Check:
         number = len(self.windows.documents(control=True))
-        words = "words" if self.controls is not None else "none"
-        good = number >= FEWEST
-        return word_check("recite.controls", good, words=words, number=number, fewest=FEWEST)
+        told: dict[str, Any] = {"words": "words" if self.controls is not None else "none", "number": number}
+        controls = word_check("recite.controls", number >= FEWEST, fewest=FEWEST, **told)
+        return (controls, self._formulaic(), *((self._answers(values),) if self.text else ()))
 
     def _formulaic(self) -> Check:
         scores = {

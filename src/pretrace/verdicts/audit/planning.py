@@ -131,8 +131,10 @@ def planned(  # noqa: PLR0913
     cuts = cut_alike(corpus, heldout, generator or target, settings, seed=seed)
     controls = 0
     if heldout is not None:
-        controls = cuts[1].documents
-        _check_controls(heldout.name, controls, settings)
+        controls, tests = cuts[1].documents, (settings.procedure, *settings.also)
+        if PRETRACE in tests and controls < FEW_DOCUMENTS:
+            numbers = {"name": heldout.name, "controls": controls, "least": FEW_DOCUMENTS}
+            raise ShortTextsError(say("designs.short", **numbers))
     grades = tuple(graded(target, placebo) for placebo in placebos)
     gaps = _gaps(cuts, settings, seed) if heldout is not None else ()
     given = AuditMaterial(
@@ -167,15 +169,6 @@ def planned(  # noqa: PLR0913
         notes=tuple(dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)),
     )
     return PlannedAudit(plan, cuts, stages, after)
-
-
-def _check_controls(name: str, controls: int, settings: AuditSettings) -> None:
-    if PRETRACE in (settings.procedure, *settings.also) and controls < FEW_DOCUMENTS:
-        raise ShortTextsError(
-            f"{name} gives {controls} control documents long enough for a snippet, and a comparison takes at "
-            f"least {FEW_DOCUMENTS}: add control documents, or take shorter snippets (--tokens; in Python "
-            "SnippetSettings.tokens)."
-        )
 
 
 def taking_part(
