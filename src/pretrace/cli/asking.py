@@ -126,8 +126,9 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
             raise ExpressionError("give texts as a file or a folder: they are read more than once.")
     source = with_text_column(source)
     place = inputs.out or Path(f"{_stem(source.texts)}-answer")
-    _check_places(None if inputs.plan else place, inputs)
-    seen = look(source.texts, source.columns)
+    if not inputs.plan:
+        _check_places(place, inputs)
+    seen = _look(source, inputs)
     if inputs.model is None and not inputs.corpus:
         return _listed(_advised(source, inputs, seen), seen)
     steps, cannot = _steps(source, inputs, seen)
@@ -147,18 +148,22 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     return _answer([_run(call, step, place) for step in steps], commands, cannot)
 
 
-def _check_places(place: Path | None, inputs: _AskInputs) -> None:
-    """A PretraceError for a folder in `place` that could not be written, and for a model that cannot be opened."""
+def _look(source: Source, inputs: _AskInputs) -> Seen:
+    """What stands in the texts; a PretraceError for a model that cannot be opened."""
     from pretrace.backends import check_model
 
+    seen = look(source.texts, source.columns)
+    for model in filter(None, (inputs.model, inputs.before)):
+        check_model(model)
+    return seen
+
+
+def _check_places(place: Path, inputs: _AskInputs) -> None:
     kinds = [("scan", VERDICTS.of("scan"))] if inputs.corpus else []
     if inputs.model is not None:
         kinds += [("audit", AUDIT), *((one, VERDICTS.of(one)) for one in ("canaries", "recite"))]
-    if place is not None:
-        for name, kind in kinds:
-            check_writable(place / name, kind)
-    for model in filter(None, (inputs.model, inputs.before)):
-        check_model(model)
+    for name, kind in kinds:
+        check_writable(place / name, kind)
 
 
 def _start() -> bool:

@@ -503,13 +503,15 @@ class Recite(Test[Recited]):
         return gate_check("recite.formulaic", found)
 
     def _answers(self, values: Recited) -> Check:
-        sets = []
         refuses = refusing(self.windows.found, values.written)
+        answered = [
+            any(answer.text and not no for answer, no in zip(written, says, strict=True))
+            for written, says in zip(values.written, refuses, strict=True)
+        ]
+        sets = []
         for name, control in (("the texts", False), ("the controls", True)):
             some = [
-                any(answer.text and not no for answer, no in zip(written, says, strict=True))
-                for one, written, says in zip(self.windows.found, values.written, refuses, strict=True)
-                if one.control == control
+                had for had, one in zip(answered, self.windows.found, strict=True) if one.control == control
             ]
             sets.append((f"windows of {name}", sum(some), len(some)))
         return answers_check(sets)
@@ -525,37 +527,41 @@ class Recite(Test[Recited]):
         return replace(said, compared=(*said.compared, *held, self._found_words(values)), effect_unit=unit)
 
     def _found_words(self, values: Recited) -> str:
-        said = []
-        for name, found in self._printed(values).items():
-            if values.logp is None:
-                mean = f"{found['']:.0%}" if found else "nothing"
-                said.append(f"{mean} of the words of the {name}")
-            else:
-                shares = " and ".join(f"{found[n]:.0%} in {n}" for n in map(_tries_words, _SHOWN_TRIES[:2]))
-                said.append(f"of the windows of the {name} {shares}")
+        said = [one for one, _ in self._printed(values)]
         if values.logp is not None:
             return f"The model can be expected to print, {'; '.join(said)}."
         number = 1 + self.settings.samples
         tries = f"{number} tries" if number > 1 else "one try"
         return say("recite.wrote", tries=tries, found=" and ".join(said))
 
-    def _printed(self, values: Recited) -> dict[str, dict[str, float]]:
-        """The share of either set's windows that is printed in so many tries; of text alone that of words, under ""."""
-        found = {}
-        for name, some in self._chosen().items():
+    def _printed(self, values: Recited) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What was printed of either set that has windows, in words and as figures: the share of its windows in so many
+        tries, or, of text alone, that of their words."""
+        control = np.array([one.control for one in self.windows.found], dtype=bool)
+        refuses = refusing(self.windows.found, values.written) if values.logp is None else []
+        for name, some in ((TEXTS, ~control), (CONTROLS, control)):
+            if not some.any():
+                continue
             if values.logp is not None:
                 tries = _tries(values.logp)[some]
-                found[name] = {_tries_words(n): float(np.mean(tries <= n)) for n in _SHOWN_TRIES}
-            else:
-                own = values.own[some]
-                own = own[np.isfinite(own)]
-                found[name] = {"": float(own.mean())} if len(own) else {}
-        return found
-
-    def _chosen(self) -> dict[str, Bools]:
-        """Which windows are of either set, for the sets that have any."""
-        control = np.array([one.control for one in self.windows.found], dtype=bool)
-        return {name: some for name, some in ((TEXTS, ~control), (CONTROLS, control)) if some.any()}
+                shares = {_tries_words(n): float(np.mean(tries <= n)) for n in _SHOWN_TRIES}
+                said = " and ".join(f"{shares[n]:.0%} in {n}" for n in map(_tries_words, _SHOWN_TRIES[:2]))
+                figures = {f"share of windows of the {name} printed in {n}": one for n, one in shares.items()}
+                yield f"of the windows of the {name} {said}", figures
+                continue
+            own, places = values.own[some & np.isfinite(values.own)], np.flatnonzero(some).tolist()
+            mean = float(own.mean()) if len(own) else None
+            answers = [one for i in places for one in values.written[i]]
+            words = "nothing" if mean is None else f"{mean:.0%}"
+            yield (
+                f"{words} of the words of the {name}",
+                {
+                    f"words of the {name} printed in runs of five or more": mean,
+                    f"tries for the {name}": len(answers),
+                    f"refused or filtered for the {name}": sum(not one.text for one in answers),
+                    f"look like a refusal for the {name}": sum(sum(refuses[i]) for i in places),
+                },
+            )
 
     def shown(self, values: Recited) -> TestDetails:
         found = self.windows.found
@@ -565,7 +571,8 @@ class Recite(Test[Recited]):
         figures["windows of the controls"] = len(found) - figures["windows of the texts"]
         figures["p against the ends of other documents"] = sets.swap.p if sets.swap else None
         figures["p against the controls"] = sets.held.p if sets.held else None
-        figures |= self._shares(values)
+        for _, more in self._printed(values):
+            figures |= more
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
         notes = (f"Windows left out: {left}.",) if left else ()
         return TestDetails(
@@ -593,25 +600,6 @@ class Recite(Test[Recited]):
         how = say("recite.asked", tries=1 + number, more=more, tokens=TOKENS)
         prompt = getattr(self.models.target, "prompt", "{beginning}")
         return {"how": how, "prompt": prompt, "tries": 1 + number}
-
-    def _shares(self, values: Recited) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        refuses = refusing(self.windows.found, values.written) if values.logp is None else []
-        for (name, some), printed in zip(self._chosen().items(), self._printed(values).values(), strict=True):
-            if values.logp is not None:
-                found |= {
-                    f"share of windows of the {name} printed in {n}": share for n, share in printed.items()
-                }
-                continue
-            answers = [one for i in np.flatnonzero(some).tolist() for one in values.written[i]]
-            found |= {
-                f"words of the {name} printed in runs of five or more": mean for mean in printed.values()
-            }
-            found[f"tries for the {name}"] = len(answers)
-            found[f"refused or filtered for the {name}"] = sum(not one.text for one in answers)
-            refused = sum(sum(refuses[i]) for i in np.flatnonzero(some).tolist())
-            found[f"look like a refusal for the {name}"] = refused
-        return found
 
     def _table(self, values: Recited) -> Table:
         """A row a window, those of the texts that are printed furthest first."""
