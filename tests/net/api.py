@@ -108,9 +108,7 @@ NAMES = {
     "pretrace.verdicts.flag.built": "set_test",
     "pretrace.verdicts.flag.checks": "checks_placebo_check=placebo_check set_checks",
     "pretrace.verdicts.frame": "watched",
-    "pretrace.verdicts.marking.mark": "MarkSettings mark",
-    "pretrace.verdicts.marking.sealed": "Seal",
-    "pretrace.verdicts.marking.variants": "Candidates=VariantCandidates canaries",
+    "pretrace.verdicts.marking": "Candidates=VariantCandidates MarkSettings Seal canaries mark",
     "pretrace.verdicts.marks": "CheckSettings check_marks effect_unit enough_check",
     "pretrace.verdicts.outcome": (
         "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure"

@@ -23,18 +23,25 @@ from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, RUN, Option, like, option, shared
 from pretrace.types import Backend, Corpus
+from pretrace.verdicts import marking
 from pretrace.verdicts.canaries import CanarySettings, check_canaries, natural_canaries, prompts_of
-from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking.mark import MarkSettings
-from pretrace.verdicts.marking.orders import OrderSettings, mark_order
-from pretrace.verdicts.marking.sealed import Seal, read_seal
-from pretrace.verdicts.marking.variants import VariantCandidates, checked_texts
+from pretrace.verdicts.marking import (
+    MarkSettings,
+    OrderSettings,
+    Seal,
+    VariantCandidates,
+    checked_texts,
+    mark_order,
+    read_seal,
+)
 from pretrace.verdicts.marks import (
     CheckSettings,
     check_marks,
     check_published,
     check_triggers,
     read_answers,
+    sample_size,
+    say_sample_size,
     write_prompts,
 )
 from pretrace.verdicts.planting import check_plantable
@@ -95,8 +102,8 @@ def mark(
     size = None
     if model is not None:
         training = replace(planting, cache=settings.cache)
-        size = marking.sample_size(seal, Models(model), training, watch=Stages())
-    advice = marking.words_of(size, planting.level)
+        size = sample_size(seal, Models(model), training, watch=Stages())
+    advice = say_sample_size(size, planting.level)
     seal = replace(seal, about={**seal.about, "advice": list(advice)})
     further = further_columns(source.texts, columns, corpus)
     commitment = marking.publish(seal, outputs.out, outputs.sealed, further)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date
@@ -22,14 +23,14 @@ from pretrace.corpora.dates import days
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
-from pretrace.results.rounding import listed, recorded_p
+from pretrace.results.rounding import listed, recorded_p, times
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.scoring.provenance import record_corpus
-from pretrace.settings import option
+from pretrace.settings import option, shared
 from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.ranks import chance_of_hits
-from pretrace.types import Backend, Bools, Check, Corpus, Doubles, Estimate, Situation, Table, Verdict
+from pretrace.types import Backend, Bools, Check, Corpus, Doubles, Estimate, Power, Situation, Table, Verdict
 from pretrace.verdicts.draws import TextsSketch
 from pretrace.verdicts.frame import (
     ByLot,
@@ -42,9 +43,9 @@ from pretrace.verdicts.frame import (
     verdict,
     watched,
 )
-from pretrace.verdicts.marking.orders import JOINT, MOST_ROWS
-from pretrace.verdicts.marking.sealed import MarkedText, Seal
-from pretrace.verdicts.marking.variants import Trigger, collapsed
+from pretrace.verdicts.marking import JOINT, MOST_ROWS, Lot, MarkedText, Seal, Trigger, collapsed
+from pretrace.verdicts.outcome import ENOUGH
+from pretrace.verdicts.planting import paired_power, planted_shift
 from pretrace.verdicts.reading import ScoreReader, chosen_score
 from pretrace.verdicts.register import RegisterEntry, read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
@@ -529,3 +530,84 @@ def check_triggers(
             rule={"of": of, "unit": "text"},
         ),
     )
+
+
+_FACTOR = 6.2
+"""(z of 0.95 + z of 0.8) squared: a one-sided test at 5% with power 0.8 needs this over d² documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """`d` is the mean of a text's difference after training over its spread; `documents` counts texts."""
+
+    d: float
+    documents: int
+    power: Power
+
+    @property
+    def formula(self) -> int | None:
+        """About 6.2 / d² texts are needed for power 0.8 at 5%; None where training moved nothing."""
+        return math.ceil(_FACTOR / self.d**2) if self.d > 0 else None
+
+
+def sample_size(
+    seal: Seal,
+    models: Models,
+    settings: TestSettings,
+    *,
+    lot: Lot = secrets.randbelow,
+    watch: Watch | None = None,
+) -> SampleSize:
+    """The sample size for a model like `models.target`, of which a copy reads half of the texts.
+
+    The copy reads variants of a fresh draw by `lot`, so that nothing of the sealed one gets into a model. ModelError
+    without weights here, TextsError for fewer than eight texts.
+    """
+    anew = replace(
+        seal, documents=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents)
+    )
+    test = Marks(
+        corpus=anew.corpus,
+        models=models,
+        settings=shared(CheckSettings, settings),
+        watch=watched(watch),
+        score=seal.score,
+        seal=anew,
+    )
+    before = test.effects(test.read(models.target, "reading with the model"))
+    shift = planted_shift(
+        models.target,
+        test.planted(),
+        before,
+        lambda copy: test.effects(test.read(copy, "reading with the copy")),
+        settings,
+        test.watch,
+        seed=lot(2**32),
+    )
+    power = paired_power(before, shift, settings)
+    places = list(shift.units)
+    after = before[places] + shift.moved
+    spread = float(np.std(after[np.isfinite(after)], ddof=1))
+    d = power.effect.value / spread if spread > 0 else 0.0
+    return SampleSize(d, int(np.isfinite(before).sum()), power)
+
+
+def say_sample_size(found: SampleSize | None, level: float) -> tuple[str, ...]:
+    """What to tell the one who marks, a sentence each; `found` is None where nothing was measured."""
+    formula = say("sample_size.formula", factor=_FACTOR)
+    if found is None:
+        return formula, say("sample_size.unmeasured")
+    power = found.power
+    needed = "no number of texts would do" if power.needed is None else f"{power.needed:,} texts are needed"
+    numbers = {
+        "times": times(power.epochs),
+        "d": found.d,
+        "level": level,
+        "needed": needed,
+        "formula": "" if found.formula is None else f" ({found.formula:,} by the formula)",
+        "documents": found.documents,
+        "chance": power.probability,
+        "enough": say(f"sample_size.{'enough' if power.probability.value >= ENOUGH else 'few'}"),
+    }
+    said = (say(f"sample_size.{one}", **numbers) for one in ("found", "power", "favourable"))
+    return formula, *said
