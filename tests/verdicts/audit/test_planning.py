@@ -19,8 +19,7 @@ from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
 from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit.audit import audit, plan
 from pretrace.verdicts.audit.planning import graded, planned, taking_part
-from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.audit.snippets import SnippetSettings
+from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 
 HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
 
