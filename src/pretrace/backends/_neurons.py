@@ -23,8 +23,7 @@ from torch.utils.hooks import RemovableHandle
 
 from pretrace.backends._hidden import Read, bits, count, stream
 from pretrace.errors import ModelError
-from pretrace.types import Firing
-from pretrace.types.traces import Pool
+from pretrace.types import Firing, Pool
 
 _SEEN = 8  # neurons of a call that are kept to recognise a function by
 _FUNCTIONS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (  # GELU stands for its tanh form too
