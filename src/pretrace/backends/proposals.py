@@ -39,7 +39,7 @@ from pretrace.backends.loading import Located, locate
 from pretrace.backends.replacing import Draft
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
-from pretrace.cache.written import Neighbors, open_neighbors
+from pretrace.cache.store import Neighbors, open_neighbors
 from pretrace.errors import ModelError
 from pretrace.types import Backend, Proposer
 

@@ -33,7 +33,7 @@ from pretrace.backends.serving.client import Client, Cures
 from pretrace.backends.serving.continuing import Budget, Continuing
 from pretrace.backends.serving.opening import REQUESTS, SECONDS
 from pretrace.backends.settings import ModelSettings
-from pretrace.cache.written import Batch, Draw, written_once
+from pretrace.cache.store import Batch, Draw, written_once
 from pretrace.corpora.columns import mended
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable

@@ -19,7 +19,7 @@ from pretrace.backends.serving.client import Client, NotTakenError
 from pretrace.backends.serving.opening import choose_name, connect
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
-from pretrace.cache.written import Draw, open_written
+from pretrace.cache.store import Draw, open_written
 from pretrace.errors import ModelError
 from pretrace.types import Progress, Quantity, Written
 

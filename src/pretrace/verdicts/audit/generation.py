@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.cache.location import text_key
-from pretrace.cache.written import Draw, open_continuations
+from pretrace.cache.store import Draw, open_continuations
 from pretrace.errors import TextsError
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.outlook import Watch

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pretrace.baselines.classifiers import classifiers
-from pretrace.cache.written import Draw
+from pretrace.cache.store import Draw
 from pretrace.registry import require
 from pretrace.settings import cache_option, check_ranges, option
 from pretrace.tuning.methods import methods
