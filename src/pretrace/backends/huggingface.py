@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from pretrace.backends._hidden import LastToken, Read, find_blocks
+from pretrace.backends._inside import Firings, LastToken, Read, find_blocks, find_feed_forward
 from pretrace.backends._logits import Sweep, VocabularyReading, read
-from pretrace.backends._neurons import Firings, find_feed_forward
 from pretrace.backends.beginnings import pack_alike
 from pretrace.backends.loading import WeightFacts, configuration_hash, context_in, load, turning_length
 from pretrace.backends.prefixes import Prefixes, can_go_on

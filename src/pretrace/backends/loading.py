@@ -32,8 +32,7 @@ from pretrace.backends.serving.address import (
     text_kind,
 )
 from pretrace.backends.settings import ModelSettings
-from pretrace.backends.tokenizer_files import KEPT_READER, follow_file, read_file, reader_of
-from pretrace.backends.tokens import Tokens
+from pretrace.backends.tokens import KEPT_READER, Tokens, follow_file, read_file, reader_of
 from pretrace.backends.weights import Tensors, check_loaded, read_header, unwrapped_state, weights_hash
 from pretrace.cache.location import cache_folder
 from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
@@ -77,7 +76,7 @@ def open_model(model: str, **settings: Any) -> Backend:
             "text, order --access text or canaries --access text."
         )
     if served_kind(model):
-        from pretrace.backends.serving.opening import open_served
+        from pretrace.backends.serving.backend import open_served
 
         return open_served(model, chosen)
     plugin, _, name = model.partition(":")

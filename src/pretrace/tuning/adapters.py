@@ -31,8 +31,17 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER
 from pretrace.tuning.artifacts import Adapter, read_adapter, write_adapter
 from pretrace.tuning.batches import Selection, select
-from pretrace.tuning.methods import AdaLora, Ia3, Lora, TuningMethod, expression, name_of
-from pretrace.tuning.plan import History, OnStep, TrainingPlan
+from pretrace.tuning.plan import (
+    AdaLora,
+    History,
+    Ia3,
+    Lora,
+    OnStep,
+    TrainingPlan,
+    TuningMethod,
+    expression,
+    name_of,
+)
 from pretrace.tuning.training import computing, settled, train
 from pretrace.types import Backend, Corpus, Tuned
 

@@ -21,8 +21,7 @@ from pretrace.settings import TRAINING, check_ranges, option, seed_option, share
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import PlantedModel, write_planted
 from pretrace.tuning.batches import split_members, windows
-from pretrace.tuning.methods import Lora, expression
-from pretrace.tuning.plan import AT_ONCE, History, OnStep, Precision, TrainingPlan
+from pretrace.tuning.plan import AT_ONCE, History, Lora, OnStep, Precision, TrainingPlan, expression
 from pretrace.types import Corpus
 
 if TYPE_CHECKING:

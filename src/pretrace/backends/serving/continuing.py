@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any
 
 from pretrace.backends.serving.address import ServerAddress, parse_text_address
+from pretrace.backends.serving.backend import choose_name, connect
 from pretrace.backends.serving.client import Client, NotTakenError
-from pretrace.backends.serving.opening import choose_name, connect
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Draw, open_written

@@ -131,7 +131,7 @@ def tuned_generator(
     """
     from pretrace.backends.generation import Completer
     from pretrace.tuning.adapters import tuned_model
-    from pretrace.tuning.methods import methods
+    from pretrace.tuning.plan import methods
 
     if method.strip() == NO_TUNING:
         return Completer(model)

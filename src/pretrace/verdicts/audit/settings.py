@@ -9,7 +9,7 @@ from pretrace.baselines.classifiers import classifiers
 from pretrace.cache.store import Draw
 from pretrace.registry import require
 from pretrace.settings import cache_option, check_ranges, option
-from pretrace.tuning.methods import methods
+from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantMethod, PlantSettings
 from pretrace.types import Sampling, TextClassifier
 from pretrace.types.audit import COMPARED
