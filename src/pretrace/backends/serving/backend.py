@@ -231,14 +231,8 @@ class ServedModel:
     def _check_again(self, again: _Again, body: Any) -> None:
         """ModelError where the sentences are not answered as by the model that was met."""
         prompts = [self.check.prompts[i] for i in again.which]
-        said = self.connection.read(body, prompts)
-        for prompt, answer in zip(prompts, said, strict=True):
-            self._check_answer(prompt, answer)
+        said = self.check.read(lambda prompts: self.connection.read(body, prompts), prompts)
         self.check.known_again([self.probed.answers[i] for i in again.which], said, self.probed)
-
-    def _check_answer(self, prompt: Prompt, answer: PromptAnswer) -> None:
-        self.check.offered(answer)
-        self.check.same_tokens(prompt, answer)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -269,7 +263,7 @@ class ServedModel:
     def _trace(self, encoded: Encoded, prompt: Prompt, answer: PromptAnswer) -> Trace:
         if encoded.cut and not self.connection.route.asks_ids:
             answer = _shortened(answer, len(prompt.ids))
-        self._check_answer(prompt, answer)
+        self.check.check(prompt, answer)
         start = max(1, len(encoded.prefix))
         return Trace(
             tokens=np.array(prompt.ids[start:], dtype=np.int32),

@@ -180,7 +180,7 @@ class Continuing:
 
     def _read(self, done: Future[Any]) -> tuple[Written, bool]:
         try:
-            answer = self.client.found(done)
+            answer = done.result()
         except NotTakenError as error:
             if _FILTERED.search(str(error)):
                 return Written("", ended=False), True
