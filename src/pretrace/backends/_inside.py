@@ -7,6 +7,7 @@ norm: as transformers numbers them, but caught as they pass, so that one vector 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -135,6 +136,16 @@ class LastToken:
         self._found[layer] = hidden[rows, last].float()
 
 
+@contextmanager
+def hooked(handles: Sequence[RemovableHandle]) -> Iterator[None]:
+    """Hooks that are in place while the context lasts."""
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 def stream(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.Tensor | None:
     """The hidden states a block is called with, by position or by name."""
     found = args[0] if args else kwargs.get("hidden_states")
@@ -157,12 +168,8 @@ def find_blocks(model: Any, ask: Callable[[], object], *, shape: tuple[int, ...]
             called.append(module)
 
     modules = dict.fromkeys(module for some in lists for module in some)
-    handles = [module.register_forward_pre_hook(note, with_kwargs=True) for module in modules]
-    try:
+    with hooked([module.register_forward_pre_hook(note, with_kwargs=True) for module in modules]):
         ask()
-    finally:
-        for handle in handles:
-            handle.remove()
     return next((some for some in lists if [module for module in called if module in some] == some), [])
 
 
@@ -260,11 +267,8 @@ def _observed(blocks: Sequence[nn.Module], ask: Callable[[], object]) -> list[_B
     leaves = dict.fromkeys(m for block in distinct for m in block.modules() if not list(m.children()))
     handles: list[RemovableHandle] = [b.register_forward_pre_hook(enter, with_kwargs=True) for b in distinct]
     handles += [leaf.register_forward_hook(call) for leaf in leaves]
-    try:
+    with hooked(handles):
         ask()
-    finally:
-        for handle in handles:
-            handle.remove()
     return seen
 
 
@@ -320,18 +324,14 @@ def _feed_forward(block: _BlockModules) -> _FeedForward | str:
         return _FeedForward(activation.module, down.module, down.inward)
     for i, down in reversed(downs):
         ups = [c for j, c in calls if j < i and not c.activation and c.outward == down.inward > block.width]
-        if ups and _recognised(ups[-1].left, down.entered):
+        if ups and any(_close(function(ups[-1].left), down.entered) for function in _FUNCTIONS):
             return _FeedForward(None, down.module, down.inward)
     return "no activation function was found"
 
 
-def _recognised(up: torch.Tensor, down: torch.Tensor) -> bool:
-    return up.shape == down.shape and any(_close(function(up), down) for function in _FUNCTIONS)
-
-
 def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Equal up to the rounding of bfloat16, measured by the largest number."""
-    return float((a.float() - b.float()).abs().max()) <= 0.01 * float(b.abs().max())
+    return a.shape == b.shape and float((a.float() - b.float()).abs().max()) <= 0.01 * float(b.abs().max())
 
 
 class Firings:
@@ -380,9 +380,16 @@ class Firings:
         for gated in {gated for gated, _ in self.rules}:
             sources = [None if gated else layer.activation for layer in self.layers]
             downs = [layer.down for layer, a in zip(self.layers, sources, strict=True) if a is None]
-            before, after = partial(self._entering, gated), partial(self._leaving, gated)
-            handles += [down.register_forward_pre_hook(before) for down in dict.fromkeys(downs)]
-            handles += [a.register_forward_hook(after) for a in dict.fromkeys(sources) if a is not None]
+            reduce = partial(self._reduce, gated)
+            handles += [
+                down.register_forward_pre_hook(lambda _, args, reduce=reduce: reduce(args[0]))
+                for down in dict.fromkeys(downs)
+            ]
+            handles += [
+                a.register_forward_hook(lambda _, args, output, reduce=reduce: reduce(output))
+                for a in dict.fromkeys(sources)
+                if a is not None
+            ]
         return handles
 
     def read(self) -> list[Read]:
@@ -401,12 +408,6 @@ class Firings:
 
     def _enter(self, block: nn.Module, args: tuple[Any, ...]) -> None:
         self._layer += 1
-
-    def _leaving(self, gated: bool, module: nn.Module, args: tuple[Any, ...], output: torch.Tensor) -> None:
-        self._reduce(gated, output)
-
-    def _entering(self, gated: bool, module: nn.Module, args: tuple[Any, ...]) -> None:
-        self._reduce(gated, args[0])
 
     def _reduce(self, gated: bool, activations: torch.Tensor) -> None:
         """One layer's activations, [texts, positions, neurons] or flattened to [positions, neurons]."""

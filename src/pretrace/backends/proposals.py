@@ -51,7 +51,7 @@ from pretrace.backends.loading import (
     open_weights,
 )
 from pretrace.backends.settings import ModelIdentity, ModelSettings
-from pretrace.backends.tokens import Tokens, pack, padded
+from pretrace.backends.tokens import Tokens, own_specials, pack, padded
 from pretrace.backends.weights import weights_hash
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.cache.store import Neighbors, open_neighbors
@@ -274,7 +274,7 @@ class MaskedGuesser:
         self.model = model.eval()
         self.mask = int(tokenizer.mask_token_id)
         self.pad = int(tokenizer.pad_token_id or 0)
-        self.suffix = np.array(_own_suffix(tokenizer), dtype=np.int32)
+        self.suffix = np.array(own_specials(tokenizer)[1], dtype=np.int32)
         ten = {
             "input_ids": torch.arange(1, 11, device=model.device)[None]
             % model.config.get_text_config().vocab_size
@@ -351,16 +351,6 @@ def open_masked(model: str, settings: ModelSettings) -> MaskedGuesser:
 
 def _budget(device: torch.device) -> int:
     return _CPU_BUDGET if device.type == "cpu" else _GPU_BUDGET
-
-
-def _own_suffix(tokenizer: Any) -> list[int]:
-    """What the tokenizer puts behind a text by itself."""
-    without = tokenizer("a", add_special_tokens=False)["input_ids"]
-    whole = tokenizer("a", add_special_tokens=True)["input_ids"]
-    for start in range(len(whole) - len(without), -1, -1):
-        if whole[start : start + len(without)] == without:
-            return list(whole[start + len(without) :])
-    return []
 
 
 # Logits at a few positions, from any language model of transformers.
@@ -564,7 +554,11 @@ class Ranking:
             ids.append(some.indices.cpu())
             logits.append(some.values.cpu())
             at += len(part)
-        return _weighted(torch.cat(ids).numpy(), torch.cat(logits).double().numpy())
+        order = np.argsort(torch.cat(ids).numpy(), axis=1)
+        rising = np.take_along_axis(torch.cat(logits).double().numpy(), order, 1)
+        highest = rising.max(axis=1, keepdims=True)
+        weights = np.exp(rising - np.where(np.isfinite(highest), highest, 0.0))
+        return WordCandidates(np.take_along_axis(torch.cat(ids).numpy(), order, 1), weights)
 
     def _best(self, logits: torch.Tensor, own: torch.Tensor) -> torch.return_types.topk:
         size = min(
@@ -580,13 +574,6 @@ class Ranking:
                 "(float32 or bfloat16). If it stays, the weights are damaged."
             )
         return best
-
-
-def _weighted(ids: Longs, logits: Doubles) -> WordCandidates:
-    order = np.argsort(ids, axis=1)
-    ids, logits = np.take_along_axis(ids, order, 1), np.take_along_axis(logits, order, 1)
-    highest = logits.max(axis=1, keepdims=True)
-    return WordCandidates(ids, np.exp(logits - np.where(np.isfinite(highest), highest, 0.0)))
 
 
 def _is_sound(piece: str) -> bool:

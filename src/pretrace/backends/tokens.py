@@ -44,7 +44,8 @@ class Tokens:
         self.start = start
         self.read_by = reader_of(tokenizer)
         self.max_tokens = max_tokens
-        self._rows = None if model is None else _embedded_tokens(model)
+        weight = getattr(model and model.get_input_embeddings(), "weight", None)
+        self._rows = None if weight is None else int(weight.shape[0])
         if self._rows is not None:
             self._check_vocabulary(self._rows)
         if max_tokens is not None and max_tokens < len(self.prefix) + 2:
@@ -103,12 +104,6 @@ class Tokens:
             )
 
 
-def _embedded_tokens(model: Any) -> int | None:
-    """Return for how many tokens a transformers model has embeddings; None where it does not show them."""
-    weight = getattr(model.get_input_embeddings(), "weight", None)
-    return None if weight is None else int(weight.shape[0])
-
-
 def _plain_tokenizer(tokenizer: Any) -> tokenizers.Tokenizer:
     """A copy of the Rust tokenizer inside a transformers tokenizer, without truncation, padding or template."""
     backend = tokenizer if isinstance(tokenizer, tokenizers.Tokenizer) else None
@@ -132,7 +127,7 @@ def tokenizer_hash(tokenizer: tokenizers.Tokenizer) -> str:
 def _prefix(tokenizer: Any, start: str) -> Ints:
     if start not in STARTS:
         raise ModelError(f"the start rule must be one of {', '.join(STARTS)}, found {start!r}.")
-    own = own_prefix(tokenizer)
+    own = own_specials(tokenizer)[0]
     if start == "never":
         own = []
     elif start == "always" and len(own) != 1:
@@ -287,18 +282,18 @@ def _read_alike(auto: Any, rust: tokenizers.Tokenizer) -> bool:
     texts = [*_PROBES, "x".join(f"{token} {token}y\n" for token in added), pieces]
     ours = [encoding.ids for encoding in rust.encode_batch(texts, add_special_tokens=False)]
     theirs = auto(texts, add_special_tokens=False)["input_ids"]
-    return own_prefix(auto) == own_prefix(rust) and all(a == b for a, b in zip(ours, theirs, strict=True))
+    return own_specials(auto)[0] == own_specials(rust)[0] and all(
+        a == b for a, b in zip(ours, theirs, strict=True)
+    )
 
 
-def own_prefix(tokenizer: Any) -> list[int]:
-    """Return what the tokenizer puts in front of a text by itself."""
+def own_specials(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """Return what the tokenizer puts in front of a text, and behind it, by itself."""
     if isinstance(tokenizer, tokenizers.Tokenizer):
-        with_specials = tokenizer.encode("a", add_special_tokens=True).ids
-        without = tokenizer.encode("a", add_special_tokens=False).ids
+        whole, without = (tokenizer.encode("a", add_special_tokens=some).ids for some in (True, False))
     else:
-        with_specials = tokenizer("a", add_special_tokens=True)["input_ids"]
-        without = tokenizer("a", add_special_tokens=False)["input_ids"]
-    for at in range(len(with_specials) - len(without) + 1):
-        if with_specials[at : at + len(without)] == without:
-            return list(with_specials[:at])
-    return []
+        whole, without = (tokenizer("a", add_special_tokens=some)["input_ids"] for some in (True, False))
+    for at in range(len(whole) - len(without) + 1):
+        if whole[at : at + len(without)] == without:
+            return list(whole[:at]), list(whole[at + len(without) :])
+    return [], []

@@ -237,14 +237,12 @@ class _LinearModel:
     regression: Any
     features: Callable[[Sequence[str]], Any]
     otherwise: float
+    cut: Callable[[Sequence[str]], int] = lambda texts: sum(len(text) > _READ_CHARACTERS for text in texts)
 
     def __call__(self, texts: Sequence[str]) -> Doubles:
         if self.regression is None or not len(texts):
             return _probability(np.full(len(texts), self.otherwise))
         return _probability(self.regression.decision_function(self.features(texts)))
-
-    def cut(self, texts: Sequence[str]) -> int:
-        return sum(len(text) > _READ_CHARACTERS for text in texts)
 
 
 @classifiers.add("gpt2")
@@ -303,21 +301,8 @@ class _Embeddings:
 
         check_kinds(texts, labels)
         embed = open_embedder(self.model)
-        return _Embedded(LogisticRegression(max_iter=1000).fit(_of_each(texts, embed), labels), embed)
-
-
-@dataclass(frozen=True)
-class _Embedded:
-    regression: Any
-    embed: Any
-
-    def __call__(self, texts: Sequence[str]) -> Doubles:
-        if not len(texts):
-            return np.zeros(0)
-        return _probability(self.regression.decision_function(_of_each(texts, self.embed)))
-
-    def cut(self, texts: Sequence[str]) -> int:
-        return int(self.embed.cut(texts))
+        regression = LogisticRegression(max_iter=1000).fit(_of_each(texts, embed), labels)
+        return _LinearModel(regression, lambda some: _of_each(some, embed), 0.0, embed.cut)
 
 
 @classifiers.add("pretrained")

@@ -167,7 +167,8 @@ class Entries:
         try:
             return work(self._connected())
         except _FAILURES as error:
-            if not _is_damage(error):
+            damaged = isinstance(error, DamagedError | UnicodeDecodeError) or _code(error) in _DAMAGE
+            if not damaged:
                 raise
             self._drop()
             self._set_aside(error)
@@ -265,10 +266,6 @@ def _inode(path: Path) -> tuple[int, int]:
 
 def _code(error: BaseException) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-def _is_damage(error: Exception) -> bool:
-    return isinstance(error, DamagedError | UnicodeDecodeError) or _code(error) in _DAMAGE
 
 
 def _refusal(cache: str, error: Exception) -> str:
