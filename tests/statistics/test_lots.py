@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.ranks import lot_effects, lot_test
+from pretrace.statistics.permutation import lot_effects, lot_test
 
 
 def naive(values, draws):

@@ -14,7 +14,7 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.statistics.documents import Grouping
-from pretrace.statistics.ranks import chance_of_hits
+from pretrace.statistics.permutation import chance_of_hits
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift

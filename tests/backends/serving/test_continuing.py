@@ -15,7 +15,7 @@ from pretrace.backends.serving import client
 from pretrace.backends.serving.address import parse_text_address
 from pretrace.backends.serving.continuing import Budget, Continuing, open_continuing
 from pretrace.backends.settings import ModelSettings
-from pretrace.cache.written import Draw
+from pretrace.cache.store import Draw
 from pretrace.cli import main
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Silent

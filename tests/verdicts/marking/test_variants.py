@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.ranks import chance_of_hits
+from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Corpus, Text, Written
 from pretrace.verdicts.marking import (
     WORDS,
