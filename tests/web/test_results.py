@@ -12,7 +12,7 @@ from pretrace.results.verdicts import save_verdict
 from pretrace.runs import save_run
 from pretrace.types import Estimate, Heat, Run, Table, Verdict
 from pretrace.verdicts.audit.built import documents_table
-from pretrace.web import charts, results, single_texts
+from pretrace.web import charts, reading_texts, results
 
 NASTY = "<script>alert(1)</script>"
 
@@ -130,14 +130,14 @@ def test_a_result_that_cannot_be_read_is_said_and_not_hidden(filled):
 
 def test_where_a_text_stands_among_known_ones():
     one = make_run("text").rows(np.array([False, False, True, False]))  # loss 4, zlib 5
-    (loss, zlib) = single_texts.places(one, make_run("known"))
-    assert (loss.known, loss.above, loss.share, loss.p) == (4, 2, 0.5, 0.6)
+    (loss, zlib) = reading_texts.places(one, make_run("known"))
+    assert (loss.known, loss.above, loss.share) == (4, 2, 0.5)
     *known, own = loss.chart.rows[0].marks
     assert (own.value, own.kind, [mark.value for mark in known]) == (4.0, "own", [0.0, 2.0, 4.0, 6.0])
     assert (known[1].said, own.said) == ("b: 2.000", "the text: 4.000")
     assert (loss.chart.ends, loss.chart.at(2.0), loss.chart.ticks[0]) == ((0.0, 6.0), 2 / 6, 0.0)
     assert zlib.score == "zlib"
-    lower = single_texts.places(one, make_run("known", 10.0))[0]
+    lower = reading_texts.places(one, make_run("known", 10.0))[0]
     assert (lower.above, lower.share, lower.chart.at(lower.value)) == (4, 0.0, 0.0)
 
 

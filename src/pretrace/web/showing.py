@@ -22,9 +22,9 @@ from pretrace.runs import APPENDIX
 from pretrace.web import charts, example, results
 from pretrace.web.archives import TAKEN
 from pretrace.web.guard import ENTERED, LOGIN, REPORT_POLICY
-from pretrace.web.jobs import AHEAD, FilledForm
+from pretrace.web.jobs import AHEAD
 from pretrace.web.pages import CurrentPage, PageContext, Posted, go, line, rendered
-from pretrace.web.single_texts import looks
+from pretrace.web.reading_texts import looks
 from pretrace.web.uploads import remove
 from pretrace.web.workspace import RequestError, inside
 
@@ -84,8 +84,7 @@ def begin(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
         raise RequestError("This job was no plan: it cannot be started in this way.", 409)
     command = tuple(part for part in planned.command if part not in AHEAD)
     title = planned.title.removeprefix("Plan of ")
-    asked = FilledForm(planned.test, planned.asked, planned.notes)
-    made = desk.jobs.add(title, command, planned.out, texts=planned.texts, form=asked)
+    made = desk.jobs.add(title, command, planned.out, texts=planned.texts, form=planned.form)
     return go(f"/jobs/{made.id}")
 
 
