@@ -13,8 +13,7 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report import audit_plots as plots
-from pretrace.report.chance_plots import against_chance, power_curve, strength
+from pretrace.report import verdict_plots as plots
 from pretrace.report.first_page import (
     UNSTATED,
     IdentityRow,
@@ -29,6 +28,7 @@ from pretrace.report.first_page import (
 )
 from pretrace.report.frame import ReportPage, Sections, fill, section, titled
 from pretrace.report.svg import to_svg
+from pretrace.report.verdict_plots import against_chance, power_curve, strength
 from pretrace.types import AuditFigures, Doubles, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, widest_gap

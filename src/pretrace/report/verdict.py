@@ -1,6 +1,6 @@
 """The report of a test that needs no earlier checkpoint: one self-contained HTML file, the same result the same bytes.
 
-The sentences come with the result. Each test has one figure of its own, in `report/figures.py`.
+The sentences come with the result. Each test has one figure of its own, in `report/verdict_plots.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.chance_plots import against_chance, power_curve, strength
-from pretrace.report.figures import figures_of
 from pretrace.report.first_page import (
     IdentityRow,
     checks,
@@ -27,6 +25,7 @@ from pretrace.report.first_page import (
 )
 from pretrace.report.frame import ReportPage, Sections, fill, section, titled
 from pretrace.report.svg import to_svg
+from pretrace.report.verdict_plots import against_chance, figures_of, power_curve, strength
 from pretrace.report.wording import named
 from pretrace.types import Bools, Doubles, Verdict
 from pretrace.verdicts.outcome import SECOND
