@@ -12,12 +12,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pretrace.verdicts.advise import Advice, Advised, advise, situate
 from pretrace.verdicts.expected import enough
 from pretrace.web import example
-from pretrace.web.archives import TAKEN
 from pretrace.web.facts import UNSPOKEN, UploadFacts
 from pretrace.web.forms import COMMANDS, CommandForm, prefilled
 from pretrace.web.jobs import FilledForm
 from pretrace.web.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.web.uploads import (
+    TAKEN,
     Upload,
     facts_of,
     remove,
