@@ -202,7 +202,7 @@ def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -
             _copied(stream, file)
             name = name[-_LONGEST_NAME:]
             with _readable(file, name, unpacking=True):
-                _check(file, name, limits)
+                check(file, name, limits)
             with _readable(file, name):
                 reading = TextReading(USUAL, name)
                 kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
@@ -323,7 +323,7 @@ def _opened(file: Path, name: str, limits: Limits) -> tuple[Path, int, int]:
     """
     ending = ending_of(name)
     if ending.lower() != ".zip":
-        _check(file, name, limits)
+        check(file, name, limits)
         return file, 1, 0
     folder = file.with_name(slug(name.removesuffix(ending)))
     files, left_out = _unpacked(file, folder, name, limits)
@@ -331,7 +331,7 @@ def _opened(file: Path, name: str, limits: Limits) -> tuple[Path, int, int]:
     return folder, files, left_out
 
 
-def _check(place: Path, name: str, limits: Limits) -> None:
+def check(place: Path, name: str, limits: Limits) -> None:
     """RequestError where a file that should be plain text is none, or a packed one unpacks to too much."""
     with unpacked_file(place) as file:
         head = file.peek(HEAD)[:HEAD]
