@@ -15,12 +15,11 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.errors import OutputError
-from pretrace.report import wording
 from pretrace.report.run import tokens
 from pretrace.results.atomic import atomic_text
 from pretrace.runs import load_run
 from pretrace.types import Doubles, Heat, Run
-from pretrace.web.charts import Chart, ChartMark, ChartRow, thinned
+from pretrace.web.charts import Chart, ChartRow, chart_of, mark, thinned
 from pretrace.web.jobs import Jobs, State
 from pretrace.web.pages import CurrentPage, PageContext, Posted, file_in, go, line
 from pretrace.web.uploads import Upload, facts_of, text_in, texts_of, upload_of, uploads
@@ -216,7 +215,7 @@ def places(run: Run, known: Run) -> tuple[RankAmongKnown, ...]:
 
 
 def _placed(score: str, value: float, others: Doubles, names: Sequence[str]) -> RankAmongKnown:
-    own = ChartMark(value, f"the text: {wording.significant(value)}", "own")
+    own = mark(value, "the text", "own")
     row = ChartRow("known non-members, and the text", (*thinned(others, names), own))
-    chart = Chart.of(f"Where the text stands in {score}", (row,))
+    chart = chart_of(f"Where the text stands in {score}", (row,))
     return RankAmongKnown(score, value, len(others), int((others >= value).sum()), chart)
