@@ -735,7 +735,7 @@ _TOLD: dict[str, tuple[State, ...]] = {
 """The states of the texts that a statement counts."""
 
 
-def _chosen(part: str, holds: Mapping[str, object], **numbers: object) -> tuple[str, ...]:
+def _chosen(part: str, holds: Mapping[str, object], /, **numbers: object) -> tuple[str, ...]:
     """The sentences of a part of the verdict that hold, in order."""
     return tuple(say(f"scan.{part}.{kind}", **numbers) for kind, true in holds.items() if true)
 
