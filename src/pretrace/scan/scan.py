@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import threading
 import time
 import zlib
@@ -25,6 +24,7 @@ import numpy as np
 
 from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.frequencies.counting import count_cores
 from pretrace.jobs.job import Turn
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
@@ -491,14 +491,6 @@ def _part(parts: Path, file: CorpusFile) -> ScanPart | None:
 def _whole(part: ScanPart | None) -> bool:
     """Whether a file was read to its end; one that broke off is tried again."""
     return part is not None and not any(one.unread for one in part.files)
-
-
-def count_cores() -> int:
-    """The cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
 
 
 def _long(content: bytes) -> bool:
