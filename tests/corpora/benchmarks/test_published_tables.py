@@ -127,13 +127,6 @@ def test_the_data_files_of_a_folder(tmp_path: Path) -> None:
     assert one_table(tmp_path, "a").name == "a.csv.gz"
 
 
-def test_no_data_file(tmp_path: Path) -> None:
-    with pytest.raises(TextsError, match=r"holds no data file: it should hold one that ends in .*\.parquet"):
-        one_table(tmp_path)
-    with pytest.raises(TextsError, match="there is no file or folder"):
-        one_table(tmp_path / "nowhere")
-
-
 def test_bookmia(tmp_path: Path) -> None:
     rows = [
         {

@@ -127,10 +127,3 @@ def test_files_that_tell_no_side_are_named(tmp_path: Path) -> None:
     corpus = pile("arxiv", str(tmp_path))
     assert [t.text for t in corpus.texts] == ["train", "val"]
     assert corpus.notes == ("2 files not read, whose names tell no side, such as part2.jsonl.",)
-
-
-def test_dolma_and_paloma_need_files() -> None:
-    with pytest.raises(TextsError, match=r"write dolma_paloma\('common_crawl', path='FOLDER'\)"):
-        open_corpus("dolma_paloma('common_crawl')")
-    with pytest.raises(ExpressionError, match="subset must be one of 'wikipedia', 'common_crawl'"):
-        open_corpus("dolma_paloma('books')")

@@ -9,11 +9,10 @@ from pathlib import Path
 import datasets
 import pytest
 
-from pretrace.corpora import open_corpus
 from pretrace.corpora.benchmarks import wikimia as module
 from pretrace.corpora.benchmarks.published import _facts, card_of
 from pretrace.corpora.benchmarks.wikimia import wikimia
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import TextsError
 from pretrace.types import Corpus
 
 ARTICLES = {
@@ -119,13 +118,6 @@ def test_a_length_that_is_not_there_is_named(folder: Path) -> None:
         wikimia(length=64, path=str(folder))
     with pytest.raises(TextsError, match="length64"):
         wikimia(length=64, path=str(folder / "WikiMIA_length32.jsonl"))
-
-
-def test_values_out_of_range() -> None:
-    with pytest.raises(ExpressionError, match="length must be 32, 64, 128, 256 or None, found 65"):
-        open_corpus("wikimia(65)")
-    with pytest.raises(ExpressionError, match="variant must be one of 'plain', 'deletion', 'replacement'"):
-        open_corpus("wikimia(variant='deleted')")
 
 
 def test_from_the_hub(
