@@ -77,4 +77,7 @@ def test_the_power_of_a_flagging_comes_from_its_file() -> None:
     for number in (200, 1000):
         kind = f"a tenth seen, AUC 0.93; {number} asked, {number} known"
         alone, beside = found[kind], found[f"{kind} (with a placebo)"]
-        assert f"{number:,} texts and {number:,} known ones: {alone} of 200 sets, {beside} with a placebo" in flags
+        assert (
+            f"{number:,} texts and {number:,} known ones: {alone} of 200 sets, {beside} with a placebo"
+            in flags
+        )
