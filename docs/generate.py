@@ -27,7 +27,7 @@ from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
 from pretrace.verdicts.advise import CHOICES, OfferedTest, needed
-from pretrace.verdicts.methods import Reached, figure, rows
+from pretrace.verdicts.expected import Reached, figure, rows
 
 AUDITS = Path(__file__).with_name("audits.md")
 DESIGNS = Path(__file__).parent.with_name("benchmarks") / "results" / "designs.json"

@@ -42,9 +42,9 @@ from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import AuditInputs, kinds
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.designs import ALIKE, differ, widest_gap
-from pretrace.verdicts.audit.generation import compared, cut_alike
 from pretrace.verdicts.audit.planning import _gaps
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
+from pretrace.verdicts.audit.snippets import compared, cut_alike
 from pretrace.verdicts.draws import LEAST_DRAWS
 from pretrace.verdicts.outcome import second_check
 
