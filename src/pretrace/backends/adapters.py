@@ -167,8 +167,6 @@ class Layers:
 
 
 class _Inserted(NamedTuple):
-    """What peft made of a model, and the layers it put there."""
-
     model: PeftModel
     layers: Layers
 

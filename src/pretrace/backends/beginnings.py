@@ -146,8 +146,6 @@ def pack_alike(encoded: Sequence[Encoded], budget: int) -> list[tuple[int, ...]]
 
 
 class _AlikeBatch:
-    """Sets of texts that are read together."""
-
     def __init__(self, encoded: Sequence[Encoded]) -> None:
         self.encoded = encoded
         self.rows: list[int] = []

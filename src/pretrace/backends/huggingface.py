@@ -340,7 +340,6 @@ class HuggingFace:
 
     @contextlib.contextmanager
     def _watching(self, states: States) -> Iterator[_Watches]:
-        """What looks at the wanted states; its hooks are in place while the context lasts."""
         watches = self._watches(states)
         with hooked([handle for watch in watches for handle in watch.attach()]):
             yield watches
@@ -391,7 +390,6 @@ class HuggingFace:
 
     @torch.inference_mode()
     def _glance(self) -> torch.Tensor:
-        """The logits of ten tokens: something for the model to do while it is looked at."""
         return self._logits(self._ten).float()
 
     @torch.inference_mode()

@@ -68,7 +68,6 @@ class _NeighborRequest:
 
     @property
     def label(self) -> str:
-        """What tells the neighbours of one text apart in the cache."""
         return f"share={float(self.share)!r} seed={int(self.seed)}"
 
 
@@ -438,7 +437,6 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """The text as it stands."""
         return "".join(self.stretches)
 
     def positions(self, *, share: float, seed: int, number: int) -> Longs:

@@ -72,7 +72,6 @@ class BlindBaseline:
 
     @property
     def apart(self) -> bool:
-        """Whether words tell the two classes apart, clearly."""
         return self.auc is not None and self.auc[1] > 0.5 and self.auc[0] >= _TELLING
 
     def plain(self) -> dict[str, object]:

@@ -201,7 +201,6 @@ class _BagOfWords:
     """
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        """The fitted classifier, which gives all texts the same probability where no word occurs twice."""
         return _regression(texts, labels, "words")
 
 
@@ -216,7 +215,6 @@ class FormClassifier:
     """
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        """The fitted classifier, as of `words`."""
         return _regression(texts, labels, "form")
 
 
@@ -279,7 +277,6 @@ class _Gpt2:
     settings: NewClassifier = SMALL
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        """The trained classifier; the same texts, labels and seed give the same."""
         from pretrace.tuning.classifying import fit_new
 
         return fit_new(texts, labels, self.settings, seed=seed)
@@ -427,8 +424,6 @@ def open_embedder(model: str = _MINILM) -> _Embedder:
 
 
 class _Embedder:
-    """A sentence-transformers model that is asked for the embeddings of texts."""
-
     def __init__(self, model: Any) -> None:
         self._model = model
 

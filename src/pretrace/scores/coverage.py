@@ -68,12 +68,10 @@ class Coverage:
 
     @cached_property
     def needs(self) -> Needs:
-        """What is written in the place of the end."""
         return Needs(states=(self._continued,))
 
     @cached_property
     def fewest(self) -> int:
-        """The fewest predicted tokens of a text whose end has a run."""
         length = self.n + 1
         while length - self._continued.read(length) < self.n:
             length += 1

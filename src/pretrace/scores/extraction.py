@@ -95,12 +95,10 @@ class Extraction:
 
     @cached_property
     def needs(self) -> Needs:
-        """What is read: how likely each token is drawn."""
         return Needs(states=(self._drawn,))
 
     @property
     def fewest(self) -> int:
-        """The fewest predicted tokens of a text that has a value."""
         return self.prefix + self.suffix
 
     def __call__(self, evidence: Evidence, /) -> float:

@@ -71,7 +71,6 @@ class Learned:
 
     @property
     def needs(self) -> Needs:
-        """Statistics of each token under the target, and log-probabilities under the reference model."""
         return _NEEDS
 
     @property

@@ -101,7 +101,6 @@ class NAPDD:
 
     @property
     def needs(self) -> Needs:
-        """Which neurons the text activates, at the one threshold."""
         return Needs(states=[self.firing(self.chosen[0])])
 
     @property
@@ -183,7 +182,6 @@ class Overlap:
 
     @property
     def needs(self) -> Needs:
-        """Which neurons the text activates, at the one threshold."""
         return self.recipe.needs
 
     @cached_property
@@ -277,5 +275,4 @@ def _frequency(recipe: NAPDD, threshold: float, evidence: Sequence[Evidence]) ->
 
 
 def _ones(bits: Bits) -> Numbers:
-    """How many bits are set along the last axis."""
     return np.asarray(_ONES[bits].sum(axis=-1, dtype=np.int64))

@@ -79,6 +79,7 @@ class Probe:
 
     c: float = 1.0
     share: float = 0.33
+    needs = reference = Needs(states=[Hidden()])  # all of them, before it is known which layer is chosen
 
     def __post_init__(self) -> None:
         require(0 < self.c < math.inf, f"probe: c is an inverse penalty above 0, found {self.c}.")
@@ -87,16 +88,6 @@ class Probe:
             f"probe: share is the part of the reference texts that the layer is chosen by, between 0 and 1; "
             f"found {self.share}.",
         )
-
-    @property
-    def needs(self) -> Needs:
-        """All hidden states, before it is known which layer is chosen."""
-        return Needs(states=[Hidden()])
-
-    @property
-    def reference(self) -> Needs:
-        """All hidden states of each reference text."""
-        return Needs(states=[Hidden()])
 
     def fit(self, reference: Reference, /) -> Score:
         """The probe of the best layer; TextsError where either side has too few texts or documents."""
@@ -137,7 +128,6 @@ class Linear:
 
     @property
     def needs(self) -> Needs:
-        """The hidden state of the one layer."""
         return Needs(states=[Hidden(self.layer)])
 
     def __call__(self, evidence: Evidence, /) -> float:

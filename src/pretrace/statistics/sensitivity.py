@@ -194,7 +194,6 @@ def _last(rejects: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def _signs(values: npt.ArrayLike) -> tuple[int, int]:
-    """How many values are above 0, and how many are not 0."""
     found = check_values(values, "a sensitivity analysis")
     return int(np.count_nonzero(found > 0)), int(np.count_nonzero(found))
 

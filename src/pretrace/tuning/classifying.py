@@ -151,7 +151,6 @@ class _Network(torch.nn.Module):
 
 
 def _learn(network: _Network, sequences: Sequence[Sequence[int]], labels: Bools, plan: TrainingPlan) -> None:
-    """Train what requires a gradient by cross-entropy, and leave the network in eval mode."""
     weights = [weight for _, weight in trainable(network)]
     optimiser = torch.optim.AdamW(
         weights, lr=plan.learning_rate, weight_decay=plan.weight_decay, betas=plan.betas, fused=True

@@ -331,7 +331,6 @@ class AdaLora(TuningMethod):
 
     @property
     def first_rank(self) -> int:
-        """The rank every layer begins with."""
         return self.rank + (self.rank + 1) // 2 if self.initial_rank is None else self.initial_rank
 
 

@@ -98,7 +98,6 @@ class PlantSettings:
 
     @property
     def adapter(self) -> Lora | None:
-        """The adapter that is trained, None where all weights are."""
         return Lora() if self.method == "lora" else None
 
     def rate(self, *, existing: bool) -> float:

@@ -275,7 +275,6 @@ class _Training:
         self.batches: list[list[int]] = []
 
     def run(self, on_step: OnStep | None, place: Path | None) -> History:
-        """Train from the saved position, or from the beginning, to the end."""
         checkpoint = None
         if place is not None:
             checkpoint = Checkpoint(place, identity(self.model, self.sequences, self.plan))

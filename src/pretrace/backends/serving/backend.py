@@ -180,7 +180,6 @@ class ServedModel:
         return pack(lengths, self.budget if self.connection.route.asks_ids else 1)
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
-        """The traces of one request."""
         return next(self.stream([batch], want, states))[1]
 
     def stream(
@@ -222,7 +221,6 @@ class ServedModel:
             self.connection.send(asked, i, groups[i])
 
     def _ask_again(self, asked: OpenRequests | Waiting, window: int) -> None:
-        """Ask for the check's sentences, all of them where a request takes several, else the next one."""
         known = self.check.prompts
         which = tuple(range(len(known))) if self.connection.route.asks_ids else (self._turn,)
         self._turn = (self._turn + 1) % len(known)
@@ -235,7 +233,6 @@ class ServedModel:
         self.check.known_again([self.probed.answers[i] for i in again.which], said, self.probed)
 
     def close(self) -> None:
-        """Let go of the connections."""
         self.connection.client.close()
 
     def _prompt(self, encoded: Encoded) -> Prompt:

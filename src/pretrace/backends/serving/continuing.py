@@ -108,7 +108,6 @@ class Continuing:
 
     @property
     def chats(self) -> bool:
-        """Whether it is asked by chat completions."""
         return self.address.kind == "chat"
 
     def plain(self) -> Continuing:

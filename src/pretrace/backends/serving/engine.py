@@ -79,7 +79,6 @@ class Engine:
         yield Waiting(self)
 
     def close(self) -> None:
-        """Let go of the model."""
         self._vllm.llm_engine.engine_core.shutdown()
 
     def plain(self, message: str) -> str:

@@ -76,7 +76,6 @@ class Probed:
 
     @property
     def allowed(self) -> float:
-        """By how much a known sentence may move during the run."""
         return min(_COMPANY, max(_STILL, 3 * self.wobble))
 
 
@@ -90,7 +89,6 @@ class ServerCheck:
 
     @cached_property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The sentences."""
         return tuple(map(self._prompt, SENTENCES))
 
     def _prompt(self, text: str) -> Prompt:
