@@ -62,12 +62,9 @@ Read = Mapping[State, npt.NDArray[Any]]
 
 
 class LastToken:
-    """Hidden states at the last token of each row of a forward pass.
-
-    `attach` puts the hooks in place. Then, for each pass: `begin` before it, with the rows' lengths in tokens, and
-    `read` after it for each row's states. A layer narrower than the widest (OPT's last, in some sizes) is padded with
-    zeros.
-    """
+    """Hidden states at the last token of each row of a pass: `attach` the hooks, `begin` before it with the rows'
+    lengths in tokens, `read` after it. A layer narrower than the widest (OPT's last, in some sizes) is padded with
+    zeros."""
 
     def __init__(self, blocks: Sequence[nn.Module], body: nn.Module, *, states: set[Hidden]) -> None:
         self.blocks, self.body = blocks, body
@@ -335,11 +332,8 @@ def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 class Firings:
-    """Which neurons each row of a forward pass activates.
-
-    Rules that differ in their thresholds alone share one reduction a layer. `attach`, `begin` and `read` as those of
-    `LastToken`.
-    """
+    """Which neurons each row of a pass activates; methods as those of `LastToken`. Rules that differ in their
+    thresholds alone share one reduction a layer."""
 
     def __init__(
         self,

@@ -173,10 +173,8 @@ class _Inserted(NamedTuple):
 
 @contextmanager
 def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[_Inserted]:
-    """The adapter that `wrap` puts into a transformers model, in place while the context lasts.
-
-    Afterwards the model is as it was: its own layers, their gradients required or not, no trace of peft.
-    """
+    """The adapter that `wrap` puts into a transformers model while the context lasts; afterwards the model is as
+    it was: its layers, their gradients required or not, no trace of peft."""
     import warnings
 
     required = [(weight, weight.requires_grad) for weight in model.parameters()]

@@ -166,11 +166,8 @@ def batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[i
 
 
 def next_logits(base: HuggingFace, ids: torch.Tensor, kept: Any, *, keep: bool) -> tuple[torch.Tensor, Any]:
-    """Float32 logits [rows, vocabulary] of the token after ids [rows, length], and what the model kept.
-
-    `kept` is what it kept of all but the last id, None where it has read nothing yet; with `keep` False the
-    model keeps nothing and reads everything.
-    """
+    """Float32 logits [rows, vocabulary] of the token after ids [rows, length], and what the model kept. `kept` is
+    what it kept of all but the last id, None at first; with `keep` False it keeps nothing and reads everything."""
     named: dict[str, Any] = {"input_ids": ids if kept is None else ids[:, -1:], "use_cache": keep}
     if kept is not None:
         named |= going_on(base.model.base_model if base.split else base.model, kept)
@@ -234,12 +231,8 @@ def continuation(rust: tokenizers.Tokenizer, old: Sequence[int], new: Sequence[i
 
 
 def _whole_characters(rust: tokenizers.Tokenizer, old: Sequence[int], new: Sequence[int]) -> str:
-    """Both decoded together, up to the last whole character.
-
-    Part of a character is one U+FFFD to some tokenizers; to others each of its bytes is, and so are the bytes
-    of whole characters right before it. So either that one sign or the last few tokens are left off,
-    whichever keeps more.
-    """
+    """Both decoded together, up to the last whole character. Part of a character is one U+FFFD to some tokenizers,
+    to others each of its bytes is, and those of whole characters before it: what keeps more is taken."""
     whole = rust.decode([*old, *new], skip_special_tokens=False)
     if _is_whole(rust, whole, new):
         return whole

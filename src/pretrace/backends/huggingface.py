@@ -123,10 +123,8 @@ class HuggingFace:
         }
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within the token budget.
-
-        Texts that begin alike go together, where the model can read their beginning once.
-        """
+        """Batches of similar length within the token budget; texts that begin alike together, where that is read
+        once."""
         budget = self.settings.token_budget or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET)
         if any(e.shared for e in encoded) and self.begins_once:
             return pack_alike(encoded, budget)
@@ -394,11 +392,8 @@ class HuggingFace:
 
     @torch.inference_mode()
     def _probe(self) -> tuple[int, bool]:
-        """The size of the logits table, and whether output layer ∘ body really are the model's logits.
-
-        They are for most families. Where a model scales or caps its logits the two differ, and the
-        whole model is asked instead.
-        """
+        """The size of the logits table, and whether output layer ∘ body are the model's logits: some scale or cap
+        them."""
         whole = self._glance()
         return whole.shape[-1], is_head_alone(self.model, self.head, self._ten, whole)
 

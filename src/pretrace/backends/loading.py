@@ -163,11 +163,8 @@ class Located:
 def locate(
     model: str, *, revision: str | None = None, allow_pickle: bool = False, weights: bool = True
 ) -> Located:
-    """The files of a folder, a `.gguf` file, the packaged model `smollm2`, or a hub id.
-
-    `weights` False downloads the tokenizer alone. Raises ModelError when there is no such thing, or when
-    the hub cannot be reached.
-    """
+    """The files of a folder, a `.gguf` file, `smollm2` or a hub id, for the tokenizer alone where `weights` is
+    False; ModelError where there is no such thing, or the hub cannot be reached."""
     refuse_bare_url(model)
     path = Path(model).expanduser()
     if path.suffix == ".gguf":
@@ -340,10 +337,7 @@ class LoadedModel:
 
 
 def load(model: str, settings: ModelSettings) -> LoadedModel:
-    """The weights and tokenizer of a hub id, a folder, a `.gguf` file, or `smollm2` from its package.
-
-    Raises ModelError where there is no model, or none that may be opened safely.
-    """
+    """The weights and tokenizer of what `locate` finds; ModelError where there is none that may be opened safely."""
     _check_local(model, settings)
     device = device_of(settings.device)
     dtype = dtype_of(settings.dtype, device)
@@ -471,10 +465,8 @@ _NAMING = frozenset({"_name_or_path", "transformers_version", "architectures", "
 
 
 def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
-    """Return the tokenizer that lies beside the weights, or in the GGUF file, as a transformers tokenizer.
-
-    ModelError where it cannot be opened.
-    """
+    """The tokenizer beside the weights, or in the GGUF file, as one of transformers; ModelError where it cannot be
+    opened."""
     from transformers import AutoTokenizer, __version__
 
     what = f"{located.label} could not be opened as a tokenizer"

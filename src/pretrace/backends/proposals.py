@@ -86,11 +86,8 @@ class Proposals:
     def propose(
         self, texts: Sequence[str], /, *, number: int, share: float, seed: int
     ) -> list[tuple[str, ...]]:
-        """For each text its first `number` neighbours; only what is not on disk yet is made.
-
-        Every batch is stored when it is done. Raises OutputError where that fails, ModelError where the
-        model gives no numbers.
-        """
+        """For each text its first `number` neighbours; only what is not on disk yet is made, a batch at a time.
+        OutputError where it cannot be stored, ModelError where the model gives no numbers."""
         keys, asked = [text_key(text) for text in texts], _NeighborRequest(number, share, seed)
         if self._last[0] != (
             keys,
@@ -169,10 +166,8 @@ def open_proposer(
 
 
 def _check_kind(kind: str, model: str, located: Located) -> None:
-    """Raise ModelError where the configuration is of a model of the other kind, before weights are loaded.
-
-    transformers opens BERT as a causal model without a word, and then it predicts nothing of use.
-    """
+    """Raise ModelError where the configuration is of the other kind: transformers opens BERT as a causal model
+    without a word."""
     from transformers.models.auto import modeling_auto as auto
 
     if located.gguf:
@@ -256,10 +251,8 @@ class CausalGuesser:
 
 
 class MaskedGuesser:
-    """Candidates for masked tokens from a masked language model's distributions at the masks.
-
-    `weights` names the weights for the cache; `tokenizer` is a fast one with a mask token.
-    """
+    """Candidates for masked tokens from a masked language model's distributions at the masks; `tokenizer` is a
+    fast one."""
 
     sharing = 4  # a pass for every set of masks: shared, it costs a quarter
 
@@ -366,10 +359,8 @@ _SLICE_BYTES = 64 << 20
 def logits_at(
     model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
 ) -> Iterator[torch.Tensor]:
-    """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), in order, a slice at a time.
-
-    `inputs` are what the model's forward takes, tensors on its device; `rows` and `columns` are int64.
-    """
+    """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), int64, in order, a slice at a time;
+    `inputs` are what the model's forward takes."""
     output = model.base_model(**inputs)
     hidden = output[0][rows, columns]
     size = max(16, _SLICE_BYTES // (4 * model.config.get_text_config().vocab_size))
@@ -484,11 +475,8 @@ class Vocabulary:
         self.lowers = normalizer is not None and normalizer.normalize_str("A") == "a"
 
     def draft(self, text: str, tokens: Tokens, *, first: int) -> Draft:
-        """A text cut at its tokens. Position `first` is the first the model can say something about.
-
-        White space, special tokens and what lies beyond the limit of `tokens` are not open to
-        replacement, nor is anything in a text of fewer than two tokens.
-        """
+        """A text cut at its tokens. Not open to replacement are those before position `first`, white space,
+        special tokens, what lies beyond the limit of `tokens`, and a text of fewer than two tokens."""
         shown = readable(text)
         (encoded,) = tokens.encode([shown])
         stretches = tuple(shown[start:end] for start, end in tokens.spans(shown).tolist())

@@ -85,11 +85,8 @@ class BlindBaseline:
 
 
 def blind_baseline(rows: Sequence[Mapping[str, object]], *, seed: int, why: str) -> BlindBaseline:
-    """How well words alone tell members from non-members of a benchmark (Das et al. 2024), as `evaluate` measures it.
-
-    `rows` have a text, a label (1 for a member), an id and a group; `why` is what the reader should bear in mind
-    where words do tell them apart. TextsError where members or non-members are missing.
-    """
+    """How well words alone tell members from non-members of a benchmark (Das et al. 2024). `rows` have text, label
+    (1: member), id and group; `why` is what to bear in mind where they do. TextsError where one side is missing."""
     texts, members = [str(row["text"]) for row in rows], np.array([row["label"] == 1 for row in rows])
     groups = [str(row["group"]) or str(row["id"]) for row in rows]
     judged = bag_of_words(texts, members, groups, seed=seed)

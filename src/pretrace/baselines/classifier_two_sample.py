@@ -72,10 +72,7 @@ def pair_gap(
     seed: int = 0,
     resamples: int = 1000,
 ) -> tuple[Gap, ...]:
-    """The AUC between the true and the generated suffixes of each classifier, and of their length.
-
-    As `gap`, with the true suffixes as `a`: both texts of a pair, and all of a document, are always together.
-    """
+    """As `gap`, between the true and the generated suffixes: both of a pair, and all of a document, stay together."""
     texts = [Text(f"true {i}", pair.true, group=pair.document) for i, pair in enumerate(pairs)]
     texts += [Text(f"made {i}", pair.generated, group=pair.document) for i, pair in enumerate(pairs)]
     both = _TwoSets.of(texts, np.arange(len(texts)) < len(pairs), ("the true suffixes", "the generated ones"))

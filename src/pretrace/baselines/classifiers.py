@@ -152,11 +152,8 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextSubset(Sequence[str]):
-    """Some `rows` of a set of texts, int64 [texts].
-
-    What one classifier was told of each text of the `whole` set is `kept` for the other parts: folds learn from the
-    same texts, and judge them. None where it would not fit.
-    """
+    """Some `rows` of a set of texts, int64 [texts]; what was told of each text of the `whole` is `kept` for other
+    parts."""
 
     whole: Sequence[str]
     rows: Numbers
@@ -405,10 +402,8 @@ _MINILM = "minilm"
 
 @functools.lru_cache(maxsize=1)  # each fold of a comparison asks for the same model
 def open_embedder(model: str = _MINILM) -> _Embedder:
-    """The sentence-transformers model of a folder or hub id, or "minilm" from its package.
-
-    MissingPackageError where the extra `embeddings` is not installed, ModelError where there is no such model.
-    """
+    """The sentence-transformers model of a folder or hub id, or "minilm" from its package; MissingPackageError
+    without the extra `embeddings`, ModelError where there is no such model."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:

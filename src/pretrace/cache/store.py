@@ -124,11 +124,8 @@ class Entries:
         return self._run(lambda connection: _find(connection, wanted, label, codec))
 
     def write(self, entries: Sequence[CacheEntry[Any]]) -> None:
-        """Store the entries in one transaction: all of them or none.
-
-        One that is there already stays, unless it is damaged or the new one is better. Raises OutputError when the
-        disk is full; what was stored before stays readable.
-        """
+        """Store the entries in one transaction. One that is there already stays, unless it is damaged or the new
+        one is better. OutputError when the disk is full; what was stored before stays readable."""
         if self._fingerprint is None or not entries:
             return
         bodies = [entry.codec.encode(entry.content) for entry in entries]
@@ -149,11 +146,8 @@ class Entries:
         self.close()
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """What `work` returns, given a connection.
-
-        A damaged file is set aside and the work done once more on a new one. Raises OutputError where
-        the file cannot be opened or written; the file stays usable then.
-        """
+        """What `work` returns; a damaged file is set aside and the work done once more. OutputError where the file
+        cannot be used."""
         with self._lock:
             if self._closed:
                 raise ValueError(f"the {self._kind.noun} {self.path} is closed")
@@ -247,10 +241,8 @@ def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Let one process at a time open, make or set aside files of a folder.
-
-    The lock is sqlite's own on an empty file: it works wherever the cache works, and dies with its holder.
-    """
+    """Let one process at a time open, make or set aside files of a folder: sqlite's own lock, which dies with its
+    holder."""
     guard = sqlite3.connect(folder / "opening.lock", timeout=_WAIT, isolation_level=None)
     try:
         guard.execute("BEGIN EXCLUSIVE")
@@ -433,10 +425,8 @@ Write = Callable[[Mapping[str, Written]], Iterable[Batch]]
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How texts are continued: by so many tokens, with which sampling, and the seed of what is drawn.
-
-    ExpressionError for a value out of its range.
-    """
+    """How texts are continued: tokens, sampling, and the seed of what is drawn; ExpressionError for a value out of
+    range."""
 
     tokens: int = 32
     sampling: Sampling = field(default_factory=Sampling)

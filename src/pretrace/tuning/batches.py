@@ -30,10 +30,8 @@ def windows(tokens: Sequence[int], max_tokens: int) -> list[list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Texts to tune on, in an order that is theirs alone, each with the token ids that are read of it.
-
-    `cut_texts` of them were cut, by `cut_tokens` in all. `left_out` names texts with nothing to predict.
-    """
+    """Texts to tune on, in an order that is theirs alone, with the token ids read of each: `cut_texts` of them
+    were cut, by `cut_tokens` in all. `left_out` names texts with nothing to predict."""
 
     texts: tuple[Text, ...]
     sequences: tuple[tuple[int, ...], ...]

@@ -86,11 +86,8 @@ def fit_pretrained(
     *,
     seed: int,
 ) -> _TextJudge:
-    """A model that was trained before, tuned to tell the texts apart: causal or BERT-like.
-
-    `model` is a hub id, a folder, a `.gguf` file, "smollm2", or an opened back end, which gives the same
-    traces afterwards as before. Seeds and errors as for `fit_new`; ModelError too where there is no such model.
-    """
+    """A causal or BERT-like model (a name, or an opened back end, which stays as it was) tuned to tell the texts
+    apart. Seeds and errors as for `fit_new`; ModelError too where there is no such model."""
     check_kinds(texts, labels)
     with _seeded(seed):
         body, tokens = _opened(model, settings)
@@ -203,10 +200,8 @@ def _gpt2(settings: NewClassifier, vocabulary: int) -> Any:
 
 
 def _opened(model: HuggingFace | str | Path, settings: TunedClassifier) -> tuple[Any, Tokens]:
-    """A model without its output layer, and how it reads texts.
-
-    An opened back end's own model serves an adapter; where all weights will change, a copy of it does.
-    """
+    """A model without its output layer, and how it reads texts: an opened back end's own, or a copy where all
+    weights change."""
     if isinstance(model, HuggingFace):
         tokens = copy.copy(model.tokens)
         tokens.max_tokens = min(settings.max_tokens, model.max_tokens)

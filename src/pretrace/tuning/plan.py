@@ -71,11 +71,8 @@ class TrainingPlan:
 
 @dataclass(frozen=True, slots=True)
 class TrainingStep:
-    """Where a training stands after a step: `step` of `steps`, `epoch` of `epochs`, both from 1.
-
-    `loss` is the mean over the tokens of this step in nats, `tokens_per_second` the rate since the
-    training began (or was taken up again).
-    """
+    """Where a training stands: `step` of `steps`, `epoch` of `epochs`, from 1; `loss` the mean of this step in
+    nats a token."""
 
     step: int
     steps: int

@@ -40,18 +40,9 @@ NEW_RATE, FULL_RATE, LORA_RATE = 2e-3, 5e-5, 1e-3
 
 @dataclass(frozen=True, slots=True)
 class PlantSettings:
-    """How a model is planted; ExpressionError for a value out of its range.
-
-    `epochs` is 2 unless told otherwise, from the command line as from Python.
-    `share` of the text is made members, `seed` decides which, the new weights and the order of training.
-    A text of more than `max_tokens` is trained on in windows of that length; None is 512, or what the model
-    reads where that is less. `method` "lora" trains an
-    adapter of rank 16 for an existing model and adds it to the copy's weights; "full" trains all of them.
-    The other fields are those of `TrainingPlan`; `learning_rate` None is 2e-3 for a new model, 5e-5 for an
-    existing one, and 1e-3 for an adapter. `architecture` is that of a new model, and without a meaning for
-    an existing one. `threads` 0 leaves torch's own number; weights depend on it, and a small model gains
-    little from a second one.
-    """
+    """How a model is planted, as each option says; ExpressionError for a value out of its range. The other fields
+    are those of `TrainingPlan`. `architecture` is that of a new model. `threads` 0 leaves torch's own number;
+    weights depend on it."""
 
     share: float = option(0.5, "Share of the text that becomes members.", panel=TRAINING, essential=True)
     epochs: int = option(2, "How often each member is seen.", panel=TRAINING, least=1, essential=True)

@@ -116,10 +116,8 @@ class Connection:
 
 
 class ServedModel:
-    """A `Backend` behind a server, which was checked; `open_served` makes one. It offers log-probabilities only.
-
-    `probed` holds its answers to the check, and those it gave when it was first met, which name the model.
-    """
+    """A `Backend` behind a server, log-probabilities only; `open_served` makes one. `probed` holds its answers to
+    the check, and those it gave when it was first met, which name the model."""
 
     offers = Quantity.LOGP
 
@@ -185,11 +183,9 @@ class ServedModel:
     def stream(
         self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
     ) -> Iterator[tuple[int, list[Trace]]]:
-        """The traces of each request as soon as they are there, with its number; several are under way at once.
-
-        ModelError where more than log-probabilities is wanted, before anything is sent, and where the server fails
-        or answers with something that cannot be used.
-        """
+        """The traces of each request as soon as they are there, with its number. ModelError where more than
+        log-probabilities is wanted, before anything is sent, and where the server fails or answers with something
+        that cannot be used."""
         if states or want & ~self.offers:
             raise ModelError(f"{self.name} gives log-probabilities only: use --model with local weights.")
         groups = [[self._prompt(one) for one in batch] for batch in batches]

@@ -30,10 +30,8 @@ _FAILURES = (ValueError, RuntimeError, OSError, NotImplementedError)  # what vLL
 
 
 class Engine:
-    """A model that vLLM opened here; it is asked as `client.Client` asks a server.
-
-    Raises MissingPackageError without vLLM, ModelError where it cannot open the model or a setting is not its.
-    """
+    """A model that vLLM opened here, asked as `client.Client` asks a server. MissingPackageError without vLLM,
+    ModelError where it cannot open the model or a setting is not its."""
 
     def __init__(self, model: str, settings: ModelSettings) -> None:
         _check(model, settings)
