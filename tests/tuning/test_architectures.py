@@ -62,9 +62,9 @@ def test_few_texts_make_a_smaller_table_than_was_asked_for():
     ("wrong", "said"),
     [
         ({"family": "rnn"}, "'gpt_neox' or 'llama', found 'rnn'"),
-        ({"layers": 0}, "found layers=0"),
+        ({"layers": 0}, "--layers must be at least 1, found 0"),
         ({"width": 30, "heads": 4}, "found width=30 and heads=4"),
-        ({"heads": 0}, "found width=256 and heads=0"),
+        ({"heads": 0}, "--heads must be at least 1, found 0"),
         ({"vocabulary": 100}, "found vocabulary=100"),
         ({"max_tokens": 1}, "found max_tokens=1"),
     ],

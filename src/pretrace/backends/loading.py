@@ -371,12 +371,8 @@ def _check_local(model: str, settings: ModelSettings) -> None:
             f"{model} stands behind a server, and this takes weights that are opened here: name a hub id, a folder or "
             "a .gguf file."
         )
-    for name in ("served_model", "tokenizer", "requests", "request_timeout"):
-        if getattr(settings, name) is not None:
-            raise ModelError(
-                f"--{name.replace('_', '-')} is for models on servers (vllm:URL, completions:URL) "
-                f"and {model} is opened here: leave it out."
-            )
+    served = ("served_model", "tokenizer", "requests", "request_timeout")
+    settings.refuse(served, f"for models on servers (vllm:URL, completions:URL), and {model} is opened here")
 
 
 def tokenizer_of(model: str, settings: ModelSettings) -> tuple[Any, int | None, int | None]:

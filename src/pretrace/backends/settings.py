@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pretrace.errors import ModelError
 from pretrace.settings import MODEL, TEXTS, given_for, option
 
 
@@ -76,6 +78,12 @@ class ModelSettings:
     def for_another(self, **own: Any) -> ModelSettings:
         """The settings for a model beside this one: how any is opened here, but not which one this is."""
         return ModelSettings(**{**{name: getattr(self, name) for name in _ANY}, **own})
+
+    def refuse(self, names: Iterable[str], why: str) -> None:
+        """ModelError where one of these options was given."""
+        for name in names:
+            if getattr(self, name) != getattr(ModelSettings(), name):
+                raise ModelError(f"--{name.replace('_', '-')} is {why}: leave it out.")
 
     def _without(self, whom: str, but: str = "") -> ModelSettings:
         """The settings with the options that are for `whom` alone as they are by themselves."""

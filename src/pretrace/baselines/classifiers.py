@@ -256,13 +256,8 @@ def gpt2(
     the small one learns which words differ, hardly their order: put it beside `words`, not in its place.
     """
     start = PAPER if preset == "paper" else SMALL
-    given = {
-        "layers": layers,
-        "width": width,
-        "heads": heads,
-        "epochs": epochs,
-        "learning_rate": learning_rate,
-    }
+    given = {"layers": layers, "width": width, "heads": heads}
+    given |= {"epochs": epochs, "learning_rate": learning_rate}
     known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return _Gpt2(replace(start, **known))
 

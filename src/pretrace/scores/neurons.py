@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require, scores
-from pretrace.scores.probe import known
+from pretrace.scores.learned import known
 from pretrace.statistics.documents import Grouping, Numbers, grouped_folds
 from pretrace.statistics.roc import auc
 from pretrace.types import Bools, Doubles, Evidence, Firing, Needs, Reference, Score, State

@@ -76,9 +76,9 @@ class Architecture:
     def __post_init__(self) -> None:
         names = " or ".join(map(repr, FAMILIES))
         require(self.family in FAMILIES, f"a new model's family is {names}, found {self.family!r}.")
-        require(self.layers >= 1, f"a new model has at least 1 layer, found layers={self.layers}.")
+        check_ranges(self)
         require(
-            self.heads >= 1 and self.width >= 1 and self.width % (2 * self.heads) == 0,
+            self.width % (2 * self.heads) == 0,
             f"width must be a multiple of twice the heads, found width={self.width} and heads={self.heads}.",
         )
         require(
@@ -86,7 +86,6 @@ class Architecture:
             f"a byte-level vocabulary holds at least {SMALLEST} tokens, found vocabulary={self.vocabulary}.",
         )
         require(self.max_tokens >= 2, f"a model reads at least 2 tokens, found max_tokens={self.max_tokens}.")
-        check_ranges(self)
 
 
 SMALL = Architecture()

@@ -77,15 +77,11 @@ class PlantSettings:
         require(0 < self.share < 1, f"planting: share must be between 0 and 1, found {self.share}.")
         require(self.threads >= 0, f"planting: threads must be 0 or more, found {self.threads}.")
         require(
-            self.max_tokens is None or self.max_tokens >= 2,
-            f"planting: max_tokens must be at least 2, found {self.max_tokens}.",
-        )
-        require(
             self.method in ("full", "lora"),
             f"planting: method must be 'full' or 'lora', found {self.method!r}.",
         )
-        _ = self.plan(existing=False)  # whose own checks are of the other fields
         check_ranges(self)
+        _ = self.plan(existing=False)  # whose own checks are of the other fields
 
     @property
     def adapter(self) -> Lora | None:

@@ -352,11 +352,9 @@ _OTHER_SERVERS = {
 def open_served(model: str, settings: ModelSettings) -> ServedModel:
     """The model on a server, checked before any text is sent; ModelError where it cannot be used."""
     address = parse_address(model)
-    for name in () if address.here else given_for(settings, "weights"):
-        raise ModelError(
-            f"--{name.replace('_', '-')} is for weights that are opened here, and {model.partition(':')[0]}: "
-            "names a server, which has opened its own: leave it out."
-        )
+    kind = model.partition(":")[0]
+    here = f"for weights that are opened here, and {kind}: names a server, which has opened its own"
+    settings.refuse(() if address.here else given_for(settings, "weights"), here)
     with connect(address, settings) as client:
         return _opened(address, client, settings)
 
