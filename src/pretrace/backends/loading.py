@@ -336,18 +336,20 @@ class LoadedModel:
     opened: WeightFacts
 
 
-def load(model: str, settings: ModelSettings) -> LoadedModel:
-    """The weights and tokenizer of what `locate` finds; ModelError where there is none that may be opened safely."""
+def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str = "") -> LoadedModel:
+    """The weights and tokenizer of what `locate` finds; ModelError where there is none that may be opened safely.
+    `kind` is the class of transformers for a model that predicts no next token, which has no use for some weights."""
     _check_local(model, settings)
     device = device_of(settings.device)
-    dtype = dtype_of(settings.dtype, device)
+    dtype_of(settings.dtype, device)  # which tells of a wrong one before anything is read
     located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
     files = located.weight_files(allow_pickle=settings.allow_pickle)
     digest = weights_hash(files, cache_folder() / "hashes")
     if located.gguf and files[0].stat().st_size <= _SMALL_GGUF:
         located = _unpacked(located, digest, settings)
-    tensors = _load_weights(located, files, settings, dtype, device)
-    if tensors.unread:
+    chosen = kind or _reader(located, settings)
+    tensors = _load_weights(chosen, located, files, settings, device, without)
+    if tensors.unread and kind is None:
         more = f" and {len(tensors.unread) - 1:,} more" if len(tensors.unread) > 1 else ""
         warnings.warn(
             f"the files of {located.label} hold weights that its config.json has no place for, and that are not used: "
@@ -485,15 +487,20 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
 
 
 def _load_weights(
-    located: Located, files: Sequence[Path], settings: ModelSettings, dtype: Any, device: torch.device
+    kind: Any,
+    located: Located,
+    files: Sequence[Path],
+    settings: ModelSettings,
+    device: torch.device,
+    without: str = "",
 ) -> Tensors:
     import torch
 
-    options: dict[str, Any] = {"dtype": dtype}
+    options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device)}
     if settings.device_map:
         options["device_map"] = settings.device_map
     try:
-        found = open_weights(_reader(located, settings), located, files, settings, options)
+        found = open_weights(kind, located, files, settings, options, without=without)
         return found if settings.device_map else found._replace(model=found.model.to(device))
     except torch.OutOfMemoryError:
         raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
@@ -571,7 +578,8 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
         return located  # no right to keep a copy: the file itself is read every time
     tokenizer = load_tokenizer(located, settings)
     file = located.folder / str(located.gguf)
-    model, _ = _load_weights(located, [file], settings, torch.float32, torch.device("cpu"))
+    plain, place = replace(settings, dtype="float32"), torch.device("cpu")
+    model, _ = _load_weights(_reader(located, settings), located, [file], plain, place)
     unquantise(model)
     try:
         with new_folder(folder) as partial, quiet():

@@ -33,6 +33,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,16 +45,12 @@ from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.loading import (
     Located,
     context_in,
-    device_of,
-    dtype_of,
-    load_tokenizer,
+    load,
     locate,
-    open_weights,
 )
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, own_specials, pack, padded
-from pretrace.backends.weights import weights_hash
-from pretrace.cache.location import cache_folder, text_key
+from pretrace.cache.location import text_key
 from pretrace.cache.store import Neighbors, open_neighbors
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable
@@ -205,7 +202,29 @@ _CPU_BUDGET = 2048
 _GPU_BUDGET = 32768
 
 
-class CausalGuesser:
+Batches = Callable[[Sequence[int]], list[tuple[int, ...]]]
+"""Lengths of texts to batches within a token budget."""
+
+
+class _Guesser:
+    """What both have in common: the tokens of a model, which of them may be proposed, and `first`, the first position
+    that it can say something about."""
+
+    def __init__(self, tokens: Tokens, device: torch.device, first: int, batches: Batches) -> None:
+        self.tokens, self.first, self._batches = tokens, first, batches
+        self.vocabulary = Vocabulary(tokens.rust)
+        self.ranking = Ranking(self.vocabulary, device, _TOP)
+
+    def read(self, texts: Sequence[str], /) -> list[Draft]:
+        """The texts cut into what may be replaced."""
+        return [self.vocabulary.draft(text, self.tokens, first=self.first) for text in texts]
+
+    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
+        """Batches of similar length within a token budget."""
+        return self._batches([len(draft.tokens) if len(draft.open) else 0 for draft in drafts])
+
+
+class CausalGuesser(_Guesser):
     """Candidates for a token from a causal model's next-token distribution after the tokens before it. `sharing`
     neighbours at a time have their positions in common."""
 
@@ -213,21 +232,10 @@ class CausalGuesser:
 
     def __init__(self, backend: HuggingFace) -> None:
         self.backend = backend
-        self.tokens = backend.tokens
-        self.vocabulary = Vocabulary(backend.tokens.rust)
-        self.ranking = Ranking(self.vocabulary, backend.device, _TOP)
+        batches = partial(backend.batches, budget=_budget(backend.device))
+        super().__init__(backend.tokens, backend.device, 0 if len(backend.tokens.prefix) else 1, batches)
         self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
         self.facts: Mapping[str, Any] = {"kind": "causal", "top": _TOP, **backend.identity.named}
-
-    def read(self, texts: Sequence[str], /) -> list[Draft]:
-        """The texts cut into what may be replaced."""
-        first = 0 if len(self.tokens.prefix) else 1
-        return [self.vocabulary.draft(text, self.tokens, first=first) for text in texts]
-
-    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within a token budget."""
-        lengths = [len(d.tokens) if len(d.open) else 0 for d in drafts]
-        return self.backend.batches(lengths, _budget(self.backend.device))
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
@@ -250,7 +258,7 @@ class CausalGuesser:
         ]
 
 
-class MaskedGuesser:
+class MaskedGuesser(_Guesser):
     """Candidates for masked tokens from a masked language model's distributions at the masks; `tokenizer` is a
     fast one."""
 
@@ -273,10 +281,9 @@ class MaskedGuesser:
         }
         context = context_in(model, lambda: model(**ten)) or 512
         limit = min(context, int(tokenizer.model_max_length)) - len(self.suffix)
-        self.tokens = Tokens(tokenizer, max_tokens=limit, model=self.model)
-        self.vocabulary = Vocabulary(self.tokens.rust)
-        self.ranking = Ranking(self.vocabulary, model.device, _TOP)
         self.budget = budget or _budget(model.device)
+        tokens = Tokens(tokenizer, max_tokens=limit, model=self.model)
+        super().__init__(tokens, model.device, 0, partial(pack, budget=self.budget))
         dtype = str(model.dtype).removeprefix("torch.")
         self.facts: Mapping[str, Any] = {
             "kind": "masked",
@@ -286,14 +293,6 @@ class MaskedGuesser:
         around = [self.tokens.prefix.tolist(), self.suffix.tolist()]
         keyed = {"format": FORMAT, "sharing": self.sharing, "max_tokens": limit, "around": around}
         self.fingerprint = json.dumps({**keyed, **self.facts, "name": None})
-
-    def read(self, texts: Sequence[str], /) -> list[Draft]:
-        """The texts cut into what may be replaced."""
-        return [self.vocabulary.draft(text, self.tokens, first=0) for text in texts]
-
-    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within a token budget."""
-        return pack([len(draft.tokens) if len(draft.open) else 0 for draft in drafts], self.budget)
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
@@ -328,17 +327,9 @@ def open_masked(model: str, settings: ModelSettings) -> MaskedGuesser:
     """The masked language model of a hub id or a folder. Raises ModelError where there is none."""
     from transformers import AutoModelForMaskedLM
 
-    device = device_of(settings.device)
-    located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
-    files = located.weight_files(allow_pickle=settings.allow_pickle)
-    loaded, _ = open_weights(
-        AutoModelForMaskedLM, located, files, settings, {"dtype": dtype_of(settings.dtype, device)}
-    )
-    digest = weights_hash(files, cache_folder() / "hashes")
-    tokenizer = load_tokenizer(located, settings)
-    return MaskedGuesser(
-        loaded.to(device), tokenizer, name=located.label, weights=digest, budget=settings.token_budget
-    )
+    found = load(model, settings, kind=AutoModelForMaskedLM)
+    budget = settings.token_budget
+    return MaskedGuesser(found.model, found.tokenizer, name=found.name, weights=found.weights, budget=budget)
 
 
 def _budget(device: torch.device) -> int:

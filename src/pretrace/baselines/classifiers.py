@@ -256,10 +256,9 @@ def gpt2(
     the small one learns which words differ, hardly their order: put it beside `words`, not in its place.
     """
     start = PAPER if preset == "paper" else SMALL
-    given = {"layers": layers, "width": width, "heads": heads}
+    given: dict[str, Any] = {"layers": layers, "width": width, "heads": heads}
     given |= {"epochs": epochs, "learning_rate": learning_rate}
-    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return _Gpt2(replace(start, **known))
+    return _Gpt2(replace(start, **{name: value for name, value in given.items() if value is not None}))
 
 
 @dataclass(frozen=True)

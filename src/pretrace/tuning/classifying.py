@@ -21,7 +21,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import device_of, load, load_tokenizer, locate, open_weights
+from pretrace.backends.loading import device_of, load, locate
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.errors import ModelError
@@ -207,19 +207,12 @@ def _opened(model: HuggingFace | str | Path, settings: TunedClassifier) -> tuple
         tokens.max_tokens = min(settings.max_tokens, model.max_tokens)
         body = model.model.base_model
         return (copy.deepcopy(body).float() if settings.method == "full" else body), tokens
-    wanted = ModelSettings(dtype="float32")
-    located = locate(str(model))
-    if located.gguf:
-        loaded = load(str(model), wanted)
-        body, tokenizer = loaded.model.base_model, loaded.tokenizer
-    else:
-        from transformers import AutoModel
+    from transformers import AutoModel
 
-        files = located.weight_files(allow_pickle=False)  # which refuses pickles before anything opens them
-        # A pooler reads the states that are read here, and nothing is read from it.
-        found = open_weights(AutoModel, located, files, wanted, {"dtype": torch.float32}, without="pooler.")
-        body = found.model.to(device_of("auto"))
-        tokenizer = load_tokenizer(located, wanted)
+    # A pooler reads the states that are read here, and nothing is read from it.
+    kind = None if locate(str(model)).gguf else AutoModel
+    loaded = load(str(model), ModelSettings(dtype="float32"), kind=kind, without="pooler.")
+    body, tokenizer = loaded.model.base_model, loaded.tokenizer
     context = getattr(body.config.get_text_config(), "max_position_embeddings", None) or 512
     limit = min(settings.max_tokens, int(context), int(tokenizer.model_max_length))
     return body.eval(), Tokens(tokenizer, max_tokens=limit, model=body)
