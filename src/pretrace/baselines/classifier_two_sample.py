@@ -23,10 +23,14 @@ from pretrace.baselines.classifiers import (
 from pretrace.errors import TextsError
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, link_documents
 from pretrace.statistics.resampling import group_bootstrap
-from pretrace.types import Bools, Corpus, Doubles, Estimate, Gap, Pair, Text, TextClassifier
+from pretrace.types import Bools, Corpus, Doubles, Gap, Pair, Text, TextClassifier
 
 LENGTH = "length"
 """The row that looks at the number of characters and nothing else."""
+_BELOW = (
+    "It is below chance. This happens if there are few documents or if each differs from the others; it is no evidence "
+    "for or against a difference."
+)
 
 
 def gap(
@@ -166,13 +170,19 @@ def _measured(
     lengths = np.array([len(text) for text in both.texts], dtype=np.float64)
     matrix = np.column_stack([*(scores for scores, _ in judged), lengths])
     spread = group_bootstrap(matrix, both.labels, groups=both.groups, seed=seed, resamples=resamples).auc
-    few = _few(Grouping.of(both.groups, both.labels).fewest)
+    fewest = Grouping.of(both.groups, both.labels).fewest
+    counted = "document" if fewest == 1 else "documents"
+    few = f"One side comes from {fewest} {counted} only: the interval is rough."
+    notes = [*notes, *([few] if fewest < FEW_DOCUMENTS else [])]
     found, number = [], len(both.texts)
     for k, (name, (_, said)) in enumerate(zip(made, judged, strict=True)):
         auc = spread.widened(k, WIDENING).estimate(k)
-        found.append(Gap(name, auc, number, " ".join([*said, *_below(auc), *notes, *few])))
+        below = [_BELOW] if auc.high < 0.5 else []
+        found.append(Gap(name, auc, number, " ".join([*said, *below, *notes])))
     auc = spread.estimate(len(judged))
-    return (*found, Gap(LENGTH, auc, number, " ".join([*_longer(auc), *notes, *few])))
+    longer = [f"The first set's texts are the {'longer' if auc.value > 0.5 else 'shorter'} ones."]
+    longer = [] if auc.low <= 0.5 <= auc.high else longer
+    return (*found, Gap(LENGTH, auc, number, " ".join([*longer, *notes])))
 
 
 def _judged(
@@ -203,25 +213,3 @@ def _judged(
             f"It learnt from {np.count_nonzero(division.learnt):,} of the {len(scores):,} texts, by whole documents."
         )
     return scores, notes
-
-
-def _below(auc: Estimate) -> list[str]:
-    if auc.high >= 0.5:
-        return []
-    return [
-        "It is below chance. This happens if there are few documents or if each differs from the others; it is no "
-        "evidence for or against a difference."
-    ]
-
-
-def _longer(auc: Estimate) -> list[str]:
-    if auc.low <= 0.5 <= auc.high:
-        return []
-    return [f"The first set's texts are the {'longer' if auc.value > 0.5 else 'shorter'} ones."]
-
-
-def _few(documents: int) -> list[str]:
-    if documents >= FEW_DOCUMENTS:
-        return []
-    counted = "document" if documents == 1 else "documents"
-    return [f"One side comes from {documents} {counted} only: the interval is rough."]

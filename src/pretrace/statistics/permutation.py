@@ -48,7 +48,7 @@ test or check lets these pass has no power for normal values, so there is no che
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -214,6 +214,14 @@ def welch_corrected(part: Doubles, sums: Doubles, sizes: tuple[int, int]) -> Dou
     on its first side, `part` [3, rows], and of all documents, `sums` [3, 1 or rows]; `sizes` are their numbers."""
     first, second = (_cumulants(side, n) for side, n in zip((part, sums - part), sizes, strict=True))
     return skew_corrected(first[0] - second[0], first[1] + second[1], first[2] - second[2])
+
+
+def last_rejected(rejects: Callable[[float], bool], low: float, high: float, steps: int) -> float:
+    """The largest value found to reject, between one that does and one that does not, by so many halvings."""
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejects(middle) else (low, middle)
+    return low
 
 
 def chunks(rows: int, width: int) -> Iterator[int]:
