@@ -33,12 +33,9 @@ WEIGHTS = "adapter_model.safetensors"
 
 
 def attach(backend: Backend, folder: str | Path) -> Tuned:
-    """The back end with the adapter in `folder` switched on, over the same weights as `backend`.
-
-    `backend` goes on giving the traces it gave before, to the last bit, also after another adapter was
-    attached; each tuned back end runs its own. ModelError where the folder holds no adapter of ours or a
-    damaged one, and where it was tuned on other weights than these.
-    """
+    """The back end with the adapter in `folder` switched on, over the same weights as `backend`, which goes on
+    giving the traces it gave before, to the last bit, whatever else is attached. ModelError where the folder holds
+    no adapter of ours or a damaged one, and where it was tuned on other weights."""
     from peft import PeftModel
 
     from pretrace.backends.huggingface import HuggingFace

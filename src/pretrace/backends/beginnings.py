@@ -27,11 +27,9 @@ _NEAR = 0.8  # a beginning is cut to the shortest of its batch, and to no less t
 
 
 def behind(encoded: Sequence[Encoded], context: Encoded, most: int) -> list[Encoded]:
-    """The texts as they are read after another one: its tokens stand between the start tokens and theirs, and are not
-    predicted. Both were cut into tokens by themselves; of each text so much is kept that all is at most `most` tokens.
-
-    ModelError where the context is cut or leaves no room for two tokens.
-    """
+    """The texts as they are read after another one: its tokens stand between the start tokens and theirs, are not
+    predicted, and all is cut to `most` tokens. ModelError where the context is cut or leaves no room for two
+    tokens."""
     prefix: Ints = np.concatenate([context.prefix, context.tokens])
     room = most - len(prefix)
     if context.cut or room < 2:

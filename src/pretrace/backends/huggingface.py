@@ -49,11 +49,9 @@ _READY_MADE = WeightFacts()
 
 
 class HuggingFace:
-    """A `Backend` over a loaded transformers model; `open_huggingface` makes one from a name.
-
-    The model and tokenizer may also be given ready made. `weights` names the weights for the cache. It
-    offers HIDDEN and NEURONS where the blocks and the feed-forward activation can be found by structure.
-    """
+    """A `Backend` over a transformers model and tokenizer; `open_huggingface` makes one from a name. `weights`
+    names the weights for the cache. It offers HIDDEN and NEURONS where blocks and feed-forward activation are
+    found by structure."""
 
     def __init__(
         self,
@@ -161,11 +159,9 @@ class HuggingFace:
     def stream(
         self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
     ) -> Generator[tuple[int, list[Trace]]]:
-        """The traces of each batch as soon as they are there, with the batch's number: one forward pass a batch.
-
-        While a batch is under way the model must not be changed. States are read by hooks that are in place as long.
-        ModelError where the model has no such states.
-        """
+        """The traces of each batch, with its number, as soon as they are there: one forward pass a batch.
+        Meanwhile the model must not be changed; states are read by hooks. ModelError where the model has no such
+        states."""
         alike = any(e.shared for batch in batches for e in batch) and self.begins_once
         begun = Prefixes(self.model.base_model) if alike else None
         for i, batch in enumerate(batches):
@@ -204,11 +200,9 @@ class HuggingFace:
         watches: _Watches,
         begun: Prefixes | None,
     ) -> list[Trace]:
-        """One forward pass over the batch, padded on the right under the causal mask; a second one, over what all rows
-        begin with, where that is shared and nothing inside the model is looked at.
-
-        No attention mask is needed: a real token never attends to what stands after it.
-        """
+        """One forward pass over the batch, padded on the right under the causal mask, so that no attention mask is
+        needed; a second one, over what all rows begin with, where that is shared and nothing inside the model is
+        looked at."""
         rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in batch]
         starts = [max(1, len(e.prefix)) for e in batch]
         sweep = self._sweep(Quantity.MOMENTS in want, states)
@@ -399,10 +393,9 @@ class HuggingFace:
 
     @torch.inference_mode()
     def _probe_order(self) -> bool:
-        """Whether a text has to be read alone; ModelError unless the model predicts each token from those before it.
-
-        Read are ten tokens, twice, with another last token, and the first five of them alone and beside all ten.
-        """
+        """Whether a text has to be read alone; ModelError unless the model predicts each token from those before
+        it. Read are ten tokens, twice, with another last token, and the first five of them alone and beside all
+        ten."""
         ids = self._ten.reshape(1, -1)
         other = ids.clone()
         other[0, -1] = (other[0, -1] + 1) % self.vocabulary
@@ -481,12 +474,9 @@ def open_huggingface(model: str, settings: ModelSettings | None = None) -> Huggi
 
 @torch.inference_mode()
 def likeness(one: Backend, other: Backend) -> float | None:
-    """The cosine between the weight matrices of two models, None where they have none that could be compared.
-
-    Matrices of the same name and shape count, vectors (biases and norms, which begin alike everywhere) do not.
-    Training moves weights a little way: a model and an earlier state of it stay far above 0, and two models
-    trained from different random weights are at 0, whatever they were trained on.
-    """
+    """The cosine between the weight matrices of two models of the same names and shapes, without vectors (biases
+    and norms, which begin alike everywhere); None where there are none. A model and an earlier state of it stay
+    far above 0, two models trained from different random weights are at 0, whatever they were trained on."""
     if not isinstance(one, HuggingFace) or not isinstance(other, HuggingFace):
         return None
     theirs = dict(other.model.named_parameters())

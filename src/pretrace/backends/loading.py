@@ -60,13 +60,9 @@ def known_backends() -> dict[str, str]:
 
 
 def open_model(model: str, **settings: Any) -> Backend:
-    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`,
-    `completions:URL`), what vLLM opens in this process (`vllm:FOLDER`), or what a plug-in opens (`mine:NAME`).
-
-    Keyword arguments are the fields of `backends.settings.ModelSettings`: revision, dtype, device,
-    device_map, start, max_tokens, token_budget, trust_remote_code, allow_pickle, and for servers served_model,
-    tokenizer, requests, request_timeout. Raises ModelError.
-    """
+    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`, `completions:URL`), what
+    vLLM opens in this process (`vllm:FOLDER`), or what a plug-in opens (`mine:NAME`). Keyword arguments are the
+    fields of `backends.settings.ModelSettings`. Raises ModelError."""
     from pretrace.backends.huggingface import open_huggingface
 
     chosen = ModelSettings(**settings)
@@ -280,11 +276,8 @@ def _from_hub(model: str, revision: str | None, patterns: list[str], *, download
 
 
 def _resolved(model: str, revision: str | None) -> tuple[str | None, str]:
-    """The commit of a revision, and why the hub cannot be asked: then files that are here already must do.
-
-    The download itself asks the hub without a limit of time, and a network that swallows packets would hold it for
-    minutes: so the first question is asked here, with one.
-    """
+    """The commit of a revision, asked with a limit of time, which the download has not, and why the hub cannot be
+    asked: then files that are here already must do."""
     from huggingface_hub import HfApi, constants, get_session
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -558,13 +551,9 @@ def _reader(located: Located, settings: ModelSettings) -> Any:
 
 
 def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located:
-    """The same weights as float32 safetensors in the cache, written on first use.
-
-    Reading a GGUF file takes half a minute on a small processor, most of it in its vocabulary, and would
-    be paid by every command. Large files are read as they are: their float32 copy would fill the disk. Each
-    generation of transformers has its copy: an older one cannot open the tokenizer that a newer one wrote. The
-    copies of another `_UNPACKED` are left alone.
-    """
+    """The same weights as float32 safetensors in the cache, written on first use: reading a GGUF file takes half a
+    minute on a small processor. Large files are read as they are. Each generation of transformers has its copy: an
+    older one cannot open the tokenizer that a newer one wrote. The copies of another `_UNPACKED` are left alone."""
     import torch
     from transformers import __version__
 

@@ -136,12 +136,9 @@ class Proposals:
 def open_proposer(
     spec: str, target: Backend | None = None, *, cache: bool = True, **settings: Any
 ) -> Proposer:
-    """The proposer that `spec` names: "causal" (the target itself), "causal:MODEL" or "masked:MODEL".
-
-    MODEL is what `open_model` takes, for "masked" a hub id or a folder. `cache` False keeps nothing on
-    disk. Other keyword arguments are those of `open_model`, for a model that is opened here. Raises
-    ModelError for any other spec, a model of the wrong kind, or one that cannot be opened.
-    """
+    """The proposer that `spec` names: "causal" (the target itself), "causal:MODEL" (as for `open_model`) or
+    "masked:MODEL" (a hub id or a folder), with settings as for `open_model`; `cache` False keeps nothing on disk.
+    ModelError for any other spec, a model of the wrong kind, or one that cannot be opened."""
     kind, _, model = spec.partition(":")
     if spec == "causal":
         if not isinstance(target, HuggingFace):

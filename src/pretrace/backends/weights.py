@@ -28,12 +28,9 @@ class Tensors(NamedTuple):
 
 
 def check_loaded(model: Any, told: Mapping[str, Any], label: str, *, without: str = "") -> tuple[str, ...]:
-    """Raise ModelError where a weight of the model is missing from its files, or has another shape there; return the
-    names in the files that the model has no use for.
-
-    `told` is what transformers' `output_loading_info` returns. Weights under the name `without` may be missing. A tied
-    weight is there where the one that it is tied to is.
-    """
+    """Return the names in the files that the model has no use for, from transformers' `output_loading_info`;
+    ModelError where a weight is missing there (but those under `without`, and a tied one whose other is there), or
+    has another shape."""
     missing = {name for name in told["missing_keys"] if not (without and name.startswith(without))}
     own = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers())
     read = {id(tensor) for name, tensor in own.items() if name not in missing}
@@ -79,12 +76,9 @@ def plain_name(name: str) -> str:
 
 
 def weights_hash(files: Sequence[Path], memory: Path | None = None) -> str:
-    """SHA-256 over the names, types, shapes and bytes of all tensors, in order of name.
-
-    The same tensors in one file or in several, under any file name, are the same weights. A file of another format than
-    safetensors counts with its bytes. Each file is read once: `memory`, a folder, keeps its hashes with its path,
-    inode, size and times of change.
-    """
+    """SHA-256 over the names, types, shapes and bytes of all tensors, in order of name, in whatever files; one of
+    another format than safetensors counts with its bytes. `memory`, a folder, keeps each file's hashes by its
+    path, inode, size and times of change."""
     rows = [row for path in files for row in _remembered(path, memory)]
     return hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()
 

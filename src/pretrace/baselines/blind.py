@@ -35,13 +35,10 @@ class BlindScores:
 def bag_of_words(
     texts: Sequence[str], members: Bools, groups: Groups, *, seed: int, unit: Unit = "words"
 ) -> BlindScores:
-    """Out-of-fold log-odds of membership from a logistic regression on words, word pairs and punctuation.
-
-    Features are lower-cased TF-IDF of what occurs in at least two texts; characters stand for words in
-    Chinese and other scripts without spaces. `unit` "form" looks at the form of the texts instead
-    (`classifiers.shape`). A text is judged by a classifier that learnt from no text of its group; log-odds are
-    centred a fold (`CrossFit.scores`).
-    """
+    """Out-of-fold log-odds of membership from a logistic regression on lower-cased TF-IDF of words, word pairs and
+    punctuation that occur in two texts (characters in scripts without spaces), or with `unit` "form" on their
+    form. A text is judged by a classifier that learnt from no text of its group; log-odds are centred a fold
+    (`CrossFit.scores`)."""
     reason = _too_few(members, Grouping.of(groups, members))
     if reason:
         return BlindScores(None, reason)

@@ -97,12 +97,9 @@ class CacheEntry(NamedTuple, Generic[T]):
 
 
 class Entries:
-    """The entries of one model on disk; usable from threads, forks and other processes at once.
-
-    For the fingerprint None nothing is kept or found, so that whoever asks need not care whether there is a cache.
-    Raises OutputError where the folder cannot be written, at once and not at the first entry. The connection is opened
-    when first used in a process and never crosses a fork.
-    """
+    """The entries of one model on disk; usable from threads, forks and other processes at once. For the
+    fingerprint None nothing is kept or found. OutputError where the folder cannot be written, at once and not at
+    the first entry. The connection is opened when first used in a process and never crosses a fork."""
 
     def __init__(self, kind: Kind, fingerprint: str | None, folder: Path | None = None) -> None:
         self.path, self._kind, self._fingerprint = Path(os.devnull), kind, fingerprint
@@ -491,12 +488,9 @@ def open_written(fingerprint: str | None, folder: Path | None = None) -> Written
 
 
 def written_once(fingerprint: str | None, texts: Sequence[str], label: str, write: Write) -> list[Written]:
-    """What was written for each text, in order: from disk where it is there, else by `write`.
-
-    Every batch that `write` yields is stored before the next is begun, so a killed process loses at most one. An
-    empty answer is not stored: it is asked for again the next time. For the fingerprint None nothing is kept.
-    Raises OutputError where the cache cannot be written.
-    """
+    """What was written for each text, in order: from disk where it is there, else by `write`, every batch of which
+    is stored before the next is begun. An empty answer is not stored: it is asked for again. For the fingerprint
+    None nothing is kept. Raises OutputError where the cache cannot be written."""
     with open_written(fingerprint) as store:
         stored = zip(texts, store.get([text_key(text) for text in texts], label), strict=True)
         known = {text: written for text, written in stored if written is not None}

@@ -89,12 +89,9 @@ def p_values(
 
 
 def drawn_pieces(groups: Groups, seed: int, *, each: int | None = None) -> Bools:
-    """Which texts are drawn, as many of each document with the same chance for all pieces of it; bool [texts].
-
-    `each` is that number, by default of the document with the fewest pieces; a document with fewer than `each`
-    gives all. The draw depends on the seed and on the documents and their number of pieces, not on how documents
-    are interleaved.
-    """
+    """Which texts are drawn, `each` of every document (by default as many as the one with the fewest has; fewer
+    where it has fewer), all pieces with the same chance; bool [texts]. Depends on the seed, the documents and
+    their sizes alone."""
     drawn = np.zeros(len(groups), dtype=bool)
     if not len(groups):
         return drawn

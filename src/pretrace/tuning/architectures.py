@@ -23,13 +23,10 @@ SMALLEST = 257
 def train_vocabulary(
     texts: Iterable[str], *, size: int = 4096, max_tokens: int = 512
 ) -> PreTrainedTokenizerFast:
-    """A byte-level BPE tokenizer of at most `size` tokens trained on the texts; fewer, where they are few.
-
-    Train it on members and non-members alike. A vocabulary made of the members alone would spell them
-    in fewer tokens than the others, a trace of membership that the model's weights know nothing of.
-    Encoding adds no token by itself. The order of the texts does not matter. `max_tokens` is written
-    down as the length the model reads. ExpressionError for a size below 257, TextsError without texts.
-    """
+    """A byte-level BPE tokenizer of at most `size` tokens, trained on members and non-members alike: one made of
+    the members alone would spell them in fewer tokens than the others. It adds no token by itself; the order of
+    the texts does not matter; `max_tokens` is noted down. ExpressionError for a size below 257, TextsError without
+    texts."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 

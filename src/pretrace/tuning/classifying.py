@@ -57,12 +57,9 @@ class _TextJudge:
 
 
 def fit_new(texts: Sequence[str], labels: Bools, settings: NewClassifier, *, seed: int) -> _TextJudge:
-    """A transformer trained from scratch on the texts; its tokenizer is learnt on them too, without labels.
-
-    The same texts, labels, settings and seed give the same weights on one machine with the same number of
-    threads; torch's global random state is as before. TextsError where the labels are of one kind,
-    ModelError where the training diverges.
-    """
+    """A transformer trained from scratch on the texts, and its tokenizer too, without labels. The same arguments
+    give the same weights on one machine with the same threads; torch's global random state is as before.
+    TextsError where the labels are of one kind, ModelError where the training diverges."""
     check_kinds(texts, labels)
     with _seeded(seed, threads=settings.threads):
         # Room for one token behind the text: the end, which a text without any token has too.

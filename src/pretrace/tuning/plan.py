@@ -119,12 +119,9 @@ LORA_RATE, FULL_RATE = 2e-4, 5e-5
 @dataclass(frozen=True, slots=True)
 class NewClassifier:
     """A GPT-2-style transformer with random weights, and how it is trained; ExpressionError for a bad value.
-
-    `vocabulary` is the most tokens its tokenizer may learn, `max_tokens` how far it reads a text, `dropout`
-    that of GPT-2, after the embeddings, in the attention and after each layer. The number of epochs is
-    fixed beforehand: no text is looked at to stop. `threads` 0 leaves torch's own number; a small model gains
-    little from a second one, and on a busy machine two wait for each other.
-    """
+    `vocabulary` is the most tokens its tokenizer may learn, `max_tokens` how far it reads, `dropout` GPT-2's.
+    Epochs are fixed beforehand: no text is looked at to stop. `threads` 0 leaves torch's own number; a small model
+    gains little from a second one."""
 
     layers: int = 2
     width: int = 192
@@ -231,17 +228,11 @@ _HIGHEST_RANK = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class TuningMethod:
-    """What every method has in common: the training, and which texts of a corpus it is given.
-
-    `epochs`, `batch`, `learning_rate`, `schedule`, `warmup`, `weight_decay` and `recompute` are those of
-    `TrainingPlan`.
-    `precision` "auto" computes in the format that is fastest on the device (`tuning.number_format`), whatever
-    that of the model's own weights.
-    `on` says which texts of a labelled corpus are tuned on; without labels it is all of them. `limit` draws
-    so many of those at random, a larger number with the same seed the same texts and more; 0 leaves the
-    adapter as it begins, changing nothing. Texts are cut to `max_tokens`, None: to what the model reads.
-    ExpressionError for a value out of its range.
-    """
+    """What every method has in common, ExpressionError for a value out of its range: the training, as in
+    `TrainingPlan`, with `precision` "auto" for the fastest format of the device, and which texts of a corpus it is
+    given. `on` is the side of a labelled corpus; `limit` draws so many of those, a larger number with the same
+    seed the same texts and more, 0 leaves the adapter as it begins. Texts are cut to `max_tokens`, None: to what
+    the model reads."""
 
     epochs: int = 3
     batch: int = 8

@@ -138,16 +138,12 @@ def plant(
     start: Start = None,
     on_step: OnStep | None = None,
 ) -> PlantedModel:
-    """A model trained on a random half of the corpus, written to `folder` with the labels.
-
-    The model is new, or `start` trained further: a model's folder (or hub id), or a loaded model with its
-    tokenizer, of which a copy is trained. A text is read as start token, text, end token. The folder opens with
-    transformers, is written whole or not at all, and holds `texts.jsonl` (id, text, label, group: for
-    `pretrace evaluate`) and `card.json` (settings, counts, losses, hashes, versions). A training killed
-    after `save_minutes` or later goes on from `.FOLDER.training` beside the folder when called again.
-    TextsError where the corpus cannot be divided, OutputError where the folder cannot be written,
-    ModelError where `start` cannot be opened or the training diverges.
-    """
+    """A model trained on a random half of the corpus, new or `start` trained further (a folder, a hub id, or a
+    loaded model with its tokenizer, of which a copy is trained), on start token, text, end token. The `folder` is
+    written whole or not at all, opens with transformers, and holds `texts.jsonl` (id, text, label, group) and
+    `card.json` (settings, counts, losses, hashes, versions). A training killed after `save_minutes` goes on from
+    `.FOLDER.training` beside it. TextsError where the corpus cannot be divided, OutputError where the folder
+    cannot be written, ModelError where `start` cannot be opened or the training diverges."""
     labelled = split_members(corpus, settings.share, settings.seed)
     check_writable(folder, PLANTED)
     origin = _opened(labelled, settings, start)

@@ -231,15 +231,11 @@ def train(
     checkpoint: Path | None = None,
     companion: Companion | None = None,
 ) -> History:
-    """What the training did; the model is trained in place, on its own device, and left in eval mode.
-
-    Every parameter that requires a gradient learns. The same model, sequences, plan and number of
-    threads give the same weights on one machine; torch's global random state is as before afterwards.
-    With `checkpoint`, a file is written there every `plan.save_minutes` and a killed training goes on
-    from it; the file stays until the caller, with the result safe, removes it. It knows nothing of a
-    `companion`: one that remembers earlier steps goes without. TextsError where a sequence has nothing to
-    predict, ModelError where the loss is no longer a number.
-    """
+    """What the training did; the model is trained in place, all parameters that require a gradient, and left in
+    eval mode. The same model, sequences, plan and threads give the same weights on one machine; torch's global
+    random state is as before. A file `checkpoint` is written every `plan.save_minutes`, and a killed training goes
+    on from it; the caller removes it with the result safe. It knows nothing of a `companion`. TextsError where a
+    sequence has nothing to predict, ModelError where the loss is no longer a number."""
     lengths = _lengths(sequences)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)

@@ -220,11 +220,8 @@ _CLOSE_ANSWERS = 1e-3
 
 
 def recognised(probed: Probed, *, url: str, named: Mapping[str, Any]) -> tuple[float, ...]:
-    """The answers that name the model: those of its first meeting, or these, where it is new.
-
-    `named` tells models apart besides their answers. A warning says so where the model behind an address gives other
-    answers than the one before it. Where nothing can be kept on disk, every meeting is the first.
-    """
+    """The answers that name the model, beside what `named` says: those of its first meeting, or these, where it is
+    new or nothing can be kept on disk. A warning says so where an address gives other answers than before."""
     digest = hashlib.sha256(json.dumps(dict(named), sort_keys=True).encode()).hexdigest()
     try:
         place = cache_folder() / "servers" / f"{digest[:32]}.json"

@@ -72,11 +72,8 @@ _SHAPES = (
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What a server answered: `numbers` of all sentences in a row, and how far they moved (`wobble`, nats).
-
-    `identical`: the same to the last bit, alone, in company and in another order. `answers` are
-    those to each sentence, in order; `met` the numbers that name the model, from when it was first met.
-    """
+    """What a server answered: `numbers` of all sentences in a row, how far they moved (`wobble`, nats), whether
+    they are `identical` to the last bit, `answers` to each sentence, and `met`, the numbers of the first meeting."""
 
     numbers: tuple[float, ...]
     wobble: float
