@@ -102,7 +102,7 @@ def test_expressions_set_what_they_name_and_keep_the_rest_of_the_preset():
     ("expression", "words"),
     [
         ("gpt2(width=30, heads=4)", "width must be a multiple of heads"),
-        ("gpt2(layers=0)", "at least 1 layer"),
+        ("gpt2(layers=0)", "layers must be at least 1"),
         ("gpt2(epochs=0)", "epochs must be at least 1"),
         ("gpt2(preset='big')", "'small', 'paper'"),
         ("gpt2(learning_rate=-1.0)", "learning_rate must be above 0"),
@@ -174,7 +174,7 @@ def test_a_folder_that_holds_no_embedder_is_an_error(tmp_path):
 
 def test_nothing_heavy_is_imported_before_something_is_fitted():
     code = (
-        "import sys; from pretrace.baselines.classifier_two_sample import gap\n"
+        "import sys; from pretrace.baselines.blind import gap\n"
         "from pretrace.baselines.classifiers import classifiers\n"
         "classifiers.make('gpt2(epochs=1)'), classifiers.make('pretrained'), classifiers.make('embeddings')\n"
         "print([name for name in ('torch', 'transformers', 'sklearn', 'scipy') if name in sys.modules])"

@@ -135,18 +135,16 @@ class NewClassifier:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        require(self.layers >= 1, f"gpt2 has at least 1 layer, found layers={self.layers}.")
-        require(
-            self.heads >= 1 and self.width >= 1 and self.width % self.heads == 0,
-            f"gpt2: width must be a multiple of heads, found width={self.width} and heads={self.heads}.",
+        whole = self.heads >= 1 and self.width >= 1 and self.width % self.heads == 0
+        size = f"a multiple of heads={self.heads}"
+        _check(self.layers >= 1, "layers", "at least 1", self.layers, "gpt2")
+        _check(whole, "width", size, self.width, "gpt2")
+        _check(0 <= self.dropout < 1, "dropout", "at least 0 and below 1", self.dropout, "gpt2")
+        _check(
+            self.vocabulary >= SMALLEST, "vocabulary", f"at least {SMALLEST} tokens", self.vocabulary, "gpt2"
         )
-        require(0 <= self.dropout < 1, f"gpt2: dropout must be at least 0 and below 1, found {self.dropout}.")
-        require(
-            self.vocabulary >= SMALLEST,
-            f"gpt2: a byte-level vocabulary holds at least {SMALLEST} tokens, found {self.vocabulary}.",
-        )
-        require(self.max_tokens >= 2, f"gpt2: max_tokens must be at least 2, found {self.max_tokens}.")
-        require(self.threads >= 0, f"gpt2: threads must be 0 or more, found {self.threads}.")
+        _check(self.max_tokens >= 2, "max_tokens", "at least 2", self.max_tokens, "gpt2")
+        _check(self.threads >= 0, "threads", "0 or more", self.threads, "gpt2")
         _ = self.plan(0)  # whose own checks are of the other fields
 
     def plan(self, seed: int) -> TrainingPlan:
@@ -170,12 +168,10 @@ class TunedClassifier:
     rank: int = 16
 
     def __post_init__(self) -> None:
-        require(
-            self.method in ("lora", "full"),
-            f"pretrained: method must be 'lora' or 'full', found {self.method!r}.",
-        )
-        require(self.rank >= 1, f"pretrained: rank must be at least 1, found {self.rank}.")
-        require(self.max_tokens >= 8, f"pretrained: max_tokens must be at least 8, found {self.max_tokens}.")
+        what = "pretrained"
+        _check(self.method in ("lora", "full"), "method", "'lora' or 'full'", self.method, what)
+        _check(self.rank >= 1, "rank", "at least 1", self.rank, what)
+        _check(self.max_tokens >= 8, "max_tokens", "at least 8", self.max_tokens, what)
         _ = self.plan(0)
 
     def plan(self, seed: int) -> TrainingPlan:
@@ -311,11 +307,9 @@ class AdaLora(TuningMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_matrices("adalora", self.rank, self.alpha, self.dropout)
-        require(
-            self.first_rank > self.rank,
-            f"adalora: initial_rank must be above rank={self.rank}, found {self.initial_rank}.",
-        )
-        require(self.penalty >= 0, f"adalora: penalty must be 0 or more, found {self.penalty}.")
+        above = f"above rank={self.rank}"
+        _check(self.first_rank > self.rank, "initial_rank", above, self.initial_rank, "adalora")
+        _check(self.penalty >= 0, "penalty", "0 or more", self.penalty, "adalora")
 
     @property
     def first_rank(self) -> int:
