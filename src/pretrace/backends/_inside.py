@@ -1,6 +1,7 @@
-"""Where a model's blocks are, and its hidden states at the last token of each text.
+"""Inside a model: where its blocks and feed-forward neurons are, and what is kept of them while it reads texts.
 
-Hidden state l is what enters block l, and the last is what leaves the body of the model, after its final
+Activations are reduced to a few numbers a text as soon as they appear: nothing of shape texts × positions × neurons
+outlives the layer that made it. Hidden state l is what enters block l, and the last is what leaves the body of the model, after its final
 norm: as transformers numbers them, but caught as they pass, so that one vector a text is kept of each.
 """
 
@@ -214,7 +215,12 @@ class _BlockModules:
 def find_feed_forward(
     blocks: Sequence[nn.Module], ask: Callable[[], object]
 ) -> tuple[tuple[_FeedForward, ...], str]:
-    """The feed-forward layer of each block and "", or nothing and the reason why there is none."""
+    """The feed-forward layer of each block and "", or nothing and the reason why there is none.
+
+    Found by structure, from one look at what is called when the model reads a few tokens: the *down projection* is the
+    linear map from the widest activation back to the width of the block, the *activation* the last module before it
+    that maps every neuron by itself, or a plain function, recognised at the entrance of the down projection.
+    """
     if not blocks:
         return (), "its blocks could not be found"
     if any(_several(block) for block in blocks):

@@ -2,7 +2,8 @@
 
 Where a classifier of words alone succeeds, the two sets differ as texts, and a membership score may
 succeed for the same reason (Das, Zhang and Tramèr 2024, "Blind baselines beat membership inference
-attacks for foundation models").
+attacks for foundation models"). So too between any two sets: classifier two-sample tests (Lopez-Paz and Oquab
+2017), for which a classifier learns from some documents and judges others (Zhao et al. 2025, section 3.2).
 """
 
 from __future__ import annotations

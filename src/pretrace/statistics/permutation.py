@@ -342,7 +342,8 @@ DRAWS = 10_000
 
 
 def lot_test(values: Sequence[npt.ArrayLike], *, draws: int = DRAWS, seed: int = 0) -> PermutationTest:
-    """The one-sided test that realised alternatives have higher values than those that were not drawn.
+    """The one-sided test that realised alternatives have higher values than those that were not drawn: where the draw
+    was fair, any other could have been realised, so the null is every unit's alternative drawn anew.
 
     `values` holds one array a unit, [alternatives of that unit], the realised one first; at least two each. The
     statistic is Σ_i (v_i0 − mean_k v_ik), in units of its standard deviation over draws. p = (1 + draws that reach

@@ -228,7 +228,8 @@ class TuningMethod:
     `TrainingPlan`, with `precision` "auto" for the fastest format of the device, and which texts of a corpus it is
     given. `on` is the side of a labelled corpus; `limit` draws so many of those, a larger number with the same
     seed the same texts and more, 0 leaves the adapter as it begins. Texts are cut to `max_tokens`, None: to what
-    the model reads."""
+    the model reads. Defaults are
+    those of FSD (section 4.1 of its paper)."""
 
     epochs: int = 3
     batch: int = 8
