@@ -1,8 +1,8 @@
 """Inside a model: where its blocks and feed-forward neurons are, and what is kept of them while it reads texts.
 
 Activations are reduced to a few numbers a text as soon as they appear: nothing of shape texts × positions × neurons
-outlives the layer that made it. Hidden state l is what enters block l, and the last is what leaves the body of the model, after its final
-norm: as transformers numbers them, but caught as they pass, so that one vector a text is kept of each.
+outlives the layer that made it. Hidden state l is what enters block l, and the last is what leaves the body of the
+model, after its final norm: as transformers numbers them, but caught as they pass, one vector a text of each.
 """
 
 from __future__ import annotations
