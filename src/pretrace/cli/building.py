@@ -203,7 +203,7 @@ class _GapSettings:
 
 def gap(pair: TextSets, settings: _GapSettings) -> Reply:
     """How far apart two sets of texts are, by classifiers that see no model."""
-    from pretrace.baselines.classifier_two_sample import gap as measure
+    from pretrace.baselines.blind import gap as measure
 
     announce_training(settings.classifiers)
     found = measure(*pair.open(), settings.classifiers, seed=settings.seed)
