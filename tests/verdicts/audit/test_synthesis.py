@@ -22,7 +22,7 @@ from pretrace.errors import ExpressionError, ModelError
 from pretrace.testing import FakeBackend
 from pretrace.tuning.plan import TrainingStep
 from pretrace.types import Progress, Quantity, Sampling
-from pretrace.verdicts.audit import generation
+from pretrace.verdicts.audit import snippets as generation
 from pretrace.verdicts.audit.snippets import Draw, complete, tuned_generator
 
 GREEDY = Draw(8, Sampling(temperature=0), 0)
