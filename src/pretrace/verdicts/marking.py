@@ -18,11 +18,12 @@ import os
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -651,7 +652,6 @@ def mark_order(
             f"the {kind} of {corpus.name} can stand in {results:,} orders, and a lot takes {RESULTS} or more: give "
             f"more {'items' if settings.options else 'rows'}, and such as differ."
         )
-    lines = "".join(json.dumps(rows[name], ensure_ascii=False, default=str) + "\n" for name in published)
     seal = Seal(
         name=corpus.name,
         source="order",
@@ -663,7 +663,13 @@ def mark_order(
         notes=(f"The order of {len(documents):,} {'items' if settings.options else 'shards'} was drawn.",),
         about={"parts": kind},
     )
-    return seal, lines.encode("utf-8", "backslashreplace")
+    return seal, json_lines(rows[name] for name in published)
+
+
+def json_lines(rows: Iterable[Mapping[str, object]]) -> bytes:
+    """The rows as lines of JSON."""
+    lines = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+    return lines.encode("utf-8", "backslashreplace")
 
 
 def _shards(rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
@@ -684,9 +690,7 @@ def _shards(rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
 def _items(
     corpus: Corpus, settings: OrderSettings, further: Further
 ) -> dict[str, tuple[tuple[str, ...], Any]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for text in corpus.texts:
-        found[text.id] = _list(further.get(text.id, {}).get(settings.options))
+    found = {text.id: _list(further.get(text.id, {}).get(settings.options)) for text in corpus.texts}
     bare = [name for name, options in found.items() if not options]
     if bare:
         raise TextsError(
@@ -695,28 +699,20 @@ def _items(
         )
     places, first = _answers(found, further, settings.answer) if settings.answer else ({}, 0)
 
-    def writer(name: str) -> Any:
-        own, parts = further[name], found[name]
-
-        def write(order: tuple[int, ...]) -> dict[str, object]:
-            moved = [parts[i] for i in order]
-            cell = own[settings.options]
-            made: dict[str, object] = {
-                settings.options: json.dumps(moved) if isinstance(cell, str) else moved
-            }
-            if name in places:
-                place = order.index(places[name])
-                told = own[settings.answer]
-                letter = chr(ord("A" if str(told).isupper() else "a") + place)
-                made[settings.answer] = (
-                    letter if str(told).isalpha() else type(told)(place + first)  # type: ignore[call-arg]
-                )
-            return made
-
-        return write
+    def write(name: str, order: tuple[int, ...]) -> dict[str, object]:
+        own, moved = further[name], [found[name][i] for i in order]
+        made: dict[str, object] = {settings.options: moved}
+        if isinstance(own[settings.options], str):
+            made = {settings.options: json.dumps(moved)}
+        if name in places:
+            place, told = order.index(places[name]), own[settings.answer]
+            letter = chr(ord("A" if str(told).isupper() else "a") + place)
+            number: Any = type(told)
+            made[settings.answer] = letter if str(told).isalpha() else number(place + first)
+        return made
 
     kept = (name for name, options in found.items() if 2 <= len(options) <= LETTERS and not _refers(options))
-    return {name: (found[name], writer(name)) for name in kept}
+    return {name: (found[name], partial(write, name)) for name in kept}
 
 
 def _refers(options: Sequence[str]) -> bool:
@@ -988,5 +984,4 @@ def _published(seal: Seal, further: Mapping[str, Mapping[str, object]]) -> bytes
     for one in seal.published:
         more = {name: value for name, value in further.get(one.id, {}).items() if name not in telling}
         rows.append({"id": one.id, "text": one.text, **({"group": one.group} if one.group else {}), **more})
-    lines = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
-    return lines.encode("utf-8", "backslashreplace")
+    return json_lines(rows)

@@ -5,7 +5,6 @@ The sealed file itself and how it is made stand in `verdicts.marking`, what ever
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import secrets
@@ -43,7 +42,7 @@ from pretrace.verdicts.frame import (
     verdict,
     watched,
 )
-from pretrace.verdicts.marking import JOINT, MOST_ROWS, Lot, MarkedText, Seal, Trigger, collapsed
+from pretrace.verdicts.marking import JOINT, MOST_ROWS, Lot, MarkedText, Seal, Trigger, collapsed, json_lines
 from pretrace.verdicts.outcome import ENOUGH
 from pretrace.verdicts.planting import paired_power, planted_shift
 from pretrace.verdicts.reading import ScoreReader, chosen_score
@@ -420,8 +419,7 @@ def write_prompts(seal: Seal, path: Path) -> int:
     """Write the prompts, one JSON line a text (id, prompt), and give their number. The words to choose from are not
     among them. TextsError for a seal without triggers, OutputError where the file cannot be written."""
     rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in _triggers_of(seal)]
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    atomic_bytes(path, lines.encode("utf-8", "backslashreplace"), NEW)
+    atomic_bytes(path, json_lines(rows), NEW)
     return len(rows)
 
 
