@@ -40,6 +40,7 @@ from pretrace.types import AuditPlan, Situation
 from pretrace.verdicts.advise import Advice, Advised, Seen, advise, look, situate
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.expected import chance, documents_needed, enough, expected_for
+from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say as sentence
 
 Call = Callable[[Sequence[str]], int]
@@ -54,30 +55,22 @@ owner, such as how an order came about."""
 class _AskInputs:
     """What there is beside the texts, and where the answer goes."""
 
-    model: str | None = option(
+    model: str | None = input_option(
         None,
         "The model in question: a hub id, a model folder, a .gguf file, smollm2 (packaged), or a server.",
-        path="in",
-        essential=True,
     )
-    unseen: str | None = option(
+    unseen: str | None = input_option(
         None,
         "Control documents: texts of the same kind and time that the model cannot have seen, such as unpublished ones.",
-        path="in",
-        essential=True,
     )
-    before: str | None = option(
+    before: str | None = input_option(
         None,
         "A model that never saw the texts: an earlier checkpoint of the model in question, or its base.",
-        path="in",
-        essential=True,
     )
-    corpus: tuple[str, ...] = option(
+    corpus: tuple[str, ...] = input_option(
         (),
         "Training data that can be read: files, a folder or an address, searched for the texts. May be given more than "
         "once.",
-        path="in",
-        essential=True,
     )
     plan: bool = option(False, "Say what can be answered, with how many documents, and stop.", essential=True)
     yes: bool = option(False, "Start without asking.", essential=True)

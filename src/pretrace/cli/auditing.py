@@ -24,6 +24,7 @@ from pretrace.settings import like, option, requested_option, statements_of
 from pretrace.types import AuditPlan, Backend
 from pretrace.types.audit import COMPARED, DesignError
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
+from pretrace.verdicts.settings import input_option
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
 _PACKAGED = "smollm2"
@@ -33,13 +34,11 @@ _PACKAGED = "smollm2"
 class AuditOptions:
     """What the texts are compared with, and what is done with the answer."""
 
-    heldout: str | None = option(
+    heldout: str | None = input_option(
         None,
         "Control documents: texts of the same kind that are known to be unseen, given as TEXTS is. "
         "Recommended: with them, no other model is needed.",
         panel=COMPARED,
-        path="in",
-        essential=True,
     )
     heldout_note: str = option(
         "",
@@ -47,25 +46,21 @@ class AuditOptions:
         panel=COMPARED,
         states="controls",
     )
-    generator: str = option(
+    generator: str = input_option(
         _PACKAGED,
         "The small model that is tuned on a part of TEXTS and writes held-out continuations; any --model value.",
         panel=COMPARED,
-        path="in",
-        essential=True,
     )
     generator_dtype: str = option(
         "auto",
         "What the generator computes in; auto takes what is fastest on this processor.",
         panel=COMPARED,
     )
-    placebo: tuple[str, ...] = option(
+    placebo: tuple[str, ...] = input_option(
         (),
         "A model that never saw TEXTS: an earlier checkpoint of the target (the best), the base it was tuned "
         "from, or a sibling; any --model value. Give it more than once for several: the largest p counts.",
         panel=BESIDE,
-        path="in",
-        essential=True,
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     placebo_note: str = option(

@@ -22,6 +22,7 @@ from pretrace.scoring.plan import with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
+from pretrace.verdicts.settings import input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +35,10 @@ class Logs:
         path="in",
         essential=True,
     )
-    model: str = option(
+    model: str = input_option(
         "",
         "The evaluated model, as other commands take it; the one that the log names unless given.",
         panel=MODEL,
-        path="in",
-        essential=True,
     )
     opening: ModelSettings = field(default_factory=ModelSettings)
 
@@ -48,12 +47,10 @@ class Logs:
 class _SamplesInputs:
     """What the items are compared with, and where results go."""
 
-    nonmembers: str = option(
+    nonmembers: str = input_option(
         help="Items of the same kind that the model cannot have seen, from 20 documents or more: texts as `flag` takes "
         "them, or a log of the same task, whose accuracy then stands beside.",
         panel=FLAGGING,
-        path="in",
-        essential=True,
     )
     out: Path = option(
         help="Folder for report.html, result.json, items.csv and accuracy.csv; a result there is replaced.",

@@ -17,24 +17,21 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
-from pretrace.settings import option
 from pretrace.types.audit import COMPARED
 from pretrace.verdicts import recite as room
 from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.recite import ReciteSettings, Windows, stages_of
-from pretrace.verdicts.settings import ModelsBeside
+from pretrace.verdicts.settings import ModelsBeside, input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Heldout:
     """What the texts are held against."""
 
-    heldout: str | None = option(
+    heldout: str | None = input_option(
         None,
         "Control texts of the same kind that the model cannot have read: without them nobody is accused.",
         panel=COMPARED,
-        path="in",
-        essential=True,
     )
 
 

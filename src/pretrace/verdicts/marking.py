@@ -39,6 +39,7 @@ from pretrace.results.rounding import listed
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.settings import TEXTS, cache_option, check_ranges, option, seed_option
 from pretrace.types import Corpus, Instructed, Proposer, Sampling, Text
+from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say, sentences_of
 
 
@@ -774,26 +775,20 @@ class MarkSettings:
         panel=VARIANTS,
         essential=True,
     )
-    variant_texts: tuple[str, ...] = option(
+    variant_texts: tuple[str, ...] = input_option(
         (),
         "A file with another version of each text under the same id; may be given more than once.",
         panel=VARIANTS,
-        path="in",
-        essential=True,
     )
-    rewriter: str | None = option(
+    rewriter: str | None = input_option(
         None,
         "A model that follows instructions and paraphrases each text: any --model value, or server:URL#MODEL.",
         panel=VARIANTS,
-        path="in",
-        essential=True,
     )
-    words: str | None = option(
+    words: str | None = input_option(
         None,
         "A model that proposes other words here and there: causal:MODEL, masked:HUB_ID, or causal for --model.",
         panel=VARIANTS,
-        path="in",
-        essential=True,
     )
     canary: bool = option(
         False,

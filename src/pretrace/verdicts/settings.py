@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pretrace.registry import require
 from pretrace.scoring.settings import EvaluationSettings
@@ -21,6 +21,12 @@ from pretrace.settings import (
 )
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS
+
+
+def input_option(default: Any = MISSING, help: str = "", panel: str = "") -> Any:
+    """The field for what is read: a text, a folder, a model; it stands in the short help."""
+    return option(default, help, panel=panel, path="in", essential=True)
+
 
 TEST = "Test"
 """The group of options on the test itself."""
@@ -77,21 +83,17 @@ class TestSettings:
 class ModelsBeside:
     """Models beside the target, what is said of them, and where the result goes."""
 
-    reference_model: str | None = option(
+    reference_model: str | None = input_option(
         None,
         "A model of another family: what it finds likely too is taken off. Name it before you look at a result; any "
         "--model value.",
         panel=MODEL,
-        path="in",
-        essential=True,
     )
-    placebo: tuple[str, ...] = option(
+    placebo: tuple[str, ...] = input_option(
         (),
         "A second model, which cannot have seen the texts; any --model value. Where it finds the same, nobody is "
         "accused. May be given more than once; smollm2 is asked unless given, where it is not the model in question.",
         panel=CONTROLS,
-        path="in",
-        essential=True,
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     placebo_note: str = option(
