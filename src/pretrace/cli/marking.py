@@ -313,7 +313,7 @@ def canaries(
     corpus = source.open()
     found = natural_canaries(corpus, settings, text=asked.text)
     if asked.text:
-        models = opened_for_text(target, beside, asked, settings, lambda _: prompts_of(found), draws_of(0))
+        models = opened_for_text(target, beside, asked, settings, prompts_of(found), draws_of(0))
     else:
         models = opened(named(target, beside, settings), second=True)
     verdict = check_canaries(

@@ -55,9 +55,7 @@ def recite(
     windows = room.windows_of(corpus, controls, most=room.MOST_ASKED if text else room.MOST_WINDOWS)
     if text:
         prompts = [one.prefix for one in windows.found]
-        models = opened_for_text(
-            target, beside, asked, settings, lambda _: prompts, draws_of(settings.samples)
-        )
+        models = opened_for_text(target, beside, asked, settings, prompts, draws_of(settings.samples))
     else:
         models = opened(named(target, beside, settings), second=True)
     _told_ahead(windows, models, settings, text=text)

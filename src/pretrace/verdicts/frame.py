@@ -155,10 +155,6 @@ class Test(ABC, Generic[V]):
     accusing: ClassVar[tuple[str, ...]] = ()
     """Checks that withhold an accusation and no all-clear."""
 
-    @classmethod
-    def fits(cls, corpus: Corpus, settings: TestSettings) -> None:
-        """TextsError for texts that the test cannot be made of; a command asks before a model is opened."""
-
     @abstractmethod
     def read(self, model: Backend, stage: str) -> V:
         """What a model makes of the units; `stage` is shown while it reads."""

@@ -93,25 +93,11 @@ ANSWERED = 0.8
 class Continues(Protocol):
     """A model that gives text alone, such as one behind `chat:URL` (`backends.serving.continuing`)."""
 
-    @property
-    def chats(self) -> bool:
-        """Whether it answers questions; else it continues text as it stands."""
-        ...
-
-    def plain(self) -> Continues:
-        """The same model, given a prompt as it stands, without the words that ask it to continue a text."""
-        ...
-
     def continued(
         self, prompts: Sequence[str], draws: Sequence[Draw], progress: Progress, /
     ) -> list[list[Written]]:
         """What the model writes after each prompt, one a draw, kept as it comes."""
         ...
-
-
-def chats(model: Backend) -> bool:
-    """Whether a model answers questions: one behind `chat:URL`. Others continue text as it stands."""
-    return isinstance(model, Continues) and model.chats
 
 
 def draws_of(samples: int) -> tuple[Draw, ...]:
