@@ -44,12 +44,9 @@ about the texts holds ("exact if"); or it rests on an assumption that can be tes
 
 @dataclass(frozen=True, slots=True)
 class OfferedTest:
-    """A test that can be asked for. `needs` and `assumes` are sentences for everybody.
-
-    `commands` are to be typed in this order; names in braces are filled in. `reads` is the least that the model must
-    offer. `effort` orders tests by how easily their material is had, the easiest first. `accuses` is False for a test
-    that can end only with "nothing shown".
-    """
+    """A test that can be asked for. `commands` are to be typed in this order; names in braces are filled in. `reads` is
+    the least that the model must offer, `effort` orders tests by how easily their material is had. `accuses` is False
+    for a test that can end only with "nothing shown"."""
 
     name: str
     title: str

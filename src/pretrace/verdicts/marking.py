@@ -329,12 +329,9 @@ class Unmarked:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What a sealed file holds.
-
-    `score` is the score that is advised for the test, and `totals` whether it is summed over a text and not averaged.
-    `order` holds the ids as the texts came. `about` says how the variants were made. `sha256` is that of the
-    file, "" for one that is not written yet.
-    """
+    """What a sealed file holds: `score` is advised for the test, `totals` says whether it is summed over a text.
+    `order` holds the ids as the texts came, `about` how the variants were made. `sha256` is that of the file, "" for
+    one that is not written yet."""
 
     name: str
     source: Source
@@ -614,9 +611,8 @@ def mark_order(
 ) -> tuple[Seal, bytes]:
     """The seal of an order that is drawn by lot, and the rows to be published, as JSON lines.
 
-    `further` are the columns of the rows by id, options and right answers among them. `seed` (hexadecimal digits) is
-    for tests and simulations: what is to be an evidence must not be predictable. TextsError for rows or options of
-    which none, or too few, can stand in another order, and for right answers that are none of the options.
+    `further` are the columns of the rows by id. `seed` (hexadecimal digits) is for tests and simulations. TextsError
+    for rows or options of which too few can stand in another order, and for right answers that are none of the options.
     """
     checked_texts(corpus)
     seed = seed or secrets.token_hex(32)
@@ -883,10 +879,10 @@ def mark(
     *,
     lot: Lot = secrets.randbelow,
 ) -> Seal:
-    """The seal of texts whose variants are known: for each one variant is drawn by `lot`, all equally likely.
+    """The seal of texts whose variants are known; one of each is drawn by `lot`, all equally likely. TextsError for no
+    variants.
 
     Another `lot` than the default is for tests and simulations: what is to be an evidence must not be predictable.
-    TextsError where no text has variants.
     """
     documents = tuple(
         MarkedText(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
@@ -944,10 +940,9 @@ def publish(
 ) -> str:
     """Write the sealed file and the folder with what is to be published, both or neither; the commitment.
 
-    The folder holds `commitment.txt` and `published.jsonl`. `further` are the
-    other columns of the texts by their ids, which are published with them: all but those that would give a variant
-    away. `rows` are what is published of an order that was drawn (`mark_order`). OutputError where one of the two is
-    there already, or cannot be written.
+    `further` are the other columns of the texts by their ids, published with them but for those that would give a
+    variant away; `rows` what is published of an order (`mark_order`). OutputError where one of the two is there
+    already, or cannot be written.
     """
     check_places(out, sealed)
     content = sealed_bytes(seal)

@@ -146,11 +146,8 @@ def _refuse(names: Sequence[str], what: str, cure: str) -> None:
 
 
 def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
-    """The last day on which a model can have been finished, and how that is known: as `stated`, or as the card in its
-    folder says. None where nobody says it; what a file system says of files proves nothing.
-
-    ExpressionError for a statement that is no date.
-    """
+    """The last day on which a model can have been finished, as `stated` or as the card in its folder says, and how that
+    is known; None where nobody says it. ExpressionError for a statement that is no date."""
     if stated:
         found = days(stated)
         if found is None:
@@ -187,11 +184,10 @@ def seal_words(seal: Seal) -> dict[str, str]:
 
 
 def tries_check(seal: Seal, weights: str, asked: Mapping[str, Any]) -> Check:
-    """Whether this seal was never tested against the same weights in another way (`asked` holds score and reference),
-    as far as this machine's register knows.
+    """Check that this machine knows of no test of this seal on the same weights in another way (`asked`: score,
+    reference).
 
-    The same test again gives the same p. Another one is a second chance, and the smallest of several p-values is no
-    p-value.
+    The same test again gives the same p. Another one is a second chance, and the smallest of several p-values is none.
     """
     found = [(line, line.get("settings")) for line in read_tests()]
     earlier = [
@@ -244,11 +240,8 @@ def check_marks(
     notes: Sequence[str] = (),
     watch: Watch | None = None,
 ) -> Verdict:
-    """The verdict of a sealed file on `models.target`: an exact test, whatever the model is.
-
-    Each placebo of `models` is tested in the same way and must show nothing. The test is noted in this machine's
-    register unless `settings.cache` is False. Errors as for `detect`, TextsError where no text can be tested.
-    """
+    """The verdict of a sealed file on `models.target`: an exact test, whatever the model is; its placebos must show
+    nothing. Errors as for `detect`, TextsError where no text can be tested."""
     score = chosen_score(settings.score or ("" if models.reference is not None else seal.score), models)
     kind = Orders if seal.parts else Marks
     test = kind(
@@ -556,11 +549,9 @@ def sample_size(
     lot: Lot = secrets.randbelow,
     watch: Watch | None = None,
 ) -> SampleSize:
-    """The sample size for a model like `models.target`, of which a copy reads half of the texts.
-
-    The copy reads variants of a fresh draw by `lot`, so that nothing of the sealed one gets into a model. ModelError
-    without weights here, TextsError for fewer than eight texts.
-    """
+    """The sample size for a model like `models.target`, of which a copy reads half of the texts, in variants of a fresh
+    draw by `lot`: nothing of the sealed one gets into a model. ModelError without weights here, TextsError for too few
+    texts."""
     anew = replace(
         seal, documents=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents)
     )

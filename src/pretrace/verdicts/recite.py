@@ -296,8 +296,7 @@ def recite(  # noqa: PLR0913
     """The verdict on whether the model prints the texts: see the top of this file.
 
     Without `controls` nobody is accused, nor without `models.placebos`. With `text` the models are asked for
-    continuations alone; else the target must give the distribution of the next token (weights here). Errors as for
-    `windows_of`, `detect` and the models.
+    continuations alone; else the target must have weights here. Errors as for `windows_of`, `detect` and the models.
     """
     settings = settings or ReciteSettings()
     if not text:
@@ -324,9 +323,8 @@ _WRITING = "writing the first windows"
 
 
 def stages_of(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> tuple[Stage, ...]:
-    """What lies ahead, each with a guess of its seconds: the model in question reads or continues the windows, then
-    each second model, which is left out where the test finds nothing, then some windows are continued for the report.
-    A model that gives text alone has no guess: its provider decides."""
+    """What lies ahead, each with a guess of its seconds: the model in question, each second model, and the windows that
+    are continued for the report. A model that gives text alone has no guess: its provider decides."""
     number = len(windows.found)
 
     def stage(name: str, model: Backend, windows: int, *, writes: bool) -> Stage:

@@ -41,10 +41,7 @@ that of the reference model."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestSettings:
-    """How a test is made; ExpressionError for a value out of its range.
-
-    `power` trains a copy of the target on the texts, which an all-clear needs. `cache` False keeps nothing on disk.
-    """
+    """How a test is made; ExpressionError for a value out of its range."""
 
     level: float = option(0.05, "The level of the test.", panel=TEST, essential=True)
     draws: int = option(

@@ -247,11 +247,9 @@ _ALONE_UNIT = "in units of the score " + ALONE
 class AuditData:
     """What an audit tests, computed when it is first wanted.
 
-    `samples` are suspect samples, with control samples or with generated ones in their place; `controls` are control
-    samples with generated ones in their place. `placebos` are the models that never saw the texts, in the
-    order of `models.placebo` and those named beside it; `margin` is what such a model may show without
-    control documents. `seconds` are all models that cannot have seen the texts: each is asked the same question.
-    `seed` follows from the texts.
+    `samples` are suspect samples, `controls` control samples, each with what stands in their place. `placebos` never
+    saw the texts; `margin` is what such a model may show without control documents. `seconds` cannot have seen the
+    texts either: each is asked the same question. `seed` follows from the texts.
     """
 
     samples: Samples
