@@ -32,6 +32,7 @@ from pretrace.types import (
     Corpus,
     Doubles,
     Estimate,
+    Generator,
     Null,
     Outcome,
     Power,
@@ -555,7 +556,9 @@ def _second(test: Test[V], answers: Sequence[SecondAnswer], words: TestWording) 
     return second_check(answers, level, **asked)
 
 
-def facts_of(placebos: Sequence[Backend] = (), **models: Backend | None) -> dict[str, Mapping[str, Any]]:
+def facts_of(
+    placebos: Sequence[Backend] = (), **models: Backend | Generator | None
+) -> dict[str, Mapping[str, Any]]:
     """Collect the facts of each model under its role."""
     found = {role: dict(model.facts) for role, model in models.items() if model is not None}
     return found | {

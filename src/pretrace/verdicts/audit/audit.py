@@ -328,10 +328,7 @@ def _record(inputs: AuditInputs, data: AuditData, made: Prepared, clock: Timed) 
     reference, generator = data.models.reference, made.generator
     return record(
         {"corpus": inputs.corpus, "heldout": inputs.heldout},
-        {
-            **facts_of(data.placebos, target=data.target, reference=reference),
-            **({"generator": dict(generator.facts)} if generator is not None else {}),
-        },
+        facts_of(data.placebos, target=data.target, reference=reference, generator=generator),
         procedure=settings.procedure,
         also=list(settings.also),
         classifiers=list(settings.classifiers),
@@ -382,10 +379,10 @@ def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepare
         quality=pair_quality(made.pairs, [one.text for one in made.training]) if made.pairs else (),
     )
     seconds = data.seconds if data.design != "placebos" and own else ()
-    named = inputs.named_values(values)
+    named, names = inputs.named_values(values), data.models.names(*data.seconds)
     pairs = [
-        tuple(replace(one, document=names[one.document]) for one in side)
-        for side, names in zip((made.pairs, made.control_pairs), inputs.names, strict=True)
+        tuple(replace(one, document=own[one.document]) for one in side)
+        for side, own in zip((made.pairs, made.control_pairs), inputs.names, strict=True)
     ]
     return build_verdict(
         "audit",
@@ -403,10 +400,7 @@ def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepare
             figures,
             ((named.documents, named.values), (named.heldout_documents, named.heldout_values)),
             (pairs[0], pairs[1]),
-            {
-                data.models.names(*data.seconds)[model.name]: inputs.named_values(data.alone(model))
-                for model in seconds
-            },
+            {names[model.name]: inputs.named_values(data.alone(model)) for model in seconds},
         ),
         looked,
         level=settings.level,
