@@ -169,6 +169,8 @@ def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:
 def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) -> Backend | None:
     """The model that writes continuations; none where control documents are given and none is wanted."""
     from pretrace.backends import open_model
+    from pretrace.backends.loading import device_of
+    from pretrace.tuning.training import fastest_format
 
     # Control documents alone are compared directly or not at all: what is packaged is not opened for nothing.
     idle = not needed and not inputs.placebo and inputs.generator == _PACKAGED
@@ -178,18 +180,13 @@ def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) ->
                 "--generator names a model; with control documents (--heldout) none is needed."
             )
         return None
-    own = asdict(opening.for_another(dtype=_dtype(inputs.generator_dtype)))
+    dtype = inputs.generator_dtype
+    if dtype == "auto":  # what is fastest on this processor
+        dtype = fastest_format(device_of("auto").type)
+    own = asdict(opening.for_another(dtype=dtype))
     try:
         return open_model(inputs.generator, **own)
     except MissingPackageError:
         if needed:
             raise
         return None  # control documents may do without one; where they do not, the plan says so
-
-
-def _dtype(wanted: str) -> str:
-    """What the generator computes in: where nothing is said, what is fastest on this processor."""
-    from pretrace.backends.loading import device_of
-    from pretrace.tuning.training import fastest_format
-
-    return fastest_format(device_of("auto").type) if wanted == "auto" else wanted

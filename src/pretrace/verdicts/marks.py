@@ -45,7 +45,7 @@ from pretrace.verdicts.frame import (
 from pretrace.verdicts.marking import JOINT, MOST_ROWS, Lot, MarkedText, Seal, Trigger, collapsed, json_lines
 from pretrace.verdicts.outcome import ENOUGH
 from pretrace.verdicts.planting import paired_power, planted_shift
-from pretrace.verdicts.reading import ScoreReader, chosen_score
+from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.register import RegisterEntry, read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
@@ -69,9 +69,9 @@ class CheckSettings(TestSettings):
         panel=TEST,
     )
 
-    def plan(self, *, reference: bool) -> ScorePlan:
+    def plan(self, *, reference: bool, advised: str = ALONE) -> ScorePlan:
         """The score as a plan, before a model is open; a PretraceError where it is wrong or needs what is not there."""
-        plan = ScorePlan.parse(self.score or ("ref" if reference else "loss"))
+        plan = ScorePlan.parse(self.score or (BESIDE if reference else advised))
         if len(plan.scores) != 1:
             raise ExpressionError(
                 f"a test reads with one score, found {len(plan.scores)} in {self.score!r}: name one."
@@ -242,10 +242,17 @@ def check_marks(
 ) -> Verdict:
     """The verdict of a sealed file on `models.target`: an exact test, whatever the model is; its placebos must show
     nothing. Errors as for `detect`, TextsError where no text can be tested."""
-    score = chosen_score(settings.score or ("" if models.reference is not None else seal.score), models)
+    plan = settings.plan(reference=models.reference is not None, advised=seal.score)
+    plan.check(models)
+    (score,) = plan.scores
     kind = Orders if seal.parts else Marks
     test = kind(
-        corpus=seal.corpus, models=models, settings=settings, watch=watched(watch), score=score, seal=seal
+        corpus=seal.corpus,
+        models=models,
+        settings=settings,
+        watch=watched(watch),
+        score=score,
+        seal=seal,
     )
     return verdict(test, statements=statements, notes=notes)
 

@@ -174,20 +174,16 @@ def _cut(
             short.append(Skipped(name, f"shorter than a window, which takes {2 * PIECE} bytes", 0))
             cut.append([])
             continue
-        every = [
-            Window(name, place, before, after, control=i >= own)
-            for place, (before, after) in enumerate(itertools.pairwise(parts))
-        ]
         kept = []
-        for one in every:
-            why = _copied(one, i, where)
-            left.update([why] if why else [])
-            kept += [] if why else [one]
+        for place, (before, after) in enumerate(itertools.pairwise(parts)):
+            one = Window(name, place, before, after, control=i >= own)
+            if why := _copied(one, i, where):
+                left[why] += 1
+            else:
+                kept.append(one)
         cut.append(_spread(kept, most))
-    found: list[Window] = []
-    for some in (cut[:own], cut[own:]):
-        found += _swapped(some, seed)
-    return Windows(tuple(found), dict(left), tuple(short))
+    found = (*_swapped(cut[:own], seed), *_swapped(cut[own:], seed))
+    return Windows(found, dict(left), tuple(short))
 
 
 def _documents(corpus: Corpus) -> list[tuple[str, str]]:
