@@ -64,8 +64,7 @@ class _AskInputs:
         "Control documents: texts of the same kind and time that the model cannot have seen, such as unpublished ones.",
     )
     before: str | None = input_option(
-        None,
-        "A model that never saw the texts: an earlier checkpoint of the model in question, or its base.",
+        None, "A model that never saw the texts: an earlier checkpoint of the model in question, or its base."
     )
     corpus: tuple[str, ...] = input_option(
         (),
@@ -235,17 +234,12 @@ def _list_tests(advice: Advice) -> Iterator[str]:
 
 def _plain(advice: Advice) -> Iterator[dict[str, Any]]:
     for row in advice.rows:
-        name, found = row.choice.name, expected_for(row.choice.name, advice.situation)
+        choice, found = row.choice, expected_for(row.choice.name, advice.situation)
         yield {
-            "name": name,
-            "title": row.choice.title,
-            "state": row.state,
-            "missing": row.missing,
-            "needs": row.choice.needs,
-            "assumes": row.choice.assumes,
-            "enough": enough(name, advice.situation) if row.choice.accuses else None,
+            **{name: getattr(choice, name) for name in ("name", "title", "needs", "assumes")},
+            **{name: getattr(row, name) for name in ("state", "missing", "commands")},
+            "enough": enough(choice.name, advice.situation) if choice.accuses else None,
             "expected": asdict(found) if found else None,
-            "commands": list(row.commands),
         }
 
 

@@ -153,8 +153,8 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _Mark
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     if seal.parts:
         first = f"The {seal.parts} of {seal.name} were put in order by lot."
-    sizes = [len(one.variants) for one in seal.documents]
-    between = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+    sizes = sorted({len(one.variants) for one in seal.documents})
+    between = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
     notes = [*seal.notes, *advice]
     listed = [f"One of {between} {'orders' if seal.parts else 'variants'} of each was drawn.", *notes]
     listed += [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
@@ -192,9 +192,7 @@ class _CheckInputs:
     """What the sealed file is held against, and where the result goes."""
 
     commitment: str | None = input_option(
-        None,
-        "The SHA-256 that was published, or the file that holds it.",
-        panel=TEST,
+        None, "The SHA-256 that was published, or the file that holds it.", panel=TEST
     )
     texts: str | None = input_option(
         None,
@@ -216,9 +214,7 @@ class _CheckInputs:
         essential=True,
     )
     answers: str | None = input_option(
-        None,
-        "A file with what a model answered to them (id, answer); no model is opened.",
-        panel=_TRIGGERS,
+        None, "A file with what a model answered to them (id, answer); no model is opened.", panel=_TRIGGERS
     )
 
 

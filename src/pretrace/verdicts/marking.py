@@ -372,12 +372,7 @@ class Seal:
     @property
     def described(self) -> dict[str, Any]:
         """What a result records of the seal."""
-        return {
-            "sha256": self.sha256,
-            "made": self.made,
-            "source": self.source,
-            "about": dict(self.about),
-        }
+        return {"sha256": self.sha256, "made": self.made, "source": self.source, "about": dict(self.about)}
 
 
 def sealed_bytes(seal: Seal) -> bytes:
@@ -873,11 +868,7 @@ def model_candidates(
 
 
 def mark(
-    corpus: Corpus,
-    candidates: VariantCandidates,
-    settings: MarkSettings,
-    *,
-    lot: Lot = secrets.randbelow,
+    corpus: Corpus, candidates: VariantCandidates, settings: MarkSettings, *, lot: Lot = secrets.randbelow
 ) -> Seal:
     """The seal of texts whose variants are known; one of each is drawn by `lot`, all equally likely. TextsError for no
     variants.

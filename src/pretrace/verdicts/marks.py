@@ -247,12 +247,7 @@ def check_marks(
     (score,) = plan.scores
     kind = Orders if seal.parts else Marks
     test = kind(
-        corpus=seal.corpus,
-        models=models,
-        settings=settings,
-        watch=watched(watch),
-        score=score,
-        seal=seal,
+        corpus=seal.corpus, models=models, settings=settings, watch=watched(watch), score=score, seal=seal
     )
     return verdict(test, statements=statements, notes=notes)
 

@@ -29,7 +29,6 @@ from pretrace.types import (
     Doubles,
     Estimate,
     Gap,
-    Generator,
     Placebo,
     Power,
     Quantity,
@@ -278,17 +277,17 @@ class AuditInputs:
     def _tuned(self, placebo: Backend, made: Prepared, clock: Timed) -> Backend:
         """The placebo with an adapter tuned on what the generator learnt from, so that it knows the domain as the
         target may; it is the generator itself where that began with the same weights."""
+        from pretrace.backends.generation import Completer
+
         assert made.generator is not None
         assert self.generator is not None
-        if self.generator.facts.get("weights") == placebo.facts.get("weights"):
-            return _backend(made.generator)
-        texts = [snippet.text for snippet in made.training]
-        settings = self.settings
-        with clock.training(TUNING) as on_step:
-            tuned = tuned_generator(
-                placebo, texts, settings.method, seed=self.seed, cache=settings.cache, on_step=on_step
-            )
-        return _backend(tuned)
+        tuned, method, cache = made.generator, self.settings.method, self.settings.cache
+        if self.generator.facts.get("weights") != placebo.facts.get("weights"):
+            texts = [snippet.text for snippet in made.training]
+            with clock.training(TUNING) as on_step:
+                tuned = tuned_generator(placebo, texts, method, seed=self.seed, cache=cache, on_step=on_step)
+        assert isinstance(tuned, Completer)
+        return tuned.backend
 
 
 def _check(
@@ -314,13 +313,6 @@ def _check(
                 "or name that procedure in --also."
             )
         check_plantable(target)
-
-
-def _backend(generator: Generator) -> Backend:
-    from pretrace.backends.generation import Completer
-
-    assert isinstance(generator, Completer)
-    return generator.backend
 
 
 def _record(inputs: AuditInputs, data: AuditData, made: Prepared, clock: Timed) -> dict[str, Any]:

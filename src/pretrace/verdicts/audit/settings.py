@@ -104,10 +104,7 @@ class AuditSettings:
         essential=True,
     )
     also: tuple[str, ...] = option(
-        (),
-        "Further procedures to show, comma-separated; they decide nothing.",
-        panel=AUDIT,
-        read=_names,
+        (), "Further procedures to show, comma-separated; they decide nothing.", panel=AUDIT, read=_names
     )
     level: float = option(0.05, "The level of the test.", panel=AUDIT, essential=True)
     snippets: SnippetSettings = field(default_factory=SnippetSettings)
