@@ -78,7 +78,12 @@ def samples(
         if folder:
             check_writable(folder, kind)
     log = read_log(logs.logs, task=settings.task, filter=settings.filter)
-    known = _known(inputs.nonmembers, settings)
+    if is_log(inputs.nonmembers):  # its items are read as the others are
+        others = read_log(inputs.nonmembers, task=settings.task, filter=settings.filter)
+        corpus = others.corpus(settings.part, settings.group_field)
+        known = KnownItems(replace(corpus, name=inputs.nonmembers), others)
+    else:
+        known = KnownItems(open_corpus(inputs.nonmembers))
     metric_of([log, known.log] if known.log else [log], settings.metric)
     target = Target(model=logs.model, opening=logs.opening)
     if not logs.model:  # the one that the log names, at the revision that it names
@@ -94,11 +99,3 @@ def samples(
     if inputs.flags_out:
         save_verdict(with_command(flagged, given), inputs.flags_out)
     return finished(verdict, inputs.out, given)
-
-
-def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
-    """The known non-members: the items of a log, read as the others are, or texts."""
-    if not is_log(nonmembers):
-        return KnownItems(open_corpus(nonmembers))
-    log = read_log(nonmembers, task=settings.task, filter=settings.filter)
-    return KnownItems(replace(log.corpus(settings.part, settings.group_field), name=nonmembers), log)

@@ -381,7 +381,7 @@ def effect_unit(score: str, *, totals: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Hits:
+class TriggerHits:
     """Of each trigger the published word, the one that was said ("" for none), if it was answered, and 1 / K."""
 
     published: tuple[str, ...]
@@ -430,7 +430,7 @@ def first_word(answer: str, words: Sequence[str]) -> str:
     return found[1].lower() if found else ""
 
 
-def hits_of(seal: Seal, answers: Corpus) -> _Hits:
+def hits_of(seal: Seal, answers: Corpus) -> TriggerHits:
     """What the answers say; a trigger without an answer counts as missed. TextsError for answers to other ids."""
     found, given = _triggers_of(seal), {text.id: text.text for text in answers.texts}
     strange = [name for name in given if name not in {one.id for one, _ in found}]
@@ -443,7 +443,7 @@ def hits_of(seal: Seal, answers: Corpus) -> _Hits:
         first_word(given.get(one.id, "").replace(trigger.prompt, " "), trigger.words)
         for one, trigger in found
     ]
-    return _Hits(
+    return TriggerHits(
         tuple(trigger.words[one.drawn] for one, trigger in found),
         tuple(said),
         tuple(one.id in given for one, _ in found),
