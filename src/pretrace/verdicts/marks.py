@@ -404,9 +404,7 @@ def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
     """The texts with a trigger; TextsError for a seal without any."""
     found = [(one, one.trigger) for one in seal.documents if one.trigger is not None]
     if not found:
-        raise TextsError(
-            "this sealed file has no trigger sentences: they come from mark --canary. Test it with --model."
-        )
+        raise TextsError(say("triggers.none"))
     return found
 
 
