@@ -10,7 +10,7 @@ from typing import Any
 
 NAMES = {
     "pretrace.backends": "_logits generation open_model prefixes",
-    "pretrace.backends._hidden": "bits count",
+    "pretrace.backends._inside": "bits count",
     "pretrace.backends.adapters": "CARD KEY WEIGHTS attach",
     "pretrace.backends.beginnings": "GAIN LEAST WIDTH alike pack_alike",
     "pretrace.backends.generation": "Completer continuation distribution draw next_logits",
@@ -60,12 +60,11 @@ NAMES = {
     ),
     "pretrace.statistics.paired": "compare for_few holm",
     "pretrace.statistics.permutation": (
-        "critical sign_flip sign_flip_test skew_corrected two_sample two_sample_test"
+        "critical lot_effects lot_test sign_flip sign_flip_test skew_corrected two_sample two_sample_test"
     ),
     "pretrace.statistics.power": (
         "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power power_two_sample"
     ),
-    "pretrace.statistics.ranks": "lot_effects lot_test",
     "pretrace.statistics.resampling": "Calls Spread affordable group_bootstrap paired_difference tail_share",
     "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve tpr_at_fpr",
     "pretrace.statistics.sensitivity": (
@@ -78,8 +77,7 @@ NAMES = {
     "pretrace.tuning.adapters": "tune tuned_model",
     "pretrace.tuning.artifacts": "read_adapter",
     "pretrace.tuning.batches": "batches_pieces=pieces epoch_batches rate select windows",
-    "pretrace.tuning.methods": "Lora methods",
-    "pretrace.tuning.plan": "TrainingPlan",
+    "pretrace.tuning.plan": "Lora TrainingPlan methods",
     "pretrace.tuning.training": "train",
     "pretrace.types": (
         "Answer Bools Check Comparison Continued Control Corpus Curve Design Doubles Drawn Encoded "

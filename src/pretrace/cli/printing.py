@@ -242,7 +242,7 @@ def list_(
     from pretrace.baselines.classifiers import classifiers
     from pretrace.corpora import known_corpora
     from pretrace.scores import scores
-    from pretrace.tuning.methods import methods
+    from pretrace.tuning.plan import methods
     from pretrace.verdicts.audit.settings import PROCEDURES
 
     found = known_corpora()

@@ -17,7 +17,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
-from pretrace.types.audit import COMPARED
+from pretrace.types import COMPARED
 from pretrace.verdicts import recite as room
 from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.recite import ReciteSettings, Windows, stages_of

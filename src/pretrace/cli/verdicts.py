@@ -13,7 +13,7 @@ from typing import Any, Literal
 from rich.console import RenderableType
 
 from pretrace.backends.serving.address import served_kind, text_kind
-from pretrace.cache.written import Draw
+from pretrace.cache.store import Draw
 from pretrace.cli.answer import Reply, save_result
 from pretrace.cli.printing import conclusion
 from pretrace.cli.progress import doing

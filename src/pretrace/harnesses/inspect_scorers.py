@@ -26,7 +26,7 @@ from pretrace.scores import scores as registered
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.types import Control, Corpus, Evidence, Quantity, Run, Text, Trace, Verdict, View
-from pretrace.verdicts.flag import FlagSettings, flag_scored, plan
+from pretrace.verdicts.flag import FlagSettings, flag_run, plan
 from pretrace.verdicts.flag.built import set_test
 
 try:
@@ -165,7 +165,7 @@ def against_known(
         if reading.placebo
         else (),
     )
-    return flag_scored(run, made, settings, corpus=corpus, known=known, model=reading.model)
+    return flag_run(run, made, reading.model)
 
 
 @cache

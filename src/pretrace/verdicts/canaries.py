@@ -31,8 +31,7 @@ from pretrace.results.rounding import listed
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
-from pretrace.statistics.permutation import share_reached
-from pretrace.statistics.ranks import lot_test
+from pretrace.statistics.permutation import lot_test, share_reached
 from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Table, Text, Verdict, Written
 from pretrace.verdicts.advise import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of

@@ -24,8 +24,7 @@ from pretrace.scoring.outlook import Timed, Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.permutation import PermutationTest
-from pretrace.statistics.ranks import centre_values, lot_effects, lot_test
+from pretrace.statistics.permutation import PermutationTest, centre_values, lot_effects, lot_test
 from pretrace.types import (
     Backend,
     Check,

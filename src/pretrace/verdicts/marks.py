@@ -28,7 +28,7 @@ from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option, shared
 from pretrace.statistics.intervals import share_interval
-from pretrace.statistics.ranks import chance_of_hits
+from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Backend, Bools, Check, Corpus, Doubles, Estimate, Power, Situation, Table, Verdict
 from pretrace.verdicts.draws import TextsSketch
 from pretrace.verdicts.frame import (

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.cache.written import Draw
+from pretrace.cache.store import Draw
 from pretrace.errors import ModelError
 from pretrace.results.rounding import p_value
 from pretrace.scoring.detect import Options, detect

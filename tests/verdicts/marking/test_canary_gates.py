@@ -16,7 +16,7 @@ from verdicts.answering import Answering
 from pretrace.results.verdicts import load_verdict
 from pretrace.runs import save_verdict
 from pretrace.scoring.plan import Models
-from pretrace.statistics.ranks import lot_test
+from pretrace.statistics.permutation import lot_test
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.canaries import (
     CanarySettings,

@@ -26,6 +26,7 @@ from pretrace.types import (
     Check,
     Corpus,
     Design,
+    DesignError,
     Doubles,
     Estimate,
     Gap,
@@ -36,7 +37,6 @@ from pretrace.types import (
     Table,
     Verdict,
 )
-from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.built import ACCUSING, INFORMING, DocumentValues, null_of, shown_of, words_of
 from pretrace.verdicts.audit.checks import pair_quality

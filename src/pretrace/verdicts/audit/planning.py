@@ -16,7 +16,7 @@ from pretrace.errors import ShortTextsError, TextsError
 from pretrace.scoring.outlook import REPORT, Action, Stage, device_of, guessed_seconds, parameters_of
 from pretrace.scoring.plan import ScorePlan, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS
-from pretrace.tuning.methods import methods
+from pretrace.tuning.plan import methods
 from pretrace.types import AuditPlan, Backend, Check, Corpus, Design, Gap, Lean, Placebo
 from pretrace.verdicts.audit.data import SampleLogprobs, expressions
 from pretrace.verdicts.audit.designs import WHOLE, AuditMaterial, choose

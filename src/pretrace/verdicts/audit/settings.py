@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pretrace.baselines.classifiers import classifiers
-from pretrace.cache.written import Draw
+from pretrace.cache.store import Draw
 from pretrace.registry import require
 from pretrace.settings import cache_option, check_ranges, option
-from pretrace.tuning.methods import methods
+from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantMethod, PlantSettings
-from pretrace.types import Sampling, TextClassifier
-from pretrace.types.audit import COMPARED
+from pretrace.types import COMPARED, Sampling, TextClassifier
 from pretrace.verdicts.settings import POWER_BATCH
 
 PRETRACE, PAPER, RELEASE, ORIGINAL = "pretrace", "paper", "release", "original"

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.cache.location import text_key
-from pretrace.cache.written import Draw, open_continuations
+from pretrace.cache.store import Draw, open_continuations
 from pretrace.errors import ShortTextsError, TextsError
 from pretrace.results.rounding import listed
 from pretrace.scoring.evidence import Progress, Silent
@@ -393,7 +393,7 @@ def tuned_generator(
     """
     from pretrace.backends.generation import Completer
     from pretrace.tuning.adapters import tuned_model
-    from pretrace.tuning.methods import methods
+    from pretrace.tuning.plan import methods
 
     if method.strip() == NO_TUNING:
         return Completer(model)
