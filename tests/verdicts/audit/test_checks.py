@@ -36,8 +36,6 @@ from net.api import (
     reversed_p,
 )
 
-from pretrace.verdicts.wording import word_check
-
 MARGIN = 0.05
 
 
@@ -183,7 +181,7 @@ def test_texts_too_far_apart_decide_nothing(auc: float, low: float, design: Desi
 
 
 def test_a_rejection_without_control_documents_is_never_believed() -> None:
-    found = word_check("audit.controls", False)
+    found = checks.no_control_documents()
     assert found.status == "failed"
     assert "--heldout" in found.cure
 

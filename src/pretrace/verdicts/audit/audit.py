@@ -473,7 +473,7 @@ def _checks(
         looked.append(checks.copies_check(float(np.mean([p.true == p.generated for p in pairs]))))
     looked.append(placebo_check(placebos, data.design))
     if data.design == "placebos":
-        looked.append(word_check("audit.controls", False))  # a rejection is then no result
+        looked.append(checks.no_control_documents())
         return looked
     answers = [data.ask_second(model, answer) for model in data.seconds]
     return [

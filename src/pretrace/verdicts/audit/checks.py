@@ -87,6 +87,11 @@ def spread_check(found: DocumentValues, *, seed: int) -> Check:
     return word_check("audit.spread", p > STRICT, {"p": p}, p=p)
 
 
+def no_control_documents() -> Check:
+    """Fail an audit without control documents: a rejection is then no result."""
+    return word_check("audit.controls", False)
+
+
 def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
     """Check that the texts that are compared are alike enough for this design: `why` says how it was chosen. For
     suspect texts and control documents the rule that chose the design has decided, and only a procedure of the
