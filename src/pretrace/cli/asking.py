@@ -309,15 +309,13 @@ def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditP
     for tokens in (usual.snippets.tokens, *_SHORTER):
         settings = replace(usual, snippets=replace(usual.snippets, tokens=tokens))
         try:
-            plan: AuditPlan = audit(source, target, asked, settings, EngineSettings(), RawOptions()).own[
-                "plan"
-            ]
+            answer = audit(source, target, asked, settings, EngineSettings(), RawOptions())
+            break
         except ShortTextsError:
             if tokens == _SHORTER[-1]:
                 raise
-        else:
-            return plan, () if settings == usual else ("--tokens", str(tokens))
-    raise AssertionError
+    plan: AuditPlan = answer.own["plan"]
+    return plan, () if settings == usual else ("--tokens", str(tokens))
 
 
 def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
@@ -333,9 +331,10 @@ def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
         operand(source.texts),
         *seen.names.columns,
         *(one for name in inputs.corpus for one in ("--corpus", name)),
+        *(("--heldout", inputs.unseen) if inputs.unseen else ()),
     )
     return AskStep(
-        (*words, *(("--heldout", inputs.unseen) if inputs.unseen else ())),
+        words,
         "scan",
         f"does {Path(source.texts).name} stand in {' '.join(Path(one).name for one in inputs.corpus)}?",
         "Search. It assumes nothing; it says nothing of data that are not in this corpus.",
