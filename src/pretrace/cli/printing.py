@@ -22,7 +22,7 @@ from pretrace.settings import Option
 from pretrace.types import AuditPlan, Outcome, Quantity, Run, Situation, Text, Verdict
 
 if TYPE_CHECKING:
-    from pretrace.scoring.workload import Workload
+    from pretrace.scoring.outlook import Workload
 
 
 _PREVIEW = 5
