@@ -180,11 +180,9 @@ def plan(audit: Verdict) -> dict[str, Any] | None:
     return {"plan": made} if made else None
 
 
-def _placebos(audit: Verdict) -> str:
-    return "The placebos" if len(figures_of(audit).placebos) > 1 else "The placebo"
-
-
-@section(_placebos, "placebo", "audit/placebo.html")
+@section(
+    lambda audit: f"The placebo{'s' * (len(figures_of(audit).placebos) > 1)}", "placebo", "audit/placebo.html"
+)
 def placebo(audit: Verdict) -> dict[str, Any]:
     """The models that the target is compared with, their grades, or what it means that there are none."""
     return {"own": figures_of(audit), "said": audit.statements.get("placebo")}

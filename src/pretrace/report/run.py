@@ -236,23 +236,19 @@ def texts(run: Run) -> dict[str, Any] | None:
         range(1, len(order) + 1) if whole else [*range(1, _EDGE + 1), *range(count - _EDGE + 1, count + 1)]
     )
     columns = run.scores[:_COLUMNS]
+    drawn, every = facts.drawn(run), {score: run.quartiles(score) for score in run.scores}
     return {
         "run": run,
         "count": count,
         "sampled": sampled,
         "columns": columns,
-        "ranges": _ranges(run),
+        # the ends are those of all texts, the quarters those of the texts that were drawn
+        "ranges": [(name, (q[0], *drawn.quartiles(name)[1:-1], q[-1])) for name, q in every.items()],
         "rows": [(rank, i, _LABEL_WORDS[run.members[i]]) for rank, i in zip(ranks, listed, strict=True)],
         "gap": 0 if whole else _EDGE,
         "matrix": {i: [run.matrix[i, run.scores.index(score)] for score in columns] for i in listed},
         "labels": any(member is not None for member in run.members),
     }
-
-
-def _ranges(run: Run) -> list[tuple[str, tuple[float, ...]]]:
-    """The range of each score: its ends are those of all texts, its quarters those of the texts that were drawn."""
-    drawn, every = facts.drawn(run), {score: run.quartiles(score) for score in run.scores}
-    return [(name, (all_[0], *drawn.quartiles(name)[1:-1], all_[-1])) for name, all_ in every.items()]
 
 
 @section("What was cut and skipped", "skipped", "run/skipped.html", appendix=True)

@@ -116,11 +116,7 @@ def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
     return found
 
 
-def _test_or_search(verdict: Verdict) -> str:
-    return "The test" if verdict.hypothesis else "The search"
-
-
-@section(_test_or_search, "test", "verdict/test.html")
+@section(lambda found: "The test" if found.hypothesis else "The search", "test", "verdict/test.html")
 def deciding_test(verdict: Verdict) -> dict[str, Any]:
     """Hypothesis, statistic, and the sentences that lead to the answer."""
     return {"verdict": verdict, "figures": facts.without_tables(verdict.figures)}

@@ -28,13 +28,13 @@ def offered(models: ModelChoice) -> bool:
 
 
 def texts() -> list[bytes]:
-    """The two collections as JSON lines, each from other modules."""
-    found = stdlib(_SHORTEST, _LONGEST).texts
-    modules = list(dict.fromkeys(text.group for text in found))
+    """The two collections as JSON lines, each from other modules and both of the same lengths."""
+    found = sorted(stdlib(_SHORTEST, _LONGEST).texts, key=lambda text: len(text.text))
+    modules = sorted({text.group for text in found})
     made = []
     for side in ({*modules[::2]}, {*modules[1::2]}):
         rows = [json.dumps({"id": text.id, "text": text.text}) for text in found if text.group in side]
-        made.append(("\n".join(rows[:: max(1, len(rows) // EACH)][:EACH]) + "\n").encode())
+        made.append(("\n".join(rows[i * len(rows) // EACH] for i in range(EACH)) + "\n").encode())
     return made
 
 

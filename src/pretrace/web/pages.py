@@ -95,8 +95,7 @@ def line(form: FormData, name: str) -> str:
 
 def file_in(form: FormData, name: str) -> UploadFile | None:
     """The file of a form; None where none was chosen."""
-    value = form.get(name)
-    return value if isinstance(value, UploadFile) and value.filename else None
+    return next(iter(files_in(form, name)), None)
 
 
 def files_in(form: FormData, name: str) -> list[UploadFile]:
