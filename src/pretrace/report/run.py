@@ -147,21 +147,24 @@ def controls(run: Run) -> dict[str, Any] | None:
     rows = run.evaluation.rows if run.evaluation else ()
     by_kind = {kind: {row.name: row for row in rows if row.kind == kind} for kind in ("placebo", "shuffled")}
     found = [
-        plots.Contrast(row, by_kind["placebo"].get(row.name), by_kind["shuffled"].get(row.name))
+        (row, {kind: one for kind, of in by_kind.items() if (one := of.get(row.name))})
         for row in rows
-        if row.kind == "score"
+        if row.kind == "score" and any(row.name in of for of in by_kind.values())
     ]
-    found = [one for one in found if one.placebo or one.shuffled]
     if not found or run.evaluation is None:
         return None
     label = f"AUC of {len(found)} scores beside their controls; the same numbers stand in the tables."
+    lanes = [
+        (row.name, {kind: one.auc for kind, one in (("score", row), *beside.items())})
+        for row, beside in found
+    ]
     return {
-        "placebos": [(one.target, one.placebo) for one in found if one.placebo],
-        "shuffled": [(one.target, one.shuffled) for one in found if one.shuffled],
+        "placebos": [(row, beside["placebo"]) for row, beside in found if "placebo" in beside],
+        "shuffled": [(row, beside["shuffled"]) for row, beside in found if "shuffled" in beside],
         "repeats": {c.score: c.values.shape[1] for c in run.controls if c.kind == "shuffled"},
         "placebo": facts.model_names(run).get("placebo", ""),
         "evaluation": run.evaluation,
-        "plot": to_svg(plots.contrasts(found), name="controls", label=label),
+        "plot": to_svg(plots.across(lanes, room=0.75), name="controls", label=label),
     }
 
 
