@@ -24,7 +24,8 @@ from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.report.wording import bracketed, first_of
 from pretrace.results.atomic import atomic_bytes, check_writable
 from pretrace.results.output_checks import OutputFile, json_with
-from pretrace.settings import Option, check_ranges, like, option, seed_option
+from pretrace.scoring.settings import ScoreSettings
+from pretrace.settings import Option, option
 from pretrace.statistics.set_similarity import Comparing, compare_sets
 from pretrace.types import Corpus, Gap
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -181,23 +182,16 @@ class TextSets:
         return open_corpus(self.a, columns), open_corpus(self.b, columns)
 
 
-@dataclass(frozen=True, slots=True)
-class _GapSettings:
-    """Which classifiers compare two sets, and the seed of their folds: no verdict comes of it."""
-
-    classifiers: tuple[str, ...] = like(AuditSettings, "classifiers")
-    seed: int = seed_option()
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
-
-def gap(pair: TextSets, settings: _GapSettings) -> Reply:
+def gap(
+    pair: TextSets,
+    settings: Annotated[AuditSettings, Only(("classifiers",))],
+    drawn: Annotated[ScoreSettings, Only(("seed",))],
+) -> Reply:
     """How far apart two sets of texts are, by classifiers that see no model."""
     from pretrace.baselines.classifier_two_sample import gap as measure
 
     announce_training(settings.classifiers)
-    found = measure(*pair.open(), settings.classifiers, seed=settings.seed)
+    found = measure(*pair.open(), settings.classifiers, seed=drawn.seed)
     return Reply(say=partial(_said, found), own={"classifiers": found})
 
 

@@ -141,7 +141,15 @@ def options_in(path: Path, command: str, declared: Mapping[str, CliOption]) -> d
         own = own.get(word, {})
         if not isinstance(own, dict):
             raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
-    return dict(_values(path, flat | own, declared))
+    found = {}
+    for option, value in (flat | own).items():
+        name = option.replace("-", "_")
+        if name not in declared or name == CONFIG:
+            shown = [one.replace("_", "-") for one in declared if one != CONFIG]
+            near = _nearest(option.replace("_", "-"), shown)
+            raise ExpressionError(f"{path}: there is no option {option!r}{near}.")
+        found[name] = _value(f"{path}: {option}", value, declared[name])
+    return found
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -156,19 +164,6 @@ def _read(path: Path) -> dict[str, Any]:
         raise TextsError(
             f"--config {path} is nested too deeply: an option has one value, or a list."
         ) from None
-
-
-def _values(
-    path: Path, given: Mapping[str, Any], declared: Mapping[str, CliOption]
-) -> Iterator[tuple[str, Any]]:
-    for written, value in given.items():
-        name = written.replace("-", "_")
-        if name not in declared or name == CONFIG:
-            shown = [one.replace("_", "-") for one in declared if one != CONFIG]
-            raise ExpressionError(
-                f"{path}: there is no option {written!r}{_nearest(written.replace('_', '-'), shown)}."
-            )
-        yield name, _value(f"{path}: {written}", value, declared[name])
 
 
 def _value(where: str, value: Any, leaf: CliOption) -> Any:
