@@ -67,8 +67,7 @@ class _Searched:
     )
 
     def check(self) -> None:
-        """ExpressionError where the corpus or the folder of the result is missing, OutputError where a folder cannot be
-        written."""
+        """ExpressionError where corpus or --out is missing, OutputError where a folder cannot be written."""
         if not self.corpus:
             raise ExpressionError(
                 "name what is searched with --corpus: files, folders, patterns or addresses."

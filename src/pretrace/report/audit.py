@@ -125,13 +125,12 @@ def _drawn(audit: Verdict, own: AuditFigures, found: Doubles, others: Doubles) -
 
 
 def _ahead(found: Doubles, others: Doubles) -> float | None:
-    """How often a suspect document lies ahead of a control document, both drawn by lot; a tie counts half. None where
-    one side is empty."""
+    """How often a suspect document lies ahead of a control document, drawn by lot; None where one side is empty."""
     if not len(found) or not len(others):
         return None
     ordered = np.sort(others)
     ranked = np.searchsorted(ordered, found, side="left") + np.searchsorted(ordered, found, side="right")
-    return int(ranked.sum()) / (2 * len(others) * len(found))
+    return int(ranked.sum()) / (2 * len(others) * len(found))  # a tie counts half
 
 
 def _models(audit: Verdict, own: AuditFigures) -> Iterator[IdentityRow]:

@@ -123,8 +123,7 @@ def results(run: Run) -> dict[str, Any] | None:
 
 @section("AUC by the number of copies", "copies", "run/copies.html")
 def by_copies(run: Run) -> dict[str, Any] | None:
-    """The AUC of each score for members with so many copies in the training data; nothing where they were not
-    counted."""
+    """The AUC of each score for members with so many copies in the training data; nothing where none were counted."""
     found = run.evaluation.by_copies if run.evaluation else ()
     if not found:
         return None

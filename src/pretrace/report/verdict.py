@@ -47,8 +47,7 @@ _TITLES = ("Nothing was found", "Inconclusive", "Found", "Not found")
 
 
 def first_page(verdict: Verdict) -> Markup:
-    """The answer, who asked and what was compared, the figures, how far it can be trusted, the checks, what would
-    help."""
+    """The answer, who asked, what was compared, how far it can be trusted, the checks, what would help, the figures."""
     withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
     values = first_values(verdict, title_of(verdict, _TITLES))
     values |= {

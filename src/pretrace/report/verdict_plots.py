@@ -124,8 +124,7 @@ def _stretch(null: Null) -> tuple[float, float, float]:
 
 
 def _hill(axes: Axes, null: Null) -> None:
-    """The histogram as it was recorded; a bar that the critical value lies in is light to its left, dark to its
-    right."""
+    """The histogram as it was recorded; a bar that holds the critical value is light to its left, dark to its right."""
     edges, counts = np.array(null.edges), np.array(null.counts)
     cut = float(np.clip(null.critical, edges[0], edges[-1]))
     place = int(np.searchsorted(edges, cut, side="right")) - 1

@@ -42,8 +42,7 @@ _HEADERS = {
 
 
 class Guard:
-    """The application for requests of its own pages, by visitors who gave the token. `refusal` is the page that shows
-    a sentence."""
+    """The application for requests of its own pages, by visitors with the token; `refusal` shows a sentence."""
 
     def __init__(
         self, app: ASGIApp, settings: ServeSettings, limits: Limits, refusal: Callable[[str], str]

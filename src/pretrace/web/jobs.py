@@ -48,8 +48,7 @@ WORDS: dict[Name, str] = {
 
 @dataclass(frozen=True, slots=True)
 class FilledForm:
-    """A form as it was filled in: its test ("" for a job of no form), what stood in each field, and the visitor's own
-    notes."""
+    """A form as it was filled in: its test ("" for none), what stood in each field, and the visitor's own notes."""
 
     test: str = ""
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

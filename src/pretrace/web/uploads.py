@@ -261,8 +261,7 @@ def texts_of(workspace: Workspace, name: str) -> str:
 
 
 def facts_of(workspace: Workspace, upload: Upload) -> UploadFacts:
-    """What was seen in an upload, from its file; looked into now where that was not done. It never fails: what cannot
-    be seen is a `problem`."""
+    """What was seen in an upload, if need be now; it never fails: what cannot be seen is a `problem`."""
     place = workspace.room("texts") / upload.id / "facts.json"
     known = record_in(UploadFacts, place)
     if known is not None:
