@@ -140,7 +140,9 @@ def _models(audit: Verdict, own: AuditFigures) -> Iterator[IdentityRow]:
         return
     how = audit.statements.get("placebo") or UNSTATED
     for placebo in used:
-        recorded = {**placebo.facts, **facts.of_placebo(audit, placebo)}
+        parts = facts.mapping(audit.settings.get("models")).items()
+        found = [facts.mapping(part) for role, part in parts if str(role).startswith("placebo")]
+        recorded = {**placebo.facts, **next((one for one in found if one.get("name") == placebo.name), {})}
         name, marks = facts.model_as_served(placebo.name, recorded)
         yield IdentityRow("Compared with", name, ((_PLAIN_GRADES[placebo.grade], False), *marks))
     each = "it" if len(used) == 1 else "each"

@@ -38,11 +38,6 @@ class PageContext:
         return ModelChoice(self.settings.model, self.settings.any_model)
 
     @property
-    def corpora(self) -> tuple[str, ...]:
-        """The training data that visitors may search."""
-        return self.settings.corpus
-
-    @property
     def most_kept(self) -> int:
         """The bytes of a workspace from which on nothing more is taken in."""
         return self.settings.most_kept * 1_000_000
