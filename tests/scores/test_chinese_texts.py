@@ -9,7 +9,7 @@ import pytest
 
 from pretrace.backends import open_model
 from pretrace.errors import TextsError
-from pretrace.rewrites.forms import Lower
+from pretrace.rewrites import Lower
 from pretrace.scores import scores
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models

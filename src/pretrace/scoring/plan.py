@@ -19,7 +19,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
 from pretrace.registry import scores
 from pretrace.results.wording import say
-from pretrace.rewrites import Lower, Neighbors, Rewrite, rewrites
+from pretrace.rewrites import Lower, Neighbors, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import CorpusParts
@@ -35,6 +35,7 @@ from pretrace.types import (
     Quantity,
     Recipe,
     Reference,
+    Rewrite,
     Score,
     TokenTable,
     Tuned,
