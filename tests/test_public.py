@@ -97,14 +97,7 @@ def test_importing_pretrace_imports_nothing_but_itself() -> None:
         (["--help"], {}),
         (["--version"], {}),
         (["build", "--help"], {}),
-        (
-            [],
-            {
-                "_PRETRACE_COMPLETE": "complete_bash",
-                "COMP_WORDS": "pretrace ver",
-                "COMP_CWORD": "1",
-            },
-        ),
+        ([], {"_PRETRACE_COMPLETE": "complete_bash", "COMP_WORDS": "pretrace ver", "COMP_CWORD": "1"}),
     ],
 )
 def test_the_list_of_commands_imports_no_command(words: list[str], environment: dict[str, str]) -> None:

@@ -146,16 +146,6 @@ def test_a_test_that_the_figure_does_not_show_is_named() -> None:
     assert "dark end" in text
 
 
-def test_much_advice_is_cut_on_the_first_page_alone() -> None:
-    audit = altered(
-        audits.inconclusive(), advice=tuple(f"Do {number}. {'word ' * 40}" for number in range(9))
-    )
-    assert "Do 1." in first_text(audit)
-    assert "Do 8." not in first_text(audit)
-    assert "More advice is under" in first_text(audit)
-    assert "Do 8." in section_text(audit, "test")
-
-
 def with_answer(audit: Verdict, **fields: Any) -> Verdict:
     return altered(audit, answer=replace(answer_of(audit), **fields))
 
@@ -196,14 +186,8 @@ CHANGES: dict[str, tuple[Callable[[Verdict], Verdict], str]] = {
         lambda a: altered(a, null=Null("s", 1.2345, 6.7891, (0.0, 1.0), (3,))),
         "1.234 s; 6.789 or more rejects",
     ),
-    "draws": (
-        lambda a: altered(a, null=Null("s", 1.0, 2.0, (0.0, 1.0, 2.0), (3, 4320))),
-        "4,323 times over",
-    ),
-    "lean": (
-        lambda a: altered(a, leans=(Lean("Law", 7, "m", 0.0123), *figures_of(a).leans)),
-        "Lawm70.012",
-    ),
+    "draws": (lambda a: altered(a, null=Null("s", 1.0, 2.0, (0.0, 1.0, 2.0), (3, 4320))), "4,323 times over"),
+    "lean": (lambda a: altered(a, leans=(Lean("Law", 7, "m", 0.0123), *figures_of(a).leans)), "Lawm70.012"),
     "leans": (
         lambda a: altered(a, leans=(Lean("Law", 7, "m", 0.9), *figures_of(a).leans)),
         "is larger than 4 of the 5 leans",
@@ -352,12 +336,6 @@ def test_power_beside_a_result_is_neither_advised_nor_a_failed_check() -> None:
     assert "0.94 [0.90, 0.97], in brackets the 95% interval" in shown
 
 
-def test_no_headline_says_that_nothing_differs() -> None:
-    for make in MAKERS:
-        assert "does not differ" not in whole_text(make())
-    assert "Training with a weaker effect could have been missed." in first_text(audits.nothing())
-
-
 def test_the_least_audit_has_the_sections_that_always_speak() -> None:
     assert [section.anchor for section in speaking(SECTIONS, audits.bare())] == [
         "test",
@@ -485,12 +463,6 @@ def test_any_result_has_its_place_in_the_figure(observed: float, critical: float
     assert ("→" in label.get_text()) == (observed >= 40)
     if abs(observed) > 40:  # the page, where the figure is at its ends
         check_safe(Page(render(altered(audits.bare(), null=null))))
-
-
-def test_an_audit_that_recorded_no_null_says_so() -> None:
-    text = first_text(altered(audits.placebos(), null=None))
-    assert "The version of pretrace that made this audit did not record" in text
-    assert "dark end" not in text
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-12, 1e12])

@@ -209,12 +209,6 @@ def test_an_unlabelled_run_promises_no_error_rate(unlabelled: Callable[..., Run]
     assert "20 texts between" in text
 
 
-@pytest.mark.parametrize("kind", [True, False])
-def test_labels_of_one_kind_give_no_error_rate(kind: bool, unlabelled: Callable[..., Run]) -> None:
-    run = replace(unlabelled(6), members=(kind,) * 6)
-    assert f"All labelled texts here are {'members' if kind else 'non-members'}." in text_of(run)
-
-
 def test_mixed_labels_without_an_evaluation(unlabelled: Callable[..., Run]) -> None:
     run = replace(unlabelled(6), members=(True, False, None, None, None, None))
     text = text_of(run)
@@ -230,12 +224,6 @@ def test_few_texts(texts: int, unlabelled: Callable[..., Run]) -> None:
     assert f"60 of {60 + texts} texts" in re.sub(r"\s+", " ", page.text)
     assert "The first 50 of 60; all of them stand in skipped.csv." in page.text
     assert "a model the run does not name" in page.text
-
-
-def test_nothing_at_all() -> None:
-    page = Page(render(EMPTY))
-    check_safe(page)
-    assert "the run holds no text" in page.text
 
 
 def test_heat_maps_show_line_ends_and_stop_somewhere(labelled: Callable[..., Run]) -> None:
@@ -268,10 +256,3 @@ def test_long_settings_are_cut_and_hashes_are_set_apart() -> None:
     assert made is not None
     assert "(5,000 characters; run.json has them all)" in made.body
     assert f'<td class="mono">{"ab" * 32}</td>' in made.body
-
-
-def test_anchors_are_names_that_links_can_use(labelled: Callable[..., Run]) -> None:
-    anchors = [section.anchor for section in speaking(SECTIONS, small(labelled))]
-    assert anchors[:2] == ["summary", "results"]
-    assert len(anchors) == len(set(anchors))
-    assert all(re.fullmatch(r"[a-z-]+", anchor) for anchor in anchors)

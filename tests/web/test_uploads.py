@@ -16,8 +16,6 @@ import pytest
 import zstandard
 
 from pretrace.corpora import open_corpus
-from pretrace.web import facts
-from pretrace.web.facts import languages
 from pretrace.web.jobs import Jobs
 from pretrace.web.settings import Limits
 from pretrace.web.uploads import facts_of, rename, sweep, take, take_folder, texts_of, upload_of, uploads
@@ -151,13 +149,6 @@ def test_the_page_names_languages_and_what_is_none(visitor):
     shown = " ".join(visitor.client.get(visitor.upload("a.jsonl", rows)).text.split())
     assert '<span data-language="en">en</span> 50%, unknown 50%' in shown
     assert "guessed from 2 texts" in shown
-
-
-def test_few_texts_of_many_are_looked_at_for_their_language(monkeypatch):
-    monkeypatch.setattr(facts, "_language", lambda text: text)
-    shares, looked = languages(["en"] * 500 + ["de"] * 500)
-    assert (shares, looked) == ({"en": 0.5, "de": 0.5}, 250)
-    assert languages(["x" * 2000]) == ({"x" * 1000: 1.0}, 1)
 
 
 @pytest.mark.parametrize(
@@ -295,18 +286,6 @@ def test_an_upload_that_cannot_be_read_is_said_and_the_list_stays_whole(visitor,
     assert not list(visitor.workspace.room("incoming").iterdir())
     page = visitor.client.get("/collections")
     assert (page.status_code, "Nothing yet." in page.text) == (200, True)
-
-
-def test_an_upload_that_an_earlier_version_kept_although_it_cannot_be_read_does_not_break_the_list(visitor):
-    page = visitor.upload("a.jsonl", '{"text": "one two three"}\n')
-    (place,) = visitor.workspace.room("texts").iterdir()
-    (place / "facts.json").unlink()
-    (place / "a.jsonl").write_bytes(b"{no json")
-    assert "not readable" in visitor.client.get("/collections").text
-    assert "is not JSON" in visitor.client.get(page).text
-    (place / "facts.json").unlink()
-    (place / "a.jsonl").unlink()
-    assert "not there any more" in visitor.client.get(page).text
 
 
 def test_no_test_is_started_with_what_could_not_be_read(visitor):

@@ -336,9 +336,7 @@ def test_other_procedures_are_shown_and_decide_nothing() -> None:
     assert found.outcome == "inconclusive"
 
 
-def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(
-    trained: Trained,
-) -> None:
+def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(trained: Trained) -> None:
     chosen = dataclasses.replace(HOW, procedure="paper")
     alone = audit(MEMBERS, trained.target, generator=trained.base, settings=chosen)
     assert figures_of(alone).procedure == "paper"

@@ -195,10 +195,7 @@ def test_planted_members_are_found(gap: float) -> None:
 
 def test_planted_members_are_found_among_unpaired_texts() -> None:
     features = unpaired(made(0, pairs=200, documents=40, member=0.8), 120)
-    for answer in (
-        paper(features, classifier=ByLength()),
-        original(features),
-    ):
+    for answer in (paper(features, classifier=ByLength()), original(features)):
         assert answer.p < 0.01
         assert answer.documents == 80
         assert answer.pieces == 200

@@ -23,9 +23,7 @@ from net.api import (
     plan,
     set_test,
 )
-from net.api import (
-    rounding_p_value as p_value,
-)
+from net.api import rounding_p_value as p_value
 
 WORDS = [
     "the",
