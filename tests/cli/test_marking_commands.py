@@ -16,8 +16,8 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import PretraceError
 from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking.mark import MarkSettings
+from pretrace.verdicts import marking
+from pretrace.verdicts.marking import MarkSettings
 
 
 @pytest.fixture

@@ -21,8 +21,14 @@ from inspect_ai.model import ChatCompletionChoice, Logprob, Logprobs, ModelOutpu
 
 import pretrace
 from pretrace.errors import ExpressionError, ModelError
-from pretrace.harnesses.inspect_scorers import SCORERS, _warn, contamination, membership, opened_by
-from pretrace.harnesses.sample_logs import trace_in_prompt
+from pretrace.harnesses.inspect_scorers import (
+    SCORERS,
+    _warn,
+    contamination,
+    membership,
+    opened_by,
+    trace_in_prompt,
+)
 from pretrace.scoring.plan import Models
 
 USAGE = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pretrace.statistics.ranks import lot_effects, lot_test
+from pretrace.statistics.permutation import lot_effects, lot_test
 
 
 def naive(values, draws):

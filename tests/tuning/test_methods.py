@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from pretrace.tuning.methods import AdaLora, Ia3, Lora, expression, methods
+from pretrace.tuning.plan import AdaLora, Ia3, Lora, expression, methods
 
 
 def test_the_defaults_are_those_of_the_paper():
@@ -54,7 +54,7 @@ def test_adalora_begins_half_as_wide_again():
 
 def test_naming_a_method_loads_no_model_library():
     script = (
-        "import sys; from pretrace.tuning.methods import methods; methods.make('lora');"
+        "import sys; from pretrace.tuning.plan import methods; methods.make('lora');"
         "print([m for m in ('torch', 'peft', 'transformers') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)

@@ -32,9 +32,7 @@ def test_what_a_value_is_comes_from_the_settings():
 
 
 def test_a_number_keeps_its_bounds():
-    form = CommandForm(
-        "made up", ("made", "up"), "", (Field("months", "number", "How many.", least=1, most=120),)
-    )
+    form = CommandForm(("made", "up"), "", (Field("months", "number", "How many.", least=1, most=120),))
     assert form.arguments({"months": ["120"]}, str) == ["--months=120"]
     for written in ("121", "0", "many", "nan"):
         with pytest.raises(RequestError, match="Months is a number, 1 to 120"):

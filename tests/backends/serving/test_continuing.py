@@ -14,7 +14,7 @@ from pretrace.backends import open_model
 from pretrace.backends.serving import client
 from pretrace.backends.serving.continuing import Budget, Continuing, open_continuing
 from pretrace.backends.settings import ModelSettings
-from pretrace.cache.written import Draw
+from pretrace.cache.store import Draw
 from pretrace.cli import main
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Silent

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.books_and_papers import bookmia
+from pretrace.corpora.benchmarks.loaders import bookmia
 from pretrace.corpora.benchmarks.published import Schema, find_tables, one_table, read_published
 from pretrace.errors import TextsError
 

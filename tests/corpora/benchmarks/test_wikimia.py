@@ -10,7 +10,7 @@ import datasets
 import pytest
 
 from pretrace.corpora.benchmarks import wikimia as module
-from pretrace.corpora.benchmarks.published import card_of
+from pretrace.corpora.benchmarks.published import _facts, card_of
 from pretrace.corpora.benchmarks.wikimia import wikimia
 from pretrace.errors import TextsError
 from pretrace.types import Corpus
@@ -130,7 +130,7 @@ def test_from_the_hub(
     (folder / "README.md").write_text(
         "---\nconfigs:\n- config_name: default\n  data_files:\n" + "".join(splits) + "---\n"
     )
-    monkeypatch.setattr(module, "HUB", str(folder))
+    monkeypatch.setitem(_facts("schemas.toml")["wikimia"], "hub", str(folder))
     online, local = wikimia(), wikimia(path=str(folder))
     assert [(t.id, t.text, t.member, t.group) for t in online.texts] == [
         (t.id, t.text, t.member, t.group) for t in local.texts

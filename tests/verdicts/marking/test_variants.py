@@ -13,16 +13,19 @@ from scipy.stats import binom
 
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import TextsError
-from pretrace.statistics.ranks import chance_of_hits
+from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Corpus, Text, Written
-from pretrace.verdicts.marking.mark import MarkSettings, mark, model_candidates, own_candidates
-from pretrace.verdicts.marking.sealed import Seal
-from pretrace.verdicts.marking.variants import (
+from pretrace.verdicts.marking import (
     WORDS,
+    MarkSettings,
+    Seal,
     VariantCandidates,
     canaries,
     from_rewriter,
     from_words,
+    mark,
+    model_candidates,
+    own_candidates,
     reading_level,
     small_choices,
 )
