@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from pretrace.backends import open_model
-from pretrace.errors import TextsError
 from pretrace.rewrites import Lower
 from pretrace.scores import scores
 from pretrace.scoring.detect import Options, detect

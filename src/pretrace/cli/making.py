@@ -26,8 +26,8 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
 from pretrace.results.run import RUN
 from pretrace.scoring.provenance import record_tuning
-from pretrace.scoring.settings import EvaluationSettings, Target, ScoreSettings
-from pretrace.settings import MODEL, Option, like, option, seed_option
+from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
+from pretrace.settings import MODEL, Option
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import PlantSettings
 

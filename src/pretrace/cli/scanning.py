@@ -23,7 +23,7 @@ from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scan.scan import ScanSettings
-from pretrace.settings import TEXTS, like, option
+from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED
 
 
