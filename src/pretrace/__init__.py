@@ -15,7 +15,7 @@ __version__ = "1.0.0rc1"
 if TYPE_CHECKING:
     from pretrace.backends import open_adapter, open_model
     from pretrace.backends.proposals import open_proposer
-    from pretrace.baselines.classifier_two_sample import gap
+    from pretrace.baselines.blind import gap
     from pretrace.corpora import Columns, known_corpora, open_corpus
     from pretrace.errors import PretraceError
     from pretrace.frequencies import Frequencies, count
@@ -33,15 +33,14 @@ if TYPE_CHECKING:
     from pretrace.verdicts.canaries import check_canaries
     from pretrace.verdicts.flag.flag import flag
     from pretrace.verdicts.flag.planning import FlagSettings
-    from pretrace.verdicts.marking.mark import mark, publish
-    from pretrace.verdicts.marking.sealed import read_seal
+    from pretrace.verdicts.marking import mark, publish, read_seal
     from pretrace.verdicts.marks import check_marks, check_triggers
     from pretrace.verification import Verification, verify
 
 _PLACES = {
     "pretrace.backends": "open_adapter open_model",
     "pretrace.backends.proposals": "open_proposer",
-    "pretrace.baselines.classifier_two_sample": "gap",
+    "pretrace.baselines.blind": "gap",
     "pretrace.corpora": "Columns known_corpora open_corpus",
     "pretrace.errors": "PretraceError",
     "pretrace.frequencies": "Frequencies count",
@@ -59,8 +58,7 @@ _PLACES = {
     "pretrace.verdicts.canaries": "check_canaries",
     "pretrace.verdicts.flag.flag": "flag",
     "pretrace.verdicts.flag.planning": "FlagSettings",
-    "pretrace.verdicts.marking.mark": "mark publish",
-    "pretrace.verdicts.marking.sealed": "read_seal",
+    "pretrace.verdicts.marking": "mark publish read_seal",
     "pretrace.verdicts.marks": "check_marks check_triggers",
     "pretrace.verification": "Verification verify",
 }

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from pretrace.backends import open_model
-from pretrace.errors import TextsError
-from pretrace.rewrites.forms import Lower
+from pretrace.rewrites import Lower
 from pretrace.scores import scores
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models
@@ -50,29 +48,6 @@ def test_every_score_gives_a_number_for_chinese(model_folder: Path) -> None:
     assert run.ids == ("t0", "t1", "t2")
     assert np.isfinite(run.matrix).all()
     assert len(set(run.column("loss"))) == 3
-
-
-class Asked(FakeBackend):
-    """A model that must not be asked."""
-
-    def run(self, *_: object) -> list[object]:  # type: ignore[override]
-        raise AssertionError("the model was asked")
-
-
-@pytest.mark.parametrize("score", ["lowercase", "loss,lowercase"])
-def test_lowercase_refuses_chinese_before_the_model_is_asked(score: str) -> None:
-    with pytest.raises(
-        TextsError, match=r"lowercase .* no letter .* Chinese \(patents\): leave lowercase out"
-    ):
-        detect(corpus(*CHINESE), Asked(), score, Options(cache=False))
-
-
-def test_lowercase_refuses_texts_that_it_hardly_changes() -> None:
-    few = "灯" * 2000 + "，LED 灯"
-    with pytest.raises(TextsError, match=r"would change only 3 of the 4,0\d\d characters"):
-        detect(corpus(few, "灯" * 2000), Asked(), "lowercase", Options(cache=False))
-    with pytest.raises(TextsError, match="would change only 0 of"):
-        detect(corpus("all in lower case already"), Asked(), "lowercase", Options(cache=False))
 
 
 def test_a_chinese_text_keeps_its_other_scores() -> None:

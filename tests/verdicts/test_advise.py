@@ -221,10 +221,7 @@ def test_everything_is_seen_and_said(tmp_path: Path) -> None:
     made[4]["text"] += f" {UUID.upper()} {SHA} {'7' * 20}"
     found = look(written(tmp_path / "t.jsonl", made), Columns())
     assert found.situation == Situation(documents=12, canaries=2, windowed=0)
-    assert found.said == (
-        "24 texts of 12 documents.",
-        "2 random strings (UUIDs, hashes) in the texts.",
-    )
+    assert found.said == ("24 texts of 12 documents.", "2 random strings (UUIDs, hashes) in the texts.")
 
 
 def test_a_column_whose_values_repeat_is_suggested_as_group(tmp_path: Path) -> None:

@@ -160,7 +160,10 @@ def preview(run: Run) -> Table:
 
 def losses(run: Run, console: Console) -> None:
     """What was not scored and what was cut, so that nothing is lost in silence."""
-    _skipped(run, console)
+    number = run.whole.skipped if run.whole else len(run.skipped)
+    if number:
+        names = first_of([f"{s.id!r} ({s.reason})" for s in run.skipped[:3]], number)
+        console.print(PlainText(f"Not scored: {plural(number, 'text')}: {names}; all in skipped.csv."))
     if run.missing:
         one = run.missing[0]
         texts = run.whole.lacking if run.whole else len({one.id for one in run.missing})
@@ -184,13 +187,6 @@ def losses(run: Run, console: Console) -> None:
         )
     for note in run.settings.get("texts", {}).get("notes", ()):
         console.print(PlainText(f"Note: {note}"))
-
-
-def _skipped(run: Run, console: Console) -> None:
-    number = run.whole.skipped if run.whole else len(run.skipped)
-    if number:
-        names = first_of([f"{s.id!r} ({s.reason})" for s in run.skipped[:3]], number)
-        console.print(PlainText(f"Not scored: {plural(number, 'text')}: {names}; all in skipped.csv."))
 
 
 def _texts_of(run: Run) -> int:
@@ -234,7 +230,7 @@ def list_(
 ) -> Reply:
     """List scores, corpora and what --model takes, one line each."""
     if measured:
-        from pretrace.verdicts import methods as reached
+        from pretrace.verdicts import expected as reached
 
         rows = reached.rows()
         return Reply(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})
@@ -242,7 +238,7 @@ def list_(
     from pretrace.baselines.classifiers import classifiers
     from pretrace.corpora import known_corpora
     from pretrace.scores import scores
-    from pretrace.tuning.methods import methods
+    from pretrace.tuning.plan import methods
     from pretrace.verdicts.audit.settings import PROCEDURES
 
     found = known_corpora()

@@ -17,22 +17,21 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
-from pretrace.settings import option
 from pretrace.types import COMPARED
+from pretrace.verdicts import recite as room
+from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.recite import ReciteSettings, Windows, stages_of
-from pretrace.verdicts.settings import ModelsBeside
+from pretrace.verdicts.settings import ModelsBeside, input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Heldout:
     """What the texts are held against."""
 
-    heldout: str | None = option(
+    heldout: str | None = input_option(
         None,
         "Control texts of the same kind that the model cannot have read: without them nobody is accused.",
         panel=COMPARED,
-        path="in",
-        essential=True,
     )
 
 
@@ -47,9 +46,6 @@ def recite(
 ) -> Reply:
     """Does the model print these texts, word for word? Held against control texts, other documents' ends and a second
     model. Exit code 3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
-    from pretrace.verdicts import recite as room
-    from pretrace.verdicts.reading import draws_of
-
     check_writable(beside.out, VERDICTS.of("recite"))
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
@@ -59,9 +55,7 @@ def recite(
     windows = room.windows_of(corpus, controls, most=room.MOST_ASKED if text else room.MOST_WINDOWS)
     if text:
         prompts = [one.prefix for one in windows.found]
-        models = opened_for_text(
-            target, beside, asked, settings, lambda _: prompts, draws_of(settings.samples)
-        )
+        models = opened_for_text(target, beside, asked, settings, prompts, draws_of(settings.samples))
     else:
         models = opened(named(target, beside, settings), second=True)
     _told_ahead(windows, models, settings, text=text)
@@ -77,9 +71,6 @@ def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, t
     took = f", about {duration(max(1, round(first.seconds)))}, a guess" if first.seconds else ""
     note(f"{len(windows.found):,} windows of texts and controls are asked{took}.")
     for model, stage in zip(models.placebos, others, strict=True):
-        more = (
-            f"about {duration(max(1, round(stage.seconds)))} more, a guess"
-            if stage.seconds
-            else "as many more"
-        )
+        longer = f"about {duration(max(1, round(stage.seconds)))} more, a guess"
+        more = longer if stage.seconds else "as many more"
         note(f"Where the test then speaks for training, {called(model.name)} is asked as well: {more}.")

@@ -47,7 +47,7 @@ def sentences_of(kind: str) -> Mapping[str, Any]:
     return found
 
 
-def fill(part: Any, **numbers: object) -> Any:
+def fill(part: Any, /, **numbers: object) -> Any:
     """Fill numbers into a sentence, or into each of several; the cures that several kinds share are known by name."""
     if isinstance(part, str):
         return _Sentences().vformat(part, (), {**_words()["cures"], **numbers})
@@ -56,6 +56,6 @@ def fill(part: Any, **numbers: object) -> Any:
     return {name: fill(one, **numbers) for name, one in part.items()} if isinstance(part, dict) else part
 
 
-def say(kind: str, **numbers: object) -> str:
+def say(kind: str, /, **numbers: object) -> str:
     """Say the sentence of a kind, "audit.reverse.words", with its numbers filled in."""
     return str(fill(sentences_of(kind), **numbers))

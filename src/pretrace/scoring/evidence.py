@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.beginnings import alike, behind
-from pretrace.cache.database import Kind
-from pretrace.cache.entries import STATE, TRACE, CacheEntry, Entries
 from pretrace.cache.location import text_key
+from pretrace.cache.store import STATE, TRACE, CacheEntry, Entries, Kind
 from pretrace.errors import ModelError
 from pretrace.rewrites import After, rewrites
 from pretrace.types import (

@@ -19,13 +19,12 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
 from pretrace.registry import scores
 from pretrace.results.wording import say
-from pretrace.rewrites import Lower, Neighbors, Rewrite, rewrites
+from pretrace.rewrites import Lower, Neighbors, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings
-from pretrace.tuning.methods import TuningMethod, methods
-from pretrace.tuning.plan import OnStep
+from pretrace.tuning.plan import OnStep, TuningMethod, methods
 from pretrace.types import (
     Backend,
     Corpus,
@@ -36,6 +35,7 @@ from pretrace.types import (
     Quantity,
     Recipe,
     Reference,
+    Rewrite,
     Score,
     TokenTable,
     Tuned,

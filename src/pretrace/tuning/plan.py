@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
-from pretrace.registry import require
+from pretrace.registry import Registry, require
+from pretrace.settings import shared
 from pretrace.tuning.architectures import SMALLEST
 
 AT_ONCE = 2048
@@ -69,11 +71,8 @@ class TrainingPlan:
 
 @dataclass(frozen=True, slots=True)
 class TrainingStep:
-    """Where a training stands after a step: `step` of `steps`, `epoch` of `epochs`, both from 1.
-
-    `loss` is the mean over the tokens of this step in nats, `tokens_per_second` the rate since the
-    training began (or was taken up again).
-    """
+    """Where a training stands: `step` of `steps`, `epoch` of `epochs`, from 1; `loss` the mean of this step in
+    nats a token."""
 
     step: int
     steps: int
@@ -102,8 +101,8 @@ _SCHEDULES = "'cosine', 'linear' or 'constant'"
 _PRECISIONS = "'float32' or 'bfloat16'"
 
 
-def _check(good: bool, name: str, wanted: str, found: object) -> None:
-    require(good, f"training: {name} must be {wanted}, found {found!r}.")
+def _check(good: bool, name: str, wanted: str, found: object, what: str = "training") -> None:
+    require(good, f"{what}: {name} must be {wanted}, found {found!r}.")
 
 
 # How a classifier of texts is trained: the small one from scratch, and models that were trained before.
@@ -120,12 +119,9 @@ LORA_RATE, FULL_RATE = 2e-4, 5e-5
 @dataclass(frozen=True, slots=True)
 class NewClassifier:
     """A GPT-2-style transformer with random weights, and how it is trained; ExpressionError for a bad value.
-
-    `vocabulary` is the most tokens its tokenizer may learn, `max_tokens` how far it reads a text, `dropout`
-    that of GPT-2, after the embeddings, in the attention and after each layer. The number of epochs is
-    fixed beforehand: no text is looked at to stop. `threads` 0 leaves torch's own number; a small model gains
-    little from a second one, and on a busy machine two wait for each other.
-    """
+    `vocabulary` is the most tokens its tokenizer may learn, `max_tokens` how far it reads, `dropout` GPT-2's.
+    Epochs are fixed beforehand: no text is looked at to stop. `threads` 0 leaves torch's own number; a small model
+    gains little from a second one."""
 
     layers: int = 2
     width: int = 192
@@ -139,18 +135,16 @@ class NewClassifier:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        require(self.layers >= 1, f"gpt2 has at least 1 layer, found layers={self.layers}.")
-        require(
-            self.heads >= 1 and self.width >= 1 and self.width % self.heads == 0,
-            f"gpt2: width must be a multiple of heads, found width={self.width} and heads={self.heads}.",
+        whole = self.heads >= 1 and self.width >= 1 and self.width % self.heads == 0
+        size = f"a multiple of heads={self.heads}"
+        _check(self.layers >= 1, "layers", "at least 1", self.layers, "gpt2")
+        _check(whole, "width", size, self.width, "gpt2")
+        _check(0 <= self.dropout < 1, "dropout", "at least 0 and below 1", self.dropout, "gpt2")
+        _check(
+            self.vocabulary >= SMALLEST, "vocabulary", f"at least {SMALLEST} tokens", self.vocabulary, "gpt2"
         )
-        require(0 <= self.dropout < 1, f"gpt2: dropout must be at least 0 and below 1, found {self.dropout}.")
-        require(
-            self.vocabulary >= SMALLEST,
-            f"gpt2: a byte-level vocabulary holds at least {SMALLEST} tokens, found {self.vocabulary}.",
-        )
-        require(self.max_tokens >= 2, f"gpt2: max_tokens must be at least 2, found {self.max_tokens}.")
-        require(self.threads >= 0, f"gpt2: threads must be 0 or more, found {self.threads}.")
+        _check(self.max_tokens >= 2, "max_tokens", "at least 2", self.max_tokens, "gpt2")
+        _check(self.threads >= 0, "threads", "0 or more", self.threads, "gpt2")
         _ = self.plan(0)  # whose own checks are of the other fields
 
     def plan(self, seed: int) -> TrainingPlan:
@@ -174,12 +168,10 @@ class TunedClassifier:
     rank: int = 16
 
     def __post_init__(self) -> None:
-        require(
-            self.method in ("lora", "full"),
-            f"pretrained: method must be 'lora' or 'full', found {self.method!r}.",
-        )
-        require(self.rank >= 1, f"pretrained: rank must be at least 1, found {self.rank}.")
-        require(self.max_tokens >= 8, f"pretrained: max_tokens must be at least 8, found {self.max_tokens}.")
+        what = "pretrained"
+        _check(self.method in ("lora", "full"), "method", "'lora' or 'full'", self.method, what)
+        _check(self.rank >= 1, "rank", "at least 1", self.rank, what)
+        _check(self.max_tokens >= 8, "max_tokens", "at least 8", self.max_tokens, what)
         _ = self.plan(0)
 
     def plan(self, seed: int) -> TrainingPlan:
@@ -222,3 +214,132 @@ PAPER = NewClassifier(
 )
 """Appendix D.2 of post-hoc dataset inference, which gives layers, width, heads and epochs; the rest is ours."""
 TUNED = TunedClassifier()
+
+
+On = Literal["nonmembers", "members", "all"]
+
+_HIGHEST_RANK = 4096
+"""Beyond this an adapter is larger than the layers of most models."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningMethod:
+    """What every method has in common, ExpressionError for a value out of its range: the training, as in
+    `TrainingPlan`, with `precision` "auto" for the fastest format of the device, and which texts of a corpus it is
+    given. `on` is the side of a labelled corpus; `limit` draws so many of those, a larger number with the same
+    seed the same texts and more, 0 leaves the adapter as it begins. Texts are cut to `max_tokens`, None: to what
+    the model reads. Defaults are
+    those of FSD (section 4.1 of its paper)."""
+
+    epochs: int = 3
+    batch: int = 8
+    learning_rate: float = 1e-3
+    schedule: Schedule = "cosine"
+    warmup: float = 10
+    weight_decay: float = 5e-4
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    recompute: bool = False
+    on: On = "nonmembers"
+    limit: int | None = None
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        precisions, sides = ("auto", "float32", "bfloat16"), ("nonmembers", "members", "all")
+        limit, most = self.limit, self.max_tokens
+        _check(
+            self.precision in precisions,
+            "precision",
+            "'auto', 'float32' or 'bfloat16'",
+            self.precision,
+            "tuning",
+        )
+        _check(self.on in sides, "on", "'nonmembers', 'members' or 'all'", self.on, "tuning")
+        _check(limit is None or limit >= 0, "limit", "0 or more texts", limit, "tuning")
+        _check(most is None or most >= 2, "max_tokens", "at least 2", most, "tuning")
+        _ = self.plan(seed=0, precision="float32")  # whose own checks are of the other fields
+
+    def plan(self, *, seed: int, precision: Precision, save_minutes: float = 10.0) -> TrainingPlan:
+        """The training this asks for, by AdamW with torch's own betas."""
+        own = {
+            "precision": precision,
+            "seed": seed,
+            "save_minutes": save_minutes,
+            "subject": expression(self),
+        }
+        return shared(TrainingPlan, self, betas=(0.9, 0.999), at_once=AT_ONCE, **own)
+
+
+methods: Registry[TuningMethod] = Registry("tuning method")
+
+
+@methods.add("lora")
+@dataclass(frozen=True)
+class Lora(TuningMethod):
+    """Two thin matrices of `rank` added to each attention projection (Hu et al. 2022).
+
+    W x becomes W x + alpha/rank · B A x, where B begins as zeros; `dropout` is that of x on the way to A.
+    """
+
+    rank: int = 16
+    alpha: float = 32
+    dropout: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_matrices("lora", self.rank, self.alpha, self.dropout)
+
+
+@methods.add("adalora")
+@dataclass(frozen=True)
+class AdaLora(TuningMethod):
+    """LoRA that begins wider and gives its rank to the layers that use it (Zhang et al. 2023).
+
+    Each layer begins with `initial_rank` (None: half as much again as `rank`). After a tenth of the steps
+    the least important directions of all layers are dropped one by one, until `rank` remain a layer on
+    average; the last three tenths train those. `penalty` weighs ‖PᵀP − I‖ + ‖QQᵀ − I‖ in the loss.
+    """
+
+    rank: int = 16
+    initial_rank: int | None = None
+    alpha: float = 32
+    dropout: float = 0.05
+    penalty: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_matrices("adalora", self.rank, self.alpha, self.dropout)
+        above = f"above rank={self.rank}"
+        _check(self.first_rank > self.rank, "initial_rank", above, self.initial_rank, "adalora")
+        _check(self.penalty >= 0, "penalty", "0 or more", self.penalty, "adalora")
+
+    @property
+    def first_rank(self) -> int:
+        return self.rank + (self.rank + 1) // 2 if self.initial_rank is None else self.initial_rank
+
+
+@methods.add("ia3")
+@dataclass(frozen=True)
+class Ia3(TuningMethod):
+    """A learned factor on each key, value and feed-forward activation (IA3, Liu et al. 2022)."""
+
+
+def name_of(method: TuningMethod) -> str:
+    """The name a method is registered under: "lora", "adalora", "ia3"."""
+    return next(name for name in methods if methods.factory(name) is type(method))
+
+
+def expression(method: TuningMethod) -> str:
+    """The call expression that makes the method, with every parameter: `methods.make` gives it back.
+
+    >>> expression(Lora(rank=8))[:20]
+    'lora(rank=8, alpha=3'
+    """
+    settings = (f"{name}={getattr(method, name)!r}" for name in inspect.signature(type(method)).parameters)
+    return f"{name_of(method)}({', '.join(settings)})"
+
+
+def _check_matrices(name: str, rank: int, alpha: float, dropout: float) -> None:
+    require(rank >= 1, f"{name}: rank must be at least 1, found {rank}.")
+    require(rank <= _HIGHEST_RANK, f"{name}: rank must be at most {_HIGHEST_RANK:,}, found {rank:,}.")
+    require(alpha > 0, f"{name}: alpha must be above 0, found {alpha}.")
+    require(0 <= dropout < 1, f"{name}: dropout must be at least 0 and below 1, found {dropout}.")

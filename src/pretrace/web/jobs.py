@@ -48,7 +48,7 @@ WORDS: dict[Name, str] = {
 
 @dataclass(frozen=True, slots=True)
 class FilledForm:
-    """A form as it was filled in: its test, what stood in each field, and the visitor's own notes."""
+    """A form as it was filled in: its test ("" for none), what stood in each field, and the visitor's own notes."""
 
     test: str = ""
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class FilledForm:
 class WebJob:
     """One command: what it is called, its arguments, the folder its result goes to (relative to the workspace), and
     the process that does it (0 while it waits). `stopped` is when a visitor asked it to stop, 0 if nobody did.
-    `test` and `asked` are the form that was filled in, by field, and `notes` what the visitor wrote down."""
+    `texts` is the upload that it is about, `form` the one that was filled in."""
 
     id: str
     title: str
@@ -71,14 +71,12 @@ class WebJob:
     born: float = 0.0
     stopped: float = 0.0
     texts: str = ""
-    test: str = ""
-    asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    notes: str = ""
+    form: FilledForm = FilledForm()
 
     @property
     def plans(self) -> bool:
         """Whether it looks ahead and reads nothing yet."""
-        return bool(self.test) and not AHEAD.isdisjoint(self.command)
+        return bool(self.form.test) and not AHEAD.isdisjoint(self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +99,6 @@ class State:
     def over(self) -> bool:
         """Whether nothing more happens by itself."""
         return self.name in ("done", "unanswered", "failed", "stopped")
-
-
-def _has_result(folder: Path) -> bool:
-    """Whether a folder holds a result that is whole; the parts of a large run lie there before that."""
-    return any((folder / marker).is_file() for marker in MARKERS)
 
 
 class Jobs:
@@ -142,10 +135,7 @@ class Jobs:
     ) -> WebJob:
         """A job that waits for its turn; `texts` is the upload it is about. RequestError where `check_room` has one."""
         here = str(Path.cwd())
-        made = WebJob(
-            fresh(command[0]), title, command, out, time.time(), here,
-            texts=texts, test=form.test, asked=form.values, notes=form.notes,
-        )  # fmt: skip
+        made = WebJob(fresh(command[0]), title, command, out, time.time(), here, texts=texts, form=form)
         with self._lock:
             self.check_room()
             self.workspace.check_room("jobs", self.limits.kept)
@@ -172,7 +162,9 @@ class Jobs:
         alive = self._alive(job)  # before the file is read: a command writes how it ended, and is gone then
         told = read(self._place(job) / "progress.json")
         ended, said = told.get("ended"), str(told.get("message") or told.get("said") or "")
-        result = _has_result(self.workspace.within(job.out))
+        folder = self.workspace.within(job.out)
+        # a result that is whole: the parts of a large run lie there before that
+        result = any((folder / marker).is_file() for marker in MARKERS)
         if alive:
             share, left = told.get("share", 0.0), told.get("left")
             known = float(left) if isinstance(left, int | float) else None

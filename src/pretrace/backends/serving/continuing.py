@@ -15,11 +15,11 @@ from itertools import islice
 from typing import Any
 
 from pretrace.backends.serving.address import ServerAddress, parse_text_address
+from pretrace.backends.serving.backend import choose_name, connect
 from pretrace.backends.serving.client import Client, NotTakenError
-from pretrace.backends.serving.opening import choose_name, connect
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
-from pretrace.cache.written import Draw, open_written
+from pretrace.cache.store import Draw, open_written
 from pretrace.errors import ModelError
 from pretrace.types import Progress, Quantity, Written
 
@@ -108,7 +108,6 @@ class Continuing:
 
     @property
     def chats(self) -> bool:
-        """Whether it is asked by chat completions."""
         return self.address.kind == "chat"
 
     def plain(self) -> Continuing:
@@ -118,11 +117,8 @@ class Continuing:
     def continued(
         self, prompts: Sequence[str], draws: Sequence[Draw], progress: Progress, /
     ) -> list[list[Written]]:
-        """What the model writes after each prompt, one a draw; "" where it refused or was filtered.
-
-        ModelError where more would be asked than the budget allows, where the server cannot be reached, and where it
-        gave no text at all.
-        """
+        """What the model writes after each prompt, one a draw; "" where it refused or was filtered. ModelError
+        above the budget, where the server cannot be reached, and where it gave no text at all."""
         asked = list(dict.fromkeys(prompts))
         keys = {prompt: text_key(prompt) for prompt in asked}
         found: dict[tuple[str, str], Written] = {}
@@ -180,7 +176,7 @@ class Continuing:
 
     def _read(self, done: Future[Any]) -> tuple[Written, bool]:
         try:
-            answer = self.client.found(done)
+            answer = done.result()
         except NotTakenError as error:
             if _FILTERED.search(str(error)):
                 return Written("", ended=False), True

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,36 +17,18 @@ from pretrace.scoring.outlook import Unwatched, Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.permutation import two_sample
-from pretrace.types import (
-    Answer,
-    Backend,
-    Bools,
-    Corpus,
-    Design,
-    Doubles,
-    Features,
-    Quantity,
-    Text,
-)
-from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
-from pretrace.verdicts.audit.generation import SCORING, reading
-from pretrace.verdicts.audit.procedures.dual_classifier import outlier_share
-from pretrace.verdicts.audit.procedures.post_hoc import (
+from pretrace.types import Answer, Backend, Bools, Corpus, Design, Doubles, Features, Quantity, Text
+from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
+from pretrace.verdicts.audit.procedures import (
     PaperSettings,
     ReleaseSettings,
     original,
+    outlier_share,
     paper,
     release,
 )
-from pretrace.verdicts.audit.settings import (
-    ALONE,
-    ORIGINAL,
-    PAPER,
-    PRETRACE,
-    RELEASE,
-    AuditSettings,
-)
-from pretrace.verdicts.audit.snippets import Sample, Samples
+from pretrace.verdicts.audit.settings import ALONE, ORIGINAL, PAPER, PRETRACE, RELEASE, AuditSettings
+from pretrace.verdicts.audit.snippets import SCORING, Sample, Samples, reading
 from pretrace.verdicts.outcome import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
@@ -87,8 +70,7 @@ losses, those of the most likely tokens: `max_k` here."""
 
 
 def expressions(reference: bool, release: bool = False) -> tuple[str, ...]:
-    """The membership scores of every sample; `reference` says whether there is a reference model, `release` asks for
-    ratios of perplexities in place of log-perplexities, as the releases take them."""
+    """List the scores of every sample; `release` asks for ratios of perplexities, as the releases take them."""
     if release:
         return PERPLEXITIES + (("ref(perplexity=True)",) if reference else ())
     return LOG_PERPLEXITIES + (("ref",) if reference else ())
@@ -211,44 +193,29 @@ def features(
     numbered = tuple(Text(str(i), one.text) for i, one in enumerate(every))
     plan = ScorePlan.parse(expressions)
     plan.check_texts(Corpus("the pieces of the audit", numbered))
-    matrix = _matrix(numbered, models, plan, cache=cache, progress=progress)
+    scores = plan.fit(models, cache=cache, progress=progress)
+    ready = list(scores.ready.values())
+    with models.reader(scores.needs, plan=plan, cache=cache, progress=progress) as reader:
+        read = reader.read(numbered)
+        matrix = np.array([[np.nan if one.empty else score(one) for score in ready] for one in read])
     n = len(samples.suspect)
     known: Bools = np.asarray(np.isfinite(matrix).all(axis=1))
     if samples.paired:
         known = np.tile(known[:n] & known[n:], 2)
     if not known[:n].any() or not known[n:].any():
         raise TextsError("no piece of the texts gives the model anything to predict: take longer snippets.")
-    mine, theirs = (
-        [sample for sample, good in zip(side, part, strict=True) if good]
-        for side, part in ((samples.suspect, known[:n]), (samples.heldout, known[n:]))
-    )
-    return Features(
-        names=tuple(expressions),
-        suspect=matrix[:n][known[:n]],
-        heldout=matrix[n:][known[n:]],
-        suspect_texts=tuple(one.text for one in mine),
-        heldout_texts=tuple(one.text for one in theirs),
-        suspect_documents=tuple(one.document for one in mine),
-        heldout_documents=tuple(one.document for one in theirs),
-        paired=samples.paired,
-    )
+    sides: dict[str, Any] = {}
+    for name, rows in (("suspect", slice(n)), ("heldout", slice(n, None))):
+        kept = [sample for sample, good in zip(every[rows], known[rows], strict=True) if good]
+        sides |= {name: matrix[rows][known[rows]], f"{name}_texts": tuple(one.text for one in kept)}
+        sides[f"{name}_documents"] = tuple(one.document for one in kept)
+    return Features(names=tuple(expressions), paired=samples.paired, **sides)
 
 
 def _token_gains(target: Logprobs, placebo: Logprobs, *, by_byte: bool) -> list[Doubles]:
     if by_byte:
         return [np.array([value]) for value in target.per_byte - placebo.per_byte]
     return [mine - theirs for mine, theirs in zip(target.logp, placebo.logp, strict=True)]
-
-
-def _matrix(
-    texts: Sequence[Text], models: Models, plan: ScorePlan, *, cache: bool, progress: Progress | None
-) -> Doubles:
-    """One row a text, one column a score; NaN where a text gives a model nothing to predict."""
-    scores = plan.fit(models, cache=cache, progress=progress)
-    ready = list(scores.ready.values())
-    with models.reader(scores.needs, plan=plan, cache=cache, progress=progress) as reader:
-        rows = [[float("nan") if one.empty else score(one) for score in ready] for one in reader.read(texts)]
-    return np.array(rows)
 
 
 def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> ExcessOverSecondModel:
@@ -280,11 +247,9 @@ _ALONE_UNIT = "in units of the score " + ALONE
 class AuditData:
     """What an audit tests, computed when it is first wanted.
 
-    `samples` are suspect samples, with control samples or with generated ones in their place; `controls` are control
-    samples with generated ones in their place. `placebos` are the models that never saw the texts, in the
-    order of `models.placebo` and those named beside it; `margin` is what such a model may show without
-    control documents. `seconds` are all models that cannot have seen the texts: each is asked the same question.
-    `seed` follows from the texts.
+    `samples` are suspect samples, `controls` control samples, each with what stands in their place. `placebos` never
+    saw the texts; `margin` is what such a model may show without control documents. `seconds` cannot have seen the
+    texts either: each is asked the same question. `seed` follows from the texts.
     """
 
     samples: Samples
@@ -353,8 +318,7 @@ class AuditData:
         return DocumentValues(*both, unit=unit)
 
     def ask_second(self, model: Backend, found: Answer) -> SecondAnswer:
-        """Ask a model that cannot have seen the texts the same question, and where `found` rejects, test what the
-        target shows beyond it: a placebo that takes part has been subtracted already."""
+        """Ask a model that cannot have seen the texts the same question, and where `found` rejects, for the rest."""
         procedure, name = self.settings.procedure, self.models.names(*self.seconds)[model.name]
         if procedure != PRETRACE:
             return SecondAnswer(name, self.with_target(model).answer(procedure).p)
@@ -384,8 +348,7 @@ class AuditData:
         return {}
 
     def features_of(self, procedure: str) -> Features:
-        """The features of dataset inference that a procedure learns from, of both sides under the target; those of the
-        release as its authors' published code computes them."""
+        """The features that a procedure learns from; those of the release as its authors' code computes them."""
         release = procedure == RELEASE
         if release not in self._of_release:
             names = expressions(self.models.reference is not None, release=release)

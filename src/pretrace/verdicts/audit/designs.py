@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pretrace.baselines.classifier_two_sample import LENGTH
+from pretrace.baselines.blind import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Design, Gap, Outcome
 from pretrace.verdicts.wording import fill, say, sentences_of
@@ -31,9 +31,7 @@ class DesignChoice:
 
 @dataclass(frozen=True, slots=True)
 class AuditMaterial:
-    """The material of an audit: numbers of documents, control documents (0 without) and usable placebos, and whether
-    there is a generator and a power test. `judged`
-    are the documents left on the smaller side where a generator learns from a part of the snippets."""
+    """Numbers of what there is; `judged` documents are left where a generator learns from a part of the snippets."""
 
     documents: int
     controls: int
@@ -44,8 +42,7 @@ class AuditMaterial:
 
 
 def choose(given: AuditMaterial, gaps: Sequence[Gap]) -> DesignChoice:
-    """Choose the design for what there is; `gaps` are those between suspect texts and control documents, empty
-    without."""
+    """Choose the design; `gaps` are those between suspect texts and control documents, empty without."""
     if given.documents < FEW_DOCUMENTS:
         return _refuse("few", given)
     if given.controls:
@@ -62,12 +59,11 @@ def _with_controls(given: AuditMaterial, gaps: Sequence[Gap]) -> DesignChoice:
     widest = widest_gap(gaps, (ALIKE,))
     if widest is None:
         return _refuse("unseen", given)
-    closer = (say("cures.closer"), say("cures.later"))
-    if widest.classifier.startswith("form"):
-        closer = (say("cures.form"), closer[0])
+    formed = widest.classifier.startswith("form")
+    closer = tuple(say(f"cures.{one}") for one in (("form", "closer") if formed else ("closer", "later")))
     seen = say("designs.seen", name=widest.classifier, auc=widest.auc)
-    outcomes: tuple[Outcome, ...] = ("consistent", "nothing") if given.power else ("consistent",)
-    outcomes += ("inconclusive",)
+    more: tuple[Outcome, ...] = ("nothing", "inconclusive") if given.power else ("inconclusive",)
+    outcomes: tuple[Outcome, ...] = ("consistent", *more)
     if not differ(widest, ALIKE):
         cures = () if given.placebos else (say("cures.placebo"),)
         return DesignChoice("controls", say("designs.controls.why", seen=seen), outcomes, cures)

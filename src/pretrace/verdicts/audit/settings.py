@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pretrace.baselines.classifiers import classifiers
-from pretrace.cache.written import Draw
+from pretrace.cache.store import Draw
 from pretrace.registry import require
 from pretrace.settings import cache_option, check_ranges, option
-from pretrace.tuning.methods import methods
+from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantMethod, PlantSettings
 from pretrace.types import COMPARED, Sampling, TextClassifier
-from pretrace.verdicts.audit.snippets import SnippetSettings
 from pretrace.verdicts.settings import POWER_BATCH
 
 PRETRACE, PAPER, RELEASE, ORIGINAL = "pretrace", "paper", "release", "original"
@@ -58,16 +57,43 @@ def _names(written: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class SnippetSettings:
+    """How documents are cut; ExpressionError for a value out of its range.
+
+    `most` is the median over the documents that have any, at least 2, unless given, so that long ones do not outweigh
+    the others (appendix C of the paper). `pairs` bounds the snippets that are judged (the paper: 2,000), `share` is
+    their share of all where there are fewer; `learnt` bounds those a generator learns from.
+    """
+
+    tokens: int = option(64, "Tokens of a snippet; half is prefix, half is judged.", panel=COMPARED, least=8)
+    most: int | None = option(
+        None,
+        "Snippets taken of a document; the median over documents unless given.",
+        name="max-snippets",
+        panel=COMPARED,
+        least=1,
+    )
+    pairs: int = option(2000, "Snippets judged, at most; half of all at most.", panel=COMPARED, least=1)
+    share: float = 0.5
+    learnt: int | None = None
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        require(
+            self.learnt is None or self.learnt >= 1, f"at least 1 snippet is learnt, found {self.learnt}."
+        )
+        require(
+            0 < self.share <= 1, f"the share of snippets that are judged is in (0, 1], found {self.share}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class AuditSettings:
     """How an audit is made; ExpressionError for a value out of its range or a name that does not exist.
 
-    `procedure` decides the verdict, those in `also` are shown beside it and decide nothing. `method` tunes the
-    generator ("none" takes it as it is), `sampling` is how it writes. `classifiers` are the text-only ones of
-    the gap; the first of them calibrates. `power` holds the exposures that are tried, the lightest first (see
-    `exposures`): how a part of the suspect texts is planted in a copy of the target; empty leaves that out.
-    `statements` are what the one who asks says of models and texts, for the report:
+    `sampling` is how the generator writes, and the first of the `classifiers` calibrates. `power` holds the exposures
+    that are tried, the lightest first (see `exposures`). `statements` are what the one who asks says, for the report:
     `requested_by`, `placebo` (how it is known that it never saw the texts), `controls` (where they come from).
-    What is drawn follows from the texts (`verdicts/draws.py`); `cache` False keeps nothing on disk.
     """
 
     procedure: str = option(
@@ -77,10 +103,7 @@ class AuditSettings:
         essential=True,
     )
     also: tuple[str, ...] = option(
-        (),
-        "Further procedures to show, comma-separated; they decide nothing.",
-        panel=AUDIT,
-        read=_names,
+        (), "Further procedures to show, comma-separated; they decide nothing.", panel=AUDIT, read=_names
     )
     level: float = option(0.05, "The level of the test.", panel=AUDIT, essential=True)
     snippets: SnippetSettings = field(default_factory=SnippetSettings)
