@@ -62,7 +62,8 @@ class ScoreReader:
         values = np.full(len(distinct), np.nan)
         tokens, cut = np.zeros(len(distinct), dtype=np.int64), np.zeros(len(distinct), dtype=np.int64)
         values[places], tokens[places], cut[places] = run.matrix[:, 0], run.tokens, run.cut
-        why = {distinct[int(one.id)]: one.reason for one in (*run.skipped, *run.missing)}
+        why = {distinct[int(one.id)]: one.reason for one in run.skipped}
+        why |= {distinct[int(one.id)]: one.reason for one in run.missing}
         rows = np.array([where[text] for text in texts], dtype=np.int64)
         reasons = {i: why[text] for i, text in enumerate(texts) if text in why}
         return Read(values[rows], tokens[rows], cut[rows], reasons)
