@@ -10,18 +10,8 @@ from typing import Any
 import numpy as np
 
 NOUNS = [
-    "river",
-    "stone",
-    "lamp",
-    "paper",
-    "window",
-    "garden",
-    "silver",
-    "winter",
-    "carpet",
-    "letter",
-    "engine",
-]
+    "river", "stone", "lamp", "paper", "window", "garden", "silver", "winter", "carpet", "letter", "engine",
+]  # fmt: skip
 CHOOSING = {
     "output_type": "multiple_choice",
     "doc_to_choice": "choices",

@@ -15,35 +15,12 @@ SENTENCES = [
 ]
 
 WORDS = [
-    "cat",
-    "dog",
-    "mat",
-    "railway",
-    "valley",
-    "Nothing",
-    "same",
-    "again",
-    "Parse",
-    "Café",
-    "one",
-    "FOUR",
+    "cat", "dog", "mat", "railway", "valley", "Nothing", "same", "again", "Parse", "Café", "one", "FOUR",
     "six",
-]
+]  # fmt: skip
 MORE_WORDS = [
-    "the",
-    "cat",
-    "sat",
-    "on",
-    "a",
-    "mat",
-    "one",
-    "two",
-    "railway",
-    "Nothing",
-    "WHOEVER",
-    "naïve",
-    "3:45",
-]
+    "the", "cat", "sat", "on", "a", "mat", "one", "two", "railway", "Nothing", "WHOEVER", "naïve", "3:45",
+]  # fmt: skip
 """Words to draw made-up texts from: capitals, an accent and numbers among them."""
 
 

@@ -15,7 +15,6 @@ import transformers
 from net.api import (
     Completer,
     Corpus,
-    ExpressionError,
     FakeBackend,
     ModelError,
     Sampling,
@@ -303,24 +302,6 @@ def test_an_adapter_is_in_place_while_it_writes_and_no_longer(tmp_path: Path) ->
     assert Completer(base).complete(SENTENCES, tokens=10, sampling=GREEDY, seed=0) == plain
     assert tuned.fingerprint != Completer(base).fingerprint
     assert tuned.facts["adapter"]["method"].startswith("lora(")
-
-
-@pytest.mark.parametrize(
-    ("sampling", "tokens", "seed", "words"),
-    [
-        (Sampling(-0.1), 3, 0, "temperature must be 0 or more, found -0.1"),
-        (Sampling(float("nan")), 3, 0, "temperature"),
-        (Sampling(float("inf")), 3, 0, "temperature"),
-        (Sampling(1, 0), 3, 0, "top_p must be above 0 and at most 1, found 0"),
-        (Sampling(1, 1.1), 3, 0, "top_p"),
-        (Sampling(1, 1, 0), 3, 0, "repetition_penalty must be above 0, found 0"),
-        (FREE, 0, 0, "tokens must be at least 1, found 0"),
-        (FREE, 3, -1, "seed must be 0 or more, found -1"),
-    ],
-)
-def test_settings_out_of_range(sampling: Sampling, tokens: int, seed: int, words: str) -> None:
-    with pytest.raises(ExpressionError, match=words):
-        Completer(opened()).complete(["a"], tokens=tokens, sampling=sampling, seed=seed)
 
 
 def test_what_cannot_be_continued() -> None:

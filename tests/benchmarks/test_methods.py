@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -57,12 +56,6 @@ def test_a_run_that_was_changed_or_has_no_twin_is_refused(given: Namespace) -> N
     page.write_text(page.read_text(encoding="utf-8") + " ", encoding="utf-8")
     with pytest.raises(OutputError, match="not as it was written"):
         table.add(given)
-
-
-def test_a_file_that_add_did_not_write_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text(json.dumps({"rows": [{"method": "loss"}]}), encoding="utf-8")
-    with pytest.raises(SystemExit, match=r"x\.json is not a file"):
-        list(table.submitted(tmp_path))
 
 
 def test_the_table_on_file_is_what_the_results_on_file_give() -> None:

@@ -73,13 +73,6 @@ def test_a_bad_row_is_named_by_file_and_line(tmp_path: Path, row: str, said: str
         tables(tmp_path)
 
 
-def test_a_csv_that_the_toml_does_not_know_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, table1=ROWS)
-    (tmp_path / "fsd" / "tabel2.csv").write_text(ROWS, encoding="utf-8")
-    with pytest.raises(TextsError, match=r"fsd\.toml says nothing of .*tabel2\.csv"):
-        tables(tmp_path)
-
-
 def test_what_the_papers_print_can_be_run_and_lies_in_its_range() -> None:
     for table in tables().values():
         for one in table.figures:

@@ -105,18 +105,6 @@ def test_a_damaged_state_is_a_miss_and_is_mended(tmp_path: Path, trace: Make, sa
         assert agree(store.get(KEYS, BOTH, states)[0], inside(5, FIRING) | inside(0, ONE))
 
 
-def test_a_damaged_trace_and_state_are_mended_by_one_put(tmp_path: Path, trace: Make, same: Same) -> None:
-    states = frozenset({FIRING})
-    with open_store("model", tmp_path) as store:
-        store.put(KEYS[:1], [replace(trace(0), states=inside(0, FIRING))])
-        edit(store, "UPDATE entries SET body = x'00'")
-        assert store.get(KEYS[:1], LOGP, states) == [None]
-        store.put(KEYS[:1], [replace(trace(1), states=inside(1, FIRING))])
-        (found,) = store.get(KEYS[:1], LOGP, states)
-        assert same(found, trace(1))
-        assert agree(found, inside(1, FIRING))
-
-
 @pytest.mark.parametrize(("column", "value"), [("key", text_key("other")), ("label", "hidden 3")])
 def test_a_state_moved_elsewhere_is_a_miss(tmp_path: Path, trace: Make, column: str, value: object) -> None:
     with open_store("model", tmp_path) as store:

@@ -14,14 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrace.cache.location import text_key
-from pretrace.cache.store import (
-    Batch,
-    Draw,
-    open_continuations,
-    open_neighbors,
-    open_written,
-    written_once,
-)
+from pretrace.cache.store import Batch, Draw, open_continuations, open_neighbors, open_written, written_once
 from pretrace.errors import OutputError
 from pretrace.scoring.evidence import open_store
 from pretrace.types import Sampling, Written

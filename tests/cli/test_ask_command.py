@@ -255,11 +255,6 @@ def test_scan_and_flag_take_the_same_column_and_say_it(call: Call, mine: Path, t
         assert "the texts are taken from the column 'body'" in error
 
 
-def test_texts_that_are_not_there_are_no_unknown_command(call: Call) -> None:
-    assert "there is no file, folder or corpus 'my-posts'" in call("my-posts", "--model", "m")[2]
-    assert "No such command 'audot'. Did you mean 'audit'?" in call("audot", "--model", "m")[2]
-
-
 def test_at_a_terminal_it_asks_before_it_starts_and_the_command_may_be_left_out(
     mine: Path, tmp_path: Path
 ) -> None:

@@ -65,20 +65,6 @@ def test_a_column_whose_name_has_a_comma(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"template": "{nowhere}"}, "has no column 'nowhere'"),
-        ({"template": "{question.__class__}"}, "has no column 'question.__class__'"),
-        ({"template": "{choices[7]}"}, "its column 'choices' has no '7'"),
-        ({"text": "question,nowhere"}, "has no column 'nowhere'.*--text-column"),
-    ],
-)
-def test_columns_that_are_not_there(tmp_path: Path, how: dict[str, str], said: str) -> None:
-    with pytest.raises(TextsError, match=said):
-        read(tmp_path, ITEM, **how)
-
-
-@pytest.mark.parametrize(
     "value",
     [
         CHAT,

@@ -143,9 +143,7 @@ class TestGiven:
             ("0", "a", None), ("1", "", None), ("2", "b\ufffd", None), ("3", "café", None),
         ]  # fmt: skip
         assert (corpus.name, corpus.source) == ("texts given", "texts given")
-        assert [note.split(";")[0] for note in corpus.notes] == [
-            "1 text held half a surrogate pair",
-        ]
+        assert [note.split(";")[0] for note in corpus.notes] == ["1 text held half a surrogate pair"]
 
     def test_rows_are_read_as_those_of_a_file_are(self, tmp_path: Path) -> None:
         rows = [

@@ -21,8 +21,7 @@ from pretrace.corpora.reading import Unreadable
 
 ODD = st.text(
     st.one_of(
-        st.characters(codec="utf-8"),
-        st.sampled_from("\x00\r\n\t\"',;\\\ufeff\ufffd\u2028\x85😀👩🏽‍🚀"),
+        st.characters(codec="utf-8"), st.sampled_from("\x00\r\n\t\"',;\\\ufeff\ufffd\u2028\x85😀👩🏽‍🚀")
     ),
     max_size=40,
 )

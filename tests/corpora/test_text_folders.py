@@ -132,7 +132,7 @@ def test_what_cannot_be_reached_is_told(tmp_path: Path) -> None:
     assert len(list(open_stream(place, skip_unreadable=True).texts(told.append))) == 1
     assert [Path(one.reason.split()[0]).name for one in told] == ["gone.txt"]
     assert [(Path(one.address).name, one.fault) for one in files_of([str(place)]) if one.fault] == [
-        ("gone.txt", "it is a link to nothing"),
+        ("gone.txt", "it is a link to nothing")
     ]
 
 

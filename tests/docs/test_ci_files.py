@@ -139,16 +139,6 @@ def test_arguments_that_cannot_be_split_are_not_left_out(tmp_path: Path) -> None
     assert not (tmp_path / "called").exists()
 
 
-@needs_bash
-def test_without_further_arguments(tmp_path: Path) -> None:
-    given = {"TEXTS": "a", "NONMEMBERS": "b", "MODEL": "m", "FDR": "0.05", "OUT": "o", "ARGUMENTS": ""}
-    path = pretend(tmp_path, 0)
-    assert bash("Flag", tmp_path, **given, PATH=path).returncode == 0
-    assert (tmp_path / "called").read_text(encoding="utf-8").splitlines()[-2:] == ["--out", "o"]
-    assert bash("Flag", tmp_path, **given, POWER="true", PATH=path).returncode == 0
-    assert (tmp_path / "called").read_text(encoding="utf-8").splitlines()[-1] == "--power"
-
-
 def flagged(outcome: Outcome, name: str = "item") -> Verdict:
     """A flagging with three texts, the first flagged where that is the outcome."""
     told, first = outcome != "refused", outcome == "flagged"

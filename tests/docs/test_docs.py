@@ -317,11 +317,7 @@ def test_options_exist(page: Path) -> None:
         command = waiting.pop()
         waiting += getattr(command, "commands", {}).values()
         options.update(name for parameter in command.params for name in parameter.opts)
-    own = {
-        "servers.md": SERVERS_OWN,
-        "harnesses.md": HARNESSES_OWN,
-        "ci.md": DOCKERS_OWN,
-    }
+    own = {"servers.md": SERVERS_OWN, "harnesses.md": HARNESSES_OWN, "ci.md": DOCKERS_OWN}
     options |= own.get(page.name, set())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
     assert named <= options

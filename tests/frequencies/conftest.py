@@ -35,20 +35,9 @@ TEKKEN = rf"{UPPER}|{LOWER}|\p{{N}}|{REST}"
 
 MERGING = ("llama2", "mistral", "gemma", "metaspace")
 PATTERNED = (
-    "gpt2",
-    "roberta",
-    "prefix space",
-    "pythia",
-    "smollm",
-    "digit runs",
-    "llama3",
-    "qwen",
-    "cl100k",
-    "o200k",
-    "tekken",
-    "odd tokens",
-    "odd tokens, llama3",
-)
+    "gpt2", "roberta", "prefix space", "pythia", "smollm", "digit runs", "llama3", "qwen", "cl100k",
+    "o200k", "tekken", "odd tokens", "odd tokens, llama3",
+)  # fmt: skip
 SEAMLESS = ("bert", "unigram", "own pattern", "lower case", "words", "composed")
 
 

@@ -9,19 +9,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from net.api import (
-    Counting,
-    Frequencies,
-    TableError,
-    counting,
-    seams,
-)
-from net.api import (
-    counting as tally,
-)
-from net.api import (
-    frequencies_count as count,
-)
+from net.api import Counting, Frequencies, TableError, counting, seams
+from net.api import counting as tally
+from net.api import frequencies_count as count
 from tokenizers import Tokenizer
 
 Build = Callable[[str], Tokenizer]

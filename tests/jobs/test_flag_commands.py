@@ -99,20 +99,3 @@ def _as_at_once(folder: Path) -> None:
     assert (folder / "WHOLE" / "known.csv").read_bytes() == (folder / "FLAGS" / "known.csv").read_bytes()
     for name in ("WHOLE", "FLAGS"):
         assert json.loads((folder / name / "unreadable.jsonl").read_text(encoding="utf-8"))["row"] == 100
-
-
-def test_a_dry_run_says_the_chance_to_find_alike_for_few_and_many_texts(
-    sets: tuple[Path, Path],
-    model_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    said = []
-    for size in (32, 10_000):
-        monkeypatch.setattr(worker, "SHARD", size)
-        assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--dry-run")) == 0
-        said.append(capsys.readouterr().out)
-    chances = [one[one.index("With 200 documents and 60 controls") :] for one in said]
-    assert chances[0] == chances[1]
-    assert "Documents needed on each side" in chances[0]

@@ -63,16 +63,3 @@ def test_killed_and_started_again_and_by_two_workers(
     assert (json.loads(unread)["row"], json.loads(unread)["line"]) == (100, 101)
     report = " ".join((tmp_path / "RUN" / "report.html").read_text(encoding="utf-8").split())
     assert "1 record of the source could not be read and is left out" in report
-
-
-def test_shards_and_what_needs_all_texts_do_not_go_together(
-    command: Command, texts: Path, tmp_path: Path
-) -> None:
-    tail = ["--model", "none", "--scores", "loss", "--windows", "--shard", "1/2", "--out", tmp_path / "RUN"]
-    for arguments, words in (
-        (("score", texts, *tail), "--shard does not go with --windows"),
-        (("runs", "merge", tmp_path / "RUN"), "holds no parts of a run"),
-    ):
-        process = command(*arguments)
-        assert process.wait() == 2
-        assert words in process.said.read_text(encoding="utf-8")

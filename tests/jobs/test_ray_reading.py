@@ -35,11 +35,7 @@ def refuse(*_: Any) -> None:
 
 
 def test_an_audit_reads_on_ray(
-    ray: Any,
-    model_folder: Path,
-    reference_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    ray: Any, model_folder: Path, reference_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     posts, drafts = (
         written(tmp_path / "posts.jsonl", 40, seed=0),

@@ -42,12 +42,8 @@ from net.api import (
     scan,
     work,
 )
-from net.api import (
-    scoring_detect as detection,
-)
-from net.api import (
-    worker as shards,
-)
+from net.api import scoring_detect as detection
+from net.api import worker as shards
 
 SIZE = 32
 SCORES = "loss,zlib,lowercase,min_k_plus_plus"

@@ -80,12 +80,6 @@ def test_the_audit_is_read_for_what_there_is() -> None:
     assert "--placebo base --out AUDIT" in text(again.body)
 
 
-def test_an_audit_of_an_earlier_version_has_no_plan_and_no_settings() -> None:
-    found = of_verdict(altered(audits.placebos(), plan=None, settings={}, placebos=()))
-    assert found is not None
-    assert "pretrace audit TEXTS.jsonl --heldout CONTROLS.jsonl" in text(found.body)
-
-
 def test_without_weights_what_needs_them_is_ruled_out() -> None:
     settings = {"models": {"target": {"name": "served"}}}
     found = of_verdict(altered(audits.placebos(), settings=settings))

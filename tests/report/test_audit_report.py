@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,17 +20,15 @@ from report import audits
 from report.audits import altered, answer_of, plan_of
 from report.test_report_html import HIDDEN, Page, check_safe
 
+from pretrace import types
 from pretrace.report import facts, wording
 from pretrace.report import verdict_plots as plots
 from pretrace.report.audit import SECTIONS, first_page, render, repeating
 from pretrace.report.frame import speaking
 from pretrace.statistics.permutation import sign_flip_test
 from pretrace.types import (
-    Answer,
     Check,
     Estimate,
-    Gap,
-    Lean,
     Null,
     Pair,
     Power,
@@ -146,16 +146,6 @@ def test_a_test_that_the_figure_does_not_show_is_named() -> None:
     assert "dark end" in text
 
 
-def test_much_advice_is_cut_on_the_first_page_alone() -> None:
-    audit = altered(
-        audits.inconclusive(), advice=tuple(f"Do {number}. {'word ' * 40}" for number in range(9))
-    )
-    assert "Do 1." in first_text(audit)
-    assert "Do 8." not in first_text(audit)
-    assert "More advice is under" in first_text(audit)
-    assert "Do 8." in section_text(audit, "test")
-
-
 def with_answer(audit: Verdict, **fields: Any) -> Verdict:
     return altered(audit, answer=replace(answer_of(audit), **fields))
 
@@ -174,90 +164,14 @@ def with_plan(audit: Verdict, **fields: Any) -> Verdict:
     return altered(audit, plan=replace(plan_of(audit), **fields))
 
 
-CHANGES: dict[str, tuple[Callable[[Verdict], Verdict], str]] = {
-    "p": (
-        lambda a: with_answer(standing(a), p=0.0123),
-        "about 1 of 81 such audits, by chance alone (p = 0.012)",
-    ),
-    "level": (lambda a: altered(a, level=0.01), "the strongest 1%"),
-    "documents": (lambda a: with_answer(a, documents=4321), "taken from 4,321 documents"),
-    "pieces": (lambda a: with_answer(a, pieces=9876), "9,876 short passages"),
-    "effect": (
-        lambda a: with_answer(a, effect=Estimate(0.51234, 0.4, 0.62)),
-        "0.51 [0.40, 0.62] of a typical token's lead",
-    ),
-    "standardised": (lambda a: with_answer(a, standardised=1.234), "1.23 standard deviations"),
-    "sensitivity": (
-        lambda a: altered(standing(a), sensitivity=Sensitivity(2.345, 3.456)),
-        "(Rosenbaum’s Γ* = 2.3; 1 would mean",
-    ),
-    "wilcoxon": (lambda a: altered(a, sensitivity=Sensitivity(2.345, 3.456)), "Wilcoxon’s test3.46"),
-    "statistic found": (
-        lambda a: altered(a, null=Null("s", 1.2345, 6.7891, (0.0, 1.0), (3,))),
-        "1.234 s; 6.789 or more rejects",
-    ),
-    "draws": (
-        lambda a: altered(a, null=Null("s", 1.0, 2.0, (0.0, 1.0, 2.0), (3, 4320))),
-        "4,323 times over",
-    ),
-    "lean": (
-        lambda a: altered(a, leans=(Lean("Law", 7, "m", 0.0123), *figures_of(a).leans)),
-        "Lawm70.012",
-    ),
-    "leans": (
-        lambda a: altered(a, leans=(Lean("Law", 7, "m", 0.9), *figures_of(a).leans)),
-        "is larger than 4 of the 5 leans",
-    ),
-    "requested by": (
-        lambda a: altered(a, statements={"requested_by": "The Court"}),
-        "Requested by The Court",
-    ),
-    "time": (
-        lambda a: altered(a, settings={"time": "2027-01-02T03:04:05+00:00"}),
-        "2 January 2027, 03:04 UTC",
-    ),
-    "plan": (lambda a: with_plan(a, documents=4321, snippets=9), "4,321 (9 passages)"),
-    "why": (lambda a: with_plan(a, why="For a reason."), "WhyFor a reason."),
-    "passes": (lambda a: with_plan(a, passes=7654), "7,654 texts through a model"),
-    "fact": (lambda a: with_answer(a, facts={"effective_pieces": 77.7}), "Effective pieces77.7"),
-    "statistic": (lambda a: with_answer(a, statistic="a & b"), "a & b"),
-    "power": (
-        lambda a: with_power(standing(a), probability=Estimate(0.61, 0.5, 0.7)),
-        "seen it in about 61 of 100 cases (95% interval 50 to 70 of 100)",
-    ),
-    "needed": (lambda a: with_power(a, needed=5678), "About 5,678 documents would be needed for 80%"),
-    "never": (lambda a: with_power(a, needed=None), "No number of documents"),
-    "epochs": (lambda a: with_power(a, epochs=2), "the copy was trained on them twice"),
-    "grade": (lambda a: with_placebo(a, grade="sibling"), "other weights: a fair kind"),
-    "closeness": (lambda a: with_placebo(a, closeness=0.7654), "0.765 correlation"),
-    "gap": (
-        lambda a: altered(a, gaps=(Gap("g", Estimate(0.777, 0.7, 0.8), 10, ""),)),
-        "0.777[0.700, 0.800]10",
-    ),
-    "quality": (
-        lambda a: altered(a, quality=(Quality("words", 0.123, None, "by eye"),)),
-        "words0.123–by eye",
-    ),
-    "pairs": (lambda a: altered(a, pairs=audits.pairs(300), control_pairs=()), "12 of 300"),
-    "variant": (lambda a: altered(a, variants=(Answer("mine", 0.0456, "s", 1, 1),)), "mines0.046–"),
-    "check": (
-        lambda a: altered(a, checks=(Check("n", "T", "passed", "W.", "", {"k": 0.1}),)),
-        "TpassedW.k 0.1",
-    ),
-    "settings": (lambda a: altered(a, settings={"a_b": {"c": [1, 2.5, None]}}), "A b c1, 2.5, none"),
-    "earlier": (lambda a: altered(a, settings={"earlier": [{"p": 0.2}, {"p": 0.4}]}), "p-value by 3"),
-    "timings": (
-        lambda a: altered(a, settings={"timings": {"x": 60, "y": 3}}),
-        "x1 min 0 s y3 s all1 min 3 s",
-    ),
-}
+CHANGES = tomllib.loads(Path(__file__).with_name("audit_numbers.toml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_number_comes_from_the_audit(change: str) -> None:
-    alter, expected = CHANGES[change]
+    code, expected = CHANGES[change]
     assert expected not in unchanged_text()
-    assert expected in whole_text(alter(base()))
+    assert expected in whole_text(eval(code, {**vars(types), **globals(), "a": base()}))
 
 
 def base() -> Verdict:
@@ -350,12 +264,6 @@ def test_power_beside_a_result_is_neither_advised_nor_a_failed_check() -> None:
     assert "power" not in [section.anchor for section in speaking(SECTIONS, audit)]
     shown = section_text(altered(audit, planted=audits.POWER), "power")
     assert "0.94 [0.90, 0.97], in brackets the 95% interval" in shown
-
-
-def test_no_headline_says_that_nothing_differs() -> None:
-    for make in MAKERS:
-        assert "does not differ" not in whole_text(make())
-    assert "Training with a weaker effect could have been missed." in first_text(audits.nothing())
 
 
 def test_the_least_audit_has_the_sections_that_always_speak() -> None:
@@ -485,12 +393,6 @@ def test_any_result_has_its_place_in_the_figure(observed: float, critical: float
     assert ("→" in label.get_text()) == (observed >= 40)
     if abs(observed) > 40:  # the page, where the figure is at its ends
         check_safe(Page(render(altered(audits.bare(), null=null))))
-
-
-def test_an_audit_that_recorded_no_null_says_so() -> None:
-    text = first_text(altered(audits.placebos(), null=None))
-    assert "The version of pretrace that made this audit did not record" in text
-    assert "dark end" not in text
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-12, 1e12])

@@ -79,8 +79,3 @@ def test_a_hostile_card_stays_text(labelled: Make, home: str) -> None:
     assert "<script" not in markup
     assert "<a " not in markup
     assert "Licence" not in markup
-
-
-def test_a_card_of_another_version_is_shown_as_far_as_it_goes(labelled: Make) -> None:
-    assert "wikimia_64" in body(with_card(labelled(), {}))
-    assert "one flaw" in body(with_card(labelled(), {"title": "T", "flaws": "one flaw"}))

@@ -18,10 +18,9 @@ from pretrace.report import fitted as fitted_plots
 from pretrace.report.facts import compared, control
 from pretrace.report.fitted import entries, fitted, fitted_facts
 from pretrace.report.frame import Section, speaking
-from pretrace.report.plots import Contrast, contrasts
+from pretrace.report.plots import across
 from pretrace.report.run import SECTIONS, render
 from pretrace.report.run import controls as controls_section
-from pretrace.report.svg import to_svg
 from pretrace.types import Estimate, Measured, Run, Survival
 
 Make = Callable[..., Run]
@@ -156,10 +155,10 @@ def line(value: float, spread: float, kind: str = "score", name: str = "a") -> M
 
 def test_the_plot_shows_target_placebo_and_shuffles_one_below_the_other() -> None:
     pairs = [
-        Contrast(line(0.7, 0.1), line(0.6, 0.05, "placebo"), line(0.5, 0.2, "shuffled")),
-        Contrast(line(0.65, 0.1, name="b"), line(0.55, 0.05, "placebo"), None),
+        ("a", [line(0.7, 0.1), line(0.6, 0.05, "placebo"), line(0.5, 0.2, "shuffled")]),
+        ("b", [line(0.65, 0.1), line(0.55, 0.05, "placebo")]),
     ]
-    axes = contrasts(pairs).axes[0]
+    axes = across([(name, {row.kind: row.auc for row in rows}) for name, rows in pairs]).axes[0]
     marks = {}
     for drawn in axes.lines:
         x, y = np.asarray(drawn.get_xdata(), float), np.asarray(drawn.get_ydata(), float)
@@ -231,20 +230,6 @@ def test_one_parameter_varied_at_a_time_leaves_no_grey_points_and_k_stops_at_the
     assert "all other combinations" in body_of(fitted, run)
 
 
-def test_the_probe_may_mark_its_layer_in_the_table(controlled: Make) -> None:
-    layers = [{"layer": i, "auc": 0.5, "chosen": i == 2} for i in range(4)]
-    reference = {"members": 10, "nonmembers": 9, "fitted_on": 14, "chosen_by": 5}
-    settings = {"fitted": {"probe": {"layers": layers, "layer": 2, "reference": reference}}}
-    run = replace(controlled(), settings=settings)
-    (found,) = fitted_facts(run)
-    assert found.chosen == 2.0
-    told = words(body_of(fitted, run))
-    assert "Fitted on 10 members and 9 non-members of the reference." in told
-    assert "fitted on 14" in told
-    assert "chosen by 5" in told
-    assert "members 10" not in told
-
-
 def test_the_probe_marks_its_layer(controlled: Make) -> None:
     (_, found) = fitted_facts(controlled())
     axes = fitted_plots.probe(found.probe, found.chosen).axes[0]
@@ -305,21 +290,6 @@ def test_a_table_with_a_hole_is_no_table(value: object) -> None:
     assert entries(value, ("layer",)) == ()
 
 
-def test_plots_can_be_drawn_for_one_layer_and_many() -> None:
-    for layers in (1, 120):
-        rows = [
-            {"layer": float(i), "members": 1e6, "nonmembers": 0.0, "difference": 1e6, "chosen": 0.0}
-            for i in range(layers)
-        ]
-        to_svg(fitted_plots.neurons(rows), name="n", label="")
-        to_svg(
-            fitted_plots.probe([{"layer": row["layer"], "auc": 1.0} for row in rows], None),
-            name="p",
-            label="",
-        )
-    to_svg(fitted_plots.losses([2.0]), name="l", label="")
-
-
 @pytest.mark.parametrize(
     "names", [("loss", "na_pdd"), ("fsd(min_k_plus_plus(k=0.1))", "na_pdd(preset='appendix')")]
 )
@@ -342,11 +312,3 @@ def test_the_printed_table_fits_a_terminal_and_names_every_control(
     assert "† the same score on a model that never saw the members" in printed
     assert "‡ fitted on shuffled labels: median of the repeats, lowest to highest" in printed
     assert "0.500 [0.38, 0.62]" in printed
-
-
-def test_marks_without_rows_are_not_explained(labelled: Make) -> None:
-    out = io.StringIO()
-    Console(file=out, width=80).print(measured(labelled()))
-    assert "†" not in out.getvalue()
-    assert "‡" not in out.getvalue()
-    assert "* a control that never saw the model" in out.getvalue()

@@ -21,11 +21,10 @@ from report.audits import altered, answer_of
 
 from pretrace import runs
 from pretrace.errors import OutputError
-from pretrace.results.run import save_run
 from pretrace.results.serialization import to_json
 from pretrace.results.verdicts import EXIT_CODES, save_verdict
 from pretrace.runs import load_verdict
-from pretrace.types import Answer, Check, Estimate, Outcome, Pair, Run, Verdict
+from pretrace.types import Answer, Check, Estimate, Outcome, Pair, Verdict
 from pretrace.verdicts.audit.built import SUSPECT, pairs_of
 from pretrace.verification import verify_folder
 
@@ -38,17 +37,7 @@ MAKERS = (
     audits.without_placebo,
     audits.bare,
 )
-ODD = (
-    "plain",
-    'quo"te, comma',
-    "new\nline\r",
-    "nul\x00",
-    "=1+1",
-    "",
-    " 空 ",
-    "\u2028\x85",
-    "\\ud800",
-)
+ODD = ("plain", 'quo"te, comma', "new\nline\r", "nul\x00", "=1+1", "", " 空 ", "\u2028\x85", "\\ud800")
 
 
 def changed(**fields: Any) -> Verdict:
@@ -131,23 +120,6 @@ def test_the_verdict_is_for_people_and_scripts(tmp_path: Path) -> None:
         for name, checksum in verdict["files"].items():
             assert hashlib.sha256((tmp_path / "audit" / name).read_bytes()).hexdigest() == checksum
     assert set(EXIT_CODES) == set(get_args(Outcome))
-
-
-def test_the_hypothesis_says_what_is_compared_with_what() -> None:
-    first = f"{audits.MODEL} was not trained on “Harbour notes 2009–2021”, so that"
-    assert audits.placebos().hypothesis == (
-        f"{first}, compared with {audits.TUNED}, what stands in the suspect documents is no easier for it to predict "
-        "than what a generator wrote in its place, or only by the margin of 0.031."
-    )
-    assert audits.nothing().hypothesis == (
-        f"{first}, compared with {audits.PLACEBO}, what stands in the suspect documents is no easier for it to predict "
-        "than what a generator wrote in its place, or only by as much as in the control documents."
-    )
-    alone = dataclasses.replace(answer_of(audits.controls()), facts={"placebo": None})
-    assert altered(audits.controls(), answer=alone).hypothesis == (
-        f"{first} the suspect documents are no easier for it to predict than the control documents."
-    )
-    assert "beyond what their words explain" in audits.without_placebo().hypothesis
 
 
 NAN = math.nan
@@ -274,20 +246,3 @@ def test_a_verdict_of_another_shape_is_no_audit(folder: Path, case: str) -> None
         OutputError, match=r"audit is not a pretrace test result: its result\.json is damaged"
     ):
         load_verdict(folder)
-
-
-def test_other_folders_are_told_apart(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="there is no such folder"):
-        load_verdict(tmp_path / "missing", "audit")
-    empty = Run("c", (), (), (), np.zeros(0, np.int32), np.zeros(0, np.int32), (), np.zeros((0, 0)))
-    save_run(empty, tmp_path / "run")
-    with pytest.raises(OutputError, match=r"there is no result\.json in it"):
-        load_verdict(tmp_path / "run", "audit")
-    with pytest.raises(OutputError, match="holds the result of another test: audit"):
-        load_verdict(folder, "recite")
-    (folder / "result.json").write_text('{"outcome": "guilty"}')
-    with pytest.raises(OutputError, match=r"result\.json"):
-        load_verdict(folder, "audit")
-    (folder / "result.json").write_text('{"pretrace_verdict": 99}')
-    with pytest.raises(OutputError, match="newer pretrace"):
-        load_verdict(folder, "audit")

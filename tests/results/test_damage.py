@@ -33,69 +33,13 @@ GONE = object()
 NAN, HUGE_FLOAT, HUGE = "@NaN", "@1e999", 10**400
 """The first two stand for literals of JSON that Python's own writer has no value for."""
 
-CURVE = ("rows", 0, "curve")
-DAMAGED: dict[str, list[tuple[Sequence[str | int], Any]]] = {
-    "metrics.json": [
-        (("members",), HUGE),
-        (("members",), None),
-        (("members",), 1.5),
-        (("resamples",), 10**30),
-        (("rows",), {}),
-        (("rows",), [None]),
-        (("rows", 0, "auc"), None),
-        (("rows", 0, "auc", "value"), HUGE),
-        (("rows", 0, "auc", "value"), HUGE_FLOAT),
-        (("rows", 0, "auc", "low"), NAN),
-        (("rows", 0, "auc", "low"), "nan"),
-        (("rows", 0, "auc", "high"), GONE),
-        (("rows", 0, "name"), 7),
-        (("rows", 0, "survives"), "perhaps"),
-        ((*CURVE, "fpr"), [0.0, 1.0]),
-        ((*CURVE, "tpr"), []),
-        ((*CURVE, "tpr"), [0.0, HUGE_FLOAT, 1.0]),
-        ((*CURVE, "tpr"), [0.0, HUGE, 1.0]),
-        ((*CURVE, "tpr"), [0.0, True, 1.0]),
-        ((*CURVE, "tpr"), "0"),
-        (("findings",), [1]),
-        (("comparisons", 0, "measure"), "both"),
-        (("comparisons", 0, "p"), NAN),
-    ],
-    "heat.json": [
-        (("texts",), None),
-        (("texts",), [[]]),
-        (("texts", 0, "pieces"), ["one"]),
-        (("texts", 0, "pieces"), [1, 2]),
-        (("texts", 0, "logp"), [-0.5]),
-        (("texts", 0, "logp"), [None, NAN]),
-        (("texts", 0, "logp"), [None, HUGE_FLOAT]),
-        (("texts", 0, "logp"), [None, HUGE]),
-        (("texts", 0, "logp"), [None, True]),
-        (("texts", 0, "note"), None),
-        (("texts", 0, "id"), GONE),
-    ],
-    "run.json": [
-        (("controls",), None),
-        (("controls", 0), None),
-        (("controls", 0, "repeats"), HUGE),
-        (("controls", 0, "repeats"), HUGE_FLOAT),
-        (("controls", 0, "repeats"), NAN),
-        (("controls", 0, "repeats"), 10**10),
-        (("controls", 0, "repeats"), -1),
-        (("controls", 0, "repeats"), "1"),
-        (("controls", 0, "repeats"), True),
-        (("controls", 0, "score"), None),
-        (("controls", 1), {"kind": "placebo", "score": "loss", "repeats": 1}),
-        (("settings", "seed"), HUGE),
-        (("settings", "seed"), NAN),
-        (("scores",), ["loss", "loss"]),
-        (("scores",), ["loss", "n_tokens"]),
-        (("files",), None),
-        (("files", "metrics.json"), 3),
-        (("skipped",), [{"id": "a", "reason": "b", "n_tokens": None}]),
-        (("pretrace_run",), True),
-    ],
-}
-CASES = [(name, place, value) for name, cases in DAMAGED.items() for place, value in cases]
+TABLE = Path(__file__).with_name("damage.tsv").read_text(encoding="utf-8").splitlines()
+STANDING = {"@gone": GONE, "@huge": HUGE}
+"""What stands in the table for a value that is taken out, and for one that JSON has and a table should not."""
+CASES = [
+    (name, json.loads(place), STANDING.get(value.strip('"'), json.loads(value)))
+    for name, place, value in (line.split("\t") for line in TABLE)
+]
 
 
 def damage(folder: Path, name: str, place: Sequence[str | int], value: Any) -> None:
@@ -135,7 +79,7 @@ def test_a_damaged_figure_is_named(
     for path in saved.iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
     damage(folder, name, place, value)
-    beside = r"metrics\.json|controls\.parquet" if name == "run.json" else "$^"
+    beside = r"metrics\.json|(controls|scores)\.parquet" if name == "run.json" else "$^"
     with pytest.raises(OutputError, match=rf"{name}|{beside}") as caught:
         runs.render(folder)
     assert "\n" not in str(caught.value)

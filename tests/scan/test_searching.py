@@ -34,26 +34,9 @@ from scan.plain_folding import fold_plainly, fold_strings_plainly
 
 RUN = 50
 WORDS = [
-    "the",
-    "of",
-    "river",
-    "Valley",
-    "übung",
-    "straße",
-    "ΑΘΗΝΑ",
-    "москва",
-    "東京",
-    "naïve",
-    "harbour",
-    "stone",
-    "42",
-    "--",
-    "==",
-    "\t",
-    "\n\n",
-    "",
-    "x",
-]
+    "the", "of", "river", "Valley", "übung", "straße", "ΑΘΗΝΑ", "москва", "東京", "naïve", "harbour", "stone",
+    "42", "--", "==", "\t", "\n\n", "", "x",
+]  # fmt: skip
 
 
 def made(rng: random.Random, words: int) -> str:

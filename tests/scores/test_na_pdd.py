@@ -14,7 +14,6 @@ import torch
 from net.api import (
     NAPDD,
     Evidence,
-    ExpressionError,
     Firing,
     Fitted,
     HuggingFace,
@@ -24,7 +23,6 @@ from net.api import (
     Recipe,
     Reference,
     Text,
-    TextsError,
     View,
     Want,
     auc,
@@ -247,24 +245,6 @@ def test_the_presets() -> None:
     assert recipe("na_pdd(1, 2, 3)").chosen == (1.0, 2.0, 3)
 
 
-@pytest.mark.parametrize(
-    ("expression", "message"),
-    [
-        ("na_pdd(preset='appendix', k=10)", "means k=5, found k=10"),
-        ("na_pdd(preset='paper', threshold=1.5)", "means threshold=1.0, found threshold=1.5"),
-        ("na_pdd(preset='best')", "'paper' or 'appendix', found 'best'"),
-        ("na_pdd(pool='max')", "'any', 'mean', 'notebook'"),
-        ("na_pdd(alpha=0.5)", "alpha must be 1 or more, found 0.5"),
-        ("na_pdd(k=0)", "at least 1; found 0"),
-        ("na_pdd(k=2.5)", "k must be a whole number"),
-        ("na_pdd(threshold=1e999)", "finite"),
-    ],
-)
-def test_wrong_settings_are_named(expression: str, message: str) -> None:
-    with pytest.raises(ExpressionError, match=message):
-        recipe(expression)
-
-
 def test_what_is_asked_for() -> None:
     given = recipe("na_pdd(threshold=1.1, gated=True)")
     assert given.needs.states[View()] == {Firing("any", 1.1, True)}
@@ -280,20 +260,6 @@ def test_what_is_asked_for() -> None:
     assert recipe("na_pdd(pool='mean')").needs.states[View()] == {Firing("mean", 1.0)}
     score = fitted(given, two_sides(given, [A], [B]))
     assert score.needs == given.needs
-
-
-def test_too_few_or_unknown_references_are_named() -> None:
-    given = NAPDD()
-    full = two_sides(given, [A], [B])
-    with pytest.raises(TextsError, match=r"found 0 and 0.*--reference"):
-        given.fit(Reference())
-    with pytest.raises(TextsError, match="found 1 and 4"):
-        given.fit(Reference(evidence=full[3:]))
-    with pytest.raises(TextsError, match="'x' has none"):
-        given.fit(Reference(evidence=(*full, evidence("x", None, [A], given=given))))
-    unread = Evidence(Text("x", "x", True), {View(): (make_trace([]),)})
-    with pytest.raises(TextsError, match="'x' was not read"):
-        given.fit(Reference(evidence=(*full, unread)))
 
 
 def scattered(

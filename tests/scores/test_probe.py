@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import ExpressionError
 from pretrace.scores import parse
-from pretrace.scores.probe import Linear, Probe
+from pretrace.scores.learned import Linear, Probe
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
@@ -120,19 +120,6 @@ def test_facts_are_plain_and_scores_are_probabilities_even_far_out() -> None:
     for factor in (-1e6, 1e6):
         far = np.full((LAYERS, WIDTH), factor, dtype=np.float32) * np.sign(score.weights).astype(np.float32)
         assert score(one("far", None, far)) == pytest.approx(float(factor > 0))
-
-
-def test_too_few_or_unread_references_are_named() -> None:
-    full = made_up(8)
-    with pytest.raises(TextsError, match=r"probe learns from reference texts.*found 0 and 0"):
-        Probe().fit(Reference())
-    with pytest.raises(TextsError, match="'x' has none"):
-        fitted((*full, one("x", None, np.ones((LAYERS, WIDTH), dtype=np.float32))))
-    with pytest.raises(TextsError, match="'x' was not read"):
-        fitted((*full, Evidence(Text("x", "x", True), {View(): (make_trace([]),)})))
-    same = tuple(replace(e, text=replace(e.text, group=str(e.text.member))) for e in full)
-    with pytest.raises(TextsError, match="at least 2 documents of members"):
-        fitted(same)
 
 
 def test_wrong_settings_are_named() -> None:

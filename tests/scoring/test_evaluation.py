@@ -8,7 +8,7 @@ from made import run_of
 
 from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.classifiers import WIDENING
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import ExpressionError
 from pretrace.scoring.evaluation import evaluate
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.resampling import group_bootstrap
@@ -172,16 +172,6 @@ def test_a_run_without_scores_still_gets_its_baseline():
     assert evaluate(bare, texts, resamples=20, blind=False).rows == ()
 
 
-def test_labels_are_wanted_and_of_both_classes():
-    matrix = np.ones((3, 1))
-    with pytest.raises(TextsError, match="1 of 3 texts have no label; add a label"):
-        evaluate(made(matrix, [True, None, False]), ["a"] * 3)
-    with pytest.raises(TextsError, match="all 3 texts are members; add known non-members"):
-        evaluate(made(matrix, [True] * 3), ["a"] * 3)
-    with pytest.raises(TextsError, match="0 of 0 texts"):
-        evaluate(made(np.ones((0, 1)), []), [])
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_score_that_is_no_number_is_named(value):
     matrix = np.ones((4, 2))
@@ -189,11 +179,3 @@ def test_a_score_that_is_no_number_is_named(value):
     run = made(matrix, [True, False, True, False])
     with pytest.raises(ExpressionError, match=rf"score1 gave {value} for the text 't2' \(1 such values"):
         evaluate(run, ["a"] * 4)
-
-
-def test_texts_and_rows_must_match():
-    run, texts, _ = corpus(docs=20)
-    with pytest.raises(TextsError, match=r"120 rows of the run, found 119"):
-        evaluate(run, texts[1:])
-    with pytest.raises(ExpressionError, match="validation share"):
-        evaluate(run, texts, validation=1.0)

@@ -46,11 +46,7 @@ def begun(started: Any, cache: Path) -> Any:
 
 
 def test_control_c_says_that_nothing_is_lost(
-    tmp_path: Path,
-    model_folder: Path,
-    sentences: list[str],
-    program: Start,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, model_folder: Path, sentences: list[str], program: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = write(tmp_path / "texts.jsonl", sentences, 600)
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))

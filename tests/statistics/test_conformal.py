@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from net.api import (
-    adjusted,
-    by_document,
-    drawn_pieces,
-    flagged,
-    needed,
-    p_values,
-    resolution,
-)
+from net.api import adjusted, by_document, drawn_pieces, flagged, needed, p_values, resolution
 
 
 def test_the_formula_with_ties_counted_against_the_text():

@@ -17,15 +17,9 @@ from net.api import (
     sign_flip,
     two_sample,
 )
-from net.api import (
-    power as module,
-)
-from net.api import (
-    power_needed as needed,
-)
-from net.api import (
-    power_power as power,
-)
+from net.api import power as module
+from net.api import power_needed as needed
+from net.api import power_power as power
 
 RNG = np.random.default_rng(7)
 NOISE = RNG.standard_normal(80)

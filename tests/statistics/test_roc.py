@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from net.api import (
-    accuracy,
-    allowance,
-    auc,
-    best_threshold,
-    roc_curve,
-    tpr_at_fpr,
-)
+from net.api import accuracy, allowance, auc, best_threshold, roc_curve, tpr_at_fpr
 
 labelled = st.lists(st.tuples(st.integers(-4, 4).map(float), st.booleans()), min_size=2, max_size=40)
 rates = st.sampled_from([0.0, 0.001, 0.05, 0.1, 0.29, 1 / 3, 0.5, 1.0])

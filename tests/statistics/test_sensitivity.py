@@ -16,12 +16,8 @@ from net.api import (
     wilcoxon_bound,
     wilcoxon_gamma,
 )
-from net.api import (
-    sensitivity as module,
-)
-from net.api import (
-    sensitivity_sensitivity as sensitivity,
-)
+from net.api import sensitivity as module
+from net.api import sensitivity_sensitivity as sensitivity
 from scipy import stats
 
 SMALL = [1.5, -0.25, 3.0, 0.5, -1.0, 0.75, 2.0, 0.0, 1.0, 1.0]

@@ -65,15 +65,6 @@ def test_a_killed_job_is_stopped_and_goes_on_when_asked(jobs):
     assert ended(jobs, job).name == "unanswered"
 
 
-def test_a_job_is_stopped_in_time_and_one_that_waits_never_begins(jobs):
-    running = jobs.add("list", ("list",), "results/none")
-    waiting = jobs.add("list", ("list",), "results/none")
-    jobs.stop(waiting)
-    jobs.stop(running)
-    assert {ended(jobs, running).name, ended(jobs, waiting).name} == {"stopped"}
-    assert jobs.get(waiting.id).pid == 0
-
-
 def test_so_many_wait_and_no_more_and_all_can_be_stopped(tmp_path):
     jobs = Jobs(Workspace.at(tmp_path / "workspace"), limits=Limits(waiting=2))
     for _ in range(3):  # the first one runs
@@ -130,13 +121,6 @@ def test_the_token_is_not_handed_on(jobs, monkeypatch):
         jobs.add("list", ("list",), "results/none")
     assert "PRETRACE_TOKEN" not in seen["env"]
     assert seen["start_new_session"]
-
-
-def test_another_server_can_stop_a_job_it_did_not_start(jobs):
-    job = jobs.add("list", ("list",), "results/none")
-    later = Jobs(jobs.workspace)
-    later.stop(job)
-    assert ended(later, job).name == "stopped"
 
 
 def test_damaged_records_are_passed_over(jobs):

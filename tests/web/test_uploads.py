@@ -13,14 +13,11 @@ import docx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import zstandard
 
 from pretrace.corpora import open_corpus
-from pretrace.web import facts
-from pretrace.web.facts import languages
 from pretrace.web.jobs import Jobs
 from pretrace.web.settings import Limits
-from pretrace.web.uploads import facts_of, rename, sweep, take, take_folder, texts_of, upload_of, uploads
+from pretrace.web.uploads import facts_of, rename, sweep, take, take_folder, texts_of, uploads
 from pretrace.web.workspace import RequestError, Workspace
 
 ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} for i in range(6)]
@@ -58,45 +55,6 @@ def word(*paragraphs):
         document.add_paragraph(one)
     document.save(made)
     return made.getvalue()
-
-
-FEED = (
-    b"<rss version='2.0'><channel><item><guid>1</guid><description>One.</description></item>"
-    b"<item><guid>2</guid><description>Two.</description></item></channel></rss>"
-)
-CSV = b"text,label\none two three,1\nfour five six,0\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "texts"),
-    [
-        ("a.jsonl", LINES, 7),
-        ("a.jsonl.gz", gzip.compress(LINES), 7),
-        ("A B (1).CSV", CSV, 2),
-        ("a.parquet", parquet(), 6),
-        ("a.txt", b"one text\nanother text\n", 2),
-        ("a.zip", zipped([("x/a.txt", "one"), ("x/b.TXT", "two"), ("__MACOSX/x", "-")]).getvalue(), 2),
-        ("a.zip", zipped([("x/a.md", "one"), ("x/README.md", "-"), ("x/b.htm", "<p>two")]).getvalue(), 2),
-        ("a.md", b"---\ntitle: one\n---\nA text.\n", 1),
-        ("a.html", b"<p>A text.</p>", 1),
-        ("a.docx", word("A text."), 1),
-        ("a.rss", FEED, 2),
-        ("a.csv", parquet(), 6),
-        ("a.jsonl.gz", LINES, 7),
-        ("a.txt.zst", zstandard.compress(b"one text\nanother text\n"), 2),
-        (
-            "a.zip",
-            zipped([("x/data/0.jsonl", LINES), ("x/data/1.jsonl", LINES), ("x/README.md", "-")]).getvalue(),
-            14,
-        ),
-        ("a.txt", b"one text\nanother text\n".decode().encode("utf-16"), 2),
-    ],
-)
-def test_every_kind_is_read(workspace, name, content, texts):
-    made = take(workspace, name, io.BytesIO(content))
-    facts = facts_of(workspace, made)
-    assert (facts.texts, facts.problem, made.name) == (texts, "", name)
-    assert upload_of(workspace, made.id) == made
 
 
 def folder(**files):
@@ -151,13 +109,6 @@ def test_the_page_names_languages_and_what_is_none(visitor):
     shown = " ".join(visitor.client.get(visitor.upload("a.jsonl", rows)).text.split())
     assert '<span data-language="en">en</span> 50%, unknown 50%' in shown
     assert "guessed from 2 texts" in shown
-
-
-def test_few_texts_of_many_are_looked_at_for_their_language(monkeypatch):
-    monkeypatch.setattr(facts, "_language", lambda text: text)
-    shares, looked = languages(["en"] * 500 + ["de"] * 500)
-    assert (shares, looked) == ({"en": 0.5, "de": 0.5}, 250)
-    assert languages(["x" * 2000]) == ({"x" * 1000: 1.0}, 1)
 
 
 @pytest.mark.parametrize(
@@ -295,18 +246,6 @@ def test_an_upload_that_cannot_be_read_is_said_and_the_list_stays_whole(visitor,
     assert not list(visitor.workspace.room("incoming").iterdir())
     page = visitor.client.get("/collections")
     assert (page.status_code, "Nothing yet." in page.text) == (200, True)
-
-
-def test_an_upload_that_an_earlier_version_kept_although_it_cannot_be_read_does_not_break_the_list(visitor):
-    page = visitor.upload("a.jsonl", '{"text": "one two three"}\n')
-    (place,) = visitor.workspace.room("texts").iterdir()
-    (place / "facts.json").unlink()
-    (place / "a.jsonl").write_bytes(b"{no json")
-    assert "not readable" in visitor.client.get("/collections").text
-    assert "is not JSON" in visitor.client.get(page).text
-    (place / "facts.json").unlink()
-    (place / "a.jsonl").unlink()
-    assert "not there any more" in visitor.client.get(page).text
 
 
 def test_no_test_is_started_with_what_could_not_be_read(visitor):

@@ -13,17 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_servers import Model, ModelServer, serving
+from model_servers import ModelServer
 from processes import Call, Command, Started
 from tiny import MORE_WORDS
 
-from pretrace import load_run, load_verdict, open_model
+from pretrace import load_run, open_model
 from pretrace.backends.serving.backend import EVERY
 from pretrace.backends.serving.self_check import SENTENCES as PROBES
 from pretrace.cache.location import text_key
 from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity
-from pretrace.verdicts.audit.built import figures_of
 
 
 def written(path: Path, number: int, *, words: int = 12, seed: int = 0, labels: bool = True) -> Path:
@@ -96,55 +95,6 @@ def test_a_server_as_placebo_and_as_reference(
     code, _, said = call(*asked, "--scores", "loss,ref", *placebo, *reference)
     assert code == 2
     assert "would be compared with itself" in said
-
-
-def test_flag(call: Call, server: ModelServer, model_folder: Path, tmp_path: Path) -> None:
-    texts = written(tmp_path / "t.jsonl", 24, labels=False)
-    known = written(tmp_path / "k.jsonl", 40, seed=1, labels=False)
-    sets = (texts, "--nonmembers", known, "--out", tmp_path / "FLAGS")
-    code, _, said = call("flag", *sets, *target(server, model_folder))
-    assert code == 2
-    assert "min_k_plus_plus needs" in said
-    assert not server.asked  # not even the check
-    code, out, said = call("flag", *sets, *target(server, model_folder), "--score", "loss", "--dry-run")
-    assert code == 0, said
-    assert "requests with" in out
-    assert not (tmp_path / "FLAGS").exists()
-    code, _, said = call("flag", *sets, *target(server, model_folder), "--score", "loss")
-    assert code in (0, 3, 4), said
-    assert load_verdict(tmp_path / "FLAGS").table("flags")["id"]
-    assert named(tmp_path / "FLAGS")
-
-
-def test_audit_with_servers_as_target_and_placebo(
-    call: Call, server: ModelServer, model_folder: Path, tmp_path: Path
-) -> None:
-    from tiny import make_model, make_tokenizer
-
-    other = tmp_path / "other"
-    net = make_model("gpt_neox")
-    for parameter in net.parameters():
-        parameter.data.mul_(0.7)
-    net.save_pretrained(other)
-    make_tokenizer().save_pretrained(other)
-    suspect = written(tmp_path / "s.jsonl", 30, words=60, labels=False)
-    heldout = written(tmp_path / "h.jsonl", 30, words=60, seed=1, labels=False)
-    how = ("--heldout", heldout, "--generator", "none", "--classifiers", "words", "--tokens", 20)
-    with serving(ModelServer(Model(other), name="older")) as older:
-        placebo = ("--placebo", f"completions:{older.root}")
-        code, out, said = call("audit", suspect, *how, *target(server, model_folder), *placebo, "--plan")
-        assert code == 0, said
-        assert "(sibling)" in out
-        asked = len(older.asked)
-        code, _, said = call(
-            "audit", suspect, *how, *target(server, model_folder), *placebo, "--out", tmp_path / "AUDIT"
-        )
-        assert code in (0, 3, 4), said
-        assert len(older.asked) > asked + 3
-    found = load_verdict(tmp_path / "AUDIT")
-    assert figures_of(found).facts["placebo"].startswith("completions:")
-    assert named(tmp_path / "AUDIT")
-    assert named(tmp_path / "AUDIT", "The placebo answered from behind a server (completions)")
 
 
 def test_a_dry_run_sends_no_text_and_counts_what_is_left(

@@ -66,26 +66,6 @@ def test_wrong_columns_are_told_with_those_that_were_found(tmp_path: Path, name:
     assert "\n" not in message
 
 
-def test_a_later_row_without_a_column(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.jsonl", [ROWS[0], {"passage": "b", "label": 0}])
-    with pytest.raises(TextsError, match=r"row 1 \(line 2\) lacks 'book'"):
-        read_published(path, SCHEMA)
-
-
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
-        ({"passage": None}, "row 0 .*'passage' should hold a string and holds nothing"),
-        ({"label": "spam"}, "row 0 .*has the label 'spam'"),
-        ({"book": ["x"]}, "row 0 .*in the column 'book'"),
-        ({"page": {"n": 1}}, "row 0 .*'page' should hold a word or a number and holds an object"),
-    ],
-)
-def test_cells_that_make_no_sense(tmp_path: Path, cells: dict[str, object], message: str) -> None:
-    with pytest.raises(TextsError, match=message):
-        read_published(write(tmp_path / "t.jsonl", [{**ROWS[0], **cells}]), SCHEMA)
-
-
 @pytest.mark.parametrize("name", ["t.jsonl", "t.csv"])
 def test_an_empty_file(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("")

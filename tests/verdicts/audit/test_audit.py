@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,15 +19,15 @@ from report.audits import answer_of, plan_of
 from tiny import MORE_WORDS
 
 from pretrace.backends import open_model
-from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.errors import TextsError
 from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.types import Backend, Corpus, Encoded, Quantity, Sampling, States, Text, Trace, Verdict
+from pretrace.types import Backend, Corpus, Encoded, Quantity, States, Text, Trace, Verdict
 from pretrace.verdicts.audit import planning
-from pretrace.verdicts.audit.audit import AuditInputs, audit
+from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -322,23 +321,20 @@ def test_the_same_audit_twice_gives_the_same_numbers_and_is_told_of_the_first() 
     assert "not entered in the register" in innocent().register[0]
 
 
-def test_what_the_one_who_asks_says_is_kept() -> None:
-    said = {"requested_by": "the authors", "controls": "their drawers"}
-    assert direct(OTHERS, settings=dataclasses.replace(CHARACTERS, statements=said)).statements == said
-
-
 def test_other_procedures_are_shown_and_decide_nothing() -> None:
-    names = ("paper", "original", "release")
-    found = direct(OTHERS, NEVER, settings=dataclasses.replace(CHARACTERS, also=names))
+    names, said = (
+        ("paper", "original", "release"),
+        {"requested_by": "the authors", "controls": "their drawers"},
+    )
+    found = direct(OTHERS, NEVER, settings=dataclasses.replace(CHARACTERS, also=names, statements=said))
+    assert found.statements == said
     assert tuple(one.procedure for one in figures_of(found).variants) == names
     assert all(0 <= one.p <= 1 for one in figures_of(found).variants)
     assert answer_of(found) == answer_of(innocent())
     assert found.outcome == "inconclusive"
 
 
-def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(
-    trained: Trained,
-) -> None:
+def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(trained: Trained) -> None:
     chosen = dataclasses.replace(HOW, procedure="paper")
     alone = audit(MEMBERS, trained.target, generator=trained.base, settings=chosen)
     assert figures_of(alone).procedure == "paper"
@@ -373,54 +369,6 @@ def test_power_is_not_measured_beside_a_rejection(monkeypatch: pytest.MonkeyPatc
     assert found.outcome == "consistent"
     assert found.planted is None
     assert "power" not in status(found)
-
-
-def changed(**more: Any) -> dict[str, Any]:
-    return {"settings": dataclasses.replace(CHARACTERS, **more)}
-
-
-@pytest.mark.parametrize(
-    ("corpus", "models", "more", "message"),
-    [
-        (Corpus("few", MEMBERS.texts[:1]), Models(CULPRIT), {}, "at least 20 snippets"),
-        (
-            MEMBERS,
-            Models(CULPRIT),
-            {"heldout": MEMBERS},
-            "40 of 40 control documents are among the suspect texts",
-        ),
-        (Corpus("empty", ()), Models(CULPRIT), {}, "holds no texts"),
-        (MEMBERS, Models(CULPRIT), {"heldout": Corpus("empty", ())}, "holds none"),
-        (MEMBERS, Models(CULPRIT, placebos=(CULPRIT,)), {}, "has the very weights of the target"),
-        (
-            MEMBERS,
-            Models(CULPRIT, placebo=Models(NEVER), placebos=(NEVER,)),
-            {},
-            "has the very weights of the placebo",
-        ),
-        (MEMBERS, Models(CULPRIT), changed(power=(PlantSettings(),)), "--power trains a copy of the target"),
-        (MEMBERS, Models(CULPRIT), changed(also=("pretrace",)), "decides is pretrace already"),
-        (
-            OTHERS,
-            Models(CULPRIT),
-            changed(procedure="paper", power=(PlantSettings(),)),
-            "for the procedure pretrace",
-        ),
-        (MEMBERS, Models(CULPRIT), {"heldout": None, **changed(procedure="paper")}, "needs a generator"),
-    ],
-)
-def test_wrong_uses_are_refused_before_anything_is_asked(
-    corpus: Corpus, models: Models, more: dict[str, Any], message: str
-) -> None:
-    with pytest.raises((TextsError, ModelError, ExpressionError), match=message):
-        audit(corpus, models, **{"heldout": FRESH, "settings": CHARACTERS, **more})
-
-
-def test_settings_that_mean_nothing_are_refused() -> None:
-    with pytest.raises(ExpressionError, match="no procedure is called 'magic'"):
-        dataclasses.replace(HOW, procedure="magic")
-    with pytest.raises(ExpressionError, match="temperature must be 0 or more, found -1"):
-        dataclasses.replace(HOW, sampling=Sampling(temperature=-1))
 
 
 NOTICE = "if this is your first visit be sure to check out the faq! " * 2
@@ -491,16 +439,3 @@ def test_control_documents_of_another_kind_withhold_an_accusation() -> None:
     assert figures_of(found).sensitivity is not None
     assert figures_of(found).sensitivity.left_out is not None
     assert figures_of(found).sensitivity.left_out < 6
-
-
-def test_lists_and_a_name_are_audited_as_corpora_and_a_model_are(model_folder: Path) -> None:
-    def rows(corpus: Corpus) -> list[dict[str, str]]:
-        return [{"id": text.id, "text": text.text} for text in corpus.texts]
-
-    given = AuditInputs.of(rows(MEMBERS), str(model_folder), None, rows(FRESH), HOW)
-    opened = AuditInputs.of(MEMBERS, open_model(str(model_folder)), None, FRESH, HOW)
-    assert given.seed == opened.seed
-    assert (given.corpus.texts, given.heldout.texts) == (opened.corpus.texts, opened.heldout.texts)
-    assert given.models.target.fingerprint == opened.models.target.fingerprint
-    assert [one.name for one in (*given.placebos, *opened.placebos)] == ["smollm2"] * 2  # the second model
-    assert AuditInputs.of(MEMBERS, Models(opened.models.target), None, FRESH, HOW).placebos == ()

@@ -18,10 +18,7 @@ def measured(made: list[Pair], training: tuple[str, ...] = ()) -> dict[str, Qual
     return {one.measure: one for one in found}
 
 
-TWO = pairs(
-    (" the cat sat on the mat.", " the cat sat, the cat sat"),
-    ("\n One two three!", " \n\t"),
-)
+TWO = pairs((" the cat sat on the mat.", " the cat sat, the cat sat"), ("\n One two three!", " \n\t"))
 
 
 def test_by_hand() -> None:

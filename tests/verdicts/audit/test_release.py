@@ -13,14 +13,12 @@ from net.api import (
     PERPLEXITIES,
     Bools,
     Doubles,
-    ExpressionError,
     Features,
     LinearLayer,
     OriginalSettings,
     PaperSettings,
     Recipe,
     ReleaseSettings,
-    TextsError,
     any_of,
     expressions,
     halves,
@@ -160,17 +158,6 @@ def test_the_original_of_the_release_is_logistic_and_clips_by_side() -> None:
 def test_a_logistic_original_finds_what_a_linear_one_finds() -> None:
     features = made(5, pairs=200, member=0.6)
     assert original(features, settings=OriginalSettings(model="logistic", seeds=3)).p < 0.01
-
-
-def test_settings_out_of_range_are_refused() -> None:
-    with pytest.raises(ExpressionError, match="seeds"):
-        ReleaseSettings(seeds=0)
-    with pytest.raises(ExpressionError, match="outliers and tail"):
-        ReleaseSettings(outliers=0.6, tail=0.4)
-    with pytest.raises(ExpressionError, match=r"'linear' or 'logistic', found 'forest'"):
-        OriginalSettings(model="forest")
-    with pytest.raises(TextsError, match="at least 10 pieces"):
-        release(made(0, pairs=9), classifier=FirstNumber())
 
 
 def test_the_scores_of_the_releases_are_ratios_of_perplexities() -> None:

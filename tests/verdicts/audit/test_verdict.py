@@ -10,17 +10,8 @@ from pretrace.verdicts.audit.built import ACCUSING, INFORMING
 from pretrace.verdicts.outcome import Conclusion, ObservedFinding, conclude
 
 NAMES = (
-    "documents",
-    "placebo",
-    "gap",
-    "reverse",
-    "copies",
-    "second",
-    "controls",
-    "mixture",
-    "spread",
-    "power",
-)
+    "documents", "placebo", "gap", "reverse", "copies", "second", "controls", "mixture", "spread", "power",
+)  # fmt: skip
 ONE_SIDED = ("placebo", "second", "controls", "mixture", "spread")
 POWER = Power(Estimate(0.9, 0.8, 0.95), 40, 25, 2, effect=Estimate(0.09, 0.05, 0.13))
 """Planting moved the target by 0.05 at least."""

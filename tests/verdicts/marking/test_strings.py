@@ -92,28 +92,6 @@ def test_a_pattern_draws_each_character_from_its_class_and_must_find_it_again() 
     assert [one.string for one in overlapping] == [SHA]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "message"),
-    [
-        ("(", "is no regular expression"),
-        ("x*", "empty string"),
-        ("a{1000000}", "has 1,000,000 elements with its repeats written out, and 100,000 is the most"),
-        ("(?:[a-f]{1000}-){1000}", "has 1,003,000 elements"),
-        ("(?x) (?:a{1000}) {1000}", "100,000 is the most"),
-        (r"\d{50000,}\w{60000}", "has 110,000 elements"),
-    ],
-)
-def test_patterns_that_cannot_be_used(pattern: str, message: str) -> None:
-    with pytest.raises(ExpressionError, match=message):
-        found_in(SHA, patterns=(pattern,))
-
-
-def test_texts_without_a_random_string_are_refused() -> None:
-    corpus = Corpus("letters", (Text("a", f"Nothing here, or {UUID1}."),))
-    with pytest.raises(TextsError, match=r"letters holds no hash .* --pattern. Left out: 1 UUIDs of other"):
-        natural_canaries(corpus, CanarySettings())
-
-
 def test_three_hundred_nulls_reject_as_often_as_the_level_says() -> None:
     """Texts with fresh hashes each, and a model that likes some digits far better than others, whatever the hash."""
     rng = np.random.default_rng(2)

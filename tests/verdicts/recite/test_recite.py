@@ -32,12 +32,8 @@ from net.api import (
     watched,
     windows_of,
 )
-from net.api import (
-    recite as room,
-)
-from net.api import (
-    recite_recite as recite,
-)
+from net.api import recite as room
+from net.api import recite_recite as recite
 from tiny import MORE_WORDS, WORDS
 from verdicts.answering import Answering
 

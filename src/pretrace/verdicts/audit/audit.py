@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.serving.address import called
-from pretrace.baselines.classifier_two_sample import pair_gap
+from pretrace.baselines.blind import pair_gap
 from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, TextsError

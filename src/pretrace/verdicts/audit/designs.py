@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pretrace.baselines.classifier_two_sample import LENGTH
+from pretrace.baselines.blind import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Design, Gap, Outcome
 from pretrace.verdicts.wording import fill, say, sentences_of
