@@ -19,7 +19,7 @@ from pretrace.errors import ModelError, PretraceError, TextsError
 from pretrace.scoring.detect import check_labels
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.plan import ScorePlan
-from pretrace.tuning.methods import TuningMethod, expression, methods
+from pretrace.tuning.plan import TuningMethod, expression, methods
 from pretrace.types import Corpus, Text, Tuned
 
 METRICS = ("auc", "tpr", "accuracy")

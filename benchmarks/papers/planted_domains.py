@@ -121,7 +121,7 @@ def models(
     """Target and placebo, each with all that the scores ask."""
     from pretrace.backends.proposals import open_proposer
     from pretrace.tuning.adapters import tuned_model
-    from pretrace.tuning.methods import methods
+    from pretrace.tuning.plan import methods
 
     proposer = open_proposer("causal", base)
 

@@ -10,7 +10,7 @@ import pytest
 from tiny import SENTENCES, opened
 
 from pretrace.backends import huggingface
-from pretrace.backends._neurons import Firings
+from pretrace.backends._inside import Firings
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.types import Firing, Quantity, State, States, Trace
 

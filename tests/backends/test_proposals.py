@@ -15,9 +15,15 @@ import transformers
 from tiny import SENTENCES, make_model, make_tokenizer, opened
 from tokenizers import decoders, models, normalizers
 
-from pretrace.backends.guessing import CausalGuesser, MaskedGuesser, logits_at
-from pretrace.backends.proposals import Proposals, open_proposer
-from pretrace.backends.replacing import Ranking, Vocabulary
+from pretrace.backends.proposals import (
+    CausalGuesser,
+    MaskedGuesser,
+    Proposals,
+    Ranking,
+    Vocabulary,
+    logits_at,
+    open_proposer,
+)
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError
 from pretrace.testing import FakeBackend
@@ -347,7 +353,7 @@ def test_logits_at_positions_are_the_models_own(family: str, monkeypatch: pytest
     else:
         model = make_model(family)
     size = model.config.vocab_size
-    monkeypatch.setattr("pretrace.backends.guessing._SLICE_BYTES", 4 * size * 17)
+    monkeypatch.setattr("pretrace.backends.proposals._SLICE_BYTES", 4 * size * 17)
     ids = torch.randint(1, 80, (3, 30), generator=torch.Generator().manual_seed(0))
     rows = torch.tensor([0] * 20 + [1] + [2] * 5)
     columns = torch.cat([torch.arange(20) + 3, torch.tensor([0, 29, 3, 2, 9, 7])])

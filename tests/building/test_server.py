@@ -125,7 +125,7 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "openai":
+        if name == "httpx":
             raise ImportError(name)
         return real(name, *args, **kwargs)
 

@@ -133,10 +133,8 @@ def test_a_repeated_key_in_one_put(tmp_path: Path, trace: Make, same: Same) -> N
 
 def test_thousands_of_keys_in_one_get(tmp_path: Path, trace: Make) -> None:
     with open_store("model", tmp_path) as store:
-        assert store._database._connection is not None
-        store._database._connection.setlimit(
-            sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999
-        )  # as older ones have it
+        assert store._connection is not None
+        store._connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)  # as older ones have it
         store.put(keys(2500), [trace(seed, 1, False) for seed in range(2500)])
         found = store.get(keys(40_000), LOGP)
     assert [trace is not None for trace in found] == [True] * 2500 + [False] * 37_500
@@ -302,7 +300,7 @@ def test_damage_met_by_two_at_once_costs_no_new_file(tmp_path: Path, trace: Make
 
 def test_a_store_can_be_pickled_and_used_after_a_fork(tmp_path: Path, trace: Make, same: Same) -> None:
     def child() -> None:
-        assert store._database._connection is None  # sqlite forbids carrying one across a fork
+        assert store._connection is None  # sqlite forbids carrying one across a fork
         store.put(keys(1, "child"), [trace(2)])
         os._exit(0 if store.get(keys(1, "parent"), LOGP)[0] is not None else 1)
 

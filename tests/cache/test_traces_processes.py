@@ -130,7 +130,7 @@ for number in range(done + 2):
 def test_a_full_disk_is_named(tmp_path: Path, trace: Make, same: Same) -> None:
     with open_store("model", tmp_path) as store:
         store.put(batch_keys(0), [trace(0)] * BATCH)
-        connection = store._database._connection
+        connection = store._connection
         assert connection is not None
         connection.execute("PRAGMA max_page_count = 12")
         with pytest.raises(OutputError, match=r"the disk is full; free some space, set PRETRACE_CACHE"):
@@ -153,7 +153,7 @@ def test_a_device_in_place_of_the_file(tmp_path: Path) -> None:
 def test_a_waiting_writer_gives_up_with_a_word(
     tmp_path: Path, trace: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pretrace.cache.database._WAIT", 0.2)
+    monkeypatch.setattr("pretrace.cache.store._WAIT", 0.2)
     with open_store("model", tmp_path) as store:
         other = sqlite3.connect(store.path)
         other.execute("BEGIN IMMEDIATE")
@@ -164,7 +164,7 @@ def test_a_waiting_writer_gives_up_with_a_word(
 
 
 def test_one_process_opens_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pretrace.cache.database._WAIT", 0.2)
+    monkeypatch.setattr("pretrace.cache.store._WAIT", 0.2)
     open_store("model", tmp_path).close()
     other = sqlite3.connect(tmp_path / "traces" / "opening.lock")
     other.execute("BEGIN EXCLUSIVE")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrace.cache.location import text_key
-from pretrace.cache.written import (
+from pretrace.cache.store import (
     Batch,
     Draw,
     open_continuations,

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pretrace.backends.loading import open_tokens
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.loading import open_tokenizer
 from pretrace.runs import load
 from pretrace.scan.corpus import DocumentFacts
 from pretrace.scan.index import Index, KeptAnswers, runs_of
@@ -130,7 +129,7 @@ def test_the_package_gives_the_rows_of_a_scan_of_the_files(
     texts, corpus = rows(tmp_path / "texts.jsonl", TEXTS), rows(tmp_path / "corpus.jsonl", DOCUMENTS)
     written, name, width = [one.encode() for one in DOCUMENTS], "", 1
     if tokens != "bytes":
-        tokenizer = open_tokens(str(model_folder), ModelSettings()).rust
+        tokenizer = open_tokenizer(str(model_folder)).rust
         ids = [tokenizer.encode(one, add_special_tokens=False).ids for one in DOCUMENTS]
         written, name, width = [np.array(one, dtype="<u2").tobytes() for one in ids], f"#{model_folder}", 2
     index = small_index(tmp_path / "INDEX", written, width)

@@ -15,7 +15,7 @@ from pretrace.errors import OutputError
 from pretrace.results.atomic import new_folder
 from pretrace.tuning.adapters import tune
 from pretrace.tuning.artifacts import write_planted
-from pretrace.tuning.methods import methods
+from pretrace.tuning.plan import methods
 from pretrace.tuning.training import Checkpoint, Position
 from pretrace.types import Corpus, Text
 

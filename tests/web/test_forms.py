@@ -51,27 +51,6 @@ def test_lines_become_an_option_each():
     assert made == ["--model=m", "--placebo=one", "--placebo=two", "--power"]
 
 
-@pytest.mark.parametrize(
-    ("command", "given", "said"),
-    [
-        ("flag", {"nonmembers": ["u"]}, "Model is needed"),
-        ("flag", {"model": ["m"]}, "Known non-members is needed"),
-        ("canaries", {"model": ["m"], "level": ["many"]}, "Level is a number"),
-        ("canaries", {"model": ["m"], "level": ["nan"]}, "Level is a number"),
-        ("canaries", {"model": ["m"], "access": ["odd"]}, "Access is one of weights"),
-        ("score", {"model": ["m\0"]}, "a character that cannot be part of a command"),
-        (
-            "score",
-            {"model": ["m" * 10_001]},
-            "Model holds 10,001 characters, and 10,000 is the most: shorten it",
-        ),
-    ],
-)
-def test_what_cannot_be_is_said(command, given, said):
-    with pytest.raises(RequestError, match=said):
-        FORMS[command].arguments(given, str)
-
-
 def test_no_help_speaks_of_what_one_types():
     for form in FORMS.values():
         for field in form.fields:

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +19,7 @@ from pretrace.errors import ModelError, regular
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import ADAPTER_CARD as CARD
 from pretrace.results.output_checks import ADAPTER_KEY as KEY
-from pretrace.results.serialization import from_json, from_plain
+from pretrace.results.serialization import from_json
 from pretrace.types import Backend, Encoded, Quantity, States, Trace, Tuned
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ FORMAT = 1
 WEIGHTS = "adapter_model.safetensors"
 
 
-def attach(backend: Backend, folder: Path) -> Tuned:
+def attach(backend: Backend, folder: str | Path) -> Tuned:
     """The back end with the adapter in `folder` switched on, over the same weights as `backend`.
 
     `backend` goes on giving the traces it gave before, to the last bit, also after another adapter was
@@ -48,6 +47,7 @@ def attach(backend: Backend, folder: Path) -> Tuned:
         raise ModelError(
             f"an adapter wants a model with weights here, and {backend.name} runs on a remote server."
         )
+    folder = Path(folder)
     card = read_card(folder)
     _check_base(card, backend, folder)
     try:
@@ -205,36 +205,6 @@ def _places(model: Any) -> list[_Place]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Method:
-    name: str
-    expression: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Base:
-    name: str
-    weights: str
-    tokenizer: str
-
-
-@dataclass(frozen=True, slots=True)
-class _AdapterCard:
-    """What a card must hold; it holds more."""
-
-    files: Mapping[str, str]
-    method: _Method
-    base: _Base
-    seed: int
-    hashes: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if not {WEIGHTS, "adapter_config.json"} <= self.files.keys() or self.seed < 0:
-            raise ValueError("files or seed")
-        for key in self.hashes:
-            bytes.fromhex(key)
-
-
 def read_card(folder: Path) -> dict[str, Any]:
     """The card of an adapter, all of whose files are as they were written; ModelError where they are not."""
     card = _card(folder)
@@ -267,8 +237,16 @@ def _card(folder: Path) -> dict[str, Any]:
             f"{folder} is an adapter of format {card[KEY]}, and this pretrace reads format {FORMAT}: tune it again."
         )
     try:
-        from_plain(_AdapterCard, card, CARD)
-    except (ValueError, TypeError, OverflowError):
+        base, method, hashes = card["base"], card["method"], card["hashes"]
+        words = [*card["files"].values(), method["name"], method["expression"], *hashes]
+        words += [base[name] for name in ("name", "weights", "tokenizer")]
+        seed, files = card["seed"], {WEIGHTS, "adapter_config.json"}
+        sound = all(isinstance(word, str) for word in words) and files <= card["files"].keys()
+        if not sound or type(seed) is not int or seed < 0 or not isinstance(hashes, list):
+            raise ValueError
+        for key in hashes:
+            bytes.fromhex(key)
+    except (ValueError, TypeError, LookupError, AttributeError):
         raise _damaged(folder, f"{CARD} is not complete") from None
     return card
 

@@ -30,7 +30,7 @@ from pretrace.backends.adapters import Adapted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.prefixes import cache_of, going_on
 from pretrace.cache.location import text_key
-from pretrace.cache.written import Draw
+from pretrace.cache.store import Draw
 from pretrace.errors import ModelError, TextsError
 from pretrace.types import Backend, Continued, Doubles, Sampling
 

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from pretrace.backends._hidden import LastToken, Read, find_blocks
+from pretrace.backends._inside import Firings, LastToken, Read, find_blocks, find_feed_forward, hooked
 from pretrace.backends._logits import Sweep, VocabularyReading, read
-from pretrace.backends._neurons import Firings, find_feed_forward
 from pretrace.backends.beginnings import pack_alike
 from pretrace.backends.loading import WeightFacts, configuration_hash, context_in, load, turning_length
 from pretrace.backends.prefixes import Prefixes, can_go_on
@@ -343,12 +342,8 @@ class HuggingFace:
     def _watching(self, states: States) -> Iterator[_Watches]:
         """What looks at the wanted states; its hooks are in place while the context lasts."""
         watches = self._watches(states)
-        handles = [handle for watch in watches for handle in watch.attach()]
-        try:
+        with hooked([handle for watch in watches for handle in watch.attach()]):
             yield watches
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def _watches(self, states: States) -> _Watches:
         """What to look at inside the model for the wanted states; ModelError where it cannot be found."""

@@ -32,8 +32,7 @@ from pretrace.backends.serving.address import (
     text_kind,
 )
 from pretrace.backends.settings import ModelSettings
-from pretrace.backends.tokenizer_files import KEPT_READER, follow_file, read_file, reader_of
-from pretrace.backends.tokens import Tokens
+from pretrace.backends.tokens import KEPT_READER, Tokens, follow_file, read_file, reader_of
 from pretrace.backends.weights import Tensors, check_loaded, read_header, unwrapped_state, weights_hash
 from pretrace.cache.location import cache_folder
 from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
@@ -43,7 +42,7 @@ from pretrace.results.atomic import check_writable, new_folder
 if TYPE_CHECKING:
     import torch
 
-    from pretrace.types import Backend, Tuned
+    from pretrace.types import Backend
 
 _BACKENDS = {
     "hub id": "weights from the Hugging Face hub, such as EleutherAI/pythia-160m (--revision for one commit)",
@@ -77,7 +76,7 @@ def open_model(model: str, **settings: Any) -> Backend:
             "text, order --access text or canaries --access text."
         )
     if served_kind(model):
-        from pretrace.backends.serving.opening import open_served
+        from pretrace.backends.serving.backend import open_served
 
         return open_served(model, chosen)
     plugin, _, name = model.partition(":")
@@ -96,11 +95,17 @@ def check_model(model: str) -> None:
 
         check_answers((parse_address if served_kind(model) else parse_text_address)(model).url)
     elif model.partition(":")[0] not in backends:
-        _check_weights(model)
+        path = Path(model).expanduser()
+        if path.exists() or path.suffix == ".gguf" or model == "smollm2":
+            locate(model).weight_files(allow_pickle=False)
+        else:
+            refuse_bare_url(model)
+            _check_path(model)
+            _from_hub(model, None, _BESIDE + _WEIGHTS, download=False)
 
 
 def open_tokenizer(model: str, **settings: Any) -> Tokens:
-    """The tokenizer of a model without its weights, for counting; settings as for `open_model`."""
+    """The tokenizer of a model without its weights, for counting; settings as for `open_model`. Raises ModelError."""
     if served_kind(model):
         raise ModelError(
             f"{model} is a server: to count tokens, name the model's tokenizer here, a hub id or a folder."
@@ -109,17 +114,13 @@ def open_tokenizer(model: str, **settings: Any) -> Tokens:
         raise ModelError(
             f"{model} is opened by a plug-in and brings no tokenizer of its own: name another model."
         )
-    return open_tokens(model, ModelSettings(**settings))
-
-
-def open_adapter(model: Backend, folder: str | Path) -> Tuned:
-    """The model with the adapter that `pretrace tune` wrote to `folder`, over the same weights, for `fsd`.
-
-    Raises ModelError where there is no adapter, or one that was tuned on other weights.
-    """
-    from pretrace.backends import adapters
-
-    return adapters.attach(model, Path(folder))
+    chosen = ModelSettings(**settings)
+    located = locate(model, revision=chosen.revision, weights=False)
+    if located.gguf:
+        file = located.folder / located.gguf
+        if file.stat().st_size <= _SMALL_GGUF:
+            located = _unpacked(located, weights_hash([file], cache_folder() / "hashes"), chosen)
+    return Tokens(load_tokenizer(located, chosen))
 
 
 # The files of a model, and their hash.
@@ -196,18 +197,6 @@ def locate(
     return Located(model, _from_hub(model, revision, patterns), revision=revision)
 
 
-def _check_weights(model: str) -> None:
-    """ModelError where it can be seen that a model with weights here could not be opened: there is no such thing, it
-    holds no weights, or nothing of a hub id is here and the hub does not give it. Nothing is downloaded."""
-    path = Path(model).expanduser()
-    if path.exists() or path.suffix == ".gguf" or model == "smollm2":
-        locate(model).weight_files(allow_pickle=False)
-    else:
-        refuse_bare_url(model)
-        _check_path(model)
-        _from_hub(model, None, _BESIDE + _WEIGHTS, download=False)
-
-
 def _check_path(model: str) -> None:
     """ModelError for what can be nothing but a path, and is none."""
     if model.startswith(("/", "./", "../", "~")):
@@ -222,27 +211,19 @@ def count_parameters(model: str) -> int:
     0 where they are not here: a server, a plug-in's model, a hub id that was not downloaded, a pickle."""
     if served_kind(model) or text_kind(model) or model.partition(":")[0] in backends:
         return 0
+    from huggingface_hub import snapshot_download
+
     path = Path(model).expanduser()
     try:
         if path.exists() or model == "smollm2":
             files = locate(model).weight_files(allow_pickle=False)
         else:
             refuse_bare_url(model)
-            files = Located(model, _kept(model)).weight_files(allow_pickle=False)
+            folder = Path(snapshot_download(model, local_files_only=True))
+            files = Located(model, folder).weight_files(allow_pickle=False)
         return sum(_counted(file, file.stat().st_mtime_ns) for file in files)
     except (ModelError, MissingPackageError, OSError, ValueError, TypeError, LookupError):
         return 0  # whoever opens it says what is wrong with it
-
-
-def _kept(model: str) -> Path:
-    """The folder of a hub id that was downloaded. ModelError for another."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(model, local_files_only=True))
-    except (HFValidationError, LocalEntryNotFoundError) as error:
-        raise ModelError(f"{model} was not downloaded.") from error
 
 
 @lru_cache(maxsize=256)
@@ -487,16 +468,6 @@ def configuration_hash(config: Any, code: str | None = None) -> str:
 
 
 _NAMING = frozenset({"_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype"})
-
-
-def open_tokens(model: str, settings: ModelSettings) -> Tokens:
-    """The tokenizer alone, without weights: for counting. Raises ModelError."""
-    located = locate(model, revision=settings.revision, weights=False)
-    if located.gguf:
-        file = located.folder / located.gguf
-        if file.stat().st_size <= _SMALL_GGUF:
-            located = _unpacked(located, weights_hash([file], cache_folder() / "hashes"), settings)
-    return Tokens(load_tokenizer(located, settings))
 
 
 def load_tokenizer(located: Located, settings: ModelSettings) -> Any:

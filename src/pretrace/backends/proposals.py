@@ -28,20 +28,36 @@ its batch, which they do in their last bits only).
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pretrace.backends.guessing import CausalGuesser, MaskedGuesser, open_masked
+import numpy as np
+import numpy.typing as npt
+import tokenizers
+import torch
+
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
-from pretrace.backends.loading import Located, locate
-from pretrace.backends.replacing import Draft
-from pretrace.backends.settings import ModelSettings
-from pretrace.cache.location import text_key
-from pretrace.cache.written import Neighbors, open_neighbors
+from pretrace.backends.loading import (
+    Located,
+    context_in,
+    device_of,
+    dtype_of,
+    load_tokenizer,
+    locate,
+    open_weights,
+)
+from pretrace.backends.settings import ModelIdentity, ModelSettings
+from pretrace.backends.tokens import Tokens, own_specials, pack, padded
+from pretrace.backends.weights import weights_hash
+from pretrace.cache.location import cache_folder, text_key
+from pretrace.cache.store import Neighbors, open_neighbors
 from pretrace.errors import ModelError
-from pretrace.types import Backend, Proposer
+from pretrace.rewrites import readable
+from pretrace.types import Backend, Doubles, Ints, Proposer
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +203,379 @@ def _check_kind(kind: str, model: str, located: Located) -> None:
             f"causal:{model} needs a model that predicts the next token, and {what}, a masked "
             f"language model; use masked:{model}."
         )
+
+
+FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
+_TOP = 50
+_CPU_BUDGET = 2048
+_GPU_BUDGET = 32768
+
+
+class CausalGuesser:
+    """Candidates for a token from a causal model's next-token distribution after the tokens before it. `sharing`
+    neighbours at a time have their positions in common."""
+
+    sharing = 1  # one pass answers for all positions: every neighbour has its own
+
+    def __init__(self, backend: HuggingFace) -> None:
+        self.backend = backend
+        self.tokens = backend.tokens
+        self.vocabulary = Vocabulary(backend.tokens.rust)
+        self.ranking = Ranking(self.vocabulary, backend.device, _TOP)
+        self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
+        self.facts: Mapping[str, Any] = {"kind": "causal", "top": _TOP, **backend.identity.named}
+
+    def read(self, texts: Sequence[str], /) -> list[Draft]:
+        """The texts cut into what may be replaced."""
+        first = 0 if len(self.tokens.prefix) else 1
+        return [self.vocabulary.draft(text, self.tokens, first=first) for text in texts]
+
+    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
+        """Batches of similar length within a token budget."""
+        lengths = [len(d.tokens) if len(d.open) else 0 for d in drafts]
+        return self.backend.batches(lengths, _budget(self.backend.device))
+
+    def guess(
+        self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
+    ) -> list[list[WordCandidates]]:
+        """One pass over the texts, padded on the right under the causal mask."""
+        prefix = self.tokens.prefix
+        rows = [np.concatenate([prefix, draft.tokens]) for draft in drafts]
+        ids = torch.from_numpy(padded(rows)[0])
+        wanted = [np.unique(np.concatenate(sets)) for sets in positions]
+        row = np.repeat(np.arange(len(drafts)), [len(some) for some in wanted])
+        column = np.concatenate(wanted) + len(prefix)
+        device = self.backend.device
+        inputs = {"input_ids": ids.to(device), "use_cache": False}
+        at = torch.from_numpy(row).to(device), torch.from_numpy(column - 1).to(device)
+        found = self.ranking(logits_at(self.backend.model, inputs, *at), ids[row, column])
+        starts = np.cumsum([0, *map(len, wanted)])
+        return [
+            [found.at(start + np.searchsorted(some, one)) for one in sets]
+            for start, some, sets in zip(starts, wanted, positions, strict=False)
+        ]
+
+
+class MaskedGuesser:
+    """Candidates for masked tokens from a masked language model's distributions at the masks.
+
+    `weights` names the weights for the cache; `tokenizer` is a fast one with a mask token.
+    """
+
+    sharing = 4  # a pass for every set of masks: shared, it costs a quarter
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, name: str, weights: str, budget: int | None = None
+    ) -> None:
+        if tokenizer.mask_token_id is None:
+            raise ModelError(
+                f"{name} has no mask token, so it is no masked language model to propose words with."
+            )
+        self.model = model.eval()
+        self.mask = int(tokenizer.mask_token_id)
+        self.pad = int(tokenizer.pad_token_id or 0)
+        self.suffix = np.array(own_specials(tokenizer)[1], dtype=np.int32)
+        ten = {
+            "input_ids": torch.arange(1, 11, device=model.device)[None]
+            % model.config.get_text_config().vocab_size
+        }
+        context = context_in(model, lambda: model(**ten)) or 512
+        limit = min(context, int(tokenizer.model_max_length)) - len(self.suffix)
+        self.tokens = Tokens(tokenizer, max_tokens=limit, model=self.model)
+        self.vocabulary = Vocabulary(self.tokens.rust)
+        self.ranking = Ranking(self.vocabulary, model.device, _TOP)
+        self.budget = budget or _budget(model.device)
+        dtype = str(model.dtype).removeprefix("torch.")
+        self.facts: Mapping[str, Any] = {
+            "kind": "masked",
+            "top": _TOP,
+            **ModelIdentity(name, weights, dtype, self.tokens.hash).named,
+        }
+        around = [self.tokens.prefix.tolist(), self.suffix.tolist()]
+        keyed = {"format": FORMAT, "sharing": self.sharing, "max_tokens": limit, "around": around}
+        self.fingerprint = json.dumps({**keyed, **self.facts, "name": None})
+
+    def read(self, texts: Sequence[str], /) -> list[Draft]:
+        """The texts cut into what may be replaced."""
+        return [self.vocabulary.draft(text, self.tokens, first=0) for text in texts]
+
+    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
+        """Batches of similar length within a token budget."""
+        return pack([len(draft.tokens) if len(draft.open) else 0 for draft in drafts], self.budget)
+
+    def guess(
+        self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
+    ) -> list[list[WordCandidates]]:
+        """A row for each set of masks, packed by the token budget."""
+        asked = [(i, j) for i, sets in enumerate(positions) for j in range(len(sets))]
+        lengths = [len(drafts[i].tokens) for i, _ in asked]
+        found: list[list[Any]] = [[None] * len(sets) for sets in positions]
+        for batch in pack(lengths, self.budget):
+            some = [asked[k] for k in batch]
+            parts = self._pass([drafts[i] for i, _ in some], [positions[i][j] for i, j in some])
+            for (i, j), part in zip(some, parts, strict=True):
+                found[i][j] = part
+        return found
+
+    def _pass(self, drafts: Sequence[Draft], masks: Sequence[Longs]) -> list[WordCandidates]:
+        prefix = self.tokens.prefix
+        rows = [np.concatenate([prefix, draft.tokens, self.suffix]) for draft in drafts]
+        ids, attended = map(torch.from_numpy, padded(rows, self.pad))
+        row = torch.from_numpy(np.repeat(np.arange(len(masks)), [len(mask) for mask in masks]))
+        column = torch.from_numpy(np.concatenate(masks) + len(prefix))
+        own = ids[row, column]
+        ids[row, column] = self.mask
+        device = self.model.device
+        inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
+        found = self.ranking(logits_at(self.model, inputs, row.to(device), column.to(device)), own)
+        ends = np.cumsum([len(mask) for mask in masks])
+        return [found.at(np.arange(end - len(mask), end)) for end, mask in zip(ends, masks, strict=True)]
+
+
+def open_masked(model: str, settings: ModelSettings) -> MaskedGuesser:
+    """The masked language model of a hub id or a folder. Raises ModelError where there is none."""
+    from transformers import AutoModelForMaskedLM
+
+    device = device_of(settings.device)
+    located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
+    files = located.weight_files(allow_pickle=settings.allow_pickle)
+    loaded, _ = open_weights(
+        AutoModelForMaskedLM, located, files, settings, {"dtype": dtype_of(settings.dtype, device)}
+    )
+    digest = weights_hash(files, cache_folder() / "hashes")
+    tokenizer = load_tokenizer(located, settings)
+    return MaskedGuesser(
+        loaded.to(device), tokenizer, name=located.label, weights=digest, budget=settings.token_budget
+    )
+
+
+def _budget(device: torch.device) -> int:
+    return _CPU_BUDGET if device.type == "cpu" else _GPU_BUDGET
+
+
+# Logits at a few positions, from any language model of transformers.
+#
+# The body of the model is run once. What comes after it (the output layer, and in some families a scale, a
+# cap or a small network before it) works position by position, so the model is asked again with its body
+# stood in for by one that answers with the wanted positions alone, a slice at a time: nothing of shape
+# texts × positions × vocabulary ever exists, and no family needs code of its own.
+
+_SLICE_BYTES = 64 << 20
+
+
+@torch.inference_mode()
+def logits_at(
+    model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
+) -> Iterator[torch.Tensor]:
+    """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), in order, a slice at a time.
+
+    `inputs` are what the model's forward takes, tensors on its device; `rows` and `columns` are int64.
+    """
+    output = model.base_model(**inputs)
+    hidden = output[0][rows, columns]
+    size = max(16, _SLICE_BYTES // (4 * model.config.get_text_config().vocab_size))
+    for start in range(0, len(rows), size):
+        part = hidden[start : start + size]
+        logits = _after_body(model, inputs, type(output), part)
+        if logits is None:  # this family's forward goes past its own body: ask it for whole texts
+            yield from _whole(model, inputs, rows, columns)
+            return
+        yield logits.float()
+
+
+def _after_body(
+    model: Any, inputs: Mapping[str, Any], kind: Callable[..., Any], hidden: torch.Tensor
+) -> torch.Tensor | None:
+    """What the model makes of these hidden states, None where it does not take them from its body."""
+    asked = False
+
+    def answer(*_: Any, **__: Any) -> Any:
+        nonlocal asked
+        asked = True
+        return kind(last_hidden_state=hidden[None])
+
+    with _stood_in(model.base_model, answer):
+        logits: torch.Tensor = model(**_row(inputs, 0)).logits
+    return logits[0] if asked and logits.shape[:2] == (1, len(hidden)) else None
+
+
+def _whole(
+    model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
+) -> Iterator[torch.Tensor]:
+    for row in rows.unique_consecutive().tolist():
+        yield model(**_row(inputs, row)).logits[0][columns[rows == row]].float()
+
+
+def _row(inputs: Mapping[str, Any], row: int) -> dict[str, Any]:
+    return {name: x[row : row + 1] if torch.is_tensor(x) else x for name, x in inputs.items()}
+
+
+@contextmanager
+def _stood_in(body: Any, answer: Callable[..., Any]) -> Iterator[None]:
+    before = vars(body).get("forward")  # accelerate puts a forward of its own there
+    body.forward = answer
+    try:
+        yield
+    finally:
+        if before is None:
+            del body.forward
+        else:
+            body.forward = before
+
+
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text as stretches. `tokens` are the ids a model reads, token i stands at stretch i; stretches beyond
+    them are beyond the model's context and stay. `open` are the positions that may be replaced."""
+
+    key: bytes
+    stretches: tuple[str, ...]
+    tokens: Ints
+    open: Longs
+
+    @property
+    def text(self) -> str:
+        """The text as it stands."""
+        return "".join(self.stretches)
+
+    def positions(self, *, share: float, seed: int, number: int) -> Longs:
+        """The share of the open positions that draw `number` falls on, at least one, in rising order."""
+        count = min(len(self.open), max(1, round(share * len(self.open))))
+        chosen = self.draws("positions", seed, number).choice(self.open, count, replace=False)
+        return np.sort(chosen)
+
+    def draws(self, purpose: str, seed: int, number: int) -> np.random.Generator:
+        """Random numbers that depend on the text, the purpose, the seed and the number alone."""
+        digest = hashlib.sha256(self.key + f" {purpose} {seed} {number}".encode()).digest()
+        return np.random.default_rng(int.from_bytes(digest, "big"))
+
+
+@dataclass(frozen=True, slots=True)
+class WordCandidates:
+    """The likeliest tokens at some positions: `ids` and their `weights` [positions, candidates], each row
+    by rising id, so that two of nearly equal weight do not change places with the last bit of a logit."""
+
+    ids: Longs
+    weights: Doubles
+
+    def at(self, rows: Longs) -> WordCandidates:
+        """Those of some of the positions."""
+        return WordCandidates(self.ids[rows], self.weights[rows])
+
+
+class Vocabulary:
+    """The tokens of a tokenizer as text. A token may be proposed if it is not special and, on its own, is
+    text that can be seen: no part of a character, no white space, no control character."""
+
+    def __init__(self, rust: tokenizers.Tokenizer) -> None:
+        anchor = rust.encode("a", add_special_tokens=False).ids
+        before = rust.decode(anchor, skip_special_tokens=False)
+        size = max(rust.get_vocab(with_added_tokens=True).values()) + 1  # ids may have gaps
+        # Decoded behind another token: on its own a word may lose the space in front of it.
+        decoded = rust.decode_batch([[*anchor, i] for i in range(size)], skip_special_tokens=False)
+        self.pieces = [text[len(before) :] if text.startswith(before) else "" for text in decoded]
+        added = rust.get_added_tokens_decoder()
+        self.special = frozenset(i for i, token in added.items() if token.special)
+        self.begins = np.array([piece[:1].isspace() for piece in self.pieces])
+        self.sound = np.array([_is_sound(piece) for piece in self.pieces])
+        self.sound[list(self.special)] = False
+        normalizer = rust.normalizer
+        self.lowers = normalizer is not None and normalizer.normalize_str("A") == "a"
+
+    def draft(self, text: str, tokens: Tokens, *, first: int) -> Draft:
+        """A text cut at its tokens. Position `first` is the first the model can say something about.
+
+        White space, special tokens and what lies beyond the limit of `tokens` are not open to
+        replacement, nor is anything in a text of fewer than two tokens.
+        """
+        shown = readable(text)
+        (encoded,) = tokens.encode([shown])
+        stretches = tuple(shown[start:end] for start, end in tokens.spans(shown).tolist())
+        ids = encoded.tokens
+        is_open = [
+            i
+            for i in range(first, len(ids))
+            if stretches[i].strip() and int(ids[i]) not in self.special and len(ids) > 1
+        ]
+        return Draft(text_key(text), stretches or (shown,), ids, np.array(is_open, dtype=np.int64))
+
+    def fitted(self, token: int, stretch: str) -> str:
+        """A token in the place of a stretch: with the white space around it, and with its capitals where
+        the tokenizer knows none."""
+        word, own = self.pieces[token].strip(), stretch.strip()
+        if self.lowers and len(own) > 1 and own.isupper():
+            word = word.upper()
+        elif self.lowers and own[:1].isupper():
+            word = word[:1].upper() + word[1:]
+        start = stretch.index(own)
+        return stretch[:start] + word + stretch[start + len(own) :]
+
+    def neighbor(
+        self, draft: Draft, positions: Longs, candidates: WordCandidates, random: np.random.Generator
+    ) -> str:
+        """The text with a draw from its candidates at each position; one that has none stays as it is."""
+        sums = np.cumsum(candidates.weights, axis=1)
+        # float32: below 1 by so much that the product is below the whole sum too
+        at = random.random(len(positions), dtype=np.float32).astype(np.float64)[:, None] * sums[:, -1:]
+        drawn = (sums <= at).sum(axis=1)
+        stretches = list(draft.stretches)
+        for row, position in enumerate(positions.tolist()):
+            if sums[row, -1] > 0:
+                ids = np.roll(candidates.ids[row], -drawn[row])
+                usable = np.roll(candidates.weights[row], -drawn[row]) > 0
+                stretches[position] = self._other(stretches[position], ids[usable].tolist())
+        return "".join(stretches)
+
+    def _other(self, stretch: str, ids: Sequence[int]) -> str:
+        """The first of the tokens that is not the same word by another id."""
+        fitted = (self.fitted(token, stretch) for token in ids)
+        return next((word for word in fitted if word != stretch), stretch)
+
+
+class Ranking:
+    """The likeliest tokens that may stand in a position: sound ones, other than its own, that begin a word
+    where its own does and continue one where its own does."""
+
+    def __init__(self, vocabulary: Vocabulary, device: torch.device, top: int) -> None:
+        self.top = top
+        sound, begins = torch.from_numpy(vocabulary.sound), torch.from_numpy(vocabulary.begins)
+        self.kinds = torch.stack([sound & ~begins, sound & begins]).to(device)  # row 1: what begins a word
+        self.begins = begins.to(device)
+
+    def __call__(self, slices: Iterable[torch.Tensor], own: torch.Tensor) -> WordCandidates:
+        """The candidates, weighted by their probability, at positions whose logits come in slices
+        [some, vocabulary]; `own` int64 [positions] are the tokens that stand there."""
+        ids, logits, at = [], [], 0
+        for part in slices:
+            some = self._best(part, own[at : at + len(part)])
+            ids.append(some.indices.cpu())
+            logits.append(some.values.cpu())
+            at += len(part)
+        order = np.argsort(torch.cat(ids).numpy(), axis=1)
+        rising = np.take_along_axis(torch.cat(logits).double().numpy(), order, 1)
+        highest = rising.max(axis=1, keepdims=True)
+        weights = np.exp(rising - np.where(np.isfinite(highest), highest, 0.0))
+        return WordCandidates(np.take_along_axis(torch.cat(ids).numpy(), order, 1), weights)
+
+    def _best(self, logits: torch.Tensor, own: torch.Tensor) -> torch.return_types.topk:
+        size = min(
+            logits.shape[1], self.kinds.shape[1]
+        )  # a logits table is often larger than the tokenizer's
+        own = own.to(logits.device)
+        scores = logits[:, :size].masked_fill(~self.kinds[self.begins[own].long(), :size], -torch.inf)
+        scores.scatter_(1, own[:, None].clamp(max=size - 1), -torch.inf)
+        best = scores.topk(min(self.top, size), dim=1)
+        if best.values.isnan().any():
+            raise ModelError(
+                "the model that proposes words gave a logit that is not a number; try another --dtype "
+                "(float32 or bfloat16). If it stays, the weights are damaged."
+            )
+        return best
+
+
+def _is_sound(piece: str) -> bool:
+    word = piece.strip()
+    return bool(word) and word.isprintable() and "\ufffd" not in word

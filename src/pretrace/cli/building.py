@@ -256,7 +256,7 @@ def quality(
 
 
 def _embedder(model: str) -> tuple[Embed | None, str]:
-    from pretrace.tuning.embedding import open_embedder
+    from pretrace.baselines.classifiers import open_embedder
 
     if model == _NO_MODEL:
         return None, ""

@@ -28,7 +28,7 @@ from pretrace.results.run import RUN
 from pretrace.scoring.provenance import record_tuning
 from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
 from pretrace.settings import MODEL, Option
-from pretrace.tuning.methods import methods
+from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import PlantSettings
 
 NEW = "new"

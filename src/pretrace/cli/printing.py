@@ -230,7 +230,7 @@ def list_(
 ) -> Reply:
     """List scores, corpora and what --model takes, one line each."""
     if measured:
-        from pretrace.verdicts import methods as reached
+        from pretrace.verdicts import expected as reached
 
         rows = reached.rows()
         return Reply(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})
@@ -238,7 +238,7 @@ def list_(
     from pretrace.baselines.classifiers import classifiers
     from pretrace.corpora import known_corpora
     from pretrace.scores import scores
-    from pretrace.tuning.methods import methods
+    from pretrace.tuning.plan import methods
     from pretrace.verdicts.audit.settings import PROCEDURES
 
     found = known_corpora()

@@ -43,7 +43,7 @@ from pretrace.scoring.provenance import record_corpus, record_texts
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import Option
-from pretrace.tuning.methods import TuningMethod, methods
+from pretrace.tuning.plan import TuningMethod, methods
 from pretrace.types import Corpus, Run
 
 # `score` and `evaluate` over more texts than a shard holds, and `pretrace runs merge`.

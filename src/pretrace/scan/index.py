@@ -149,10 +149,9 @@ class LocalIndex(Index):
         self._tokenizer: tokenizers.Tokenizer | None = None
         size = 255
         if tokenizer:
-            from pretrace.backends.loading import open_tokens
-            from pretrace.backends.settings import ModelSettings
+            from pretrace.backends.loading import open_tokenizer
 
-            self._tokenizer = open_tokens(tokenizer, ModelSettings()).rust
+            self._tokenizer = open_tokenizer(tokenizer).rust
             size = max(2, self._tokenizer.get_vocab_size())
         width = 1 if not tokenizer else 2 if size < 1 << 16 else 4
         mark = parts[0].open("rb").read(4)

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.beginnings import alike, behind
-from pretrace.cache.database import Kind
-from pretrace.cache.entries import STATE, TRACE, CacheEntry, Entries
 from pretrace.cache.location import text_key
+from pretrace.cache.store import STATE, TRACE, CacheEntry, Entries, Kind
 from pretrace.errors import ModelError
 from pretrace.rewrites import After, rewrites
 from pretrace.types import (
@@ -29,6 +28,7 @@ from pretrace.types import (
     Peak,
     Proposer,
     Quantity,
+    Rewrite,
     State,
     States,
     Streaming,
@@ -38,7 +38,6 @@ from pretrace.types import (
 )
 from pretrace.types import Progress as Progress  # what reads texts is told of here
 from pretrace.types import Silent as Silent
-from pretrace.types.scoring import Rewrite
 
 CHUNK = 2048
 """Texts whose traces are in memory at once."""

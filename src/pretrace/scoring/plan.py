@@ -23,8 +23,7 @@ from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings
-from pretrace.tuning.methods import TuningMethod, methods
-from pretrace.tuning.plan import OnStep
+from pretrace.tuning.plan import OnStep, TuningMethod, methods
 from pretrace.types import (
     Backend,
     Corpus,

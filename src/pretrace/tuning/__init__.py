@@ -30,7 +30,7 @@ def tune(
     from pretrace.errors import ModelError
     from pretrace.tuning import adapters
     from pretrace.tuning.adapters import tuned_model
-    from pretrace.tuning.methods import methods
+    from pretrace.tuning.plan import methods
 
     how = methods.make(method)
     if folder is None:

@@ -31,8 +31,17 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER
 from pretrace.tuning.artifacts import Adapter, read_adapter, write_adapter
 from pretrace.tuning.batches import Selection, select
-from pretrace.tuning.methods import AdaLora, Ia3, Lora, TuningMethod, expression, name_of
-from pretrace.tuning.plan import History, OnStep, TrainingPlan
+from pretrace.tuning.plan import (
+    AdaLora,
+    History,
+    Ia3,
+    Lora,
+    OnStep,
+    TrainingPlan,
+    TuningMethod,
+    expression,
+    name_of,
+)
 from pretrace.tuning.training import computing, settled, train
 from pretrace.types import Backend, Corpus, Tuned
 
@@ -193,7 +202,9 @@ def tune(
     checkpoint = folder.with_name(f".{folder.name}.training")
     with inserted(model.model, new_adapter(method, steps=steps, seed=seed)) as made:
         card = {**_made(model, made.model, method, plan), **_counts(corpus, chosen)}
-        companion = _companion(method, made.model, steps)
+        companion, tuner = None, made.model.base_model
+        if isinstance(method, AdaLora) and isinstance(tuner, AdaLoraModel):
+            companion = Allocation(tuner, weight=method.penalty, steps=steps)
         place = None if companion else checkpoint
         history = History((), 0, 0, 0.0)  # what it stays where no texts are wanted
         if chosen.texts:
@@ -211,13 +222,6 @@ def tune(
         adapter = write_adapter(folder, made.model, texts=texts, method=method, card=card)
     checkpoint.unlink(missing_ok=True)
     return adapter
-
-
-def _companion(method: TuningMethod, adapted: PeftModel, steps: int) -> Allocation | None:
-    tuner = adapted.base_model
-    if isinstance(method, AdaLora) and isinstance(tuner, AdaLoraModel):
-        return Allocation(tuner, weight=method.penalty, steps=steps)
-    return None
 
 
 def _made(model: HuggingFace, adapted: PeftModel, method: TuningMethod, plan: TrainingPlan) -> dict[str, Any]:

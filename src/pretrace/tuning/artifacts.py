@@ -26,7 +26,7 @@ from pretrace.results.output_checks import (
     FILES_KEY,
     PLANTED,
 )
-from pretrace.tuning.methods import TuningMethod, methods
+from pretrace.tuning.plan import TuningMethod, methods
 from pretrace.types import Corpus, Text
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.statistics.documents import link_documents
-from pretrace.tuning.methods import On, TuningMethod
-from pretrace.tuning.plan import TrainingPlan
+from pretrace.tuning.plan import On, TrainingPlan, TuningMethod
 from pretrace.types import Backend, Corpus, Text
 
 

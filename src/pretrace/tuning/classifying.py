@@ -236,7 +236,7 @@ def _adapted(body: Any, *, rank: int) -> Any:
     from peft import get_peft_model
 
     from pretrace.tuning.adapters import peft_settings
-    from pretrace.tuning.methods import Lora
+    from pretrace.tuning.plan import Lora
 
     how = peft_settings(Lora(rank=rank), body, steps=0)
     how.task_type = "FEATURE_EXTRACTION"

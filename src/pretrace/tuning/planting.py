@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -21,8 +21,7 @@ from pretrace.settings import TRAINING, check_ranges, option, seed_option, share
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import PlantedModel, write_planted
 from pretrace.tuning.batches import split_members, windows
-from pretrace.tuning.methods import Lora, expression
-from pretrace.tuning.plan import AT_ONCE, History, OnStep, Precision, TrainingPlan
+from pretrace.tuning.plan import AT_ONCE, Lora, OnStep, Precision, TrainingPlan, expression
 from pretrace.types import Corpus
 
 if TYPE_CHECKING:
@@ -170,11 +169,19 @@ def plant(
     sequences = _sequences(origin.tokenizer, labelled, max_tokens)
     plan = settings.plan(existing=start is not None)
     checkpoint = folder.with_name(f".{folder.name}.training")
-    train = functools.partial(_trained, adapter=settings.adapter, on_step=on_step, checkpoint=checkpoint)
-    from pretrace.tuning.training import so_many_threads
+    from pretrace.tuning.training import so_many_threads, train
 
+    learn = functools.partial(train, origin.model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
     with so_many_threads(settings.threads) as threads:
-        history = train(origin.model, sequences, plan)
+        if settings.adapter is None:
+            history = learn()
+        else:
+            from pretrace.backends.adapters import inserted
+            from pretrace.tuning.adapters import new_adapter
+
+            with inserted(origin.model, new_adapter(settings.adapter, steps=0, seed=plan.seed)) as made:
+                history = learn()
+                made.layers.merge()
     card = {
         "start": origin.facts,
         "settings": asdict(settings) | {"learning_rate": plan.learning_rate, "max_tokens": max_tokens},
@@ -187,28 +194,6 @@ def plant(
     planted = write_planted(folder, origin.model, origin.tokenizer, corpus=labelled, card=card)
     checkpoint.unlink(missing_ok=True)
     return planted
-
-
-def _trained(
-    model: PreTrainedModel,
-    sequences: Sequence[Sequence[int]],
-    plan: TrainingPlan,
-    *,
-    adapter: Lora | None,
-    on_step: OnStep | None,
-    checkpoint: Path,
-) -> History:
-    from pretrace.tuning.training import train
-
-    if adapter is None:
-        return train(model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
-    from pretrace.backends.adapters import inserted
-    from pretrace.tuning.adapters import new_adapter
-
-    with inserted(model, new_adapter(adapter, steps=0, seed=plan.seed)) as made:
-        history = train(model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
-        made.layers.merge()
-    return history
 
 
 class _Origin(NamedTuple):

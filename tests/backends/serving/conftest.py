@@ -17,7 +17,7 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "PRETRACE_API_KEY", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("pretrace.backends.serving.client.RETRIES", 2)
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    monkeypatch.setattr("pretrace.backends.serving.client.FIRST_WAIT", 0.01)
 
 
 @pytest.fixture(scope="session")

@@ -313,7 +313,7 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch, opened: Open) -> None:
     real = builtins.__import__
 
     def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "openai":
+        if name == "httpx":
             raise ImportError(name)
         return real(name, *args, **kwargs)
 

@@ -9,20 +9,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pretrace.backends.serving.address import ServerAddress
-from pretrace.backends.serving.client import Client, OpenRequests
+from pretrace.backends.loading import tokenizer_of
+from pretrace.backends.serving.address import ServerAddress, parse_address
+from pretrace.backends.serving.client import Client, NotTakenError, OpenRequests
 from pretrace.backends.serving.engine import Engine, Waiting
-from pretrace.backends.serving.routes import PATH, Prompt, PromptAnswer, RequestAnswers, Route
-from pretrace.backends.serving.self_check import Probed, ServerCheck
+from pretrace.backends.serving.routes import PATH, ROUTES, Prompt, PromptAnswer, RequestAnswers, Route
+from pretrace.backends.serving.self_check import WOBBLE, Probed, ServerCheck
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack
-from pretrace.errors import ModelError
+from pretrace.cache.location import cache_folder
+from pretrace.errors import ModelError, OutputError, shown
+from pretrace.results.atomic import atomic_text
+from pretrace.settings import given_for
 from pretrace.types import Encoded, Quantity, States, Trace
 
 FORMAT = 3  # part of the fingerprint: raised whenever a server would be asked in another way
@@ -222,14 +231,8 @@ class ServedModel:
     def _check_again(self, again: _Again, body: Any) -> None:
         """ModelError where the sentences are not answered as by the model that was met."""
         prompts = [self.check.prompts[i] for i in again.which]
-        said = self.connection.read(body, prompts)
-        for prompt, answer in zip(prompts, said, strict=True):
-            self._check_answer(prompt, answer)
+        said = self.check.read(lambda prompts: self.connection.read(body, prompts), prompts)
         self.check.known_again([self.probed.answers[i] for i in again.which], said, self.probed)
-
-    def _check_answer(self, prompt: Prompt, answer: PromptAnswer) -> None:
-        self.check.offered(answer)
-        self.check.same_tokens(prompt, answer)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -260,7 +263,7 @@ class ServedModel:
     def _trace(self, encoded: Encoded, prompt: Prompt, answer: PromptAnswer) -> Trace:
         if encoded.cut and not self.connection.route.asks_ids:
             answer = _shortened(answer, len(prompt.ids))
-        self._check_answer(prompt, answer)
+        self.check.check(prompt, answer)
         start = max(1, len(encoded.prefix))
         return Trace(
             tokens=np.array(prompt.ids[start:], dtype=np.int32),
@@ -284,3 +287,216 @@ def _shortened(answer: PromptAnswer, number: int) -> PromptAnswer:
         ids=answer.ids and answer.ids[:number],
         words=answer.words and answer.words[:number],
     )
+
+
+_STILL = 1e-4  # nats: numbers that move less than this are computed in float32
+_CLOSE_ANSWERS = 1e-3
+
+
+def recognised(probed: Probed, *, url: str, named: Mapping[str, Any]) -> tuple[float, ...]:
+    """The answers that name the model: those of its first meeting, or these, where it is new.
+
+    `named` tells models apart besides their answers. A warning says so where the model behind an address gives other
+    answers than the one before it. Where nothing can be kept on disk, every meeting is the first.
+    """
+    digest = hashlib.sha256(json.dumps(dict(named), sort_keys=True).encode()).hexdigest()
+    try:
+        place = cache_folder() / "servers" / f"{digest[:32]}.json"
+    except OutputError:
+        return probed.numbers
+    met = _read(place)
+    allowed = WOBBLE if probed.wobble > _STILL else _CLOSE_ANSWERS
+    for one in met:
+        if _apart(one["numbers"], probed.numbers) <= allowed:
+            return tuple(one["numbers"])
+    before = [one for one in met if one["url"] == url]
+    if before:
+        apart = _apart(before[-1]["numbers"], probed.numbers)
+        warnings.warn(
+            f"the model behind {url} gives other answers than on {before[-1]['time']} (up to {apart:.2g} nats): it is "
+            "another model now. What the earlier one answered is not used.",
+            stacklevel=2,
+        )
+    now = datetime.now(UTC).date().isoformat()
+    met.append({"url": url, "time": now, "numbers": list(probed.numbers)})
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        atomic_text(place, json.dumps(met))
+    except (OSError, OutputError):
+        pass  # only for the next time: without it everything is asked anew
+    return probed.numbers
+
+
+def _read(place: Any) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+        return [
+            {"url": str(one["url"]), "time": str(one["time"]), "numbers": [float(n) for n in one["numbers"]]}
+            for one in found
+        ]
+    except (OSError, ValueError, LookupError, TypeError):
+        return []
+
+
+def _apart(one: Sequence[float], other: Sequence[float]) -> float:
+    if len(one) != len(other):
+        return float("inf")
+    return float(np.abs(np.subtract(one, other)).max(initial=0.0))
+
+
+_TOLD = 1e-3  # nats: of what moves by less, page one says no more than that
+REQUESTS, SECONDS = 8, 120.0
+"""Requests under way at once, and seconds for each, unless told otherwise."""
+_OTHER_SERVERS = {
+    "llamacpp": "this is llama.cpp's own server, which gives log-probabilities of generated tokens only: open its "
+    "GGUF file itself (--model FILE.gguf)",
+    "library": "this is Ollama, which gives log-probabilities of generated tokens only: open the weights or the GGUF "
+    "file itself, or serve them with vLLM",
+}
+"""What servers call the owner of their models, and why they cannot be used."""
+
+
+def open_served(model: str, settings: ModelSettings) -> ServedModel:
+    """The model on a server, checked before any text is sent; ModelError where it cannot be used."""
+    address = parse_address(model)
+    for name in () if address.here else given_for(settings, "weights"):
+        raise ModelError(
+            f"--{name.replace('_', '-')} is for weights that are opened here, and {model.partition(':')[0]}: "
+            "names a server, which has opened its own: leave it out."
+        )
+    with connect(address, settings) as client:
+        return _opened(address, client, settings)
+
+
+@contextmanager
+def connect(address: ServerAddress, settings: ModelSettings) -> Iterator[Any]:
+    """A client of the server (or vLLM here), which is closed where the context ends with an error."""
+    requests, seconds = settings.requests or REQUESTS, settings.request_timeout or SECONDS
+    url, here = address.url, address.here
+    client = Engine(url, settings) if here else Client(url, requests=requests, seconds=seconds)
+    try:
+        yield client
+    except BaseException:
+        client.close()
+        raise
+
+
+def _opened(address: ServerAddress, client: Client | Engine, settings: ModelSettings) -> ServedModel:
+    held = _list_models(client)
+    for one in held.values():
+        if why := _OTHER_SERVERS.get(str(one.get("owned_by"))):
+            raise ModelError(f"{address.url}: {why}.")
+    name = choose_name(address.model or settings.served_model or "", client, held)
+    facts = held.get(name, {})
+    tokenizer = settings.tokenizer or _own_tokenizer(name, facts)
+    found, limit, vocabulary = tokenizer_of(tokenizer, settings)
+    whole = Tokens(found, start=settings.start)
+    limits = [n for n in (settings.max_tokens, _limit(facts) or (limit and limit - 1)) if n]
+    tokens = Tokens(found, start=settings.start, max_tokens=min(limits, default=None))
+    connection, check, probed = _checked(address, client, name, whole)
+    named = {"kind": address.kind, "model": name, "tokenizer": tokens.hash, "prefix": tokens.prefix.tolist()}
+    return ServedModel(
+        connection,
+        tokens,
+        check,
+        replace(probed, met=recognised(probed, url=address.url, named=named)),
+        facts={
+            "server": "vLLM in this process" if address.here else address.url,
+            "kind": address.kind,
+            "served_model": name,
+            "tokenizer_from": tokenizer,
+            "tokenizer_read_by": tokens.read_by,
+            "moved": probed.wobble,
+            "bit_identical": probed.identical,
+            **(client.facts if isinstance(client, Engine) else {}),
+            "unseen": unseen(probed, address),
+            "vocabulary": vocabulary or whole.rust.get_vocab_size(with_added_tokens=True),
+        },
+        budget=settings.token_budget,
+    )
+
+
+def _list_models(client: Client | Engine) -> dict[str, Mapping[str, Any]]:
+    """The models that a server says it holds, with what it says of each; empty where it does not say. ModelError where
+    it answers with something else than a list of models."""
+    found = client.find("/models")
+    listed = found.get("data") if isinstance(found, dict) else found
+    if listed is not None and not isinstance(listed, list):
+        raise ModelError(
+            f"{client.url} answers the question for its models with something else than a list: check the address "
+            "and the kind of server."
+        )
+    return {
+        one["id"]: one for one in listed or () if isinstance(one, dict) and isinstance(one.get("id"), str)
+    }
+
+
+def choose_name(wanted: str, client: Client | Engine, held: Mapping[str, Any] | None = None) -> str:
+    """The name of the model; ModelError where it is not served, or none was named and there are several."""
+    held, url = _list_models(client) if held is None else held, client.url
+    names = ", ".join(shown(one)[:200] for one in sorted(held)[:10]) + (", …" if len(held) > 10 else "")
+    if wanted and held and wanted not in held:
+        raise ModelError(f"{url} serves no model {wanted!r}: it has {names}.")
+    if wanted:
+        return wanted
+    if len(held) == 1:
+        return next(iter(held))
+    if held:
+        raise ModelError(f"{url} serves several models, name one with --served-model: {names}.")
+    raise ModelError(
+        f"{url} does not say which models it serves: name one with --served-model, and check that the address "
+        "and the kind of server are right."
+    )
+
+
+def _own_tokenizer(name: str, facts: Mapping[str, Any]) -> str:
+    """The folder or hub id that the server itself says the model is from."""
+    source = str(facts.get("root") or facts.get("model_id") or name)
+    if Path(source).is_absolute() and not Path(source).is_dir():
+        raise ModelError(
+            f"the tokenizer of {shown(name)[:200]} is wanted here, to know its tokens: name a hub id or a folder with "
+            f"--tokenizer (the server has {shown(source)[:200]}, which is no folder on this machine)."
+        )
+    return source
+
+
+def _limit(facts: Mapping[str, Any]) -> int | None:
+    """The longest prompt that a server takes beside the one token it writes, None where it does not say."""
+    for field, more in (("max_model_len", 1), ("max_input_tokens", 0), ("max_input_length", 0)):
+        if isinstance(facts.get(field), int) and more < facts[field] < 1 << 40:
+            return int(facts[field]) - more
+    return None
+
+
+def _checked(
+    address: ServerAddress, client: Client | Engine, model: str, tokens: Tokens
+) -> tuple[Connection, ServerCheck, Probed]:
+    """The first route that the server takes, with what it answered; ModelError where none can be used."""
+    routes = ROUTES[address.kind]
+    for route in routes:
+        connection = Connection(address, client, route, model, spare=tokens.start == "never")
+        check = ServerCheck(connection.name, route, tokens)
+        try:
+            check.same_tokenizer(connection.ask_text)
+            return connection, check, check.run(connection.ask)
+        except NotTakenError:
+            if route is routes[-1]:
+                raise
+    raise AssertionError("every kind of server has a route")
+
+
+def unseen(probed: Probed, address: ServerAddress) -> str:
+    """What the server could have done without being noticed, for the record and the first page of a report."""
+    made = (
+        f"The model answered from behind a server ({address.kind}), where this would not have been seen: other "
+        "weights, text or a start token put in front of each text, numbers rescaled or moved alike, or answers changed "
+        "for some texts and not for the known ones."
+    )
+    if address.here:
+        made = "The model was opened and read by vLLM in this process, whose numbers passed the check of a server's."
+    if probed.wobble > _TOLD:
+        made += f" Its numbers moved by up to {probed.wobble:.1g} nats when the same text was asked again."
+    else:
+        how = "the same to the last bit" if probed.identical else f"the same within {_TOLD:g} nats"
+        made += f" Asked again, alone and among others, a text had numbers that were {how}."
+    return made

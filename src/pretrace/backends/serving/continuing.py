@@ -15,11 +15,11 @@ from itertools import islice
 from typing import Any
 
 from pretrace.backends.serving.address import ServerAddress, parse_text_address
+from pretrace.backends.serving.backend import choose_name, connect
 from pretrace.backends.serving.client import Client, NotTakenError
-from pretrace.backends.serving.opening import choose_name, connect
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
-from pretrace.cache.written import Draw, open_written
+from pretrace.cache.store import Draw, open_written
 from pretrace.errors import ModelError
 from pretrace.types import Progress, Quantity, Written
 
@@ -180,7 +180,7 @@ class Continuing:
 
     def _read(self, done: Future[Any]) -> tuple[Written, bool]:
         try:
-            answer = self.client.found(done)
+            answer = done.result()
         except NotTakenError as error:
             if _FILTERED.search(str(error)):
                 return Written("", ended=False), True

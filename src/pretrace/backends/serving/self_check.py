@@ -132,21 +132,13 @@ class ServerCheck:
 
     def run(self, ask: Ask) -> Probed:
         """What the server answered; ModelError, with the reason, where its numbers cannot be used."""
-        first = ask(self.prompts)
-        self._in_order(self.prompts, first)
-        for prompt, answer in zip(self.prompts, first, strict=True):
-            self.offered(answer)
-            self.same_cut(prompt, answer)
+        first = self.read(ask, self.prompts)
         self._not_constant(first)
-        for prompt, answer in zip(self.prompts, first, strict=True):
-            self.same_tokens(prompt, answer)
         self._not_after(first)
         self._not_moved(first)
         pairs = self._asked_again(first, ask)
         longer = {i: made for i, one in enumerate(first) if (made := self._extended(self.prompts[i], one))}
-        followed = dict(zip(longer, ask(tuple(longer.values())), strict=True)) if longer else {}
-        for i, answer in followed.items():
-            self.same_tokens(longer[i], answer)
+        followed = dict(zip(longer, self.read(ask, tuple(longer.values())), strict=True)) if longer else {}
         pairs += [(first[i], answer) for i, answer in followed.items()]
         wobble = max(_difference(*pair) for pair in pairs)
         in_order = max(_difference(*pair) for pair in pairs[: len(first)])
@@ -171,35 +163,35 @@ class ServerCheck:
     ) -> list[tuple[PromptAnswer, PromptAnswer]]:
         """The first answers beside those to the same texts, asked again in another order, then in other company: pairs,
         of which the second may go on."""
-        backwards = self.prompts[::-1]
-        again = ask(backwards)
-        self._in_order(backwards, again)
-        for prompt, answer in zip(backwards, again, strict=True):
-            self.same_tokens(prompt, answer)
+        again = self.read(ask, self.prompts[::-1])
         joined = [(i, self._prompt(f"{SENTENCES[i]} {SENTENCES[i + 2]}")) for i in (0, 3)]
         joined = [(i, one) for i, one in joined if one.ids[: len(self.prompts[i].ids)] == self.prompts[i].ids]
-        company = (*self.prompts, *(one for _, one in joined))
-        answers = ask(company)
-        for prompt, answer in zip(company, answers, strict=True):
-            self.same_tokens(prompt, answer)
+        answers = self.read(ask, (*self.prompts, *(one for _, one in joined)))
         number = len(first)
         pairs = list(zip(first, again[::-1], strict=True))
         pairs += list(zip(first, answers[:number], strict=True))
         pairs += [(first[i], answers[number + place]) for place, (i, _) in enumerate(joined)]
         if self.route.asks_ids:
-            for i in (0, 3):
-                [alone] = ask(self.prompts[i : i + 1])
-                self.same_tokens(self.prompts[i], alone)
-                pairs.append((first[i], alone))
+            pairs += [(first[i], self.read(ask, self.prompts[i : i + 1])[0]) for i in (0, 3)]
         return pairs
 
-    def offered(self, answer: PromptAnswer) -> None:
-        """ModelError where there are no log-probabilities."""
+    def read(self, ask: Ask, prompts: Sequence[Prompt]) -> list[PromptAnswer]:
+        """The answers to prompts; ModelError where one is not about its tokens, or its numbers are none."""
+        answers = ask(prompts)
+        wanted, found = [one.ids for one in prompts], [one.ids or () for one in answers]
+        if wanted != found and sorted(wanted) == sorted(found):
+            raise ModelError(
+                f"{self.name} answers several prompts in another order than they were asked in: its answers cannot be "
+                "told apart. Update the server, or take what stands in front of it away."
+            )
+        for prompt, answer in zip(prompts, answers, strict=True):
+            self.check(prompt, answer)
+        return answers
+
+    def check(self, prompt: Prompt, answer: PromptAnswer) -> None:
+        """ModelError unless the answer has log-probabilities, our tokens, one number each, and none for the first."""
         if not any(one is not None for one in answer.logp):
             raise ModelError(f"{self.name} gives no log-probabilities of prompts: {self.route.cure}.")
-
-    def same_tokens(self, prompt: Prompt, answer: PromptAnswer) -> None:
-        """ModelError unless the answer has our tokens, one number each, and none for the first."""
         self.same_cut(prompt, answer)
         if _without_start(prompt, answer):
             raise ModelError(
@@ -278,21 +270,6 @@ class ServerCheck:
                 return False  # at the first place a start token may be written in any way
         readable = sum(any(_bare(one) for one in self._pieces(id_)) for id_ in own)
         return 2 * told >= readable - 2
-
-    def _in_order(self, prompts: Sequence[Prompt], answers: Sequence[PromptAnswer]) -> None:
-        """Whether each answer is that to its own prompt, as far as the tokens show it."""
-        wanted = [(len(one.ids), one.ids) for one in prompts]
-        found = [(len(one.logp), one.ids or ()) for one in answers]
-        known = all(ids for _, ids in found)
-        pairs = (
-            [(n, ids if known else ()) for n, ids in wanted],
-            [(n, ids if known else ()) for n, ids in found],
-        )
-        if pairs[0] != pairs[1] and sorted(pairs[0]) == sorted(pairs[1]):
-            raise ModelError(
-                f"{self.name} answers several prompts in another order than they were asked in: its answers cannot be "
-                "told apart. Update the server, or take what stands in front of it away."
-            )
 
     def _not_constant(self, answers: Sequence[PromptAnswer]) -> None:
         numbers = np.array([one for answer in answers for one in answer.logp if one is not None])

@@ -24,7 +24,7 @@ from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.settings import ModelsSettings
-from pretrace.tuning.methods import TuningMethod
+from pretrace.tuning.plan import TuningMethod
 from pretrace.types import Backend, Encoded, Quantity, States, Streaming, Trace
 
 SMALL = 32

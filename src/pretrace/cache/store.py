@@ -1,0 +1,517 @@
+"""What was made of texts, kept on disk between runs: traces and states, continuations, neighbours, written texts.
+
+A cache is one sqlite file a model. What an entry depends on besides the text and its label is the model's fingerprint,
+which names the file and is checked inside it. An entry is written whole or not at all, carries a checksum, and is a
+miss rather than an answer when anything about it is wrong.
+
+Write-ahead logging lets readers and a writer work at once and survives `kill -9` at a whole transaction.
+It needs a local disk: on a network drive shared by several machines point PRETRACE_CACHE elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import os
+import sqlite3
+import struct
+import threading
+import warnings
+import weakref
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, NamedTuple, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.cache.location import cache_folder, text_key
+from pretrace.errors import OutputError
+from pretrace.registry import require
+from pretrace.types import Quantity, Sampling, Trace, Written
+
+T = TypeVar("T")
+
+_WAIT = 30.0  # seconds a process waits for another one's transaction
+_LOG_PAGES = 8000
+"""Pages of 4 KiB that the log holds before they go to the file. Keys are hashes, so nearly each new entry is on a page
+of the index of its own, and a longer log writes such a page once for many entries."""
+_CURE = "set PRETRACE_CACHE to another folder, or do without a cache (--no-cache)."
+FORMAT = 2
+"""A part of the file's name: files of format 1, which had other tables, are not looked at."""
+_META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL)"
+# A rowid table: WITHOUT ROWID would carry the bodies in the index's own tree, at twice the size.
+_ENTRIES = (
+    "CREATE TABLE IF NOT EXISTS entries (id INTEGER PRIMARY KEY, key BLOB NOT NULL, label TEXT NOT NULL, "
+    "checksum INTEGER NOT NULL, body BLOB NOT NULL, UNIQUE (key, label))"
+)
+
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class DamagedError(Exception):
+    """A file that sqlite takes for sound, and that still is not ours or contradicts itself."""
+
+
+# The last: sqlite3 cannot even say what is wrong, where its message quotes a damaged name.
+_FAILURES = (sqlite3.Error, DamagedError, UnicodeDecodeError)
+_CHUNK = 500  # keys a query: older sqlite takes at most 999 variables
+_ADD = (
+    "INSERT INTO entries (key, label, checksum, body) VALUES (?, ?, ?, ?) ON CONFLICT (key, label) DO NOTHING"
+)
+_PUT = _ADD.replace("NOTHING", "UPDATE SET checksum = excluded.checksum, body = excluded.body")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a cache file holds: its folder below the cache, and the words for messages ("trace cache", "traces")."""
+
+    folder: str
+    noun: str
+    contents: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryCodec(Generic[T]):
+    """How a content becomes bytes and is read back; `better(new, old)` says whether a new content takes the place of
+    one that is there. ValueError from `encode` for what cannot be stored."""
+
+    encode: Callable[[T], bytes]
+    decode: Callable[[bytes], T]
+    better: Callable[[T, T], bool] = lambda new, old: False
+
+
+class CacheEntry(NamedTuple, Generic[T]):
+    """A content under its key and label; all entries of a label have one codec."""
+
+    key: bytes
+    label: str
+    content: T
+    codec: EntryCodec[T]
+
+
+class Entries:
+    """The entries of one model on disk; usable from threads, forks and other processes at once.
+
+    For the fingerprint None nothing is kept or found, so that whoever asks need not care whether there is a cache.
+    Raises OutputError where the folder cannot be written, at once and not at the first entry. The connection is opened
+    when first used in a process and never crosses a fork.
+    """
+
+    def __init__(self, kind: Kind, fingerprint: str | None, folder: Path | None = None) -> None:
+        self.path, self._kind, self._fingerprint = Path(os.devnull), kind, fingerprint
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._inode: tuple[int, int] | None = None
+        self._closed = False
+        if fingerprint is not None:
+            name = hashlib.sha256(fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+            self.path = (folder or cache_folder()) / kind.folder / f"{name}-v{FORMAT}.sqlite"
+            _opened.add(self)
+            self._run(lambda connection: None)
+
+    def find(self, keys: Iterable[bytes], label: str, codec: EntryCodec[T]) -> dict[bytes, T]:
+        """What is stored under the keys and the label, without those that are missing or damaged."""
+        if self._fingerprint is None:
+            return {}
+        wanted = dict.fromkeys(keys)
+        return self._run(lambda connection: _find(connection, wanted, label, codec))
+
+    def write(self, entries: Sequence[CacheEntry[Any]]) -> None:
+        """Store the entries in one transaction: all of them or none.
+
+        One that is there already stays, unless it is damaged or the new one is better. Raises OutputError when the
+        disk is full; what was stored before stays readable.
+        """
+        if self._fingerprint is None or not entries:
+            return
+        bodies = [entry.codec.encode(entry.content) for entry in entries]
+        self._run(lambda connection: _write(connection, entries, bodies))
+
+    def close(self) -> None:
+        """Close the file for good; closing twice is no mistake."""
+        with self._lock:
+            self._closed = True
+            self._drop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None, /
+    ) -> None:
+        self.close()
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """What `work` returns, given a connection.
+
+        A damaged file is set aside and the work done once more on a new one. Raises OutputError where
+        the file cannot be opened or written; the file stays usable then.
+        """
+        with self._lock:
+            if self._closed:
+                raise ValueError(f"the {self._kind.noun} {self.path} is closed")
+            try:
+                return self._attempt(work)
+            except (*_FAILURES, OSError) as error:
+                self._drop()
+                raise OutputError(_refusal(f"{self._kind.noun} {self.path}", error)) from error
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return work(self._connected())
+        except _FAILURES as error:
+            damaged = isinstance(error, DamagedError | UnicodeDecodeError) or _code(error) in _DAMAGE
+            if not damaged:
+                raise
+            self._drop()
+            self._set_aside(error)
+        return work(self._connected())
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with _alone(self.path.parent):
+                self._inode = _inode(self.path) if self.path.exists() else None
+                self._connection = _connect(self.path, self._fingerprint or "")
+                self._inode = _inode(self.path)
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+        self._connection = None
+
+    def _set_aside(self, error: Exception) -> None:
+        """Rename the damaged file, unless another process has put a new one in its place already."""
+        with _alone(self.path.parent):
+            if not self.path.exists() or _inode(self.path) != self._inode:
+                return
+            damaged = self.path.with_name(self.path.name + ".damaged")
+            self.path.replace(damaged)
+            # After the main file: sqlite throws away a log without one, so a kill in between is harmless.
+            for suffix in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        warnings.warn(
+            f"the {self._kind.noun} {self.path} is damaged ({error}) and was set aside as {damaged.name}; "
+            f"its {self._kind.contents} are computed anew.",
+            stacklevel=5,
+        )
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All that is written inside, or nothing of it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+    try:
+        connection.text_factory = bytes  # damaged text must reach our checks, not fail to decode
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
+        wanted = {
+            b"fingerprint": fingerprint.encode("utf-8", "surrogatepass"),
+            b"format": str(FORMAT).encode(),
+        }
+        with transaction(connection):  # also finds out at once whether the file can be written
+            for statement in (_META, _ENTRIES):
+                connection.execute(statement)
+            rows = [(name.decode(), value) for name, value in wanted.items()]
+            connection.executemany("INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)", rows)
+        connection.execute("SELECT key, label, checksum, body FROM entries LIMIT 0")
+        if dict(connection.execute("SELECT name, value FROM meta")) != wanted:
+            raise DamagedError("it was written for another model or format")
+    except _FAILURES as error:
+        connection.close()
+        if _code(error) == sqlite3.SQLITE_ERROR:  # our own words do not fit: it has other tables or columns
+            raise DamagedError(str(error)) from error
+        raise
+    return connection
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one process at a time open, make or set aside files of a folder.
+
+    The lock is sqlite's own on an empty file: it works wherever the cache works, and dies with its holder.
+    """
+    guard = sqlite3.connect(folder / "opening.lock", timeout=_WAIT, isolation_level=None)
+    try:
+        guard.execute("BEGIN EXCLUSIVE")
+        yield
+    finally:
+        guard.close()
+
+
+def _inode(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _code(error: BaseException) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _refusal(cache: str, error: Exception) -> str:
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if full or _code(error) == sqlite3.SQLITE_FULL:
+        return f"the {cache} cannot grow: the disk is full; free some space, {_CURE}"
+    if _code(error) == sqlite3.SQLITE_BUSY:
+        return f"the {cache} was held by another process for {_WAIT:.0f} seconds; {_CURE}"
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"the {cache} cannot be used: {reason}; {_CURE}"
+
+
+def _find(
+    connection: sqlite3.Connection, wanted: dict[bytes, None], label: str, codec: EntryCodec[T]
+) -> dict[bytes, T]:
+    keys, found = list(wanted), dict[bytes, T]()
+    for some in (keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK)):
+        marks = ",".join("?" * len(some))
+        query = f"SELECT key, label, checksum, body FROM entries WHERE key IN ({marks}) AND label = ?"
+        for key, named, checksum, body in connection.execute(query, [*some, label]):
+            if key not in wanted or named != label.encode():
+                raise DamagedError("its index points to other rows")
+            # sqlite gives back whatever type a cell holds; a damaged one may hold any.
+            if isinstance(body, bytes) and checksum == _checksum(key, label, body):
+                found[key] = codec.decode(body)
+    return found
+
+
+def _write(
+    connection: sqlite3.Connection, entries: Sequence[CacheEntry[Any]], bodies: Sequence[bytes]
+) -> None:
+    rows = [
+        (key, label, _checksum(key, label, body), body)
+        for (key, label, _, _), body in zip(entries, bodies, strict=True)
+    ]
+    with transaction(connection):
+        before = connection.total_changes
+        connection.executemany(_ADD, rows)
+        if connection.total_changes - before < len(rows):
+            connection.executemany(_PUT, _better(connection, entries, rows))
+
+
+def _better(
+    connection: sqlite3.Connection, entries: Sequence[CacheEntry[Any]], rows: Sequence[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    """The rows that are to take the place of what is stored, which is damaged or has less in it. What is stored is
+    looked at inside the transaction: another process may have stored something by now."""
+    labels: dict[str, dict[bytes, None]] = {}
+    for entry in entries:
+        labels.setdefault(entry.label, {})[entry.key] = None
+    codecs = {entry.label: entry.codec for entry in entries}
+    there = {label: _find(connection, keys, label, codecs[label]) for label, keys in labels.items()}
+    found = []
+    for entry, row in zip(entries, rows, strict=True):
+        key, label, content, codec = entry
+        if key not in there[label] or codec.better(content, there[label][key]):
+            found.append(row)
+            there[label][key] = content
+    return found
+
+
+def _checksum(key: bytes, label: str, body: bytes) -> int:
+    return zlib.crc32(body, zlib.crc32(label.encode() + b"\0", zlib.crc32(key)))
+
+
+# sqlite forbids carrying a connection across a fork, even to close it in the child (it would tidy away a
+# log the parent still writes). So every connection is closed before a fork, and opened again when used.
+_opened: weakref.WeakSet[Entries] = weakref.WeakSet()
+_held: list[Entries] = []
+
+
+def _before_fork() -> None:
+    for store in list(_opened):
+        store._lock.acquire()
+        _held.append(store)
+        store._drop()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop()._lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+Array = npt.NDArray[Any]
+
+_FLOATS = {Quantity.LOGP.value: 1, (Quantity.LOGP | Quantity.MOMENTS).value: 3}
+_HOLDS = {number: holds for holds, number in _FLOATS.items()}
+_HEAD = struct.Struct("<qq")
+_INT, _FLOAT = np.dtype("<i4"), np.dtype("<f4")
+
+
+def _encode_trace(trace: Trace) -> bytes:
+    """Encode how many of the token-by-token quantities are there and how much was cut, then the arrays in a row."""
+    floats = [one for one in (trace.logp, trace.mean, trace.std) if one is not None]
+    if len(floats) == 2 or any(len(one) != len(trace.tokens) for one in floats):
+        raise ValueError("a trace's arrays differ in length, or it has a mean without a standard deviation")
+    head = _HEAD.pack(_HOLDS[len(floats)], int(trace.cut))
+    tokens = trace.tokens.astype(_INT, copy=False).tobytes()
+    return b"".join([head, tokens, *[one.astype(_FLOAT, copy=False).tobytes() for one in floats]])
+
+
+def _decode_trace(body: bytes) -> Trace:
+    holds, cut = _HEAD.unpack_from(body)
+    count = _FLOATS[holds]
+    length = (len(body) - _HEAD.size) // (4 * (count + 1))
+    tokens = np.frombuffer(body, _INT, length, _HEAD.size).astype(np.int32, copy=False)
+    floats = np.frombuffer(body, _FLOAT, offset=_HEAD.size + 4 * length).astype(np.float32, copy=False)
+    logp, *moments = floats.reshape(count, length)
+    mean, std = moments or (None, None)
+    return Trace(tokens, logp, mean, std, cut)
+
+
+def _encode_array(array: Array) -> bytes:
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"a state of {array.dtype} cannot be stored")
+    made = io.BytesIO()
+    np.save(made, np.asarray(array, array.dtype.newbyteorder("<"), order="C"), allow_pickle=False)
+    return made.getvalue()
+
+
+def _decode_array(body: bytes) -> Array:
+    array: Array = np.load(io.BytesIO(body), allow_pickle=False)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    array.flags.writeable = False
+    return array
+
+
+def _encode_text(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decode_text(body: bytes) -> str:
+    return body.decode("utf-8", "surrogatepass")
+
+
+TRACE = EntryCodec(
+    _encode_trace, _decode_trace, better=lambda new, old: new.holds != old.holds and old.holds in new.holds
+)
+"""A trace without its states; one with more quantities takes the place of one with fewer."""
+STATE = EntryCodec(_encode_array, _decode_array)
+"""An array of numbers, to the last bit; it is read-only when it comes back."""
+TEXT = EntryCodec(_encode_text, _decode_text)
+WRITTEN: EntryCodec[Written] = EntryCodec(
+    lambda written: bytes([written.ended]) + _encode_text(written.text),
+    lambda body: Written(_decode_text(body[1:]), body[0] == 1),
+)
+NEIGHBORS: EntryCodec[tuple[str, ...]] = EntryCodec(
+    lambda texts: zlib.compress(_encode_text(json.dumps(texts, ensure_ascii=False))),
+    lambda body: tuple(json.loads(_decode_text(zlib.decompress(body)))),
+    better=lambda new, old: len(new) > len(old),
+)
+"""The neighbours of one text are nearly the same text many times over, so they are compressed together. A longer list
+takes the place of a shorter one, of which it is the continuation."""
+
+
+Neighbors = tuple[str, ...]
+Batch = tuple[Sequence[str], Sequence[Written]]
+Write = Callable[[Mapping[str, Written]], Iterable[Batch]]
+"""Given what is known already, yields batches of texts that are not, with what was written for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How texts are continued: by so many tokens, with which sampling, and the seed of what is drawn.
+
+    ExpressionError for a value out of its range.
+    """
+
+    tokens: int = 32
+    sampling: Sampling = field(default_factory=Sampling)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        t, p, r = self.sampling.temperature, self.sampling.top_p, self.sampling.repetition_penalty
+        require(0 <= t < float("inf"), f"sampling: temperature must be 0 or more, found {t}.")
+        require(0 < p <= 1, f"sampling: top_p must be above 0 and at most 1, found {p}.")
+        require(0 < r < float("inf"), f"sampling: repetition_penalty must be above 0, found {r}.")
+        require(self.tokens >= 1, f"sampling: tokens must be at least 1, found {self.tokens}.")
+        require(self.seed >= 0, f"sampling: seed must be 0 or more, found {self.seed}.")
+
+    @property
+    def label(self) -> str:
+        """The same as text, all of it: what tells the continuations of one prompt apart."""
+        t, p, r = (
+            float(value).hex()
+            for value in (self.sampling.temperature, self.sampling.top_p, self.sampling.repetition_penalty)
+        )
+        return f"tokens={int(self.tokens)} temperature={t} top_p={p} repetition_penalty={r} seed={int(self.seed)}"
+
+
+class WrittenStore(Entries, Generic[T]):
+    """What one model wrote, a content for each key and label (how it was written)."""
+
+    def __init__(
+        self, kind: Kind, codec: EntryCodec[T], fingerprint: str | None, folder: Path | None
+    ) -> None:
+        super().__init__(kind, fingerprint, folder)
+        self._codec = codec
+
+    def get(self, keys: Sequence[bytes], label: str) -> list[T | None]:
+        """For each key (`text_key`) the stored content, or None."""
+        found = self.find(keys, label, self._codec)
+        return [found.get(key) for key in keys]
+
+    def put(self, keys: Sequence[bytes], contents: Sequence[T], label: str) -> None:
+        """Store one content a key in one transaction: all of them or none."""
+        pairs = zip(keys, contents, strict=True)
+        self.write([CacheEntry(key, label, content, self._codec) for key, content in pairs])
+
+
+def open_continuations(fingerprint: str | None, folder: Path | None = None) -> WrittenStore[str]:
+    """The continuations stored for a generator's fingerprint, labelled by `Draw.label`; for None a store that keeps
+    nothing. Raises OutputError where the folder cannot be written."""
+    return WrittenStore(
+        Kind("continuations", "cache of generated texts", "continuations"), TEXT, fingerprint, folder
+    )
+
+
+def open_neighbors(fingerprint: str | None, folder: Path | None = None) -> WrittenStore[Neighbors]:
+    """The neighbours stored for a proposer's fingerprint, the first ones of each text; for None a store that keeps
+    nothing. Raises OutputError where the folder cannot be written."""
+    return WrittenStore(Kind("neighbors", "neighbour cache", "neighbours"), NEIGHBORS, fingerprint, folder)
+
+
+def open_written(fingerprint: str | None, folder: Path | None = None) -> WrittenStore[Written]:
+    """What the model of that fingerprint wrote until it said itself that it was done, or was cut off: whether it was
+    is kept too. For None a store that keeps nothing. Raises OutputError where the folder cannot be written."""
+    return WrittenStore(Kind("written", "cache of written texts", "texts"), WRITTEN, fingerprint, folder)
+
+
+def written_once(fingerprint: str | None, texts: Sequence[str], label: str, write: Write) -> list[Written]:
+    """What was written for each text, in order: from disk where it is there, else by `write`.
+
+    Every batch that `write` yields is stored before the next is begun, so a killed process loses at most one. An
+    empty answer is not stored: it is asked for again the next time. For the fingerprint None nothing is kept.
+    Raises OutputError where the cache cannot be written.
+    """
+    with open_written(fingerprint) as store:
+        stored = zip(texts, store.get([text_key(text) for text in texts], label), strict=True)
+        known = {text: written for text, written in stored if written is not None}
+        for some, written in write(dict(known)):
+            given = [(text_key(text), one) for text, one in zip(some, written, strict=True) if one.text]
+            store.put([key for key, _ in given], [one for _, one in given], label)
+            known.update(zip(some, written, strict=True))
+    return [known[text] for text in texts]
