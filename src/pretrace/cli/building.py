@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
-from rich.table import Table
 
 from pretrace.building.ccnews import CcnewsSettings, build_ccnews, read_side
 from pretrace.building.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
@@ -27,12 +25,12 @@ from pretrace.results.output_checks import OutputFile, json_with
 from pretrace.scoring.settings import ScoreSettings
 from pretrace.settings import Option, option
 from pretrace.statistics.set_similarity import Comparing, compare_sets
-from pretrace.types import Corpus, Gap
+from pretrace.types import Corpus
 from pretrace.verdicts.audit.settings import AuditSettings
 
 if TYPE_CHECKING:
     from pretrace.building.writing import Built
-    from pretrace.statistics.set_similarity import Embed, SetComparison
+    from pretrace.statistics.set_similarity import Embed
 
 
 _NAMED = 3
@@ -192,20 +190,19 @@ def gap(
 
     announce_training(settings.classifiers)
     found = measure(*pair.open(), settings.classifiers, seed=drawn.seed)
-    return Reply(say=partial(_said, found), own={"classifiers": found})
 
-
-def _said(found: Sequence[Gap], console: Console) -> None:
-    table = plain_table("classifier", numbers=("AUC", "texts"))
-    for one in found:
-        table.add_row(PlainText(one.classifier), PlainText(bracketed(one.auc, ends=3)), f"{one.texts:,}")
-    table.caption = PlainText(
-        "0.5: no classifier of texts can tell A from B. Where one can, a membership score may, too."
-    )
-    console.print(table)
-    for one in found:
-        if one.note:
+    def say(console: Console) -> None:
+        table = plain_table("classifier", numbers=("AUC", "texts"))
+        for one in found:
+            table.add_row(PlainText(one.classifier), PlainText(bracketed(one.auc, ends=3)), f"{one.texts:,}")
+        table.caption = PlainText(
+            "0.5: no classifier of texts can tell A from B. Where one can, a membership score may, too."
+        )
+        console.print(table)
+        for one in filter(lambda one: one.note, found):
             console.print(PlainText(one.note), soft_wrap=True)
+
+    return Reply(say=say, own={"classifiers": found})
 
 
 def quality(
@@ -243,7 +240,13 @@ def quality(
         atomic_bytes(figures, to_json({_KEY: 1, **own}), FIGURES)
 
     def say(console: Console) -> None:
-        console.print(_table(found))
+        table = plain_table("measure", numbers=("A with A", "A with B"))
+        for row in found.rows:
+            table.add_row(row.name, *(PlainText(bracketed(one, 4, 4)) for one in (row.inside, row.across)))
+        size, other = found.texts
+        table.caption = PlainText(f"{size:,} texts of A, {other:,} of B; 95% intervals")
+        table.caption_justify = "left"
+        console.print(table)
         for row in found.rows:
             console.print(PlainText(f"- {row.name}: {row.meaning}"))
         for note in notes:
@@ -261,13 +264,3 @@ def _embedder(model: str) -> tuple[Embed | None, str]:
         return open_embedder(model), ""
     except MissingPackageError as error:
         return None, f"Similarity of embeddings is left out: {error}."
-
-
-def _table(found: SetComparison) -> Table:
-    table = plain_table("measure", numbers=("A with A", "A with B"))
-    for row in found.rows:
-        table.add_row(row.name, *(PlainText(bracketed(one, 4, 4)) for one in (row.inside, row.across)))
-    size, other = found.texts
-    table.caption = PlainText(f"{size:,} texts of A, {other:,} of B; 95% intervals")
-    table.caption_justify = "left"
-    return table

@@ -26,7 +26,6 @@ from pretrace.results.run import COMPARISONS
 from pretrace.runs import REPORT, kind_of, load_run, save
 from pretrace.settings import TEXTS, Option, option
 from pretrace.types import Estimate, Run, RunScore, SettingDifference, SideBySide
-from pretrace.verification import Verification
 from pretrace.verification import verify as check
 
 FAILED = 2
@@ -67,7 +66,10 @@ def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Reply:
     """Is a result what was written? Every hash, the report against its tables, and the texts against those of the
     result. Exit code 0 when all that can be checked holds, 2 otherwise."""
     found = check(folder, inputs.named, columns=inputs.columns)
-    statement = _statement(found)
+    wrong = ", ".join(one.name for one in found.checks if one.state == "no")
+    open_ = ", ".join(one.name for one in found.checks if one.state not in ("no", "yes"))
+    rest = f"not as it was recorded: {wrong}" if not found.holds else "as it was recorded"
+    statement = f"This {found.kind} is {rest}{f'; not checked: {open_}' * bool(open_ and found.holds)}."
 
     def say(console: Console) -> None:
         table = plain_table("check", "state", "words", show_header=False)
@@ -85,16 +87,6 @@ def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Reply:
         statement=statement,
         folder=folder,
         own={"kind": found.kind, "checks": found.checks},
-    )
-
-
-def _statement(found: Verification) -> str:
-    if not found.holds:
-        wrong = ", ".join(one.name for one in found.checks if one.state == "no")
-        return f"This {found.kind} is not as it was recorded: {wrong}."
-    open_ = [one.name for one in found.checks if one.state != "yes"]
-    return f"This {found.kind} is as it was recorded" + (
-        f"; not checked: {', '.join(open_)}." if open_ else "."
     )
 
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from pretrace.cli.options import CliOption
     from pretrace.web.forms import CommandForm, Field
 
+_PACKAGES = (
+    *("fastapi", "itsdangerous", "starlette", "uvicorn", "psutil"),
+    *("python_multipart", "py3langid"),  # imported no sooner than a form or a collection is sent
+)
 OFFERED = ("score", "evaluate", "flag", "audit", "mark canaries", "scan")
 """The commands that can be started from the page."""
 TEXTS = ("heldout", "nonmembers", "controls", "reference")
@@ -34,16 +38,11 @@ LEVEL = (0.001, 0.5)
 def serve(settings: ServeSettings) -> None:
     """A page on this machine for those who do not live in a terminal: look at a text, test a collection, read results.
     Ctrl-C stops the page; tests that run go on."""
-    for module in ("python_multipart", "py3langid"):  # imported no sooner than a form or a collection is sent
+    for module in _PACKAGES:
         if find_spec(module) is None:
             raise MissingPackageError(module.replace("_", "-"), "pretrace serve", "web")
-    try:
-        from pretrace.web import serving
-    except ImportError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in ("fastapi", "itsdangerous", "starlette", "uvicorn", "psutil"):
-            raise
-        raise MissingPackageError(package, "pretrace serve", "web") from error
+    from pretrace.web import serving
+
     with silenced(True), suppress(KeyboardInterrupt):  # the way to stop it; a page that is open is no news
         serving.serve(settings, forms(), ready=lambda address: _ready(address, settings))
     print("The page is closed. Tests that were started go on; the page shows them when it is opened again.")

@@ -88,11 +88,6 @@ def line(form: FormData, name: str) -> str:
     return written
 
 
-def file_in(form: FormData, name: str) -> UploadFile | None:
-    """The file of a form; None where none was chosen."""
-    return next(iter(files_in(form, name)), None)
-
-
 def files_in(form: FormData, name: str) -> list[UploadFile]:
     """The files of a form, in the order in which they were chosen."""
     return [one for one in form.getlist(name) if isinstance(one, UploadFile) and one.filename]

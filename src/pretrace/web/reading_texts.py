@@ -21,7 +21,7 @@ from pretrace.runs import load_run
 from pretrace.types import Doubles, Heat, Run
 from pretrace.web.charts import Chart, ChartRow, chart_of, mark, thinned
 from pretrace.web.jobs import Jobs, State
-from pretrace.web.pages import CurrentPage, PageContext, Posted, file_in, go, line
+from pretrace.web.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.web.uploads import Upload, facts_of, text_in, texts_of, upload_of, uploads
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
 
@@ -79,8 +79,7 @@ def form(desk: CurrentPage, known: str = "") -> HTMLResponse:
 def begin(desk: CurrentPage, form: Posted) -> RedirectResponse:
     """Start to look at a text: its jobs wait for their turn."""
     text = str(form.get("text") or "").replace("\r\n", "\n")  # browsers send every line end so
-    file = file_in(form, "file")
-    if file is not None:
+    for file in files_in(form, "file")[:1]:
         text = text_in(desk.workspace, file.filename or "The file", file.file, desk.limits)
     model, scores, known = line(form, "model"), line(form, "scores") or _SCORES, line(form, "known")
     desk.models.check("Model", model)
