@@ -177,7 +177,7 @@ def _seal(state: Integrity, kind: FolderKind, seal: str) -> VerifiedPart:
         return VerifiedPart("seal", "no", f"{kind.marker} was changed")
     words = (
         f"{kind.marker} is as it was sealed, with the SHA-256 {seal}: compare it with one that you received elsewhere. "
-        "A hash shows damage and not forgery, for whoever rewrites a folder can seal it anew"
+        "The hash reveals damage but not forgery: whoever rewrites the folder can also write a new hash"
     )
     return VerifiedPart("seal", "yes", words)
 

@@ -234,7 +234,7 @@ def test_a_plan_reads_and_keeps_nothing(place: Path, call: Callable[..., tuple[i
     code, said = call(place / "texts.jsonl", "--corpus", place / "corpus", "--plan")
     assert code == 0
     assert "4 files of" in said
-    assert "It takes about" in said
+    assert "Estimated time" in said
     assert sorted(one.name for one in place.iterdir()) == ["corpus", "held.jsonl", "texts.jsonl"]
 
 

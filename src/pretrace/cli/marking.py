@@ -152,7 +152,7 @@ def _made(
 def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Reply:
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     if seal.parts:
-        first = f"The {seal.parts} of {seal.name} were put in order by lot."
+        first = f"The {seal.parts} of {seal.name} were shuffled at random."
     sizes = sorted({len(one.variants) for one in seal.documents})
     between = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
     notes = [*seal.notes, *advice]
