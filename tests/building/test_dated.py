@@ -167,14 +167,6 @@ def test_a_margin_may_reach_behind_all_dates(texts: DatedTexts, tmp_path: Path) 
             [{"text": "a b", "published": "2020-01-01"}],
             "no text .* dated on 2023-03-01 or later; of 1 were left out: none",
         ),
-        ([{"body": "a b", "published": "2020-01-01"}], "no column 'text' or 'input'"),
-        ([{"text": None, "published": "2020-01-01"}], r"row 0 \(line 1\) has no text"),
-        (
-            [{"id": 1, "text": "a", "published": "2020"}, {"id": 1, "text": "b", "published": "2020"}],
-            "'1' twice",
-        ),
-        ([{"id": [1], "text": "a", "published": "2020"}], "a name or a number was wanted"),
-        ([], "holds no texts"),
     ],
 )
 def test_files_that_will_not_do(tmp_path: Path, rows: list[dict[str, object]], message: str) -> None:

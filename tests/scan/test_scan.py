@@ -111,16 +111,19 @@ def test_the_command_finds_what_is_there_and_nothing_else(
 
 
 def test_what_is_read_in_parts_is_the_same_to_the_bit(place: Path) -> None:
-    whole = room.scan(asked(place), place / "one.parts")
+    how = {"near": True, "overlap": True}
+    whole = room.scan(asked(place, **how), place / "one.parts")
     assert whole is not None
     for part in ("1/3", "3/3"):
-        assert room.scan(asked(place, shard=part), place / "more.parts") is None
-    assert room.scan(asked(place, shard="2/3", workers=1), place / "more.parts") is not None
-    again = room.scan(asked(place), place / "more.parts")
+        assert room.scan(asked(place, shard=part, **how), place / "more.parts") is None
+    assert room.scan(asked(place, shard="2/3", workers=1, **how), place / "more.parts") is not None
+    again = room.scan(asked(place, **how), place / "more.parts")
     assert again is not None
     for one, other in zip(whole.tables, again.tables, strict=True):
-        for name in one.columns:
-            assert list(one.columns[name]) == list(other.columns[name])
+        for name, values in one.columns.items():
+            np.testing.assert_array_equal(np.array(values), np.array(other.columns[name]))
+    with pytest.raises(OutputError, match="--near"):
+        room.scan(asked(place), place / "more.parts")
 
 
 def test_a_scan_that_was_stopped_goes_on_with_the_files_that_have_no_part(
@@ -176,30 +179,6 @@ def test_what_cannot_be_read_is_no_all_clear(place: Path, call: Callable[..., tu
         file.write('{"text": "cut\n')
     code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
     assert (code, "1 document with no text that can be read" in said) == (4, True), said
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--out", "X"), "--corpus"),
-        (("--corpus", "nowhere", "--out", "X"), "names no file"),
-        (("--corpus", "corpus"), "--out"),
-        (("--corpus", "corpus", "--out", "X", "--shard", "4/3"), "goes from 1 to the second"),
-        (("--corpus", "corpus", "--out", "X", "--match", "fuzzy"), "fuzzy"),
-    ],
-)
-def test_errors_name_the_cure(
-    place: Path,
-    words: tuple[str, ...],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    call: Callable[..., tuple[int, str]],
-) -> None:
-    monkeypatch.chdir(place)
-    code, printed = call("texts.jsonl", *words)
-    assert code == 2
-    assert said in printed
-    assert not (place / "X").exists()
 
 
 def test_short_texts_and_the_texts_own_file_are_told(
@@ -349,19 +328,6 @@ def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(
     assert "near.csv" in (out / "report.html").read_text(encoding="utf-8")
     code, said = call(file, "--corpus", place / "corpus", "--near", "--match", "exact", "--out", place / "X")
     assert (code, "--match folded" in said) == (2, True)
-
-
-def test_near_copies_are_the_same_in_parts(place: Path) -> None:
-    whole = room.scan(asked(place, near=True, overlap=True), place / "one.parts")
-    for part in ("1/2", "2/2"):
-        again = room.scan(asked(place, near=True, overlap=True, shard=part), place / "more.parts")
-    assert whole is not None
-    assert again is not None
-    for one, other in zip(whole.tables, again.tables, strict=True):
-        for name, values in one.columns.items():
-            np.testing.assert_array_equal(np.array(values), np.array(other.columns[name]))
-    with pytest.raises(OutputError, match="--near"):
-        room.scan(asked(place), place / "more.parts")
 
 
 def test_passages_add_up_over_parts(place: Path) -> None:

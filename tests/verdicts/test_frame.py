@@ -14,7 +14,6 @@ from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus
-from pretrace.verdicts import frame
 from pretrace.verdicts.frame import beyond_by_lot, with_second
 from pretrace.verdicts.marking import OrderSettings, mark_order
 from pretrace.verdicts.marks import CheckSettings, check_marks
@@ -165,22 +164,3 @@ def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):
 
     monkeypatch.setattr("pretrace.backends.open_model", missing)
     assert with_second(Models(FakeBackend())).placebos == ()
-
-
-def test_a_test_that_does_not_say_what_is_planted_cannot_be_made():
-    class Halfway(frame.ByLot):
-        name = "halfway"
-
-        def read(self, model, stage):
-            return ()
-
-        def words(self, values):
-            raise AssertionError
-
-    with pytest.raises(TypeError, match="planted"):
-        Halfway(
-            corpus=Corpus("none", ()),
-            models=Models(FakeBackend()),
-            settings=CheckSettings(),
-            watch=frame.watched(None),
-        )
