@@ -214,21 +214,15 @@ def test_a_table_of_pages(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("published", "priority", "expected"),
     [
-        ("2022-12-31", None, True),
-        ("2023-01-01", None, "no publication date|no priority|between"),
-        ("2022", "2021", True),
-        ("2024-12-01", "2024-03-02", False),
-        (None, "2024-03-02", False),
-        (None, "2024-03-01", "no publication date"),
-        ("2024-12-01", "2024-03-01", "between the two dates"),
+        ("2022-12-31", None, True), ("2023-01-01", None, "no publication date|no priority|between"),
+        ("2022", "2021", True), ("2024-12-01", "2024-03-02", False), (None, "2024-03-02", False),
+        (None, "2024-03-01", "no publication date"), ("2024-12-01", "2024-03-01", "between the two dates"),
         ("2024-12-01", None, "no priority date"),
         ("2024-12-01", "2024", "priority before or after 2024-03-01"),
-        (None, "2024-03", "priority before or after 2024-03-01"),
-        ("2022-12/2023", None, "no usable date"),
-        ("2019-01-01", "2024-06-01", "contradict"),
-        (None, None, "no usable date"),
+        (None, "2024-03", "priority before or after 2024-03-01"), ("2022-12/2023", None, "no usable date"),
+        ("2019-01-01", "2024-06-01", "contradict"), (None, None, "no usable date"),
     ],
-)
+)  # fmt: skip
 def test_on_which_side_a_page_is(published: str | None, priority: str | None, expected: bool | str) -> None:
     found = sort_page(Dates(days(published), days(priority)), date(2023, 1, 1), date(2024, 3, 1))
     if isinstance(expected, bool):

@@ -82,15 +82,10 @@ def test_a_second_model_that_reads_otherwise_shows_nothing():
 @pytest.mark.parametrize(
     ("correlation", "multiple"),
     [
-        (1.0, DOSE),
-        (0.5, DOSE),
-        (0.4, 2.5),
-        (0.2, MOST_DOSE),
-        (CARRIES, MOST_DOSE),
-        (0.05, np.inf),
+        (1.0, DOSE), (0.5, DOSE), (0.4, 2.5), (0.2, MOST_DOSE), (CARRIES, MOST_DOSE), (0.05, np.inf),
         (-1, np.inf),
     ],
-)
+)  # fmt: skip
 def test_the_less_alike_two_models_read_the_more_is_taken_off(correlation, multiple):
     assert second_model_multiple(correlation) == multiple
 
