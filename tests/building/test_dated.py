@@ -16,23 +16,14 @@ from pretrace.errors import OutputError, TextsError
 
 SETTINGS = DatedSettings(cutoff="2023-03-01", margin_days=30)
 DATES = {
-    "iso": ("2023-01-29", 1),
-    "old-instant": ("Sat, 28 Jan 2023 23:30:00 +0000", 1),
-    "old-seconds": (1600000000, 1),
-    "old-year": ("2022", 1),
-    "old-month": ("2022-12", 1),
-    "margin": ("2023-01-30", None),
-    "margin-end": ("2023-02-28", None),
-    "margin-month": ("2023-02", None),
-    "month-across": ("2023-01", None),
-    "year-across": ("2023", None),
-    "zone-across": ("2023-02-28T23:30:00-05:00", 0),
-    "first-new": ("2023-03-01", 0),
-    "new": ("1 April 2024", 0),
-    "new-month": ("2023-03", 0),
-    "undated": ("some day", None),
+    "iso": ("2023-01-29", 1), "old-instant": ("Sat, 28 Jan 2023 23:30:00 +0000", 1),
+    "old-seconds": (1600000000, 1), "old-year": ("2022", 1), "old-month": ("2022-12", 1),
+    "margin": ("2023-01-30", None), "margin-end": ("2023-02-28", None), "margin-month": ("2023-02", None),
+    "month-across": ("2023-01", None), "year-across": ("2023", None),
+    "zone-across": ("2023-02-28T23:30:00-05:00", 0), "first-new": ("2023-03-01", 0),
+    "new": ("1 April 2024", 0), "new-month": ("2023-03", 0), "undated": ("some day", None),
     "no-date": (None, None),
-}
+}  # fmt: skip
 
 
 def words(seed: str, count: int = 40, *, topic: tuple[str, ...] = ()) -> str:

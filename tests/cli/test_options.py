@@ -208,14 +208,9 @@ def test_a_word_that_is_no_path_may_be_the_name_of_the_output(
 
 SEEDED = [name for name, one in commands().items() if "seed" in {p.name for p in one.params}]
 NEEDED = {
-    "--model": "M",
-    "--out": "OUT",
-    "--nonmembers": "N",
-    "--date-column": "d",
-    "--members": "N",
-    "--transform": "mask",
-    "--cutoff": "2023-01-01",
-}
+    "--model": "M", "--out": "OUT", "--nonmembers": "N", "--date-column": "d", "--members": "N",
+    "--transform": "mask", "--cutoff": "2023-01-01",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", [-1, LARGEST + 1, 10**30])

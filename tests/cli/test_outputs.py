@@ -170,14 +170,10 @@ def check(case: str, call: Call, places: dict[str, Path], out: Path) -> None:
 
 RUNS_KIND = {"out": "run.json", "": "run.json"}
 KIND_OF: dict[str, dict[str, str]] = {
-    "score": RUNS_KIND,
-    "evaluate": RUNS_KIND,
-    "runs merge": RUNS_KIND,
-    "runs again": RUNS_KIND,
-    "runs compare": {"out": "comparison.json"},
-    "tune": {"out": "adapter_card.json"},
+    "score": RUNS_KIND, "evaluate": RUNS_KIND, "runs merge": RUNS_KIND, "runs again": RUNS_KIND,
+    "runs compare": {"out": "comparison.json"}, "tune": {"out": "adapter_card.json"},
     "plant": {"out": "card.json"},
-}
+}  # fmt: skip
 """Which folder an option replaces; none for tests, since the one that is there is of another test."""
 
 
