@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrace.errors import ExpressionError
-from pretrace.rewrites import Disturbance, disturbances, rewrites
-from pretrace.rewrites.forms import BESIDE
+from pretrace.rewrites import BESIDE, Disturbance, disturbances, rewrites
 
 KINDS = sorted(disturbances)
 TEXT = "In 1869 the railway reached the valley; nothing was the same again, and THE DOG looked on. " * 3

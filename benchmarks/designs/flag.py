@@ -144,7 +144,7 @@ def linked(texts: list[str], asked: int) -> Any:
     for text in texts:
         sketches.add(text, alone=True)
     own = np.arange(len(texts))
-    return near_copies(sketches, own, own, asked).first
+    return near_copies(sketches, own, own, asked)[0]
 
 
 def longer(made: Made, rng: Rng) -> None:

@@ -345,11 +345,11 @@ class Tabular:
 
     def to_arrow(self) -> Any:
         """The rows as a `pyarrow.Table`, with the columns of the table on disk; of a large run those of its sample."""
-        return import_module("pretrace.results.export").to_arrow(self)
+        return import_module("pretrace.results.run").to_arrow(self)
 
     def to_pandas(self) -> Any:
         """The same as a `pandas.DataFrame`; MissingPackageError without pandas."""
-        return import_module("pretrace.results.export").to_pandas(self)
+        return import_module("pretrace.results.run").to_pandas(self)
 
 
 class ShownAsHtml:
@@ -633,19 +633,6 @@ class Run(ShownAsHtml, Tabular):
     whole: Whole | None = None
     copies: Ints | None = None
     """Documents of a searched corpus that hold each text [texts], where a scan gave the labels."""
-
-    @property
-    def complete(self) -> Run:
-        """The run with the texts alone that have every score and control; the others are in `skipped`."""
-        whole = np.asarray(np.isfinite(self.matrix).all(axis=1))
-        for control in self.controls:
-            whole &= np.isfinite(control.values).all(axis=1)
-        reasons: dict[str, str] = {}
-        for one in self.missing:
-            reasons.setdefault(one.id, one.reason)
-        rows = zip(self.ids, self.tokens.tolist(), strict=True)
-        lost = (Skipped(name, reasons[name], tokens) for name, tokens in rows if name in reasons)
-        return replace(self.rows(whole), skipped=(*self.skipped, *lost), missing=())
 
     def lacks(self, score: str) -> Bools:
         """Which rows have no value of a score, on the target or on the placebo, for a reason that is known."""
@@ -1123,21 +1110,6 @@ class AuditFigures:
 
 
 # The one noun of whatever ends in an outcome: audits, flaggings, and every test that needs no earlier checkpoint.
-
-
-VerdictTest = Literal[
-    "audit",
-    "flag",
-    "marks",
-    "triggers",
-    "canaries",
-    "recite",
-    "samples",
-]
-"""The tests: of a collection beside control documents and other models, of each text beside known non-members, of texts
-that were marked before they were published, of trigger sentences, of random strings that stand in the texts, of
-texts that a model prints, and of the items of a benchmark that a
-harness evaluated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace import open_model
-from pretrace.backends.weights import weights_hash
+from pretrace.backends.loading import weights_hash
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import check_placebos
 from pretrace.types import Quantity

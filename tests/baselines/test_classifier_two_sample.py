@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pretrace.baselines import classifier_two_sample as module
+from pretrace.baselines import blind as module
 from pretrace.baselines import classifiers
-from pretrace.baselines.classifier_two_sample import gap, pair_gap
+from pretrace.baselines.blind import gap, pair_gap
 from pretrace.errors import TextsError
 from pretrace.types import Corpus, Pair, Text
 

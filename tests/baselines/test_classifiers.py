@@ -146,7 +146,7 @@ def test_a_folder_that_holds_no_embedder_is_an_error(tmp_path):
 
 def test_nothing_heavy_is_imported_before_something_is_fitted():
     code = (
-        "import sys; from pretrace.baselines.classifier_two_sample import gap\n"
+        "import sys; from pretrace.baselines.blind import gap\n"
         "from pretrace.baselines.classifiers import classifiers\n"
         "classifiers.make('gpt2(epochs=1)'), classifiers.make('pretrained'), classifiers.make('embeddings')\n"
         "print([name for name in ('torch', 'transformers', 'sklearn', 'scipy') if name in sys.modules])"

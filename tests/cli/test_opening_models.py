@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from processes import Call
 
-from pretrace.backends import loading, weights
+from pretrace.backends import loading
 from pretrace.errors import ModelError
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 
@@ -19,13 +19,13 @@ from pretrace.scoring.settings import Companions, ModelsSettings, Target
 def hashed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often the weights of each folder were hashed."""
     counts: Counter[str] = Counter()
-    own = weights._remembered
+    own = loading._remembered
 
     def counted(path: Path, memory: Path | None) -> str:
         counts[path.parent.name] += 1
         return own(path, memory)
 
-    monkeypatch.setattr(weights, "_remembered", counted)
+    monkeypatch.setattr(loading, "_remembered", counted)
     return counts
 
 

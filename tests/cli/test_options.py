@@ -108,11 +108,11 @@ def test_the_help_lists_commands_by_question_on_one_screen(
     said = call("--help")[1]
     order = ["Was it used?", "Which texts?", "How well does a method tell?", "What was found?", "Options"]
     assert sorted(order, key=lambda title: said.index(f"─ {title} ─")) == order
-    shown = [name for row in Root.rows for name in row.commands]
+    shown = [name for _, names, _ in Root.rows for name in names]
     assert sorted(shown) == sorted(one.words for one in Root.entries)  # each once
     assert len(Root.rows) <= 15
-    for row in Root.rows:  # in a line
-        assert re.search(rf"│ {', '.join(row.commands)} +{re.escape(row.says)} *│", said)
+    for _, names, says in Root.rows:  # in a line
+        assert re.search(rf"│ {', '.join(names)} +{re.escape(says)} *│", said)
     assert len(said.rstrip("\n").splitlines()) <= 39  # and the prompt
 
 

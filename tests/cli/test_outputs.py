@@ -16,8 +16,7 @@ from processes import Call
 
 from pretrace.cli.commands import app
 from pretrace.frequencies import Frequencies
-from pretrace.jobs.job import ShardJob
-from pretrace.jobs.worker import Survey, remove_parts
+from pretrace.jobs.worker import ShardJob, Survey, remove_parts
 from pretrace.results.output_checks import _FOLDERS
 
 TEXTS = [

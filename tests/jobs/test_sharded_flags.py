@@ -17,9 +17,8 @@ from made import written
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
 from pretrace.jobs import worker as shards
-from pretrace.jobs.job import ShardJob, fingerprint, work
 from pretrace.jobs.merging import ScoredRows
-from pretrace.jobs.worker import Worker
+from pretrace.jobs.worker import ShardJob, Worker, fingerprint, work
 from pretrace.report import flags as report
 from pretrace.runs import load_verdict, render, save_verdict, scan
 from pretrace.scoring import evidence

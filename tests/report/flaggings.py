@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pretrace.results.serialization import to_plain
+from pretrace.results.verdicts import truth
 from pretrace.types import Outcome, SetTest, Table, Verdict
-from pretrace.verdicts.flag.built import asked_table, flag_verdict, known_table
+from pretrace.verdicts.flag.built import flag_verdict
 
 
 def texts_of(
@@ -17,14 +18,27 @@ def texts_of(
 ) -> Table:
     """The texts in question, each its own document unless `documents` or `groups` say otherwise."""
     own = {"groups": ids, "documents": ids, "drawn": np.ones(len(ids), dtype=bool)} | more
-    return asked_table(
-        ids, own["groups"], scores, p, p if q is None else q, flagged, own["documents"], own["drawn"]
-    )
+    told, nothing = len(p) == len(ids), np.full(len(ids), np.nan)
+    columns = {
+        "id": tuple(ids),
+        "group": tuple(own["groups"]),
+        "score": scores,
+        "p": p if told else nothing,
+        "q": (p if q is None else q) if told else nothing,
+        "flagged": truth(list(flagged) if told else [None] * len(ids)),
+        "document": tuple(own["documents"]),
+        "drawn": np.asarray(own["drawn"], dtype=np.bool_),
+    }
+    return Table("flags", columns)
 
 
 def known_of(ids: Sequence[str], scores: Any, drawn: Any = None) -> Table:
     """Known non-members, each its own document."""
-    return known_table(ids, ids, scores, np.ones(len(ids), dtype=bool) if drawn is None else drawn, ids)
+    drawn = np.ones(len(ids), dtype=bool) if drawn is None else np.asarray(drawn, dtype=np.bool_)
+    return Table(
+        "known",
+        {"id": tuple(ids), "group": tuple(ids), "score": scores, "drawn": drawn, "document": tuple(ids)},
+    )
 
 
 def counted(texts: Table, known: Table, skipped: int) -> dict[str, int]:

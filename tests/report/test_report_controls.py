@@ -18,7 +18,7 @@ from pretrace.report import fitted as fitted_plots
 from pretrace.report.facts import compared, control
 from pretrace.report.fitted import entries, fitted, fitted_facts
 from pretrace.report.frame import Section, speaking
-from pretrace.report.plots import Contrast, contrasts
+from pretrace.report.plots import across
 from pretrace.report.run import SECTIONS, render
 from pretrace.report.run import controls as controls_section
 from pretrace.types import Estimate, Measured, Run, Survival
@@ -155,10 +155,10 @@ def line(value: float, spread: float, kind: str = "score", name: str = "a") -> M
 
 def test_the_plot_shows_target_placebo_and_shuffles_one_below_the_other() -> None:
     pairs = [
-        Contrast(line(0.7, 0.1), line(0.6, 0.05, "placebo"), line(0.5, 0.2, "shuffled")),
-        Contrast(line(0.65, 0.1, name="b"), line(0.55, 0.05, "placebo"), None),
+        ("a", [line(0.7, 0.1), line(0.6, 0.05, "placebo"), line(0.5, 0.2, "shuffled")]),
+        ("b", [line(0.65, 0.1), line(0.55, 0.05, "placebo")]),
     ]
-    axes = contrasts(pairs).axes[0]
+    axes = across([(name, {row.kind: row.auc for row in rows}) for name, rows in pairs]).axes[0]
     marks = {}
     for drawn in axes.lines:
         x, y = np.asarray(drawn.get_xdata(), float), np.asarray(drawn.get_ydata(), float)

@@ -11,7 +11,7 @@ from pretrace.backends.generation import never_drawn
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.scores import parse
-from pretrace.scores.coverage import covered
+from pretrace.scores.extraction import covered
 from pretrace.types import Continued, Quantity, State
 
 GREEDY, DRAWN = Continued(1, temperature=0.0), Continued(3, share=0.3)

@@ -11,8 +11,8 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import LeakError, TextsError
 from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.outlook import workload
 from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.scoring.workload import workload
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
 

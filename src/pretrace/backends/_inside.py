@@ -1,7 +1,8 @@
-"""Where a model's blocks are, and its hidden states at the last token of each text.
+"""Inside a model: where its blocks and feed-forward neurons are, and what is kept of them while it reads texts.
 
-Hidden state l is what enters block l, and the last is what leaves the body of the model, after its final
-norm: as transformers numbers them, but caught as they pass, so that one vector a text is kept of each.
+Activations are reduced to a few numbers a text as soon as they appear: nothing of shape texts × positions × neurons
+outlives the layer that made it. Hidden state l is what enters block l, and the last is what leaves the body of the
+model, after its final norm: as transformers numbers them, but caught as they pass, one vector a text of each.
 """
 
 from __future__ import annotations
@@ -61,12 +62,9 @@ Read = Mapping[State, npt.NDArray[Any]]
 
 
 class LastToken:
-    """Hidden states at the last token of each row of a forward pass.
-
-    `attach` puts the hooks in place. Then, for each pass: `begin` before it, with the rows' lengths in tokens, and
-    `read` after it for each row's states. A layer narrower than the widest (OPT's last, in some sizes) is padded with
-    zeros.
-    """
+    """Hidden states at the last token of each row of a pass: `attach` the hooks, `begin` before it with the rows'
+    lengths in tokens, `read` after it. A layer narrower than the widest (OPT's last, in some sizes) is padded with
+    zeros."""
 
     def __init__(self, blocks: Sequence[nn.Module], body: nn.Module, *, states: set[Hidden]) -> None:
         self.blocks, self.body = blocks, body
@@ -216,7 +214,12 @@ class _BlockModules:
 def find_feed_forward(
     blocks: Sequence[nn.Module], ask: Callable[[], object]
 ) -> tuple[tuple[_FeedForward, ...], str]:
-    """The feed-forward layer of each block and "", or nothing and the reason why there is none."""
+    """The feed-forward layer of each block and "", or nothing and the reason why there is none.
+
+    Found by structure, from one look at what is called when the model reads a few tokens: the *down projection* is the
+    linear map from the widest activation back to the width of the block, the *activation* the last module before it
+    that maps every neuron by itself, or a plain function, recognised at the entrance of the down projection.
+    """
     if not blocks:
         return (), "its blocks could not be found"
     if any(_several(block) for block in blocks):
@@ -334,11 +337,8 @@ def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 class Firings:
-    """Which neurons each row of a forward pass activates.
-
-    Rules that differ in their thresholds alone share one reduction a layer. `attach`, `begin` and `read` as those of
-    `LastToken`.
-    """
+    """Which neurons each row of a pass activates; methods as those of `LastToken`. Rules that differ in their
+    thresholds alone share one reduction a layer."""
 
     def __init__(
         self,

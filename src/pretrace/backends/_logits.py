@@ -115,12 +115,10 @@ class Sweep:
 
     @functools.cached_property
     def shifted(self) -> torch.Tensor:
-        """The first buffer."""
         return torch.empty((self.rows, self.vocabulary), dtype=torch.float32, device=self.device)
 
     @functools.cached_property
     def weight(self) -> torch.Tensor:
-        """The second, for moments."""
         return torch.empty_like(self.shifted)
 
     def _block(self, logits: torch.Tensor, targets: torch.Tensor, sums: torch.Tensor) -> None:

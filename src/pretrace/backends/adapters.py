@@ -33,12 +33,9 @@ WEIGHTS = "adapter_model.safetensors"
 
 
 def attach(backend: Backend, folder: str | Path) -> Tuned:
-    """The back end with the adapter in `folder` switched on, over the same weights as `backend`.
-
-    `backend` goes on giving the traces it gave before, to the last bit, also after another adapter was
-    attached; each tuned back end runs its own. ModelError where the folder holds no adapter of ours or a
-    damaged one, and where it was tuned on other weights than these.
-    """
+    """The back end with the adapter in `folder` switched on, over the same weights as `backend`, which goes on
+    giving the traces it gave before, to the last bit, whatever else is attached. ModelError where the folder holds
+    no adapter of ours or a damaged one, and where it was tuned on other weights."""
     from peft import PeftModel
 
     from pretrace.backends.huggingface import HuggingFace
@@ -167,18 +164,14 @@ class Layers:
 
 
 class _Inserted(NamedTuple):
-    """What peft made of a model, and the layers it put there."""
-
     model: PeftModel
     layers: Layers
 
 
 @contextmanager
 def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[_Inserted]:
-    """The adapter that `wrap` puts into a transformers model, in place while the context lasts.
-
-    Afterwards the model is as it was: its own layers, their gradients required or not, no trace of peft.
-    """
+    """The adapter that `wrap` puts into a transformers model while the context lasts; afterwards the model is as
+    it was: its layers, their gradients required or not, no trace of peft."""
     import warnings
 
     required = [(weight, weight.requires_grad) for weight in model.parameters()]

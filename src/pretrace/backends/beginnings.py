@@ -27,11 +27,9 @@ _NEAR = 0.8  # a beginning is cut to the shortest of its batch, and to no less t
 
 
 def behind(encoded: Sequence[Encoded], context: Encoded, most: int) -> list[Encoded]:
-    """The texts as they are read after another one: its tokens stand between the start tokens and theirs, and are not
-    predicted. Both were cut into tokens by themselves; of each text so much is kept that all is at most `most` tokens.
-
-    ModelError where the context is cut or leaves no room for two tokens.
-    """
+    """The texts as they are read after another one: its tokens stand between the start tokens and theirs, are not
+    predicted, and all is cut to `most` tokens. ModelError where the context is cut or leaves no room for two
+    tokens."""
     prefix: Ints = np.concatenate([context.prefix, context.tokens])
     room = most - len(prefix)
     if context.cut or room < 2:
@@ -43,11 +41,8 @@ def behind(encoded: Sequence[Encoded], context: Encoded, most: int) -> list[Enco
 
 
 def alike(encoded: Sequence[Encoded]) -> list[Encoded]:
-    """The same texts, each with the number of tokens that it shares with others (`Encoded.shared`).
-
-    Of all ways to divide the texts into sets with one beginning each, the one that leaves the fewest tokens to
-    compute: a beginning counts once, and what follows it for each text.
-    """
+    """The same texts, each with the number of tokens that it shares with others (`Encoded.shared`): of all ways to
+    divide them into sets with one beginning each, the one that leaves the fewest tokens to compute."""
     made = list(encoded)
     rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in encoded]
     heads = [row[:LEAST].tobytes() if len(row) > LEAST else b"" for row in rows]
@@ -88,11 +83,9 @@ class _AlikeSet:
 
 
 def _divided(lengths: Sequence[int], common: Sequence[int]) -> list[_AlikeSet]:
-    """The sets that cost least; `common[i]` tokens are shared by the texts i - 1 and i, 0 at both ends.
-
-    The sets of texts with a common beginning form a tree, which is walked once from the leaves to the root: a set is
-    taken whole where that costs less than the best of its parts together.
-    """
+    """The sets that cost least; `common[i]` tokens are shared by the texts i - 1 and i, 0 at both ends. Sets form
+    a tree, walked from the leaves to the root: one is taken whole where that costs less than the best of its
+    parts."""
     before = np.concatenate([[0], np.cumsum(lengths)])
     open_sets: list[_AlikeSet] = [_AlikeSet(0, 0, 0, 0.0, [])]
     for end in range(1, len(lengths) + 1):
@@ -114,11 +107,9 @@ def _divided(lengths: Sequence[int], common: Sequence[int]) -> list[_AlikeSet]:
 
 
 def pack_alike(encoded: Sequence[Encoded], budget: int) -> list[tuple[int, ...]]:
-    """Batches as `tokens.pack` makes them; texts with a shared beginning go together, and apart from the others.
-
-    A set that fits into a batch stays whole, others of about the same beginning beside it; one that does not fills
-    batches of its own, so that its beginning is the same in all of them.
-    """
+    """Batches as `tokens.pack` makes them, with texts that share a beginning apart from the others. A set that
+    fits into a batch stays whole, others of about the same beginning beside it; one that does not fills batches of
+    its own."""
     sets: dict[tuple[int, bytes], list[int]] = {}
     rest = [0] * len(encoded)
     for i, e in enumerate(encoded):
@@ -146,8 +137,6 @@ def pack_alike(encoded: Sequence[Encoded], budget: int) -> list[tuple[int, ...]]
 
 
 class _AlikeBatch:
-    """Sets of texts that are read together."""
-
     def __init__(self, encoded: Sequence[Encoded]) -> None:
         self.encoded = encoded
         self.rows: list[int] = []

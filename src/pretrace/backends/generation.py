@@ -45,11 +45,9 @@ _BYTES = 4  # the most of a character in UTF-8
 
 
 class Completer:
-    """A `Generator` over a model with weights here, or over one with an adapter, in place while it writes.
-
-    `budget` bounds rows × tokens of a batch. Special tokens are never drawn, so a continuation has exactly
-    as many tokens as were asked for. ModelError where the model has no weights here.
-    """
+    """A `Generator` over a model with weights here, with its adapter in place where it has one. `budget` bounds
+    rows × tokens of a batch; special tokens are never drawn, so all tokens that were asked for are written.
+    ModelError without weights."""
 
     def __init__(self, backend: Backend, *, budget: int | None = None) -> None:
         if not isinstance(backend, HuggingFace | Adapted):
@@ -69,12 +67,10 @@ class Completer:
             self.caches = _keeps_what_it_read(base)
 
     def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
-        """What the model writes after each prompt: `tokens` tokens, as text to be set right behind it.
-
-        Where the last of them is part of a character, that part is left off. ExpressionError for a setting
-        out of its range, TextsError for an empty prompt and a model without a start token, ModelError where
-        prompt and continuation do not fit into the model or it gives logits that are no numbers.
-        """
+        """What the model writes after each prompt: `tokens` tokens, as text to be set right behind it, without a
+        last part of a character. ExpressionError for a setting out of range, TextsError for an empty prompt and a
+        model without a start token, ModelError where all does not fit into the model or it gives logits that are
+        no numbers."""
         Draw(tokens, sampling, seed)  # which says what is out of range
         asked = list(dict.fromkeys(prompts))
         rows = self._encoded(asked, tokens)
@@ -166,11 +162,8 @@ def batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[i
 
 
 def next_logits(base: HuggingFace, ids: torch.Tensor, kept: Any, *, keep: bool) -> tuple[torch.Tensor, Any]:
-    """Float32 logits [rows, vocabulary] of the token after ids [rows, length], and what the model kept.
-
-    `kept` is what it kept of all but the last id, None where it has read nothing yet; with `keep` False the
-    model keeps nothing and reads everything.
-    """
+    """Float32 logits [rows, vocabulary] of the token after ids [rows, length], and what the model kept. `kept` is
+    what it kept of all but the last id, None at first; with `keep` False it keeps nothing and reads everything."""
     named: dict[str, Any] = {"input_ids": ids if kept is None else ids[:, -1:], "use_cache": keep}
     if kept is not None:
         named |= going_on(base.model.base_model if base.split else base.model, kept)
@@ -188,11 +181,8 @@ def next_logits(base: HuggingFace, ids: torch.Tensor, kept: Any, *, keep: bool) 
 def distribution(
     logits: torch.Tensor, ids: torch.Tensor, banned: torch.Tensor, sampling: Sampling
 ) -> torch.Tensor:
-    """Float32 probabilities [rows, vocabulary] of the next token after ids [rows, length], under the settings.
-
-    In the order of transformers' own generation: penalty, tokens never drawn, temperature, top-p.
-    Temperature 0 gives the likeliest token probability 1.
-    """
+    """Float32 probabilities [rows, vocabulary] of the next token after ids [rows, length], in the order of
+    transformers' own generation: penalty, tokens never drawn, temperature (0: the likeliest token has 1), top-p."""
     if sampling.repetition_penalty != 1:
         seen = logits.gather(1, ids)
         penalty = sampling.repetition_penalty
@@ -234,12 +224,8 @@ def continuation(rust: tokenizers.Tokenizer, old: Sequence[int], new: Sequence[i
 
 
 def _whole_characters(rust: tokenizers.Tokenizer, old: Sequence[int], new: Sequence[int]) -> str:
-    """Both decoded together, up to the last whole character.
-
-    Part of a character is one U+FFFD to some tokenizers; to others each of its bytes is, and so are the bytes
-    of whole characters right before it. So either that one sign or the last few tokens are left off,
-    whichever keeps more.
-    """
+    """Both decoded together, up to the last whole character. Part of a character is one U+FFFD to some tokenizers,
+    to others each of its bytes is, and those of whole characters before it: what keeps more is taken."""
     whole = rust.decode([*old, *new], skip_special_tokens=False)
     if _is_whole(rust, whole, new):
         return whole
@@ -294,11 +280,9 @@ Ids = npt.NDArray[np.int32]
 
 
 def ends(base: HuggingFace, rows: Sequence[Ids], starts: Sequence[int], state: Continued) -> list[Ids]:
-    """Of each row of ids, whose predicted tokens begin at `starts`: int32 [samples, tokens of its end].
-
-    A row stands `samples` times in a batch, beside others whose beginnings have as many tokens; the longest end in a
-    batch says how far is written. Under inference mode, with the model's own products.
-    """
+    """Of each row of ids, whose predicted tokens begin at `starts`: int32 [samples, tokens of its end]. A row
+    stands `samples` times in a batch, whose longest end says how far is written. Under inference mode, with the
+    model's own products."""
     found = [np.zeros((state.samples, 0), dtype=np.int32) for _ in rows]
     cuts = [start + state.read(len(row) - start) for row, start in zip(rows, starts, strict=True)]
     some = [i for i, (row, cut) in enumerate(zip(rows, cuts, strict=True)) if cut < len(row)]

@@ -49,82 +49,56 @@ _BYTES = "bytes"  # where bytes become characters, if not at the end: digits are
 _HAN = r"[\p{Han}]+"
 _KIMI = (_HAN + "|" + _GPT4O).replace(r"\p{M}]", r"\p{M}&&[^\p{Han}]]").replace(r"[\r\n/]*", r"[\r\n]*")
 
-_PRE_TOKENIZERS: Mapping[str, tuple[str, ...]] = {
-    name: steps
-    for names, steps in (
-        ("gpt-2 phi-2 mpt olmo jais trillion gigachat a.x-4.0 mellum exaone4 granite-docling", (_GPT2,)),
-        ("jina-es jina-de jina-v2-es jina-v2-de jina-v1-en jina-v2-code roberta-bpe modern-bert", (_GPT2,)),
-        ("smollm starcoder refact command-r codeshell exaone minerva-7b mellum2", (r"\p{N}", _GPT2)),
-        ("falcon", (r"[\p{P}$+<=>^~|`]+", _GPT2, _BYTES, r"\p{N}+", "[0-9][0-9][0-9]")),
-        ("llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano", (_LLAMA3,)),
-        ("dbrx smaug-bpe glm4 chatglm-bpe", (_LLAMA3,)),
-        ("qwen2 deepseek-r1-qwen kormo f2llmv2 megrez stablelm2 hunyuan solar-open grok-2", (_QWEN2,)),
-        (
-            "qwen35",
-            (
-                _QWEN2.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(
-                    r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]"
-                ),
-            ),
-        ),
-        ("ufakzeka", (_QWEN2.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)|", ""),)),
-        ("laguna", (r"[^\n]+|[\n]+", _QWEN2)),
-        ("minicpm5", (r"\p{N}{1,3}", _QWEN2.replace(r"\p{N}|", r"\p{N}+|"))),
-        ("seed-coder", (_QWEN2.replace(r" ?[^\s\p{L}\p{N}]+[\r\n]*", r" ?[^\s\p{L}\p{N}\r\n]+"),)),
-        (
-            "bailingmoe bailingmoe2 llada-moe",
-            (
-                r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]"
-                r"|\s+(?!\S)|\s+",
-            ),
-        ),
-        (
-            "exaone-moe",
-            (
-                r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}"
-                r"| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+",
-            ),
-        ),
-        (
-            "jais-2",
-            (
-                _LLAMA3.removesuffix(r"\s+(?!\S)|\s+")
-                + "".join(rf"\s{{{n}}}(?!\S)|" for n in (512, 256, 128, 64, 32, 16, 8, 4))
-                + r"\s{1,2}(?!\S)|\s{1}",
-            ),
-        ),
-        ("tekken", (_TEKKEN,)),
-        ("gpt-4o llama4 kanana2 talkie minimax-m2 granite-embed-multi-97m", (_GPT4O,)),
-        ("tiny_aya cohere2moe", (r"\d{1,3}(?=(?:\d{3})*\b)", _GPT4O)),
-        ("kimi-k2", (_KIMI,)),
-        ("deepseek-v3 hunyuan-dense joyai-llm hy_v4", (r"\p{N}{1,3}", _HAN_KANA, _DEEPSEEK3)),
-        (
-            "deepseek-llm",
-            (
-                r"[\r\n]",
-                rf"\s?[{_CASED_LETTERS}]+",
-                r"\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+",
-                r"\s+$",
-                _DEEPSEEK_HAN,
-                r"\p{N}+",
-            ),
-        ),
-        ("deepseek-coder", (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _DEEPSEEK_HAN, r"\p{N}")),
-        (
-            "youtu",
-            (
-                r"[\x{AC00}-\x{D7A3}\x{3131}-\x{318E}]+|[\x{FF01}\x{2026}\x{201C}\x{201D}\x{2018}\x{2019}\x{2014}\x{FF1A}"
-                r"\x{FF1B}\x{FF0C}\x{3001}-\x{303F}\x{FE30}-\x{FE4F}]+|[\x{3105}-\x{312F}]+|" + _HAN_KANA,
-                _GPT4O.replace("{1,3}", ""),
-            ),
-        ),
-        ("bloom poro-chat gpt3-finnish", (_BLOOM,)),
-        ("viking", (_BLOOM, r"\p{N}")),
-        ("superbpe", (r"\p{N}+", r"(?=(\d{3})+(?!\d))")),
-        ("default", (r"[\p{P}$+<=>^~|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]")),
-    )
-    for name in names.split()
+_QWEN35 = _QWEN2.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]")
+_BAILING = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+_EXAONE = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"
+)
+_BLANKS = "".join(rf"\s{{{n}}}(?!\S)|" for n in (512, 256, 128, 64, 32, 16, 8, 4)) + r"\s{1,2}(?!\S)|\s{1}"
+_DEEPSEEK_SIGNS = r"\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+"
+_YOUTU = (
+    r"[\x{AC00}-\x{D7A3}\x{3131}-\x{318E}]+|[\x{FF01}\x{2026}\x{201C}\x{201D}\x{2018}\x{2019}\x{2014}\x{FF1A}"
+    r"\x{FF1B}\x{FF0C}\x{3001}-\x{303F}\x{FE30}-\x{FE4F}]+|[\x{3105}-\x{312F}]+|" + _HAN_KANA
+)
+
+_STEPS: Mapping[str, tuple[str, ...]] = {
+    "gpt-2 phi-2 mpt olmo jais trillion gigachat a.x-4.0 mellum exaone4 granite-docling": (_GPT2,),
+    "jina-es jina-de jina-v2-es jina-v2-de jina-v1-en jina-v2-code roberta-bpe modern-bert": (_GPT2,),
+    "smollm starcoder refact command-r codeshell exaone minerva-7b mellum2": (r"\p{N}", _GPT2),
+    "falcon": (r"[\p{P}$+<=>^~|`]+", _GPT2, _BYTES, r"\p{N}+", "[0-9][0-9][0-9]"),
+    "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano": (_LLAMA3,),
+    "dbrx smaug-bpe glm4 chatglm-bpe": (_LLAMA3,),
+    "qwen2 deepseek-r1-qwen kormo f2llmv2 megrez stablelm2 hunyuan solar-open grok-2": (_QWEN2,),
+    "qwen35": (_QWEN35,),
+    "ufakzeka": (_QWEN2.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)|", ""),),
+    "laguna": (r"[^\n]+|[\n]+", _QWEN2),
+    "minicpm5": (r"\p{N}{1,3}", _QWEN2.replace(r"\p{N}|", r"\p{N}+|")),
+    "seed-coder": (_QWEN2.replace(r" ?[^\s\p{L}\p{N}]+[\r\n]*", r" ?[^\s\p{L}\p{N}\r\n]+"),),
+    "bailingmoe bailingmoe2 llada-moe": (_BAILING,),
+    "exaone-moe": (_EXAONE,),
+    "jais-2": (_LLAMA3.removesuffix(r"\s+(?!\S)|\s+") + _BLANKS,),
+    "tekken": (_TEKKEN,),
+    "gpt-4o llama4 kanana2 talkie minimax-m2 granite-embed-multi-97m": (_GPT4O,),
+    "tiny_aya cohere2moe": (r"\d{1,3}(?=(?:\d{3})*\b)", _GPT4O),
+    "kimi-k2": (_KIMI,),
+    "deepseek-v3 hunyuan-dense joyai-llm hy_v4": (r"\p{N}{1,3}", _HAN_KANA, _DEEPSEEK3),
+    "deepseek-llm": (
+        r"[\r\n]",
+        rf"\s?[{_CASED_LETTERS}]+",
+        _DEEPSEEK_SIGNS,
+        r"\s+$",
+        _DEEPSEEK_HAN,
+        r"\p{N}+",
+    ),
+    "deepseek-coder": (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _DEEPSEEK_HAN, r"\p{N}"),
+    "youtu": (_YOUTU, _GPT4O.replace("{1,3}", "")),
+    "bloom poro-chat gpt3-finnish": (_BLOOM,),
+    "viking": (_BLOOM, r"\p{N}"),
+    "superbpe": (r"\p{N}+", r"(?=(\d{3})+(?!\d))"),
+    "default": (r"[\p{P}$+<=>^~|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]"),
 }
+_PRE_TOKENIZERS = {name: steps for names, steps in _STEPS.items() for name in names.split()}
 """What each name of a pre-tokenizer means: a text is split by one regular expression after the other, matches and what
 is between them apart. Source: llama.cpp, src/llama-vocab.cpp (2026) with the tokenizer.json files that it names."""
 _STARTED = {name for name, steps in _PRE_TOKENIZERS.items() if steps in ((_LLAMA3,), (_TEKKEN,))}

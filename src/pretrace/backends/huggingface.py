@@ -49,11 +49,9 @@ _READY_MADE = WeightFacts()
 
 
 class HuggingFace:
-    """A `Backend` over a loaded transformers model; `open_huggingface` makes one from a name.
-
-    The model and tokenizer may also be given ready made. `weights` names the weights for the cache. It
-    offers HIDDEN and NEURONS where the blocks and the feed-forward activation can be found by structure.
-    """
+    """A `Backend` over a transformers model and tokenizer; `open_huggingface` makes one from a name. `weights`
+    names the weights for the cache. It offers HIDDEN and NEURONS where blocks and feed-forward activation are
+    found by structure."""
 
     def __init__(
         self,
@@ -123,10 +121,8 @@ class HuggingFace:
         }
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within the token budget.
-
-        Texts that begin alike go together, where the model can read their beginning once.
-        """
+        """Batches of similar length within the token budget; texts that begin alike together, where that is read
+        once."""
         budget = self.settings.token_budget or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET)
         if any(e.shared for e in encoded) and self.begins_once:
             return pack_alike(encoded, budget)
@@ -163,11 +159,9 @@ class HuggingFace:
     def stream(
         self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
     ) -> Generator[tuple[int, list[Trace]]]:
-        """The traces of each batch as soon as they are there, with the batch's number: one forward pass a batch.
-
-        While a batch is under way the model must not be changed. States are read by hooks that are in place as long.
-        ModelError where the model has no such states.
-        """
+        """The traces of each batch, with its number, as soon as they are there: one forward pass a batch.
+        Meanwhile the model must not be changed; states are read by hooks. ModelError where the model has no such
+        states."""
         alike = any(e.shared for batch in batches for e in batch) and self.begins_once
         begun = Prefixes(self.model.base_model) if alike else None
         for i, batch in enumerate(batches):
@@ -206,11 +200,9 @@ class HuggingFace:
         watches: _Watches,
         begun: Prefixes | None,
     ) -> list[Trace]:
-        """One forward pass over the batch, padded on the right under the causal mask; a second one, over what all rows
-        begin with, where that is shared and nothing inside the model is looked at.
-
-        No attention mask is needed: a real token never attends to what stands after it.
-        """
+        """One forward pass over the batch, padded on the right under the causal mask, so that no attention mask is
+        needed; a second one, over what all rows begin with, where that is shared and nothing inside the model is
+        looked at."""
         rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in batch]
         starts = [max(1, len(e.prefix)) for e in batch]
         sweep = self._sweep(Quantity.MOMENTS in want, states)
@@ -340,7 +332,6 @@ class HuggingFace:
 
     @contextlib.contextmanager
     def _watching(self, states: States) -> Iterator[_Watches]:
-        """What looks at the wanted states; its hooks are in place while the context lasts."""
         watches = self._watches(states)
         with hooked([handle for watch in watches for handle in watch.attach()]):
             yield watches
@@ -391,25 +382,20 @@ class HuggingFace:
 
     @torch.inference_mode()
     def _glance(self) -> torch.Tensor:
-        """The logits of ten tokens: something for the model to do while it is looked at."""
         return self._logits(self._ten).float()
 
     @torch.inference_mode()
     def _probe(self) -> tuple[int, bool]:
-        """The size of the logits table, and whether output layer ∘ body really are the model's logits.
-
-        They are for most families. Where a model scales or caps its logits the two differ, and the
-        whole model is asked instead.
-        """
+        """The size of the logits table, and whether output layer ∘ body are the model's logits: some scale or cap
+        them."""
         whole = self._glance()
         return whole.shape[-1], is_head_alone(self.model, self.head, self._ten, whole)
 
     @torch.inference_mode()
     def _probe_order(self) -> bool:
-        """Whether a text has to be read alone; ModelError unless the model predicts each token from those before it.
-
-        Read are ten tokens, twice, with another last token, and the first five of them alone and beside all ten.
-        """
+        """Whether a text has to be read alone; ModelError unless the model predicts each token from those before
+        it. Read are ten tokens, twice, with another last token, and the first five of them alone and beside all
+        ten."""
         ids = self._ten.reshape(1, -1)
         other = ids.clone()
         other[0, -1] = (other[0, -1] + 1) % self.vocabulary
@@ -488,12 +474,9 @@ def open_huggingface(model: str, settings: ModelSettings | None = None) -> Huggi
 
 @torch.inference_mode()
 def likeness(one: Backend, other: Backend) -> float | None:
-    """The cosine between the weight matrices of two models, None where they have none that could be compared.
-
-    Matrices of the same name and shape count, vectors (biases and norms, which begin alike everywhere) do not.
-    Training moves weights a little way: a model and an earlier state of it stay far above 0, and two models
-    trained from different random weights are at 0, whatever they were trained on.
-    """
+    """The cosine between the weight matrices of two models of the same names and shapes, without vectors (biases
+    and norms, which begin alike everywhere); None where there are none. A model and an earlier state of it stay
+    far above 0, two models trained from different random weights are at 0, whatever they were trained on."""
     if not isinstance(one, HuggingFace) or not isinstance(other, HuggingFace):
         return None
     theirs = dict(other.model.named_parameters())

@@ -13,12 +13,12 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tokenizers
 
@@ -33,16 +33,16 @@ from pretrace.backends.serving.address import (
 )
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import KEPT_READER, Tokens, follow_file, read_file, reader_of
-from pretrace.backends.weights import Tensors, check_loaded, read_header, unwrapped_state, weights_hash
 from pretrace.cache.location import cache_folder
 from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
 from pretrace.registry import backends
-from pretrace.results.atomic import check_writable, new_folder
+from pretrace.results.atomic import atomic_text, check_writable, new_folder
 
 if TYPE_CHECKING:
     import torch
 
     from pretrace.types import Backend
+
 
 _BACKENDS = {
     "hub id": "weights from the Hugging Face hub, such as EleutherAI/pythia-160m (--revision for one commit)",
@@ -60,13 +60,9 @@ def known_backends() -> dict[str, str]:
 
 
 def open_model(model: str, **settings: Any) -> Backend:
-    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`,
-    `completions:URL`), what vLLM opens in this process (`vllm:FOLDER`), or what a plug-in opens (`mine:NAME`).
-
-    Keyword arguments are the fields of `backends.settings.ModelSettings`: revision, dtype, device,
-    device_map, start, max_tokens, token_budget, trust_remote_code, allow_pickle, and for servers served_model,
-    tokenizer, requests, request_timeout. Raises ModelError.
-    """
+    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`, `completions:URL`), what
+    vLLM opens in this process (`vllm:FOLDER`), or what a plug-in opens (`mine:NAME`). Keyword arguments are the
+    fields of `backends.settings.ModelSettings`. Raises ModelError."""
     from pretrace.backends.huggingface import open_huggingface
 
     chosen = ModelSettings(**settings)
@@ -163,11 +159,8 @@ class Located:
 def locate(
     model: str, *, revision: str | None = None, allow_pickle: bool = False, weights: bool = True
 ) -> Located:
-    """The files of a folder, a `.gguf` file, the packaged model `smollm2`, or a hub id.
-
-    `weights` False downloads the tokenizer alone. Raises ModelError when there is no such thing, or when
-    the hub cannot be reached.
-    """
+    """The files of a folder, a `.gguf` file, `smollm2` or a hub id, for the tokenizer alone where `weights` is
+    False; ModelError where there is no such thing, or the hub cannot be reached."""
     refuse_bare_url(model)
     path = Path(model).expanduser()
     if path.suffix == ".gguf":
@@ -283,11 +276,8 @@ def _from_hub(model: str, revision: str | None, patterns: list[str], *, download
 
 
 def _resolved(model: str, revision: str | None) -> tuple[str | None, str]:
-    """The commit of a revision, and why the hub cannot be asked: then files that are here already must do.
-
-    The download itself asks the hub without a limit of time, and a network that swallows packets would hold it for
-    minutes: so the first question is asked here, with one.
-    """
+    """The commit of a revision, asked with a limit of time, which the download has not, and why the hub cannot be
+    asked: then files that are here already must do."""
     from huggingface_hub import HfApi, constants, get_session
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -339,21 +329,20 @@ class LoadedModel:
     opened: WeightFacts
 
 
-def load(model: str, settings: ModelSettings) -> LoadedModel:
-    """The weights and tokenizer of a hub id, a folder, a `.gguf` file, or `smollm2` from its package.
-
-    Raises ModelError where there is no model, or none that may be opened safely.
-    """
+def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str = "") -> LoadedModel:
+    """The weights and tokenizer of what `locate` finds; ModelError where there is none that may be opened safely.
+    `kind` is the class of transformers for a model that predicts no next token, which has no use for some weights."""
     _check_local(model, settings)
     device = device_of(settings.device)
-    dtype = dtype_of(settings.dtype, device)
+    dtype_of(settings.dtype, device)  # which tells of a wrong one before anything is read
     located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
     files = located.weight_files(allow_pickle=settings.allow_pickle)
     digest = weights_hash(files, cache_folder() / "hashes")
     if located.gguf and files[0].stat().st_size <= _SMALL_GGUF:
         located = _unpacked(located, digest, settings)
-    tensors = _load_weights(located, files, settings, dtype, device)
-    if tensors.unread:
+    chosen = kind or _reader(located, settings)
+    tensors = _load_weights(chosen, located, files, settings, device, without)
+    if tensors.unread and kind is None:
         more = f" and {len(tensors.unread) - 1:,} more" if len(tensors.unread) > 1 else ""
         warnings.warn(
             f"the files of {located.label} hold weights that its config.json has no place for, and that are not used: "
@@ -377,12 +366,8 @@ def _check_local(model: str, settings: ModelSettings) -> None:
             f"{model} stands behind a server, and this takes weights that are opened here: name a hub id, a folder or "
             "a .gguf file."
         )
-    for name in ("served_model", "tokenizer", "requests", "request_timeout"):
-        if getattr(settings, name) is not None:
-            raise ModelError(
-                f"--{name.replace('_', '-')} is for models on servers (vllm:URL, completions:URL) "
-                f"and {model} is opened here: leave it out."
-            )
+    served = ("served_model", "tokenizer", "requests", "request_timeout")
+    settings.refuse(served, f"for models on servers (vllm:URL, completions:URL), and {model} is opened here")
 
 
 def tokenizer_of(model: str, settings: ModelSettings) -> tuple[Any, int | None, int | None]:
@@ -471,10 +456,8 @@ _NAMING = frozenset({"_name_or_path", "transformers_version", "architectures", "
 
 
 def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
-    """Return the tokenizer that lies beside the weights, or in the GGUF file, as a transformers tokenizer.
-
-    ModelError where it cannot be opened.
-    """
+    """The tokenizer beside the weights, or in the GGUF file, as one of transformers; ModelError where it cannot be
+    opened."""
     from transformers import AutoTokenizer, __version__
 
     what = f"{located.label} could not be opened as a tokenizer"
@@ -497,15 +480,20 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
 
 
 def _load_weights(
-    located: Located, files: Sequence[Path], settings: ModelSettings, dtype: Any, device: torch.device
+    kind: Any,
+    located: Located,
+    files: Sequence[Path],
+    settings: ModelSettings,
+    device: torch.device,
+    without: str = "",
 ) -> Tensors:
     import torch
 
-    options: dict[str, Any] = {"dtype": dtype}
+    options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device)}
     if settings.device_map:
         options["device_map"] = settings.device_map
     try:
-        found = open_weights(_reader(located, settings), located, files, settings, options)
+        found = open_weights(kind, located, files, settings, options, without=without)
         return found if settings.device_map else found._replace(model=found.model.to(device))
     except torch.OutOfMemoryError:
         raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
@@ -563,13 +551,9 @@ def _reader(located: Located, settings: ModelSettings) -> Any:
 
 
 def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located:
-    """The same weights as float32 safetensors in the cache, written on first use.
-
-    Reading a GGUF file takes half a minute on a small processor, most of it in its vocabulary, and would
-    be paid by every command. Large files are read as they are: their float32 copy would fill the disk. Each
-    generation of transformers has its copy: an older one cannot open the tokenizer that a newer one wrote. The
-    copies of another `_UNPACKED` are left alone.
-    """
+    """The same weights as float32 safetensors in the cache, written on first use: reading a GGUF file takes half a
+    minute on a small processor. Large files are read as they are. Each generation of transformers has its copy: an
+    older one cannot open the tokenizer that a newer one wrote. The copies of another `_UNPACKED` are left alone."""
     import torch
     from transformers import __version__
 
@@ -583,7 +567,8 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
         return located  # no right to keep a copy: the file itself is read every time
     tokenizer = load_tokenizer(located, settings)
     file = located.folder / str(located.gguf)
-    model, _ = _load_weights(located, [file], settings, torch.float32, torch.device("cpu"))
+    plain, place = replace(settings, dtype="float32"), torch.device("cpu")
+    model, _ = _load_weights(_reader(located, settings), located, [file], plain, place)
     unquantise(model)
     try:
         with new_folder(folder) as partial, quiet():
@@ -665,3 +650,145 @@ def dtype_of(wanted: str, device: torch.device) -> Any:
     if wanted not in _DTYPES:
         raise ModelError(f"--dtype must be auto or one of {', '.join(_DTYPES)}, found {wanted!r}.")
     return getattr(torch, wanted)
+
+
+_WRAPPERS = re.compile(
+    r"^(?:_orig_mod\.)*module\.|(?:^|(?<=\.))(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\."
+)
+"""What torch.compile, FSDP, activation checkpointing and (distributed) data parallel put into names of weights."""
+_HEADER = 8  # bytes of a safetensors file that give the length of its header
+_BLOCK = 1 << 24
+
+
+class Tensors(NamedTuple):
+    """A model whose weights all came out of its files, and the names of those in the files that it does not use."""
+
+    model: Any
+    unread: tuple[str, ...]
+
+
+def check_loaded(model: Any, told: Mapping[str, Any], label: str, *, without: str = "") -> tuple[str, ...]:
+    """Return the names in the files that the model has no use for, from transformers' `output_loading_info`;
+    ModelError where a weight is missing there (but those under `without`, and a tied one whose other is there), or
+    has another shape."""
+    missing = {name for name in told["missing_keys"] if not (without and name.startswith(without))}
+    own = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers())
+    read = {id(tensor) for name, tensor in own.items() if name not in missing}
+    missing = {name for name in missing if id(own.get(name)) not in read}
+    if missing:
+        first, more = min(missing), len(missing) - 1
+        beside = f" and {more:,} other weights" if more else ""
+        raise ModelError(
+            f"{label} lacks the weight {first}{beside}: transformers would fill the gap with random numbers. "
+            "Save the model anew with save_pretrained, or download all of its files."
+        )
+    wrong = sorted(one if isinstance(one, str) else one[0] for one in told.get("mismatched_keys") or ())
+    if wrong:
+        raise ModelError(
+            f"{label} has the weight {wrong[0]} in another shape than its config.json says, "
+            f"{list(own[wrong[0]].shape)}: they belong to different models. Download both from one place."
+        )
+    return tuple(sorted(told["unexpected_keys"]))
+
+
+def unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
+    """The tensors of safetensors files under the names of the model itself, where a wrapper of the training was saved
+    with it; None where the names are the model's own."""
+    if any(path.suffix != ".safetensors" for path in files):
+        return None
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        if not any(_WRAPPERS.search(name) for path in files for name in read_header(path)):
+            return None
+        return {plain_name(name): tensor for path in files for name, tensor in load_file(path).items()}
+    except (OSError, ValueError, TypeError, LookupError, SafetensorError):
+        return None  # opening it says what is wrong with the file
+
+
+def plain_name(name: str) -> str:
+    """The name of a weight without what wrappers of the training put into it."""
+    return _WRAPPERS.sub("", name)
+
+
+# What names weights: their tensors, however they are divided into files.
+
+
+def weights_hash(files: Sequence[Path], memory: Path | None = None) -> str:
+    """SHA-256 over the names, types, shapes and bytes of all tensors, in order of name, in whatever files; one of
+    another format than safetensors counts with its bytes. `memory`, a folder, keeps each file's hashes by its
+    path, inode, size and times of change."""
+    rows = [row for path in files for row in _remembered(path, memory)]
+    return hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()
+
+
+def _remembered(path: Path, memory: Path | None) -> list[str]:
+    real = path.resolve()
+    stat = real.stat()
+    state = [str(real), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+    kept = memory / hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32] if memory else None
+    if kept and kept.is_file():
+        known = kept.read_text(encoding="utf-8", errors="replace").splitlines()
+        if known and known.pop() == _sealed(known):
+            return known
+    rows = _hashes(real)
+    if kept:
+        try:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            atomic_text(kept, "\n".join([*rows, _sealed(rows)]))
+        except (OSError, OutputError):
+            pass  # only a convenience: the hashes are computed again next time
+    return rows
+
+
+def _sealed(rows: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+
+def _hashes(path: Path) -> list[str]:
+    """A row for each tensor of a safetensors file; one for all of another file, or of one that is damaged."""
+    try:
+        found = read_header(path) if path.suffix == ".safetensors" else {}
+        places = {
+            name: (one["data_offsets"], json.dumps([one["dtype"], one["shape"]]))
+            for name, one in found.items()
+        }
+        whole = (
+            not places or max(end for (_, end), _ in places.values()) + _start(path) != path.stat().st_size
+        )
+    except (ValueError, TypeError, LookupError):
+        whole, places = True, {}
+    with path.open("rb") as file:
+        if whole:
+            return [hashlib.file_digest(file, "sha256").hexdigest()]
+        start, rows = _start(path), []
+        for name, ((begin, end), kind) in sorted(places.items(), key=lambda one: one[1][0]):
+            file.seek(start + begin)
+            digest, left = hashlib.sha256(), end - begin
+            while left > 0 and (part := file.read(min(left, _BLOCK))):
+                digest.update(part)
+                left -= len(part)
+            rows.append(json.dumps([plain_name(name), kind, digest.hexdigest()]))
+    return rows
+
+
+def _start(path: Path) -> int:
+    with path.open("rb") as file:
+        return _HEADER + int.from_bytes(file.read(_HEADER), "little")
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The tensors of a safetensors file by its header: type, shape and place of each. ValueError where it is none."""
+    start = _start(path)
+    if start > path.stat().st_size:
+        raise ValueError("no header")
+    with path.open("rb") as file:
+        file.seek(_HEADER)
+        try:
+            header = json.loads(file.read(start - _HEADER))
+        except RecursionError:
+            header = None
+    if not isinstance(header, dict):
+        raise ValueError("no header")
+    return {name: one for name, one in header.items() if name != "__metadata__"}

@@ -24,10 +24,7 @@ class Begun(NamedTuple):
 
 
 class Prefixes:
-    """Reads beginnings; one that stands alone in its batch is kept for the next batches with the same one.
-
-    For one stream of batches, during which the model stays as it is.
-    """
+    """Reads beginnings, for one stream of batches; one that stands alone in its batch is kept for the next ones."""
 
     def __init__(self, body: Any) -> None:
         self._body = body
@@ -92,10 +89,8 @@ def keeps_state(model: Any) -> bool:
 
 @torch.inference_mode()
 def can_go_on(model: Any, ids: torch.Tensor, *, tolerance: float) -> bool:
-    """Whether a model, asked in two parts, gives the hidden states of one pass over `ids`, int64 [texts, 5].
-
-    False for one whose state is no list of keys and values, or whose positions depend on the length of what it reads.
-    """
+    """Whether a model, asked in two parts, gives the hidden states of one pass over `ids`, int64 [texts, 5]: not
+    where it keeps no list of keys and values, or its positions depend on the length."""
     if keeps_state(model):
         return False
     body = model.base_model

@@ -33,6 +33,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,16 +45,12 @@ from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.loading import (
     Located,
     context_in,
-    device_of,
-    dtype_of,
-    load_tokenizer,
+    load,
     locate,
-    open_weights,
 )
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, own_specials, pack, padded
-from pretrace.backends.weights import weights_hash
-from pretrace.cache.location import cache_folder, text_key
+from pretrace.cache.location import text_key
 from pretrace.cache.store import Neighbors, open_neighbors
 from pretrace.errors import ModelError
 from pretrace.rewrites import readable
@@ -68,7 +65,6 @@ class _NeighborRequest:
 
     @property
     def label(self) -> str:
-        """What tells the neighbours of one text apart in the cache."""
         return f"share={float(self.share)!r} seed={int(self.seed)}"
 
 
@@ -87,11 +83,8 @@ class Proposals:
     def propose(
         self, texts: Sequence[str], /, *, number: int, share: float, seed: int
     ) -> list[tuple[str, ...]]:
-        """For each text its first `number` neighbours; only what is not on disk yet is made.
-
-        Every batch is stored when it is done. Raises OutputError where that fails, ModelError where the
-        model gives no numbers.
-        """
+        """For each text its first `number` neighbours; only what is not on disk yet is made, a batch at a time.
+        OutputError where it cannot be stored, ModelError where the model gives no numbers."""
         keys, asked = [text_key(text) for text in texts], _NeighborRequest(number, share, seed)
         if self._last[0] != (
             keys,
@@ -143,12 +136,9 @@ class Proposals:
 def open_proposer(
     spec: str, target: Backend | None = None, *, cache: bool = True, **settings: Any
 ) -> Proposer:
-    """The proposer that `spec` names: "causal" (the target itself), "causal:MODEL" or "masked:MODEL".
-
-    MODEL is what `open_model` takes, for "masked" a hub id or a folder. `cache` False keeps nothing on
-    disk. Other keyword arguments are those of `open_model`, for a model that is opened here. Raises
-    ModelError for any other spec, a model of the wrong kind, or one that cannot be opened.
-    """
+    """The proposer that `spec` names: "causal" (the target itself), "causal:MODEL" (as for `open_model`) or
+    "masked:MODEL" (a hub id or a folder), with settings as for `open_model`; `cache` False keeps nothing on disk.
+    ModelError for any other spec, a model of the wrong kind, or one that cannot be opened."""
     kind, _, model = spec.partition(":")
     if spec == "causal":
         if not isinstance(target, HuggingFace):
@@ -170,10 +160,8 @@ def open_proposer(
 
 
 def _check_kind(kind: str, model: str, located: Located) -> None:
-    """Raise ModelError where the configuration is of a model of the other kind, before weights are loaded.
-
-    transformers opens BERT as a causal model without a word, and then it predicts nothing of use.
-    """
+    """Raise ModelError where the configuration is of the other kind: transformers opens BERT as a causal model
+    without a word."""
     from transformers.models.auto import modeling_auto as auto
 
     if located.gguf:
@@ -211,7 +199,29 @@ _CPU_BUDGET = 2048
 _GPU_BUDGET = 32768
 
 
-class CausalGuesser:
+Batches = Callable[[Sequence[int]], list[tuple[int, ...]]]
+"""Lengths of texts to batches within a token budget."""
+
+
+class _Guesser:
+    """What both have in common: the tokens of a model, which of them may be proposed, and `first`, the first position
+    that it can say something about."""
+
+    def __init__(self, tokens: Tokens, device: torch.device, first: int, batches: Batches) -> None:
+        self.tokens, self.first, self._batches = tokens, first, batches
+        self.vocabulary = Vocabulary(tokens.rust)
+        self.ranking = Ranking(self.vocabulary, device, _TOP)
+
+    def read(self, texts: Sequence[str], /) -> list[Draft]:
+        """The texts cut into what may be replaced."""
+        return [self.vocabulary.draft(text, self.tokens, first=self.first) for text in texts]
+
+    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
+        """Batches of similar length within a token budget."""
+        return self._batches([len(draft.tokens) if len(draft.open) else 0 for draft in drafts])
+
+
+class CausalGuesser(_Guesser):
     """Candidates for a token from a causal model's next-token distribution after the tokens before it. `sharing`
     neighbours at a time have their positions in common."""
 
@@ -219,21 +229,10 @@ class CausalGuesser:
 
     def __init__(self, backend: HuggingFace) -> None:
         self.backend = backend
-        self.tokens = backend.tokens
-        self.vocabulary = Vocabulary(backend.tokens.rust)
-        self.ranking = Ranking(self.vocabulary, backend.device, _TOP)
+        batches = partial(backend.batches, budget=_budget(backend.device))
+        super().__init__(backend.tokens, backend.device, 0 if len(backend.tokens.prefix) else 1, batches)
         self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
         self.facts: Mapping[str, Any] = {"kind": "causal", "top": _TOP, **backend.identity.named}
-
-    def read(self, texts: Sequence[str], /) -> list[Draft]:
-        """The texts cut into what may be replaced."""
-        first = 0 if len(self.tokens.prefix) else 1
-        return [self.vocabulary.draft(text, self.tokens, first=first) for text in texts]
-
-    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within a token budget."""
-        lengths = [len(d.tokens) if len(d.open) else 0 for d in drafts]
-        return self.backend.batches(lengths, _budget(self.backend.device))
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
@@ -256,11 +255,9 @@ class CausalGuesser:
         ]
 
 
-class MaskedGuesser:
-    """Candidates for masked tokens from a masked language model's distributions at the masks.
-
-    `weights` names the weights for the cache; `tokenizer` is a fast one with a mask token.
-    """
+class MaskedGuesser(_Guesser):
+    """Candidates for masked tokens from a masked language model's distributions at the masks; `tokenizer` is a
+    fast one."""
 
     sharing = 4  # a pass for every set of masks: shared, it costs a quarter
 
@@ -281,10 +278,9 @@ class MaskedGuesser:
         }
         context = context_in(model, lambda: model(**ten)) or 512
         limit = min(context, int(tokenizer.model_max_length)) - len(self.suffix)
-        self.tokens = Tokens(tokenizer, max_tokens=limit, model=self.model)
-        self.vocabulary = Vocabulary(self.tokens.rust)
-        self.ranking = Ranking(self.vocabulary, model.device, _TOP)
         self.budget = budget or _budget(model.device)
+        tokens = Tokens(tokenizer, max_tokens=limit, model=self.model)
+        super().__init__(tokens, model.device, 0, partial(pack, budget=self.budget))
         dtype = str(model.dtype).removeprefix("torch.")
         self.facts: Mapping[str, Any] = {
             "kind": "masked",
@@ -294,14 +290,6 @@ class MaskedGuesser:
         around = [self.tokens.prefix.tolist(), self.suffix.tolist()]
         keyed = {"format": FORMAT, "sharing": self.sharing, "max_tokens": limit, "around": around}
         self.fingerprint = json.dumps({**keyed, **self.facts, "name": None})
-
-    def read(self, texts: Sequence[str], /) -> list[Draft]:
-        """The texts cut into what may be replaced."""
-        return [self.vocabulary.draft(text, self.tokens, first=0) for text in texts]
-
-    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within a token budget."""
-        return pack([len(draft.tokens) if len(draft.open) else 0 for draft in drafts], self.budget)
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
@@ -336,17 +324,9 @@ def open_masked(model: str, settings: ModelSettings) -> MaskedGuesser:
     """The masked language model of a hub id or a folder. Raises ModelError where there is none."""
     from transformers import AutoModelForMaskedLM
 
-    device = device_of(settings.device)
-    located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
-    files = located.weight_files(allow_pickle=settings.allow_pickle)
-    loaded, _ = open_weights(
-        AutoModelForMaskedLM, located, files, settings, {"dtype": dtype_of(settings.dtype, device)}
-    )
-    digest = weights_hash(files, cache_folder() / "hashes")
-    tokenizer = load_tokenizer(located, settings)
-    return MaskedGuesser(
-        loaded.to(device), tokenizer, name=located.label, weights=digest, budget=settings.token_budget
-    )
+    found = load(model, settings, kind=AutoModelForMaskedLM)
+    budget = settings.token_budget
+    return MaskedGuesser(found.model, found.tokenizer, name=found.name, weights=found.weights, budget=budget)
 
 
 def _budget(device: torch.device) -> int:
@@ -367,10 +347,8 @@ _SLICE_BYTES = 64 << 20
 def logits_at(
     model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
 ) -> Iterator[torch.Tensor]:
-    """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), in order, a slice at a time.
-
-    `inputs` are what the model's forward takes, tensors on its device; `rows` and `columns` are int64.
-    """
+    """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), int64, in order, a slice at a time;
+    `inputs` are what the model's forward takes."""
     output = model.base_model(**inputs)
     hidden = output[0][rows, columns]
     size = max(16, _SLICE_BYTES // (4 * model.config.get_text_config().vocab_size))
@@ -438,7 +416,6 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """The text as it stands."""
         return "".join(self.stretches)
 
     def positions(self, *, share: float, seed: int, number: int) -> Longs:
@@ -486,11 +463,8 @@ class Vocabulary:
         self.lowers = normalizer is not None and normalizer.normalize_str("A") == "a"
 
     def draft(self, text: str, tokens: Tokens, *, first: int) -> Draft:
-        """A text cut at its tokens. Position `first` is the first the model can say something about.
-
-        White space, special tokens and what lies beyond the limit of `tokens` are not open to
-        replacement, nor is anything in a text of fewer than two tokens.
-        """
+        """A text cut at its tokens. Not open to replacement are those before position `first`, white space,
+        special tokens, what lies beyond the limit of `tokens`, and a text of fewer than two tokens."""
         shown = readable(text)
         (encoded,) = tokens.encode([shown])
         stretches = tuple(shown[start:end] for start, end in tokens.spans(shown).tolist())

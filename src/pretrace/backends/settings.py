@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pretrace.errors import ModelError
 from pretrace.settings import MODEL, TEXTS, given_for, option
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """How a model is opened; opening it raises ModelError for a value that cannot be.
-
-    `dtype` is "auto" (float32 on a CPU, the checkpoint's own elsewhere) or one of float32, bfloat16 and
-    float16; `device` is "auto" or a torch device; `device_map` spreads weights over several GPUs ("auto", needs
-    accelerate).
-    `max_tokens` None means the model's own context. `trust_remote_code` runs Python code that comes with
-    the model, `allow_pickle` opens weights whose format can run code: both only for origins you trust.
-    `served_model`, `tokenizer`, `requests` and `request_timeout` are for models behind servers, and refused for others.
-    """
+    """How a model is opened, as each option says; opening it raises ModelError for a value that cannot be."""
 
     revision: str | None = option(None, "Branch, tag or commit of a hub model.", panel=MODEL, only="weights")
     dtype: str = option(
@@ -85,6 +79,12 @@ class ModelSettings:
         """The settings for a model beside this one: how any is opened here, but not which one this is."""
         return ModelSettings(**{**{name: getattr(self, name) for name in _ANY}, **own})
 
+    def refuse(self, names: Iterable[str], why: str) -> None:
+        """ModelError where one of these options was given."""
+        for name in names:
+            if getattr(self, name) != getattr(ModelSettings(), name):
+                raise ModelError(f"--{name.replace('_', '-')} is {why}: leave it out.")
+
     def _without(self, whom: str, but: str = "") -> ModelSettings:
         """The settings with the options that are for `whom` alone as they are by themselves."""
         usual = ModelSettings()
@@ -97,11 +97,8 @@ _ANY = ("dtype", "device", "trust_remote_code", "allow_pickle")
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:
-    """Which model was asked: what a score depends on besides the text.
-
-    `weights` and `tokenizer` are SHA-256 hashes, `dtype` is what it computes in. `revision` is that of the hub,
-    None where none was named.
-    """
+    """What a score depends on besides the text: `weights` and `tokenizer` are SHA-256, `revision` the hub's, None
+    for none."""
 
     name: str
     weights: str

@@ -26,13 +26,10 @@ _SLICE = 256  # texts encoded at once: an encoding takes about a hundred bytes a
 
 
 class Tokens:
-    """A fast tokenizer with its start rule and length limit settled.
-
-    `start` is "tokenizer" (what the tokenizer does by itself), "always" (exactly one start token: bos,
-    else eos) or "never". `max_tokens` counts everything the model reads, start token included. Tokens
-    that a tokenizer puts behind a text (an end token) are never read: no text really ends there.
-    A `model` is asked for how many tokens it has embeddings: ModelError where it lacks some that texts are made of.
-    """
+    """A fast tokenizer with its start rule and length limit settled. `start` is "tokenizer" (as it does by
+    itself), "always" (one start token: bos, else eos) or "never"; `max_tokens` counts all that is read. An end
+    token is never read: no text really ends there. ModelError where the `model` lacks embeddings of tokens that
+    texts are made of."""
 
     def __init__(
         self, tokenizer: Any, *, start: str = "tokenizer", max_tokens: int | None = None, model: Any = None
@@ -72,10 +69,8 @@ class Tokens:
         return made
 
     def spans(self, text: str) -> npt.NDArray[np.int64]:
-        """Characters [start, end) of each token, shape [n, 2]: contiguous, together the whole text.
-
-        A character that takes several tokens belongs to the first of them; the others are empty.
-        """
+        """Characters [start, end) of each token, shape [n, 2]: contiguous, together the whole text. A character
+        that takes several tokens belongs to the first; the others are empty."""
         with one_error(*_ENCODING):
             offsets = self.rust.encode(readable(text), add_special_tokens=False).offsets
         spans = np.zeros((len(offsets), 2), dtype=np.int64)

@@ -2,7 +2,8 @@
 
 Where a classifier of words alone succeeds, the two sets differ as texts, and a membership score may
 succeed for the same reason (Das, Zhang and Tramèr 2024, "Blind baselines beat membership inference
-attacks for foundation models").
+attacks for foundation models"). So too between any two sets: classifier two-sample tests (Lopez-Paz and Oquab
+2017), for which a classifier learns from some documents and judges others (Zhao et al. 2025, section 3.2).
 """
 
 from __future__ import annotations
@@ -13,10 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, CrossFit, Unit, WordFeatures
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Groups
+from pretrace.baselines.classifiers import (
+    FEWEST_TEXTS,
+    WIDENING,
+    CrossFit,
+    Cutting,
+    Unit,
+    WordFeatures,
+    classifiers,
+    share_texts,
+)
+from pretrace.errors import TextsError
+from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, link_documents
 from pretrace.statistics.resampling import group_bootstrap
-from pretrace.types import Bools, Doubles, Estimate
+from pretrace.types import Bools, Corpus, Doubles, Estimate, Gap, Pair, Text, TextClassifier
 
 CHUNK = 2_000
 _TELLING = 0.6
@@ -35,13 +46,10 @@ class BlindScores:
 def bag_of_words(
     texts: Sequence[str], members: Bools, groups: Groups, *, seed: int, unit: Unit = "words"
 ) -> BlindScores:
-    """Out-of-fold log-odds of membership from a logistic regression on words, word pairs and punctuation.
-
-    Features are lower-cased TF-IDF of what occurs in at least two texts; characters stand for words in
-    Chinese and other scripts without spaces. `unit` "form" looks at the form of the texts instead
-    (`classifiers.shape`). A text is judged by a classifier that learnt from no text of its group; log-odds are
-    centred a fold (`CrossFit.scores`).
-    """
+    """Out-of-fold log-odds of membership from a logistic regression on lower-cased TF-IDF of words, word pairs and
+    punctuation that occur in two texts (characters in scripts without spaces), or with `unit` "form" on their
+    form. A text is judged by a classifier that learnt from no text of its group; log-odds are centred a fold
+    (`CrossFit.scores`)."""
     reason = _too_few(members, Grouping.of(groups, members))
     if reason:
         return BlindScores(None, reason)
@@ -72,7 +80,6 @@ class BlindBaseline:
 
     @property
     def apart(self) -> bool:
-        """Whether words tell the two classes apart, clearly."""
         return self.auc is not None and self.auc[1] > 0.5 and self.auc[0] >= _TELLING
 
     def plain(self) -> dict[str, object]:
@@ -86,11 +93,8 @@ class BlindBaseline:
 
 
 def blind_baseline(rows: Sequence[Mapping[str, object]], *, seed: int, why: str) -> BlindBaseline:
-    """How well words alone tell members from non-members of a benchmark (Das et al. 2024), as `evaluate` measures it.
-
-    `rows` have a text, a label (1 for a member), an id and a group; `why` is what the reader should bear in mind
-    where words do tell them apart. TextsError where members or non-members are missing.
-    """
+    """How well words alone tell members from non-members of a benchmark (Das et al. 2024). `rows` have text, label
+    (1: member), id and group; `why` is what to bear in mind where they do. TextsError where one side is missing."""
     texts, members = [str(row["text"]) for row in rows], np.array([row["label"] == 1 for row in rows])
     groups = [str(row["group"]) or str(row["id"]) for row in rows]
     judged = bag_of_words(texts, members, groups, seed=seed)
@@ -153,3 +157,193 @@ def _sentence(auc: Estimate | None, why: str) -> str:
         f"A bag of words that never saw a model tells the two sides apart ({known}): {why} "
         "A membership score that does no better than this shows nothing about membership."
     )
+
+
+LENGTH = "length"
+"""The row that looks at the number of characters and nothing else."""
+_BELOW = (
+    "It is below chance. This happens if there are few documents or if each differs from the others; it is no evidence "
+    "for or against a difference."
+)
+
+
+def gap(
+    a: Corpus,
+    b: Corpus,
+    classifiers: str | Sequence[str] | Mapping[str, TextClassifier] = "words",
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> tuple[Gap, ...]:
+    """The AUC between the texts of `a` and of `b` of each classifier, and of the text's length, in this order.
+
+    `classifiers` are expressions such as "words,gpt2(epochs=4)", or what they name, by name. Each of five folds is
+    judged by what was learnt from the others. Documents, and those that share a text, are never divided. Above 0.5 the
+    texts of `a` are called rightly; for the length, they are the longer ones. Intervals are 95%, from resampling
+    documents. TextsError where texts or documents are too few or a side has no text of its own, ExpressionError for an
+    unknown classifier.
+    """
+    # Two files may number their rows alike: without a group, the same id is no sign of the same document.
+    texts = [_placed(text, "a") for text in a.texts] + [_placed(text, "b") for text in b.texts]
+    labels = np.arange(len(texts)) < len(a.texts)
+    both = _TwoSets.of(texts, labels, (f"set A ({a.name})", f"set B ({b.name})"))
+    shared = both.shared
+    if shared[labels].all() or shared[~labels].all():
+        raise TextsError(
+            f"a gap lies between two different sets of texts, and every text of one of {a.name} and {b.name} is also "
+            "in the other; compare sets that have texts of their own."
+        )
+    shared &= np.array([bool(text.strip()) for text in both.texts], dtype=bool)
+    notes = []
+    if shared.any():
+        notes.append(
+            f"{np.count_nonzero(shared & labels):,} texts of A and {np.count_nonzero(shared & ~labels):,} of B are "
+            "the same on both sides: nobody can tell those apart, which brings every AUC nearer to 0.5."
+        )
+    return _measured(both, classifiers, notes, seed=seed, resamples=resamples)
+
+
+def pair_gap(
+    pairs: Sequence[Pair],
+    classifiers: str | Sequence[str] | Mapping[str, TextClassifier] = "words",
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> tuple[Gap, ...]:
+    """As `gap`, between the true and the generated suffixes: both of a pair, and all of a document, stay together."""
+    texts = [Text(f"true {i}", pair.true, group=pair.document) for i, pair in enumerate(pairs)]
+    texts += [Text(f"made {i}", pair.generated, group=pair.document) for i, pair in enumerate(pairs)]
+    both = _TwoSets.of(texts, np.arange(len(texts)) < len(pairs), ("the true suffixes", "the generated ones"))
+    copies = sum(pair.true.strip() == pair.generated.strip() for pair in pairs)
+    if copies == len(pairs):
+        raise TextsError(
+            f"all {len(pairs):,} generated suffixes are the same as the true ones: there is nothing to tell apart; "
+            "train the generator on other texts, or sample at a higher temperature."
+        )
+    notes = []
+    if copies:
+        notes.append(
+            f"{copies:,} of the {len(pairs):,} generated suffixes are the same as the true ones: nobody can tell "
+            "those apart, which brings every AUC nearer to 0.5."
+        )
+    return _measured(both, classifiers, notes, seed=seed, resamples=resamples)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TwoSets:
+    """Texts of two sets: `labels` True for the first; documents that share a text have one name in `groups`."""
+
+    texts: tuple[str, ...]
+    labels: Bools
+    groups: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Sequence[Text], labels: Bools, names: tuple[str, str]) -> _TwoSets:
+        """Both sets, once there is enough to learn from and to judge; TextsError where there is not."""
+        written = np.array([bool(text.text.strip()) for text in texts], dtype=bool)
+        for name, mine in zip(names, (labels, ~labels), strict=True):
+            found = int(np.count_nonzero(written & mine))
+            if found < FEWEST_TEXTS:
+                raise TextsError(
+                    f"a gap is measured between at least {FEWEST_TEXTS} texts a side that are not empty, and "
+                    f"{name} has {found}; give more texts."
+                )
+        first = link_documents(texts)
+        groups = tuple(first[text.document] for text in texts)
+        grouping = Grouping.of(groups, labels)
+        for name, mine, bit in zip(names, (labels, ~labels), (MEMBERS, NONMEMBERS), strict=True):
+            if grouping.holding(bit) < 2:
+                named = {text.document for text, wanted in zip(texts, mine, strict=True) if wanted}
+                raise TextsError(_one_document(name, len(named)))
+        return cls(tuple(text.text for text in texts), labels, groups)
+
+    @property
+    def shared(self) -> Bools:
+        """Which texts are in the other set too, white space at the ends aside; empty ones count as both."""
+        contents = [text.strip() for text in self.texts]
+        mine = {content for content, label in zip(contents, self.labels, strict=True) if label}
+        theirs = {content for content, label in zip(contents, self.labels, strict=True) if not label}
+        both = (mine & theirs) | {""}
+        return np.array([content in both for content in contents], dtype=bool)
+
+
+def _placed(text: Text, side: str) -> Text:
+    """The text with a document's name of its own: its group's, on either side, or its side and id."""
+    return Text(text.id, text.text, group=f"group {text.group}" if text.group else f"{side} {text.id}")
+
+
+def _one_document(name: str, documents: int) -> str:
+    if documents < 2:
+        return (
+            f"a gap is learnt from some documents and measured on others, and all texts of {name} are from one "
+            "document; give more documents, or name those there are in a group column."
+        )
+    return (
+        f"a gap is learnt from some documents and measured on others, and the {documents:,} documents of {name} "
+        "all share texts with one another; leave out the texts that are repeated."
+    )
+
+
+def _measured(
+    both: _TwoSets,
+    asked: str | Sequence[str] | Mapping[str, TextClassifier],
+    notes: Sequence[str],
+    *,
+    seed: int,
+    resamples: int,
+) -> tuple[Gap, ...]:
+    """A row a classifier, and one for the length."""
+    made = asked if isinstance(asked, Mapping) else classifiers.several(asked)
+    division = CrossFit.of(both.texts, both.labels, both.groups, seed=seed)
+    if division is None:
+        raise TextsError(
+            "there are too few documents to learn from some and judge the others; give more documents, and "
+            "leave out texts that many of them share."
+        )
+    judged = [_judged(both, division, classifier, seed) for classifier in made.values()]
+    lengths = np.array([len(text) for text in both.texts], dtype=np.float64)
+    matrix = np.column_stack([*(scores for scores, _ in judged), lengths])
+    spread = group_bootstrap(matrix, both.labels, groups=both.groups, seed=seed, resamples=resamples).auc
+    fewest = Grouping.of(both.groups, both.labels).fewest
+    counted = "document" if fewest == 1 else "documents"
+    few = f"One side comes from {fewest} {counted} only: the interval is rough."
+    notes = [*notes, *([few] if fewest < FEW_DOCUMENTS else [])]
+    found, number = [], len(both.texts)
+    for k, (name, (_, said)) in enumerate(zip(made, judged, strict=True)):
+        auc = spread.widened(k, WIDENING).estimate(k)
+        below = [_BELOW] if auc.high < 0.5 else []
+        found.append(Gap(name, auc, number, " ".join([*said, *below, *notes])))
+    auc = spread.estimate(len(judged))
+    longer = [f"The first set's texts are the {'longer' if auc.value > 0.5 else 'shorter'} ones."]
+    longer = [] if auc.low <= 0.5 <= auc.high else longer
+    return (*found, Gap(LENGTH, auc, number, " ".join([*longer, *notes])))
+
+
+def _judged(
+    both: _TwoSets, division: CrossFit, classifier: TextClassifier, seed: int
+) -> tuple[Doubles, list[str]]:
+    """The centred log-odds of each text, and what there is to say of the classifier."""
+    cut, at = [0], share_texts(both.texts)
+
+    def fit(part: Bools) -> Callable[[Bools], Doubles]:
+        judge = classifier.fit(at(part), both.labels[part], seed=seed)
+
+        def odds(mine: Bools) -> Doubles:
+            texts = at(mine)
+            probability = judge(texts)
+            if isinstance(judge, Cutting):
+                cut.append(judge.cut(texts))
+            return np.asarray(np.log(probability) - np.log1p(-probability))
+
+        return odds
+
+    scores, notes = division.scores(fit), []
+    if not scores.any():
+        notes.append("It found nothing to learn from, and says the same of every text.")
+    if sum(cut):
+        notes.append(f"It reads only the beginning of {sum(cut):,} of the {len(scores):,} texts.")
+    if not division.learnt.all():
+        notes.append(
+            f"It learnt from {np.count_nonzero(division.learnt):,} of the {len(scores):,} texts, by whole documents."
+        )
+    return scores, notes

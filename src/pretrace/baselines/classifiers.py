@@ -152,11 +152,8 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextSubset(Sequence[str]):
-    """Some `rows` of a set of texts, int64 [texts].
-
-    What one classifier was told of each text of the `whole` set is `kept` for the other parts: folds learn from the
-    same texts, and judge them. None where it would not fit.
-    """
+    """Some `rows` of a set of texts, int64 [texts]; what was told of each text of the `whole` is `kept` for other
+    parts."""
 
     whole: Sequence[str]
     rows: Numbers
@@ -201,7 +198,6 @@ class _BagOfWords:
     """
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        """The fitted classifier, which gives all texts the same probability where no word occurs twice."""
         return _regression(texts, labels, "words")
 
 
@@ -216,7 +212,6 @@ class FormClassifier:
     """
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        """The fitted classifier, as of `words`."""
         return _regression(texts, labels, "form")
 
 
@@ -261,15 +256,9 @@ def gpt2(
     the small one learns which words differ, hardly their order: put it beside `words`, not in its place.
     """
     start = PAPER if preset == "paper" else SMALL
-    given = {
-        "layers": layers,
-        "width": width,
-        "heads": heads,
-        "epochs": epochs,
-        "learning_rate": learning_rate,
-    }
-    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return _Gpt2(replace(start, **known))
+    given: dict[str, Any] = {"layers": layers, "width": width, "heads": heads}
+    given |= {"epochs": epochs, "learning_rate": learning_rate}
+    return _Gpt2(replace(start, **{name: value for name, value in given.items() if value is not None}))
 
 
 @dataclass(frozen=True)
@@ -279,7 +268,6 @@ class _Gpt2:
     settings: NewClassifier = SMALL
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        """The trained classifier; the same texts, labels and seed give the same."""
         from pretrace.tuning.classifying import fit_new
 
         return fit_new(texts, labels, self.settings, seed=seed)
@@ -408,10 +396,8 @@ _MINILM = "minilm"
 
 @functools.lru_cache(maxsize=1)  # each fold of a comparison asks for the same model
 def open_embedder(model: str = _MINILM) -> _Embedder:
-    """The sentence-transformers model of a folder or hub id, or "minilm" from its package.
-
-    MissingPackageError where the extra `embeddings` is not installed, ModelError where there is no such model.
-    """
+    """The sentence-transformers model of a folder or hub id, or "minilm" from its package; MissingPackageError
+    without the extra `embeddings`, ModelError where there is no such model."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
@@ -427,8 +413,6 @@ def open_embedder(model: str = _MINILM) -> _Embedder:
 
 
 class _Embedder:
-    """A sentence-transformers model that is asked for the embeddings of texts."""
-
     def __init__(self, model: Any) -> None:
         self._model = model
 

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.baselines.blind import BlindBaseline, blind_baseline
-from pretrace.building.ccnews_transforms import Changed, Transform, TransformMethod
+from pretrace.building.ccnews_transforms import Transform, TransformMethod
 from pretrace.building.segmenting import split_sentences
 from pretrace.building.writing import Built, LeftOut, Row, check_place, drawn_order, write
 from pretrace.corpora import Columns, open_corpus, open_stream
@@ -200,28 +200,6 @@ class CcnewsSettings:
         check_ranges(self)
 
 
-@dataclass(frozen=True, slots=True)
-class _BuiltSide:
-    """A side as far as it is built: the texts, each with what it was changed into."""
-
-    name: str
-    texts: tuple[tuple[_Candidate, Changed], ...]
-    transformed: bool
-
-    def rows(self) -> Iterator[Row]:
-        """What is written, a row a text."""
-        for rank, (candidate, changed) in enumerate(self.texts):
-            yield {
-                "id": candidate.id,
-                "text": changed.text,
-                "label": int(self.name == MEMBERS),
-                "group": candidate.group,
-                "original": candidate.text,
-                "transformed": int(self.transformed),
-                "split": split_of(rank, len(self.texts)),
-            }
-
-
 def build_ccnews(
     members: Corpus,
     nonmembers: Corpus,
@@ -245,11 +223,24 @@ def build_ccnews(
     sides = _drawn(members, nonmembers, settings, left)
     transform = method.open()
     watch = progress or Silent()
-    built = []
+    rows: list[Row] = []
     for name, some in sides.items():
         changed = name == NONMEMBERS or settings.transform_both
-        built.append(_changed(name, some, transform if changed else None, settings, (left, watch)))
-    rows = [row for side in built for row in side.rows()]
+        pairs = [(one, one.text) for one in some[: settings.texts // 2]]
+        if changed:
+            pairs = _changed(name, some, transform, settings, (left, watch))
+        rows += [
+            {
+                "id": one.id,
+                "text": text,
+                "label": int(name == MEMBERS),
+                "group": one.group,
+                "original": one.text,
+                "transformed": int(changed),
+                "split": split_of(rank, len(pairs)),
+            }
+            for rank, (one, text) in enumerate(pairs)
+        ]
     card = {
         "title": f"CCNewsPDD({method.kind}), built with pretrace",
         "after": PAPER,
@@ -267,7 +258,7 @@ def _recorded(
     members: Corpus, nonmembers: Corpus, method: TransformMethod, settings: CcnewsSettings
 ) -> dict[str, Any]:
     """All that decides what is built, as plain values; whether it is cached does not."""
-    chosen: dict[str, Any] = asdict(method)  # type: ignore[call-overload]  # every method is a dataclass
+    chosen: dict[str, Any] = asdict(method)
     chosen["opening"].pop("cache")
     sources = {"members": record_corpus(members), "nonmembers": record_corpus(nonmembers)}
     return {**asdict(settings), "transform": method.kind, **chosen, "sources": sources}
@@ -300,16 +291,14 @@ def _refuse_few(name: str, found: int, settings: CcnewsSettings) -> None:
 def _changed(
     name: str,
     drawn: Sequence[_Candidate],
-    transform: Transform | None,
+    transform: Transform,
     settings: CcnewsSettings,
     told: tuple[LeftOut, Progress],
-) -> _BuiltSide:
-    """The first texts of a side whose transformation is sound; without one, the first as they are."""
+) -> list[tuple[_Candidate, str]]:
+    """The first texts of a side whose transformation is sound, each with what it was changed into."""
     left, progress = told
     size = settings.texts // 2
-    if transform is None:
-        return _BuiltSide(name, tuple((one, Changed(one.text)) for one in drawn[:size]), transformed=False)
-    made: list[tuple[_Candidate, Changed]] = []
+    made: list[tuple[_Candidate, str]] = []
     progress.begin(size)
     at = 0
     while len(made) < size and at < len(drawn):
@@ -322,11 +311,11 @@ def _changed(
             if changed.fault:
                 left.add(f"{name}: {changed.fault}", one.id)
             else:
-                made.append((one, changed))
+                made.append((one, changed.text))
         number = sum(count_words(one.text) for one in some)
         progress.advance(len(some), number, time.perf_counter() - begin, True)
     _refuse_few(name, len(made), settings)
-    return _BuiltSide(name, tuple(made), transformed=True)
+    return made
 
 
 def _sizes(rows: Sequence[Row]) -> dict[str, Any]:

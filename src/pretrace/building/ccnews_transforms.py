@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError
@@ -58,19 +58,6 @@ class Transform:
 
     facts: Mapping[str, Any]
     change: Callable[[Sequence[str], int], list[Changed]]
-
-
-class TransformMethod(Protocol):
-    """A transformation before its models are opened: a frozen dataclass of its settings."""
-
-    @property
-    def kind(self) -> str:
-        """Its name in the benchmark: trans, mask or prompt."""
-        ...
-
-    def open(self) -> Transform:
-        """The transformation with its models loaded; ModelError where one cannot be."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -221,6 +208,9 @@ class Rewriting:
 
         return Transform({**model.facts, "prompt": self.prompt}, change)
 
+
+TransformMethod = BackTranslation | Masking | Rewriting
+"""A transformation before its models are opened: its settings, and `kind`, its name in the benchmark."""
 
 EMPTY = "came back empty"
 CUT = "cut off at the limit of length"

@@ -111,18 +111,27 @@ def build_dated(
     check_place(out, record)
     sorter = _Sorter(settings)
     found = sorter.distinct(sorter.sorted(_read(texts, sorter, on_progress)))
-    rows = [_row(one) for one in sorter.drawn(found, texts)]
+    rows: list[Row] = [
+        {
+            "id": one.id,
+            "text": one.text,
+            "label": int(one.member),
+            "group": one.group or one.id,
+            "date": str(one.days),
+        }
+        for one in sorter.drawn(found, texts)
+    ]
     on_progress("asking the blind baseline", len(rows))
     told = blind_baseline(rows, seed=settings.seed, why=_WHY)
-    members = [row for row in rows if row["label"] == 1]
+    sides = [[str(row["group"]) for row in rows if row["label"] == label] for label in (1, 0)]
     card = {
         "kind": "dated texts, built",
         "settings": record,
         "counts": {
             "texts": sorter.read,
-            "members": len(members),
-            "nonmembers": len(rows) - len(members),
-            "groups_on_both_sides": len(_groups(rows, 1) & _groups(rows, 0)),
+            "members": len(sides[0]),
+            "nonmembers": len(sides[1]),
+            "groups_on_both_sides": len({*sides[0]} & {*sides[1]}),
         },
         "left_out": sorter.left_out.plain(),
         "notes": ["Texts were compared without white space; of two copies the older stayed."],
@@ -131,20 +140,6 @@ def build_dated(
         "versions": {"pretrace": __version__, "numpy": np.__version__},
     }
     return write(out, rows, card)
-
-
-def _groups(rows: Iterable[Row], label: int) -> set[str]:
-    return {str(row["group"]) for row in rows if row["label"] == label}
-
-
-def _row(one: _Dated) -> Row:
-    return {
-        "id": one.id,
-        "text": one.text,
-        "label": int(one.member),
-        "group": one.group or one.id,
-        "date": str(one.days),
-    }
 
 
 def _read(texts: DatedTexts, sorter: _Sorter, on_progress: OnProgress) -> Iterator[_Dated]:
@@ -158,8 +153,9 @@ def _read(texts: DatedTexts, sorter: _Sorter, on_progress: OnProgress) -> Iterat
                 f"{stream.source}: every text needs an id of its own, found {name!r} twice: mend the ids."
             )
         seen.add(name)
-        sorter.saw(name, text.text, written)
-        on_progress("reading texts", number + 1)
+        sorter.read = number + 1
+        sorter.digest.add((name, text.text, written))
+        on_progress("reading texts", sorter.read)
         found = days(written)
         if found is None:
             strange = strange or written
@@ -186,11 +182,6 @@ class _Sorter:
         margin = timedelta(days=settings.margin_days)
         self.members_before = max(self.cutoff - date.min, margin) - margin + date.min
 
-    def saw(self, name: str, text: str, day: str) -> None:
-        """One more text was read."""
-        self.read += 1
-        self.digest.add((name, text, day))
-
     def sorted(self, texts: Iterable[_Dated]) -> Iterator[_Dated]:
         """The texts whose date tells on which side they are, cut to size."""
         for one in texts:
@@ -201,19 +192,15 @@ class _Sorter:
                     "within the margin" if inside else "the date does not tell the side", one.id
                 )
                 continue
-            text = self._cut(one.text)
+            text, length = one.text, self.settings.length
+            if self.settings.words is not None:
+                text = first_words(text, self.settings.words)
+            elif length is not None:
+                text = text[:length] if len(text) >= length else ""
             if not text.strip():
                 self.left_out.add("too short" if one.text.strip() else "empty", one.id)
                 continue
             yield replace(one, text=text, member=member)
-
-    def _cut(self, text: str) -> str:
-        """The first words or characters; "" where there are too few."""
-        if self.settings.words is not None:
-            return first_words(text, self.settings.words)
-        if self.settings.length is not None:
-            return text[: self.settings.length] if len(text) >= self.settings.length else ""
-        return text
 
     def distinct(self, texts: Iterable[_Dated]) -> list[_Dated]:
         """The texts without copies; of two the older stays, so that no text is on both sides."""
@@ -228,7 +215,11 @@ class _Sorter:
         sides = {label: {one.id: one for one in texts if one.member == label} for label in (True, False)}
         for label, side in sides.items():
             if not side:
-                raise TextsError(self._nothing(label, asked))
+                where = f"before {self.members_before}" if label else f"on {self.cutoff} or later"
+                raise TextsError(
+                    f"no text of {asked.source} is left that is dated {where}; of {self.read} were left out: "
+                    f"{self.left_out}. Choose another --cutoff, a smaller margin, or add texts."
+                )
         most = min(map(len, sides.values())) if self.settings.balanced else len(texts)
         kept: list[_Dated] = []
         for side in sides.values():
@@ -237,13 +228,6 @@ class _Sorter:
             for name in order[most:]:
                 self.left_out.add("not drawn", name)
         return sorted(kept, key=lambda one: one.id)
-
-    def _nothing(self, label: bool, asked: DatedTexts) -> str:
-        side = f"before {self.members_before}" if label else f"on {self.cutoff} or later"
-        return (
-            f"no text of {asked.source} is left that is dated {side}; of {self.read} were left out: {self.left_out}. "
-            "Choose another --cutoff, a smaller margin, or add texts."
-        )
 
 
 def first_words(text: str, words: int) -> str:

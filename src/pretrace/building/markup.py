@@ -80,10 +80,12 @@ def read_markup(html: str) -> tuple[str, Dates]:
     """The text of a page, a line a block of it, and its dates."""
     page = _Page()
     page.read(html)
-    marked = Dates(_earliest(page.published), _earliest(page.priority))
-    meta = Dates(_earliest(page.meta_published), _earliest(page.meta_priority))
-    whole, labelled = take_labels(_lines(page.body))
-    text = take_labels(_lines(page.sections))[0] if page.sections else whole
+    found = {name: _earliest(some) for name, some in page.dates.items()}
+    marked = Dates(found["published"], found["priority"])
+    meta = Dates(found["meta published"], found["meta priority"])
+    whole, labelled = take_labels(_lines(page.pieces))
+    sections = [(piece, around) for piece, around in page.pieces if "section" in around]
+    text = take_labels(_lines(sections))[0] if sections else whole
     return text, marked.or_else(meta).or_else(labelled)
 
 
@@ -137,19 +139,21 @@ def _earliest(written: Iterable[str]) -> Days | None:
     return min(known, key=lambda one: (one.first, one.last), default=None)
 
 
+_MARKED = {"publicationdate": "published", "datepublished": "meta published", "prioritydate": "priority"}
+"""What a property says of a date."""
+
+
 class _Page:
-    """Collects what is visible, and the dates that are marked as such."""
+    """Collects what is visible, each piece with what the tags around it mean, and the dates that are marked as such."""
 
     def __init__(self) -> None:
-        self.body: list[tuple[str, bool]] = []
-        self.sections: list[tuple[str, bool]] = []
-        self.published: list[str] = []
-        self.priority: list[str] = []
-        self.meta_published: list[str] = []
-        self.meta_priority: list[str] = []
+        self.pieces: list[tuple[str, frozenset[str]]] = []
+        self.dates: dict[str, list[str]] = {
+            name: [] for name in ("published", "priority", "meta published", "meta priority")
+        }
         self._open: list[tuple[str, frozenset[str]]] = []  # tag, and what it and those around it mean to us
         self._tags: Counter[str] = Counter()
-        self._awaited: list[str] | None = None
+        self._awaited = ""
 
     def read(self, html: str) -> None:
         """Every tag becomes an empty element with its name as an attribute, and what is open is kept here.
@@ -167,24 +171,24 @@ class _Page:
             elif node.tag in (_FLAT, "script", "style"):
                 given = {name: value or "" for name, value in node.attributes.items()}
                 if given.get("type", "").lower() == "application/ld+json" and node.tag == "script":
-                    self.meta_published += _published_in(node.text())
-                self._tag(given.pop(_WAS, f"{node.tag}/").lower(), given)
+                    self.dates["meta published"] += _published_in(node.text())
+                written = given.pop(_WAS, f"{node.tag}/").lower()  # "p", "/p" or "p/"
+                tag = written.strip("/")
+                if not written.startswith("/"):
+                    self._start(tag, given)
+                if written.startswith("/") or (written.endswith("/") and tag not in _VOID):
+                    self._end(tag)
             node = node.next
-
-    def _tag(self, written: str, given: Mapping[str, str]) -> None:
-        """A tag as it is written: "p", "/p" or "p/"."""
-        tag = written.strip("/")
-        if written.startswith("/"):
-            self._end(tag)
-            return
-        self._start(tag, given)
-        if written.endswith("/") and tag not in _VOID:
-            self._end(tag)
 
     def _start(self, tag: str, given: Mapping[str, str]) -> None:
         if tag == "meta":
             self._meta(given)
-        self._date(given)
+        prop = given.get("itemprop", "").lower()
+        if prop in _MARKED and "other" not in self._around():
+            if written := given.get("datetime") or given.get("content"):
+                self.dates[_MARKED[prop]].append(written)
+            else:
+                self._awaited = _MARKED[prop]
         if tag not in _INLINE:
             self._add("\n")
         if tag in _VOID:
@@ -197,7 +201,7 @@ class _Page:
         self._tags[tag] += 1
 
     def _end(self, tag: str) -> None:
-        self._awaited = None
+        self._awaited = ""
         if tag not in _INLINE:
             self._add("\n")
         if self._tags[tag]:
@@ -214,9 +218,9 @@ class _Page:
         return self._open[-1][1] if self._open else frozenset()
 
     def _text(self, text: str) -> None:
-        if self._awaited is not None and text.strip():
-            self._awaited.append(text.strip())
-            self._awaited = None
+        if self._awaited and text.strip():
+            self.dates[self._awaited].append(text.strip())
+            self._awaited = ""
         self._add(re.sub(r"\s+", " ", text))
 
     def _meaning(self, tag: str, given: Mapping[str, str]) -> frozenset[str]:
@@ -230,40 +234,17 @@ class _Page:
             return frozenset(("hidden",))
         return frozenset(("source",)) if "google-src-text" in given.get("class", "") else frozenset()
 
-    def _date(self, given: Mapping[str, str]) -> None:
-        prop = given.get("itemprop", "").lower()
-        if not prop or "other" in self._around():
-            return
-        places = {
-            "publicationdate": self.published,
-            "datepublished": self.meta_published,
-            "prioritydate": self.priority,
-        }
-        into = places.get(prop)
-        if into is None:
-            return
-        written = given.get("datetime") or given.get("content")
-        if written:
-            into.append(written)
-        else:
-            self._awaited = into
-
     def _meta(self, given: Mapping[str, str]) -> None:
         name = (given.get("name") or given.get("property") or "").lower()
         scheme = given.get("scheme", "").lower()
-        content = given.get("content", "")
         if name in _PRIORITY_META or (name == "dc.date" and scheme == "priority"):
-            self.meta_priority.append(content)
+            self.dates["meta priority"].append(given.get("content", ""))
         elif name in _PUBLISHED_META and scheme not in _FILED:
-            self.meta_published.append(content)
+            self.dates["meta published"].append(given.get("content", ""))
 
     def _add(self, piece: str) -> None:
-        meanings = self._around()
-        if "hidden" in meanings or "other" in meanings:
-            return
-        self.body.append((piece, "source" in meanings))
-        if "section" in meanings:
-            self.sections.append((piece, "source" in meanings))
+        if not self._around() & {"hidden", "other"}:
+            self.pieces.append((piece, self._around()))
 
 
 def _flat_tag(found: re.Match[str]) -> str:
@@ -271,10 +252,10 @@ def _flat_tag(found: re.Match[str]) -> str:
     return f"<{_FLAT} {_WAS}={slash}{tag}/ {to_the_end}" if to_the_end else f"<{_FLAT} {_WAS}={slash}{tag} "
 
 
-def _lines(pieces: list[tuple[str, bool]]) -> str:
+def _lines(pieces: Sequence[tuple[str, frozenset[str]]]) -> str:
     """The pieces as lines. Where a page shows a translation and keeps what was translated, the latter is it."""
-    originals = any(source for _, source in pieces)
-    kept = "".join(piece for piece, source in pieces if source or not originals or piece == "\n")
+    originals = any("source" in around for _, around in pieces)
+    kept = "".join(piece for piece, around in pieces if not originals or "source" in around or piece == "\n")
     lines = (" ".join(line.split()) for line in kept.split("\n"))
     return "\n".join(line for line in lines if line)
 

@@ -99,20 +99,14 @@ class Pages:
     def notes(self) -> list[str]:
         """What a card should tell of the reading, in sentences."""
         unused = sorted(set(self.known) - self._used)
-        told = [
-            f"{counted(self._other_files, 'file')} in the folder left out: neither .html nor .txt."
-            if self._other_files
-            else "",
+        told = {
+            f"{counted(self._other_files, 'file')} in the folder left out: neither .html nor .txt.": self._other_files,
             f"The dates file names {counted(len(unused), 'page')} that are not among the pages, such as "
-            f"{unused[0]!r}."
-            if unused
-            else "",
-            *(
-                f"{counted(number, 'page')} not in UTF-8 read as {name}."
-                for name, number in sorted(self._encodings.items())
-            ),
-        ]
-        return [note for note in told if note]
+            f"{next(iter(unused), '')!r}.": unused,
+        }
+        encodings = sorted(self._encodings.items())
+        read_as = [f"{counted(number, 'page')} not in UTF-8 read as {name}." for name, number in encodings]
+        return [*(note for note, count in told.items() if count), *read_as]
 
     def _with_known(self, page: PatentPage) -> PatentPage:
         stem = re.sub(r"\.(html?|txt)$", "", without_packing(page.id), flags=re.IGNORECASE)

@@ -148,13 +148,27 @@ def build_patents(
     kept = builder.distinct(builder.cleaned(builder.dated(reader)))
     rows = builder.rows(kept)
     longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
+    members, others = ({row["group"] for row in rows if row["label"] == label} for label in (1, 0))
+    near = f" Near copies: a Jaccard index of {settings.near:g} or more over shingles of 8 characters."
     card = {
         "kind": "PatentMIA, built",
         "settings": record,
-        "counts": builder.counts(rows),
+        "counts": {
+            "pages": builder.read,
+            "members": len(members),
+            "nonmembers": len(others),
+            "rows": len(rows),
+        },
         "left_out": builder.left_out.plain(),
         "boilerplate_lines": dict(list(builder.lines.items())[:50]),
-        "notes": [*reader.notes(), *builder.notes()],
+        "notes": [
+            *reader.notes(),
+            f"{len(builder.lines)} lines that stand on more than {settings.boilerplate:.0%} of the pages were taken "
+            "out.",
+            "Copies were told by their text without white space; of two the member, else the older stayed."
+            + (near if settings.near else ""),
+            "Words are those of jieba's default cut, punctuation marks among them and white space not.",
+        ],
         "blind": blind_baseline(longest, seed=settings.seed, why=_WHY).plain(),
         "pages_sha256": str(builder.digest),
         "versions": {"pretrace": __version__, "jieba": words.version, "numpy": np.__version__},
@@ -223,11 +237,7 @@ class _Builder:
         """As many rows of either class, in the order of their ids; TextsError where a class is empty."""
         first, second = sorted((True, False), key=lambda label: (len(kept[label]), not label))
         few = self._cut(kept[first], first, self.settings.size)
-        if not few:
-            raise TextsError(self._nothing(first))
         many = self._cut(kept[second], second, len(few))
-        if not many:
-            raise TextsError(self._nothing(second))
         for page, _ in few[len(many) :]:
             self.left_out.add("not drawn", page.id)
         both = [*few[: len(many)], *many]
@@ -236,7 +246,8 @@ class _Builder:
     def _cut(
         self, pages: Sequence[PatentPage], label: bool, most: int | None
     ) -> list[tuple[PatentPage, list[Row]]]:
-        """The rows of the first pages that are long enough, in an order drawn from seed and id."""
+        """The rows of the first pages that are long enough, in an order drawn from seed and id; TextsError where there
+        is none."""
         by_id = {page.id: page for page in pages}
         found: list[tuple[PatentPage, list[Row]]] = []
         for name in drawn_order(by_id, self.settings.seed, "patent page"):
@@ -250,6 +261,14 @@ class _Builder:
                 self.on_progress("cutting members" if label else "cutting non-members", len(found))
             else:
                 self.left_out.add("too short", name)
+        if not found:
+            of_side = (
+                f"published before {self._before}" if label else f"whose priority date is after {self._after}"
+            )
+            raise TextsError(
+                f"there is no page of {self.settings.words} words {of_side}; of {self.read} pages were left out: "
+                f"{self.left_out}. Add pages, give their dates with --dates, or ask for fewer --words."
+            )
         return found
 
     def _snippet(self, page: PatentPage, label: bool) -> list[Row]:
@@ -274,36 +293,6 @@ class _Builder:
                 "length": length,
             }
             for length, text in zip(lengths, take_prefixes(page.text, spans, start, lengths), strict=True)
-        ]
-
-    def _nothing(self, label: bool) -> str:
-        wanted = (
-            f"published before {self._before}" if label else f"whose priority date is after {self._after}"
-        )
-        return (
-            f"there is no page of {self.settings.words} words {wanted}; of {self.read} pages were left out: "
-            f"{self.left_out}. Add pages, give their dates with --dates, or ask for fewer --words."
-        )
-
-    def counts(self, rows: Sequence[Row]) -> dict[str, int]:
-        """What came of the pages."""
-        members = {row["group"] for row in rows if row["label"] == 1}
-        others = {row["group"] for row in rows if row["label"] == 0}
-        return {"pages": self.read, "members": len(members), "nonmembers": len(others), "rows": len(rows)}
-
-    def notes(self) -> list[str]:
-        """What was done to the texts, in sentences."""
-        near = self.settings.near
-        return [
-            f"{len(self.lines)} lines that stand on more than {self.settings.boilerplate:.0%} of the pages were taken "
-            "out.",
-            "Copies were told by their text without white space; of two the member, else the older stayed."
-            + (
-                f" Near copies: a Jaccard index of {near:g} or more over shingles of 8 characters."
-                if near
-                else ""
-            ),
-            "Words are those of jieba's default cut, punctuation marks among them and white space not.",
         ]
 
 

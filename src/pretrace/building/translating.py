@@ -25,10 +25,10 @@ from pretrace.backends.loading import (
     from_pretrained,
     locate,
     open_weights,
+    weights_hash,
 )
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
-from pretrace.backends.weights import weights_hash
 from pretrace.building.segmenting import cut_pieces, split_sentences
 from pretrace.cache.location import cache_folder
 from pretrace.cache.store import Batch, written_once

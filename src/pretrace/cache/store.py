@@ -97,12 +97,9 @@ class CacheEntry(NamedTuple, Generic[T]):
 
 
 class Entries:
-    """The entries of one model on disk; usable from threads, forks and other processes at once.
-
-    For the fingerprint None nothing is kept or found, so that whoever asks need not care whether there is a cache.
-    Raises OutputError where the folder cannot be written, at once and not at the first entry. The connection is opened
-    when first used in a process and never crosses a fork.
-    """
+    """The entries of one model on disk; usable from threads, forks and other processes at once. For the
+    fingerprint None nothing is kept or found. OutputError where the folder cannot be written, at once and not at
+    the first entry. The connection is opened when first used in a process and never crosses a fork."""
 
     def __init__(self, kind: Kind, fingerprint: str | None, folder: Path | None = None) -> None:
         self.path, self._kind, self._fingerprint = Path(os.devnull), kind, fingerprint
@@ -124,11 +121,8 @@ class Entries:
         return self._run(lambda connection: _find(connection, wanted, label, codec))
 
     def write(self, entries: Sequence[CacheEntry[Any]]) -> None:
-        """Store the entries in one transaction: all of them or none.
-
-        One that is there already stays, unless it is damaged or the new one is better. Raises OutputError when the
-        disk is full; what was stored before stays readable.
-        """
+        """Store the entries in one transaction. One that is there already stays, unless it is damaged or the new
+        one is better. OutputError when the disk is full; what was stored before stays readable."""
         if self._fingerprint is None or not entries:
             return
         bodies = [entry.codec.encode(entry.content) for entry in entries]
@@ -149,11 +143,8 @@ class Entries:
         self.close()
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """What `work` returns, given a connection.
-
-        A damaged file is set aside and the work done once more on a new one. Raises OutputError where
-        the file cannot be opened or written; the file stays usable then.
-        """
+        """What `work` returns; a damaged file is set aside and the work done once more. OutputError where the file
+        cannot be used."""
         with self._lock:
             if self._closed:
                 raise ValueError(f"the {self._kind.noun} {self.path} is closed")
@@ -247,10 +238,8 @@ def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Let one process at a time open, make or set aside files of a folder.
-
-    The lock is sqlite's own on an empty file: it works wherever the cache works, and dies with its holder.
-    """
+    """Let one process at a time open, make or set aside files of a folder: sqlite's own lock, which dies with its
+    holder."""
     guard = sqlite3.connect(folder / "opening.lock", timeout=_WAIT, isolation_level=None)
     try:
         guard.execute("BEGIN EXCLUSIVE")
@@ -433,10 +422,8 @@ Write = Callable[[Mapping[str, Written]], Iterable[Batch]]
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How texts are continued: by so many tokens, with which sampling, and the seed of what is drawn.
-
-    ExpressionError for a value out of its range.
-    """
+    """How texts are continued: tokens, sampling, and the seed of what is drawn; ExpressionError for a value out of
+    range."""
 
     tokens: int = 32
     sampling: Sampling = field(default_factory=Sampling)
@@ -501,12 +488,9 @@ def open_written(fingerprint: str | None, folder: Path | None = None) -> Written
 
 
 def written_once(fingerprint: str | None, texts: Sequence[str], label: str, write: Write) -> list[Written]:
-    """What was written for each text, in order: from disk where it is there, else by `write`.
-
-    Every batch that `write` yields is stored before the next is begun, so a killed process loses at most one. An
-    empty answer is not stored: it is asked for again the next time. For the fingerprint None nothing is kept.
-    Raises OutputError where the cache cannot be written.
-    """
+    """What was written for each text, in order: from disk where it is there, else by `write`, every batch of which
+    is stored before the next is begun. An empty answer is not stored: it is asked for again. For the fingerprint
+    None nothing is kept. Raises OutputError where the cache cannot be written."""
     with open_written(fingerprint) as store:
         stored = zip(texts, store.get([text_key(text) for text in texts], label), strict=True)
         known = {text: written for text, written in stored if written is not None}

@@ -56,7 +56,8 @@ def _called(arguments: list[str]) -> tuple[int, str]:
     except PretraceError as error:
         return 2, str(error)
     except usage_error as error:
-        return 2, _usage(error)
+        command = getattr(getattr(error, "ctx", None), "command_path", "pretrace")
+        return 2, f"{error.format_message().rstrip('.')}. See {command} --help."  # type: ignore[attr-defined]
     except BrokenPipeError:
         return _unheard()
     except SystemExit as error:
@@ -100,15 +101,9 @@ def _in_full(app: Any, arguments: list[str]) -> list[str]:
 
 
 def _plugin_fault(error: BaseException) -> str | None:
-    from pretrace.registry import plugin_fault
+    from pretrace.registry import plugin_fault  # not above: help and completion do without
 
     return plugin_fault(error)
-
-
-def _usage(error: Exception) -> str:
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context else "pretrace"
-    return f"{error.format_message().rstrip('.')}. See {command} --help."  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -40,6 +40,7 @@ from pretrace.types import AuditPlan, Situation
 from pretrace.verdicts.advise import Advice, Advised, Seen, advise, look, situate
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.expected import chance, documents_needed, enough, expected_for
+from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say as sentence
 
 Call = Callable[[Sequence[str]], int]
@@ -54,30 +55,21 @@ owner, such as how an order came about."""
 class _AskInputs:
     """What there is beside the texts, and where the answer goes."""
 
-    model: str | None = option(
+    model: str | None = input_option(
         None,
         "The model in question: a hub id, a model folder, a .gguf file, smollm2 (packaged), or a server.",
-        path="in",
-        essential=True,
     )
-    unseen: str | None = option(
+    unseen: str | None = input_option(
         None,
         "Control documents: texts of the same kind and time that the model cannot have seen, such as unpublished ones.",
-        path="in",
-        essential=True,
     )
-    before: str | None = option(
-        None,
-        "A model that never saw the texts: an earlier checkpoint of the model in question, or its base.",
-        path="in",
-        essential=True,
+    before: str | None = input_option(
+        None, "A model that never saw the texts: an earlier checkpoint of the model in question, or its base."
     )
-    corpus: tuple[str, ...] = option(
+    corpus: tuple[str, ...] = input_option(
         (),
         "Training data that can be read: files, a folder or an address, searched for the texts. May be given more than "
         "once.",
-        path="in",
-        essential=True,
     )
     plan: bool = option(False, "Say what can be answered, with how many documents, and stop.", essential=True)
     yes: bool = option(False, "Start without asking.", essential=True)
@@ -242,17 +234,12 @@ def _list_tests(advice: Advice) -> Iterator[str]:
 
 def _plain(advice: Advice) -> Iterator[dict[str, Any]]:
     for row in advice.rows:
-        name, found = row.choice.name, expected_for(row.choice.name, advice.situation)
+        choice, found = row.choice, expected_for(row.choice.name, advice.situation)
         yield {
-            "name": name,
-            "title": row.choice.title,
-            "state": row.state,
-            "missing": row.missing,
-            "needs": row.choice.needs,
-            "assumes": row.choice.assumes,
-            "enough": enough(name, advice.situation) if row.choice.accuses else None,
+            **{name: getattr(choice, name) for name in ("name", "title", "needs", "assumes")},
+            **{name: getattr(row, name) for name in ("state", "missing", "commands")},
+            "enough": enough(choice.name, advice.situation) if choice.accuses else None,
             "expected": asdict(found) if found else None,
-            "commands": list(row.commands),
         }
 
 
@@ -322,15 +309,13 @@ def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditP
     for tokens in (usual.snippets.tokens, *_SHORTER):
         settings = replace(usual, snippets=replace(usual.snippets, tokens=tokens))
         try:
-            plan: AuditPlan = audit(source, target, asked, settings, EngineSettings(), RawOptions()).own[
-                "plan"
-            ]
+            answer = audit(source, target, asked, settings, EngineSettings(), RawOptions())
+            break
         except ShortTextsError:
             if tokens == _SHORTER[-1]:
                 raise
-        else:
-            return plan, () if settings == usual else ("--tokens", str(tokens))
-    raise AssertionError
+    plan: AuditPlan = answer.own["plan"]
+    return plan, () if settings == usual else ("--tokens", str(tokens))
 
 
 def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
@@ -346,9 +331,10 @@ def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
         operand(source.texts),
         *seen.names.columns,
         *(one for name in inputs.corpus for one in ("--corpus", name)),
+        *(("--heldout", inputs.unseen) if inputs.unseen else ()),
     )
     return AskStep(
-        (*words, *(("--heldout", inputs.unseen) if inputs.unseen else ())),
+        words,
         "scan",
         f"does {Path(source.texts).name} stand in {' '.join(Path(one).name for one in inputs.corpus)}?",
         "Search. It assumes nothing; it says nothing of data that are not in this corpus.",

@@ -23,6 +23,7 @@ from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSett
 from pretrace.settings import like, option, requested_option, statements_of
 from pretrace.types import COMPARED, AuditPlan, Backend, DesignError
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
+from pretrace.verdicts.settings import input_option
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
 _PACKAGED = "smollm2"
@@ -32,13 +33,11 @@ _PACKAGED = "smollm2"
 class AuditOptions:
     """What the texts are compared with, and what is done with the answer."""
 
-    heldout: str | None = option(
+    heldout: str | None = input_option(
         None,
         "Control documents: texts of the same kind that are known to be unseen, given as TEXTS is. "
         "Recommended: with them, no other model is needed.",
         panel=COMPARED,
-        path="in",
-        essential=True,
     )
     heldout_note: str = option(
         "",
@@ -46,25 +45,21 @@ class AuditOptions:
         panel=COMPARED,
         states="controls",
     )
-    generator: str = option(
+    generator: str = input_option(
         _PACKAGED,
         "The small model that is tuned on a part of TEXTS and writes held-out continuations; any --model value.",
         panel=COMPARED,
-        path="in",
-        essential=True,
     )
     generator_dtype: str = option(
         "auto",
         "What the generator computes in; auto takes what is fastest on this processor.",
         panel=COMPARED,
     )
-    placebo: tuple[str, ...] = option(
+    placebo: tuple[str, ...] = input_option(
         (),
         "A model that never saw TEXTS: an earlier checkpoint of the target (the best), the base it was tuned "
         "from, or a sibling; any --model value. Give it more than once for several: the largest p counts.",
         panel=BESIDE,
-        path="in",
-        essential=True,
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     placebo_note: str = option(
@@ -173,6 +168,8 @@ def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:
 def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) -> Backend | None:
     """The model that writes continuations; none where control documents are given and none is wanted."""
     from pretrace.backends import open_model
+    from pretrace.backends.loading import device_of
+    from pretrace.tuning.training import fastest_format
 
     # Control documents alone are compared directly or not at all: what is packaged is not opened for nothing.
     idle = not needed and not inputs.placebo and inputs.generator == _PACKAGED
@@ -182,18 +179,13 @@ def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) ->
                 "--generator names a model; with control documents (--heldout) none is needed."
             )
         return None
-    own = asdict(opening.for_another(dtype=_dtype(inputs.generator_dtype)))
+    dtype = inputs.generator_dtype
+    if dtype == "auto":  # what is fastest on this processor
+        dtype = fastest_format(device_of("auto").type)
+    own = asdict(opening.for_another(dtype=dtype))
     try:
         return open_model(inputs.generator, **own)
     except MissingPackageError:
         if needed:
             raise
         return None  # control documents may do without one; where they do not, the plan says so
-
-
-def _dtype(wanted: str) -> str:
-    """What the generator computes in: where nothing is said, what is fastest on this processor."""
-    from pretrace.backends.loading import device_of
-    from pretrace.tuning.training import fastest_format
-
-    return fastest_format(device_of("auto").type) if wanted == "auto" else wanted

@@ -21,11 +21,11 @@ from pretrace.cli.options import Only
 from pretrace.cli.progress import Activity, announce_training, shown, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError
-from pretrace.registry import require
 from pretrace.report.wording import bracketed, first_of
 from pretrace.results.atomic import atomic_bytes, check_writable
 from pretrace.results.output_checks import OutputFile, json_with
-from pretrace.settings import Option, check_ranges, like, option, seed_option
+from pretrace.scoring.settings import ScoreSettings
+from pretrace.settings import Option, option
 from pretrace.statistics.set_similarity import Comparing, compare_sets
 from pretrace.types import Corpus, Gap
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 _NAMED = 3
-_UNLABELLED = ("text", "id", "group", "template", "split", "files", "encoding")
+_UNLABELLED = Only(("text", "id", "group", "template", "split", "files", "encoding"))
 """How texts are read whose labels are not."""
 _SIDES = "Sides"
 Out = Annotated[
@@ -84,13 +84,7 @@ class _CcnewsInputs:
         None, "Column with the non-members' date: only those of --year are taken.", panel=_SIDES
     )
     year: int = option(2017, "With --date-column.", panel=_SIDES)
-    columns: Annotated[Columns, Only(("text", "id", "group", "template", "split", "files", "encoding"))] = (
-        field(default_factory=Columns)
-    )
-
-    def __post_init__(self) -> None:
-        known = self.transform in ("trans", "mask", "prompt")
-        require(known, f"--transform is trans, mask or prompt, found {self.transform!r}.")
+    columns: Annotated[Columns, _UNLABELLED] = field(default_factory=Columns)
 
 
 def ccnews(
@@ -180,9 +174,7 @@ class TextSets:
 
     a: str = option(help="Texts, as for `score`: the members' side.", metavar="A", path="in")
     b: str = option(help="The texts they are compared with.", metavar="B", path="in")
-    columns: Annotated[Columns, Only(("text", "id", "group", "template", "split", "files", "encoding"))] = (
-        field(default_factory=Columns)
-    )
+    columns: Annotated[Columns, _UNLABELLED] = field(default_factory=Columns)
 
     def open(self) -> tuple[Corpus, Corpus]:
         """Both sets, without their labels."""
@@ -190,23 +182,16 @@ class TextSets:
         return open_corpus(self.a, columns), open_corpus(self.b, columns)
 
 
-@dataclass(frozen=True, slots=True)
-class _GapSettings:
-    """Which classifiers compare two sets, and the seed of their folds: no verdict comes of it."""
-
-    classifiers: tuple[str, ...] = like(AuditSettings, "classifiers")
-    seed: int = seed_option()
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
-
-def gap(pair: TextSets, settings: _GapSettings) -> Reply:
+def gap(
+    pair: TextSets,
+    settings: Annotated[AuditSettings, Only(("classifiers",))],
+    drawn: Annotated[ScoreSettings, Only(("seed",))],
+) -> Reply:
     """How far apart two sets of texts are, by classifiers that see no model."""
-    from pretrace.baselines.classifier_two_sample import gap as measure
+    from pretrace.baselines.blind import gap as measure
 
     announce_training(settings.classifiers)
-    found = measure(*pair.open(), settings.classifiers, seed=settings.seed)
+    found = measure(*pair.open(), settings.classifiers, seed=drawn.seed)
     return Reply(say=partial(_said, found), own={"classifiers": found})
 
 

@@ -75,13 +75,8 @@ class CommandGroup:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class HelpRow:
-    """A line of the help of a group: a question, the commands that answer it, and how."""
-
-    question: str
-    commands: tuple[str, ...]
-    says: str
+HelpRow = tuple[str, tuple[str, ...], str]
+"""A line of the help of a group: a question, the commands that answer it, and how."""
 
 
 class Commands(TyperGroup):
@@ -137,20 +132,20 @@ class Root(Commands):
     """The commands of `pretrace`."""
 
     rows = (
-        HelpRow(_USED, ("ask",), "What you have in, one sentence out."),
-        HelpRow(_USED, ("audit",), "A collection, against control documents."),
-        HelpRow(_USED, ("recite",), "By words that the model prints."),
-        HelpRow(_USED, ("mark",), "By marks you leave, or random strings."),
-        HelpRow(_WHICH, ("flag",), "Each text, at a rate of false flags."),
-        HelpRow(_WHICH, ("scan",), "What stands in a corpus you have."),
-        HelpRow(_WHICH, ("samples",), "Items of a benchmark, as lm-eval ran it."),
-        HelpRow(_METHODS, ("score", "evaluate"), "Scores; with labels AUC and intervals."),
-        HelpRow(_METHODS, ("tune", "plant", "count"), "What some scores need first."),
-        HelpRow(_METHODS, ("build",), "Benchmarks; how alike two sets are."),
-        HelpRow(_METHODS, ("demo",), "A small model, trained and tested."),
-        HelpRow(_FOUND, ("runs",), "Results rendered, compared, verified."),
-        HelpRow(_FOUND, ("show", "serve"), "A text in colours; all of it as a page."),
-        HelpRow(_FOUND, ("list", "cache"), "What there is; what is kept on disk."),
+        (_USED, ("ask",), "What you have in, one sentence out."),
+        (_USED, ("audit",), "A collection, against control documents."),
+        (_USED, ("recite",), "By words that the model prints."),
+        (_USED, ("mark",), "By marks you leave, or random strings."),
+        (_WHICH, ("flag",), "Each text, at a rate of false flags."),
+        (_WHICH, ("scan",), "What stands in a corpus you have."),
+        (_WHICH, ("samples",), "Items of a benchmark, as lm-eval ran it."),
+        (_METHODS, ("score", "evaluate"), "Scores; with labels AUC and intervals."),
+        (_METHODS, ("tune", "plant", "count"), "What some scores need first."),
+        (_METHODS, ("build",), "Benchmarks; how alike two sets are."),
+        (_METHODS, ("demo",), "A small model, trained and tested."),
+        (_FOUND, ("runs",), "Results rendered, compared, verified."),
+        (_FOUND, ("show", "serve"), "A text in colours; all of it as a page."),
+        (_FOUND, ("list", "cache"), "What there is; what is kept on disk."),
     )
     entries = (
         CommandEntry("ask", "asking:ask"),

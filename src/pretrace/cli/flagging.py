@@ -25,9 +25,9 @@ from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.work import Scoring, counted, shard_size
-from pretrace.jobs.job import OpenedScoring, ShardJob
 from pretrace.jobs.merging import UNREADABLE, ScoredRows, remove
-from pretrace.jobs.settings import EngineSettings, JobDivision, JobSettings
+from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
+from pretrace.jobs.worker import OpenedScoring, ShardJob
 from pretrace.report.wording import first_of
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines
@@ -35,10 +35,9 @@ from pretrace.results.run import SKIPPED_COLUMNS
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.outlook import REPORT, SET_TEST
+from pretrace.scoring.outlook import REPORT, SET_TEST, Workload, workload
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
-from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import CONTROLS, dry_run_option, like, option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
@@ -86,7 +85,7 @@ def _job(command: _FlagCommand, sharded: Sharded, opened: OpenedScoring) -> Shar
         settings=opened.settings,
         source={
             "texts": lasting(command.source.texts),
-            "nonmembers": lasting(command.nonmembers),
+            "nonmembers": lasting(command.inputs.nonmembers),
             "columns": command.source.columns.recorded,
             "skip_unreadable": sharded.how.skip_unreadable,
             # Not what tells one worker from another: whichever is the last writes the file of the job.
@@ -181,7 +180,7 @@ def flag(
     together. Exit code 3 when any is flagged or they stand out as a whole; 0 when neither, and --power showed that a
     tenth of the texts, if seen, would have; 4 when there is no answer: the two sets differ as texts, or it could have
     been missed."""
-    division = JobDivision(job, engine)
+    divided = divided_by(job, engine)
     check_use(settings, inputs.companions)
     wanted = ModelsSettings.beside(
         target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=settings.cache
@@ -191,8 +190,7 @@ def flag(
     stream = source.stream(skip_unreadable=job.skip_unreadable)
     command = _FlagCommand(
         source=source,
-        nonmembers=inputs.nonmembers,
-        out=inputs.out,
+        inputs=inputs,
         wanted=wanted,
         settings=settings,
         found=found_of(inputs.found, stream.texts, source.texts),
@@ -200,10 +198,10 @@ def flag(
     )
     other = open_stream(inputs.nonmembers, source.columns.of_another, skip_unreadable=job.skip_unreadable)
     unread: list[Unreadable] = []
-    corpus = None if division.named else stream.whole(shards.SHARD, unread.append)
+    corpus = None if divided else stream.whole(shards.SHARD, unread.append)
     known = other.whole(shards.SHARD, unread.append) if corpus else None
     if corpus is None or known is None:
-        return _flag_shards(command, BothSets(stream, other), division, dry_run=inputs.dry_run)
+        return _flag_shards(command, BothSets(stream, other), job, engine)
     planned = plan(corpus, known, settings)
     command.announce(planned.notes)
     models = opened(wanted)
@@ -218,11 +216,11 @@ def flag(
     return save_flagging(made, inputs.out, beside=beside)
 
 
-def _flag_shards(command: _FlagCommand, both: BothSets, division: JobDivision, *, dry_run: bool) -> Reply:
+def _flag_shards(command: _FlagCommand, both: BothSets, how: JobSettings, engine: EngineSettings) -> Reply:
     """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
-    settings, engine = command.settings, division.engine
+    settings, dry_run = command.settings, command.inputs.dry_run
     size = shard_size(counted(both)) if engine.on_ray else None
-    sharded = surveyed(both, command.source, division.job, command.out, labelled=False, size=size)
+    sharded = surveyed(both, command.source, how, command.inputs.out, labelled=False, size=size)
     planned = FlagPlan.of(both, settings)
     settings.plan.check_texts(sharded.first)
     command.announce(planned.notes)
@@ -231,7 +229,7 @@ def _flag_shards(command: _FlagCommand, both: BothSets, division: JobDivision, *
         none = CorpusParts(None, None, Corpus(both.name, ()))
         task = Scoring(command.wanted, settings.score, none, None, options)
         job = scored_on_ray(sharded, task, engine, make)
-        return _finish(job, sharded.folder, planned, command.out)
+        return _finish(job, sharded.folder, planned, command.inputs.out)
     models = opened(command.wanted)
     if dry_run:
         work = sharded.foreseen(models, settings.plan, cache=settings.cache)
@@ -240,10 +238,10 @@ def _flag_shards(command: _FlagCommand, both: BothSets, division: JobDivision, *
     if settings.power:
         check_power(models)
     job, made = scored_here(sharded, models, settings.plan, options, make)
-    if division.job.turn.of > 1:
+    if how.turn.of > 1:
         return part_done(sharded, job, made)
     asking = Asking(models, Stages()) if settings.power else None
-    return _finish(job, sharded.folder, planned, command.out, asking)
+    return _finish(job, sharded.folder, planned, command.inputs.out, asking)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,8 +249,7 @@ class _FlagCommand:
     """What `flag` was asked, once all is checked that needs neither texts nor models."""
 
     source: Source
-    nonmembers: str
-    out: Path
+    inputs: FlagInputs
     wanted: ModelsSettings
     settings: FlagSettings
     found: Mapping[str, Any] | None

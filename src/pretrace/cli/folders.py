@@ -22,7 +22,6 @@ from pretrace.registry import require
 from pretrace.report.wording import bracketed, percent
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import OpenFolder
-from pretrace.results.output_checks import FolderKind
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import REPORT, kind_of, load_run, save
 from pretrace.settings import TEXTS, Option, option
@@ -132,24 +131,18 @@ def again(
     named = folder if folder.name not in ("", "..") else folder.resolve()
     place = out or named.with_name(f"{named.name}-again")
     command, given = recorded(folder)
-    if not trust:
-        _refuse_code(folder, given)
+    code = next((name for name in _CODE if given.get(name)), "")
+    if code and not trust:  # a folder may come from a stranger
+        raise OutputError(
+            f"{folder} was made with --{code.replace('_', '-')}, which can run any code: give --trust if the result is "
+            "your own."
+        )
     words = command_line(folder, command, given, options_of(command))
     said = [*words, f"--out={place}"]
     note(f"again: pretrace {shlex.join(said)}")
-    code = call([*said, *passed])
+    ended = call([*said, *passed])
     note(f"pretrace runs verify {shlex.quote(str(place))} checks the new folder; {folder} is as it was.")
-    return code
-
-
-def _refuse_code(folder: Path, given: Mapping[str, Any]) -> None:
-    """OutputError where the recorded options run code: a folder may come from a stranger."""
-    for name in _CODE:
-        if given.get(name):
-            raise OutputError(
-                f"{folder} was made with --{name.replace('_', '-')}, which can run any code: give --trust if the "
-                "result is your own."
-            )
+    return ended
 
 
 def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
@@ -165,13 +158,10 @@ def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
             f"{folder} does not record the options that it was made with: a program made it. Give the "
             "command itself."
         )
-    return _command(kind, content, settings), {name: value for name, value in given.items() if name != "out"}
-
-
-def _command(kind: FolderKind, content: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    named = {"audit": "audit", "run": str(settings.get("command"))}
     test = kind.test or str(content.get("test"))
-    return named.get(kind.name) or _TESTS.get(test, test)
+    named = {"audit": "audit", "run": str(settings.get("command"))}
+    command = named.get(kind.name) or _TESTS.get(test, test)
+    return command, {name: value for name, value in given.items() if name != "out"}
 
 
 def command_line(

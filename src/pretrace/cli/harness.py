@@ -22,6 +22,7 @@ from pretrace.scoring.plan import with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
+from pretrace.verdicts.settings import input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +35,10 @@ class Logs:
         path="in",
         essential=True,
     )
-    model: str = option(
+    model: str = input_option(
         "",
         "The evaluated model, as other commands take it; the one that the log names unless given.",
         panel=MODEL,
-        path="in",
-        essential=True,
     )
     opening: ModelSettings = field(default_factory=ModelSettings)
 
@@ -48,12 +47,10 @@ class Logs:
 class _SamplesInputs:
     """What the items are compared with, and where results go."""
 
-    nonmembers: str = option(
+    nonmembers: str = input_option(
         help="Items of the same kind that the model cannot have seen, from 20 documents or more: texts as `flag` takes "
         "them, or a log of the same task, whose accuracy then stands beside.",
         panel=FLAGGING,
-        path="in",
-        essential=True,
     )
     out: Path = option(
         help="Folder for report.html, result.json, items.csv and accuracy.csv; a result there is replaced.",
@@ -81,7 +78,12 @@ def samples(
         if folder:
             check_writable(folder, kind)
     log = read_log(logs.logs, task=settings.task, filter=settings.filter)
-    known = _known(inputs.nonmembers, settings)
+    if is_log(inputs.nonmembers):  # its items are read as the others are
+        others = read_log(inputs.nonmembers, task=settings.task, filter=settings.filter)
+        corpus = others.corpus(settings.part, settings.group_field)
+        known = KnownItems(replace(corpus, name=inputs.nonmembers), others)
+    else:
+        known = KnownItems(open_corpus(inputs.nonmembers))
     metric_of([log, known.log] if known.log else [log], settings.metric)
     target = Target(model=logs.model, opening=logs.opening)
     if not logs.model:  # the one that the log names, at the revision that it names
@@ -97,11 +99,3 @@ def samples(
     if inputs.flags_out:
         save_verdict(with_command(flagged, given), inputs.flags_out)
     return finished(verdict, inputs.out, given)
-
-
-def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
-    """The known non-members: the items of a log, read as the others are, or texts."""
-    if not is_log(nonmembers):
-        return KnownItems(open_corpus(nonmembers))
-    log = read_log(nonmembers, task=settings.task, filter=settings.filter)
-    return KnownItems(replace(log.corpus(settings.part, settings.group_field), name=nonmembers), log)

@@ -77,8 +77,8 @@ def rendered(command: Any, context: Any, *, everything: bool) -> str:
 
 def _commands(group: Commands) -> Iterator[Panel]:
     panels: dict[str, list[OptionRow]] = {}
-    for one in group.rows:
-        panels.setdefault(one.question, []).append((", ".join(one.commands), PlainText(one.says)))
+    for question, commands, says in group.rows:
+        panels.setdefault(question, []).append((", ".join(commands), PlainText(says)))
     if not panels:
         panels["Commands"] = [
             (name, PlainText(one.says)) for name, one in zip(group.commands, group.entries, strict=True)

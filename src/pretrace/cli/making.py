@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,48 +26,36 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
 from pretrace.results.run import RUN
 from pretrace.scoring.provenance import record_tuning
-from pretrace.scoring.settings import EvaluationSettings, Target
-from pretrace.settings import MODEL, Option, like, option, seed_option
+from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
+from pretrace.settings import MODEL, Option
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import PlantSettings
 
 NEW = "new"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TuneInputs:
-    """How a model is tuned, and where the adapter goes."""
-
-    out: Path = option(help="Folder for the adapter and its card.", panel="", path="out", essential=True)
-    method: str = like(EvaluationSettings, "method")
-    seed: int = seed_option()
+_Seed = Annotated[ScoreSettings, Only(("seed",))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PlantInputs:
-    """Which model is trained, and where it goes."""
-
-    out: Path = option(help="Folder for the model, labels and card.", panel="", path="out", essential=True)
-    model: str = option(
-        NEW,
-        "new for a small model from scratch, or any --model value: a copy of it is trained further.",
-        panel=MODEL,
-        path="in",
-        essential=True,
-    )
-
-
-def tune(source: Source, target: Target, inputs: _TuneInputs) -> Reply:
+def tune(
+    source: Source,
+    target: Target,
+    out: Annotated[
+        Path, Option("Folder for the adapter and its card.", panel="", path="out", essential=True)
+    ],
+    settings: Annotated[EvaluationSettings, Only(("method",))],
+    drawn: _Seed,
+) -> Reply:
     """Tune a model on a few known non-members, for fsd(...): an adapter, with a card of how it was made."""
     from pretrace.backends.huggingface import open_huggingface
     from pretrace.tuning.adapters import tune as make_adapter
 
-    how = methods.make(inputs.method)
-    check_writable(inputs.out, ADAPTER)
+    how = methods.make(settings.method)
+    check_writable(out, ADAPTER)
     corpus = source.open()
     model = open_huggingface(target.model, target.opening)
     with trained() as on_step:
-        adapter = make_adapter(model, corpus, how, folder=inputs.out, seed=inputs.seed, on_step=on_step)
+        adapter = make_adapter(model, corpus, how, folder=out, seed=drawn.seed, on_step=on_step)
     card = adapter.card
     first = (
         f"Tuned on {card['texts']} texts, {card['tokens']:,} tokens an epoch; loss by epoch in nats a token: "
@@ -75,17 +63,32 @@ def tune(source: Source, target: Target, inputs: _TuneInputs) -> Reply:
     )
     said = lines(
         first,
-        f"Adapter: {inputs.out}",
-        f"Try: pretrace evaluate TEXTS --model {target.model} --tuned {inputs.out} --scores 'ppl,fsd(ppl)' --out RUN",
+        f"Adapter: {out}",
+        f"Try: pretrace evaluate TEXTS --model {target.model} --tuned {out} --scores 'ppl,fsd(ppl)' --out RUN",
     )
-    return Reply(say=said, statement=first, folder=inputs.out, own={"card": record_tuning(card)})
+    return Reply(say=said, statement=first, folder=out, own={"card": record_tuning(card)})
 
 
-def plant(source: Source, settings: PlantSettings, inputs: _PlantInputs) -> Reply:
+def plant(
+    source: Source,
+    settings: PlantSettings,
+    out: Annotated[
+        Path, Option("Folder for the model, labels and card.", panel="", path="out", essential=True)
+    ],
+    model: Annotated[
+        str,
+        Option(
+            "new for a small model from scratch, or any --model value: a copy of it is trained further.",
+            panel=MODEL,
+            path="in",
+            essential=True,
+        ),
+    ] = NEW,
+) -> Reply:
     """Train a model on a random part of the texts, so that its members are known without a doubt."""
     from pretrace.tuning.planting import plant as make_planted
 
-    new, out = inputs.model == NEW, inputs.out
+    new = model == NEW
     if new and settings.method != "full":
         raise ExpressionError(
             "a new model has nothing to adapt: --method lora needs --model with an existing one."
@@ -95,7 +98,7 @@ def plant(source: Source, settings: PlantSettings, inputs: _PlantInputs) -> Repl
         settings = replace(settings, architecture=architecture)
     check_writable(out, PLANTED)
     corpus = source.open()
-    start = None if new else inputs.model
+    start = None if new else model
     with trained() as on_step:
         made = make_planted(corpus, settings=settings, folder=out, start=start, on_step=on_step)
     members, others = made.card["members"], made.card["nonmembers"]
@@ -170,19 +173,15 @@ def count(
     return Reply(say=lines(said), statement=said, own=own)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DemoInputs:
-    """Where the demo goes."""
-
-    out: Path = option(Path("demo-run"), "Folder for the demo's run.", panel="", path="out")
-    seed: int = seed_option()
-
-
-def demo(inputs: _DemoInputs) -> None:
+def demo(
+    *,
+    out: Annotated[Path, Option("Folder for the demo's run.", panel="", path="out")] = Path("demo-run"),
+    drawn: _Seed,
+) -> None:
     """Train a small model on half of a corpus, then tell that half from the other; at most 5 minutes."""
     from pretrace.demo import plant_and_find, show_smollm2
 
-    out, console = inputs.out, printer()
+    console = printer()
     for name, kind in (("model", PLANTED), ("planted", RUN), ("smollm2", RUN)):
         check_writable(out / name, kind)
     begin = time.perf_counter()
@@ -191,7 +190,7 @@ def demo(inputs: _DemoInputs) -> None:
         "docstrings), then asking which half it was trained on. That is known, so the answer can be checked."
     )
     with trained() as on_step, watched("scoring") as progress:
-        run = plant_and_find(out, seed=inputs.seed, on_step=on_step, progress=progress)
+        run = plant_and_find(out, seed=drawn.seed, on_step=on_step, progress=progress)
     assert run.evaluation is not None
     console.print(measured(run))
     for finding in run.evaluation.findings:
@@ -203,7 +202,7 @@ def demo(inputs: _DemoInputs) -> None:
     )
     try:
         with watched("scoring") as progress:
-            console.print(preview(show_smollm2(out, seed=inputs.seed, progress=progress)))
+            console.print(preview(show_smollm2(out, seed=drawn.seed, progress=progress)))
         second = (out / "smollm2" / "report.html").resolve().as_uri()
     except MissingPackageError as error:
         second = f"left out: {error}"

@@ -46,7 +46,7 @@ from pretrace.verdicts.marks import (
 )
 from pretrace.verdicts.planting import check_plantable
 from pretrace.verdicts.reading import draws_of
-from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings
+from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings, input_option
 
 _PLANTING = Only(("level", "power_epochs", "power_method"), essential=False)
 
@@ -69,13 +69,11 @@ class _MarkOutputs:
         path="out",
         essential=True,
     )
-    model: str | None = option(
+    model: str | None = input_option(
         None,
         "An open model like the one that may come, with weights here: a copy of it reads the texts, which says how "
         "many texts the test needs.",
         panel=MODEL,
-        path="in",
-        essential=True,
     )
     opening: ModelSettings = field(default_factory=ModelSettings)
 
@@ -155,8 +153,8 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _Mark
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     if seal.parts:
         first = f"The {seal.parts} of {seal.name} were put in order by lot."
-    sizes = [len(one.variants) for one in seal.documents]
-    between = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+    sizes = sorted({len(one.variants) for one in seal.documents})
+    between = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
     notes = [*seal.notes, *advice]
     listed = [f"One of {between} {'orders' if seal.parts else 'variants'} of each was drawn.", *notes]
     listed += [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
@@ -193,27 +191,19 @@ _TRIGGERS = "Servers that give text only"
 class _CheckInputs:
     """What the sealed file is held against, and where the result goes."""
 
-    commitment: str | None = option(
-        None,
-        "The SHA-256 that was published, or the file that holds it.",
-        panel=TEST,
-        path="in",
-        essential=True,
+    commitment: str | None = input_option(
+        None, "The SHA-256 that was published, or the file that holds it.", panel=TEST
     )
-    texts: str | None = option(
+    texts: str | None = input_option(
         None,
         "The texts as they were published, to be compared with the sealed file; given as TEXTS is elsewhere.",
         panel=TEST,
-        path="in",
-        essential=True,
     )
-    model: str | None = option(
+    model: str | None = input_option(
         None,
         "The model in question: a hub id, a model folder, a .gguf file, smollm2, or a server: vllm:URL, "
         "completions:URL. With --answers its name, for the report.",
         panel=MODEL,
-        path="in",
-        essential=True,
     )
     opening: ModelSettings = field(default_factory=ModelSettings)
     prompts: Path | None = option(
@@ -223,12 +213,8 @@ class _CheckInputs:
         path="out",
         essential=True,
     )
-    answers: str | None = option(
-        None,
-        "A file with what a model answered to them (id, answer); no model is opened.",
-        panel=_TRIGGERS,
-        path="in",
-        essential=True,
+    answers: str | None = input_option(
+        None, "A file with what a model answered to them (id, answer); no model is opened.", panel=_TRIGGERS
     )
 
 
@@ -323,7 +309,7 @@ def canaries(
     corpus = source.open()
     found = natural_canaries(corpus, settings, text=asked.text)
     if asked.text:
-        models = opened_for_text(target, beside, asked, settings, lambda _: prompts_of(found), draws_of(0))
+        models = opened_for_text(target, beside, asked, settings, prompts_of(found), draws_of(0))
     else:
         models = opened(named(target, beside, settings), second=True)
     verdict = check_canaries(

@@ -28,9 +28,6 @@ from pretrace.errors import ExpressionError, OutputError, TextsError, regular
 from pretrace.registry import load_plugin, require
 from pretrace.settings import LARGEST, Option, option_of
 
-# What commands read and write; none overwrites what it reads.
-
-
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 
 
@@ -48,18 +45,15 @@ def check_outputs(given: Mapping[str, tuple[Option, Any]]) -> None:
         for path in _paths(value)
     ]
     for out_name, out in outputs:
+        place = Path(os.path.realpath(out))
         for name, own, path in inputs:
-            if _holds(out, path):
+            same = out.exists() and out.samefile(path)
+            if same or Path(os.path.realpath(path)).is_relative_to(place):
                 shown = own.metavar or f"--{name.replace('_', '-')}"
                 raise OutputError(
                     f"--{out_name} {out} would overwrite {path}, which {shown} names as an input: choose another "
                     f"--{out_name}."
                 )
-
-
-def _holds(out: Path, path: Path) -> bool:
-    place, read = Path(os.path.realpath(out)), Path(os.path.realpath(path))
-    return read.is_relative_to(place) or (out.exists() and out.samefile(path))
 
 
 def _paths(value: Any) -> Iterator[Path]:
@@ -147,7 +141,15 @@ def options_in(path: Path, command: str, declared: Mapping[str, CliOption]) -> d
         own = own.get(word, {})
         if not isinstance(own, dict):
             raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
-    return dict(_values(path, flat | own, declared))
+    found = {}
+    for option, value in (flat | own).items():
+        name = option.replace("-", "_")
+        if name not in declared or name == CONFIG:
+            shown = [one.replace("_", "-") for one in declared if one != CONFIG]
+            near = _nearest(option.replace("_", "-"), shown)
+            raise ExpressionError(f"{path}: there is no option {option!r}{near}.")
+        found[name] = _value(f"{path}: {option}", value, declared[name])
+    return found
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -162,19 +164,6 @@ def _read(path: Path) -> dict[str, Any]:
         raise TextsError(
             f"--config {path} is nested too deeply: an option has one value, or a list."
         ) from None
-
-
-def _values(
-    path: Path, given: Mapping[str, Any], declared: Mapping[str, CliOption]
-) -> Iterator[tuple[str, Any]]:
-    for written, value in given.items():
-        name = written.replace("-", "_")
-        if name not in declared or name == CONFIG:
-            shown = [one.replace("_", "-") for one in declared if one != CONFIG]
-            raise ExpressionError(
-                f"{path}: there is no option {written!r}{_nearest(written.replace('_', '-'), shown)}."
-            )
-        yield name, _value(f"{path}: {written}", value, declared[name])
 
 
 def _value(where: str, value: Any, leaf: CliOption) -> Any:
@@ -323,7 +312,16 @@ def command_of(
             raise typer.Exit(cast(int, code))
 
     parameters = [leaf.parameter() for leaf in declared.values() if leaf.name != CONFIG]
-    parameters += _eager(called, declared)
+    if CONFIG in declared:  # the options that are looked at before all others
+        read = typer.Option("--config", is_eager=True, callback=loader(called, declared), help=OPTION.help)
+        shown = typer.Option(
+            "--help-all", is_eager=True, callback=show_all, help="Show all options and exit."
+        )
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters += [
+            inspect.Parameter(CONFIG, kind, default=None, annotation=Annotated[Path | None, read]),
+            inspect.Parameter("help_all", kind, default=False, annotation=Annotated[bool, shown]),
+        ]
     run.declared = declared  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -356,17 +354,6 @@ def _all_options(
     if any(leaf.option.essential for leaf in declared.values()):
         declared[CONFIG] = CliOption(CONFIG, OPTION, Path | None, None)
     return declared
-
-
-def _eager(called: str, declared: Mapping[str, CliOption]) -> Iterator[inspect.Parameter]:
-    """The options that are looked at before all others: those of commands with more than essential options."""
-    if CONFIG not in declared:
-        return
-    read = typer.Option("--config", is_eager=True, callback=loader(called, declared), help=OPTION.help)
-    shown = typer.Option("--help-all", is_eager=True, callback=show_all, help="Show all options and exit.")
-    kind = inspect.Parameter.KEYWORD_ONLY
-    yield inspect.Parameter(CONFIG, kind, default=None, annotation=Annotated[Path | None, read])
-    yield inspect.Parameter("help_all", kind, default=False, annotation=Annotated[bool, shown])
 
 
 def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:

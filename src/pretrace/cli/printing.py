@@ -22,7 +22,7 @@ from pretrace.settings import Option
 from pretrace.types import AuditPlan, Outcome, Quantity, Run, Situation, Text, Verdict
 
 if TYPE_CHECKING:
-    from pretrace.scoring.workload import Workload
+    from pretrace.scoring.outlook import Workload
 
 
 _PREVIEW = 5
@@ -160,7 +160,10 @@ def preview(run: Run) -> Table:
 
 def losses(run: Run, console: Console) -> None:
     """What was not scored and what was cut, so that nothing is lost in silence."""
-    _skipped(run, console)
+    number = run.whole.skipped if run.whole else len(run.skipped)
+    if number:
+        names = first_of([f"{s.id!r} ({s.reason})" for s in run.skipped[:3]], number)
+        console.print(PlainText(f"Not scored: {plural(number, 'text')}: {names}; all in skipped.csv."))
     if run.missing:
         one = run.missing[0]
         texts = run.whole.lacking if run.whole else len({one.id for one in run.missing})
@@ -184,13 +187,6 @@ def losses(run: Run, console: Console) -> None:
         )
     for note in run.settings.get("texts", {}).get("notes", ()):
         console.print(PlainText(f"Note: {note}"))
-
-
-def _skipped(run: Run, console: Console) -> None:
-    number = run.whole.skipped if run.whole else len(run.skipped)
-    if number:
-        names = first_of([f"{s.id!r} ({s.reason})" for s in run.skipped[:3]], number)
-        console.print(PlainText(f"Not scored: {plural(number, 'text')}: {names}; all in skipped.csv."))
 
 
 def _texts_of(run: Run) -> int:

@@ -44,8 +44,7 @@ class Activity:
 
 
 class Passes(Activity, Progress):
-    """Passes over texts, a stage of the job; what came from the cache counts neither for the speed nor for the time
-    left."""
+    """Passes over texts, a stage of the job; what came from the cache counts neither for speed nor for time left."""
 
     def __init__(self, what: str, outlook: TimeEstimate) -> None:
         super().__init__(what)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated
 
 from rich.text import Text as Plain
 
 from pretrace.cli.answer import Reply, lines
-from pretrace.cli.options import RawOptions
+from pretrace.cli.options import Only, RawOptions
 from pretrace.cli.progress import Activity, shown
 from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
@@ -23,7 +23,7 @@ from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scan.scan import ScanSettings
-from pretrace.settings import TEXTS, like, option
+from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED
 
 
@@ -57,8 +57,7 @@ class _Searched:
         panel=TEXTS,
         path="out",
     )
-    engine: Literal["local", "ray"] = like(EngineSettings, "engine")
-    address: str | None = like(EngineSettings, "address")
+    engine: Annotated[EngineSettings, Only(("engine", "address"))] = field(default_factory=EngineSettings)
     out: Path | None = option(
         None,
         "Folder for report.html, result.json, texts.csv and hits.csv; an earlier scan there is replaced.",
@@ -68,8 +67,7 @@ class _Searched:
     )
 
     def check(self) -> None:
-        """ExpressionError where the corpus or the folder of the result is missing, OutputError where a folder cannot be
-        written."""
+        """ExpressionError where corpus or --out is missing, OutputError where a folder cannot be written."""
         if not self.corpus:
             raise ExpressionError(
                 "name what is searched with --corpus: files, folders, patterns or addresses."
@@ -89,14 +87,11 @@ class _Searched:
 
     def engine_settings(self, settings: ScanSettings) -> EngineSettings:
         """Who searches; ExpressionError for --shard and --engine ray at once."""
-        ray = self.engine == "ray"
-        if ray and settings.shard:
+        if self.engine.on_ray and settings.shard:
             raise ExpressionError(
                 "--shard divides the files by hand, --engine ray by itself: give one of the two."
             )
-        return EngineSettings(
-            engine=self.engine, address=self.address, workers=settings.workers if ray else 0
-        )
+        return replace(self.engine, workers=settings.workers if self.engine.on_ray else 0)
 
 
 def scan(source: Source, searched: _Searched, settings: ScanSettings, given: RawOptions) -> Reply:

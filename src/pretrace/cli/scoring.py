@@ -21,12 +21,22 @@ from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Pool, connected
-from pretrace.jobs.engine.work import Ready, Scoring, counted, shard_size, work_on
-from pretrace.jobs.evaluating import evaluated
-from pretrace.jobs.job import OpenedScoring, ShardJob, WholeJobProgress, missing_shards, parts_folder, work
-from pretrace.jobs.merging import UNREADABLE, merged, remove, said_missing
-from pretrace.jobs.settings import EngineSettings, JobDivision, JobSettings
-from pretrace.jobs.worker import Survey, Worker, check_labelled, check_parts, survey
+from pretrace.jobs.engine.work import Scoring, counted, shard_size, work_on
+from pretrace.jobs.merging import UNREADABLE, evaluated, merged, remove, said_missing
+from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
+from pretrace.jobs.worker import (
+    OpenedScoring,
+    ShardJob,
+    Survey,
+    WholeJobProgress,
+    Worker,
+    check_labelled,
+    check_parts,
+    missing_shards,
+    parts_folder,
+    survey,
+    work,
+)
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
 from pretrace.results.output_checks import OWN, RESULT
@@ -37,11 +47,10 @@ from pretrace.scoring.detect import Leak, Options, check_labels, detect, leaks
 from pretrace.scoring.detect import evaluate as measure
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.holdout import CorpusParts, set_aside
-from pretrace.scoring.outlook import EVALUATION, REPORT
+from pretrace.scoring.outlook import EVALUATION, REPORT, Workload, workload
 from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
 from pretrace.scoring.provenance import record_corpus, record_texts
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
-from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import Option
 from pretrace.tuning.plan import TuningMethod, methods
 from pretrace.types import Corpus, Run
@@ -170,9 +179,9 @@ def scored_on_ray(
     """The job that `make` gives for what the workers opened, with all shards scored by them. No model is opened
     here."""
     with connected(engine.address) as ray, Pool(ray, task, engine) as pool:
-        ready: Ready = pool.told
-        _refuse_leaks(sharded, ready.leaks)
-        job = make(ready.opened)
+        found: OpenedScoring = pool.told
+        _refuse_leaks(sharded, found.leaks)
+        job = make(found)
         _begin(sharded, job)
         parts = job.parts(sharded.folder)
         with watched("reading") as progress:
@@ -305,7 +314,7 @@ def score(
     given: RawOptions,
 ) -> Answered:
     """Score texts: one row a text, one column a score, higher = more member-like."""
-    return _ScoreCommand(source, target, settings, None, JobDivision(job, engine), out, given).run()
+    return _ScoreCommand(source, target, settings, None, job, engine, out, given).run()
 
 
 def evaluate(
@@ -319,7 +328,7 @@ def evaluate(
     given: RawOptions,
 ) -> Answered:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
-    return _ScoreCommand(source, target, settings, evaluation, JobDivision(job, engine), out, given).run()
+    return _ScoreCommand(source, target, settings, evaluation, job, engine, out, given).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +339,8 @@ class _ScoreCommand:
     target: Target
     settings: ScoreSettings
     evaluation: EvaluationSettings | None
-    division: JobDivision
+    job: JobSettings
+    engine: EngineSettings
     out: Path
     given: RawOptions
 
@@ -344,7 +354,7 @@ class _ScoreCommand:
         stream = self._stream()
         unread: list[Unreadable] = []
         whole = self.settings.windows or self.how.tune_share or self.how.reference_share
-        divided = self.division.named
+        divided = divided_by(self.job, self.engine)
         if whole and divided:
             raise ExpressionError(
                 f"{divided} does not go with --windows, --tune-share and --reference-share, which need all texts at "
@@ -360,7 +370,7 @@ class _ScoreCommand:
         return finished(run, self.out, extra=beside)
 
     def _stream(self) -> TextStream:
-        job, found = self.division.job, self.how.labels
+        job, found = self.job, self.how.labels
         if found is None:
             return self.source.stream(skip_unreadable=job.skip_unreadable)
         if self.source.columns.label:
@@ -403,7 +413,7 @@ class _ScoreCommand:
 
     def _in_shards(self, stream: TextStream, plan: ScorePlan, method: TuningMethod) -> Answered:
         """The run over more texts than that, or the shards of one worker."""
-        job, engine = self.division.job, self.division.engine
+        job, engine = self.job, self.engine
         size = shard_size(counted(stream)) if engine.on_ray else None
         labelled = self.evaluation is not None
         sharded = surveyed(stream, self.source, job, self.out, labelled=labelled, size=size)

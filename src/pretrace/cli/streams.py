@@ -147,14 +147,10 @@ def note_end(code: int, message: str) -> None:
 
 def _write(content: dict[str, Any]) -> None:
     path = progress_file()
-    if path is None or not _may_go(path):
+    # nothing may be lost with what is there: an earlier state, or nothing
+    if path is None or (path.exists() and {"share", "ended"}.isdisjoint(json_object(path) or {})):
         return
     beside = path.with_name(f"{path.name}.{os.getpid()}")
     with _writing, suppress(OSError):  # progress is no reason to lose the work
         beside.write_text(json.dumps(content), encoding="utf-8")
         beside.replace(path)
-
-
-def _may_go(path: Path) -> bool:
-    """Whether nothing is lost with what is there: nothing, or an earlier state."""
-    return not path.exists() or not {"share", "ended"}.isdisjoint(json_object(path) or {})

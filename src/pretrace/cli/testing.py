@@ -17,24 +17,21 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
-from pretrace.settings import option
 from pretrace.types import COMPARED
 from pretrace.verdicts import recite as room
 from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.recite import ReciteSettings, Windows, stages_of
-from pretrace.verdicts.settings import ModelsBeside
+from pretrace.verdicts.settings import ModelsBeside, input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Heldout:
     """What the texts are held against."""
 
-    heldout: str | None = option(
+    heldout: str | None = input_option(
         None,
         "Control texts of the same kind that the model cannot have read: without them nobody is accused.",
         panel=COMPARED,
-        path="in",
-        essential=True,
     )
 
 
@@ -58,9 +55,7 @@ def recite(
     windows = room.windows_of(corpus, controls, most=room.MOST_ASKED if text else room.MOST_WINDOWS)
     if text:
         prompts = [one.prefix for one in windows.found]
-        models = opened_for_text(
-            target, beside, asked, settings, lambda _: prompts, draws_of(settings.samples)
-        )
+        models = opened_for_text(target, beside, asked, settings, prompts, draws_of(settings.samples))
     else:
         models = opened(named(target, beside, settings), second=True)
     _told_ahead(windows, models, settings, text=text)

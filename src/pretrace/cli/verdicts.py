@@ -119,7 +119,7 @@ def opened_for_text(
     beside: ModelsBeside,
     asked: TextAccess,
     settings: TestSettings,
-    prompts: Callable[[bool], Sequence[str]],
+    prompts: Sequence[str],
     draws: Sequence[Draw],
 ) -> Models:
     """Open the models that continue `prompts`, the cost told first; ModelError where it is too much."""
@@ -134,15 +134,11 @@ def opened_for_text(
             "--power trains a copy of the target, and a model that gives text alone has no weights here: leave --power "
             "away, or open the weights."
         )
-    names = (target.model, *beside.placebo)
     budget = Budget(asked.budget, asked.budget_tokens)
-    for name in names:
+    for name in (target.model, *beside.placebo):
         if text_kind(name):
-            requests, tokens = cost(prompts(text_kind(name) == "chat"), draws)
-            note(
-                f"{name}: up to {requests:,} requests and {tokens:,} tokens, less what it has answered before and was "
-                "kept."
-            )
+            requests, tokens = cost(prompts, draws)
+            note(say("answers.cost", name=name, requests=requests, tokens=tokens))
 
     def one(name: str, *, first: bool) -> Backend:
         opening = target.opening
@@ -155,9 +151,8 @@ def opened_for_text(
         return open_model(name, **asdict(replace(opening.for_weights(), revision=revision)))
 
     with doing("opening the models"):
-        models = Models(
-            one(names[0], first=True), placebos=tuple(one(name, first=False) for name in names[1:])
-        )
+        others = tuple(one(name, first=False) for name in beside.placebo)
+        models = Models(one(target.model, first=True), placebos=others)
         return with_second(models, device=target.opening.device)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import string
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -111,17 +111,12 @@ class Columns:
         return replace(self, give_way=True)
 
     @property
-    def named(self) -> set[str]:
-        """The names that were given and must therefore be found."""
-        return self.required(())
-
-    @property
     def named_texts(self) -> tuple[str, ...]:
         """The columns that were named for the text."""
         return tuple(filter(None, (self.text, *self._named_texts(()))))
 
     def required(self, found: Collection[str]) -> set[str]:
-        """The columns that must be among those found: the ones that were named."""
+        """The columns that must be among those found (() where that is not known yet): the ones that were named."""
         others = (self.label, self.id, self.group)
         given = () if self.give_way else (*self._named_texts(found), *others)
         return {name for name in (*given, *self.more) if name}
@@ -133,17 +128,14 @@ class Columns:
         more = {name: getattr(self, name) for name in FURTHER}
         return {**four, **{name: value for name, value in more.items() if value}}
 
-    def pick(self, found: Collection[str], source: str) -> Columns:
-        """The columns to read of those found, "" for the ones that are not there.
-
-        Raises TextsError for a name that was given and is not found, and where there is no text.
-        """
+    def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
+        """The columns to read of those found. TextsError for a name that was given and is not found, where there is no
+        text, and for a column that is there twice."""
         for name in sorted(self.required(found)):
             if name not in found:
                 raise TextsError(f"{source} has no column {name!r}; it has {listed(found)}.")
-        self.pick_texts(found, source)
-        others: dict[str, Any] = {k: name if name in found else "" for k, name in self.others(found).items()}
-        return replace(self, **others)
+        others = (name for name in self.others(found).values() if name in found)
+        return distinct((*self.pick_texts(found, source), *filter(None, others), *self.more), found, source)
 
     def pick_texts(self, found: Collection[str], source: str) -> tuple[str, ...]:
         """The columns that a text is made of, in order. TextsError where they are not there."""
@@ -161,10 +153,6 @@ class Columns:
             f"{listed(found)}: name the one that holds the text with --text-column, or several, as in "
             "--text-column prompt,completion."
         )
-
-    def makes_texts(self, found: Collection[str]) -> bool:
-        """Whether a text is made of columns by a template, or joined of several."""
-        return self.template is not None or len(self._named_texts(found)) > 1
 
     def text_of(self, fields: Mapping[str, object], names: Sequence[str]) -> object:
         """The text of a row, or what stands in its place. ValueError, in half a sentence, where a column that a text
@@ -313,6 +301,15 @@ def _tokenizer(model: str) -> Any:
     from pretrace.backends.settings import ModelSettings
 
     return load_tokenizer(locate(model, weights=False), ModelSettings())
+
+
+def distinct(names: Iterable[str], found: Sequence[str], source: str) -> tuple[str, ...]:
+    """Names of columns, each once. TextsError where two of a table have one of them, and cannot be told apart."""
+    names = tuple(dict.fromkeys(names))
+    for name in names:
+        if list(found).count(name) > 1:
+            raise TextsError(f"{source} has more than one column {name!r}: rename all but one.")
+    return names
 
 
 USUAL = Columns()

@@ -14,14 +14,13 @@ import json
 import re
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
-from pretrace.corpora.columns import kind_of, mended
+from pretrace.corpora.columns import distinct, kind_of, mended
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document, unreadable_explained
 from pretrace.corpora.packing import (
     HEAD,
@@ -342,7 +341,7 @@ def _delimiter(lines: Sequence[str], usual: str, reading: TextReading) -> str:
         fields = len(rows[0]) if rows else 0
         rest = rows[1:-1] if len(lines) == _SNIFFED else rows[1:]  # the last one may go on
         if fields > 1 and all(len(row) == fields for row in rest):
-            wanted = bool({"text", "input", *reading.columns.named} & {*rows[0]})
+            wanted = bool({"text", "input", *reading.columns.required(())} & {*rows[0]})
             able.append((wanted, sign == usual, fields, sign))
     return max(able)[3] if able else usual
 
@@ -372,7 +371,8 @@ def parquet_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterat
             table = parquet.ParquetFile(
                 whole, buffer_size=_READ_AHEAD, pre_buffer=False, page_checksum_verification=True
             )
-            names = _picked(table.schema_arrow.names, reading, source)
+            found = table.schema_arrow.names
+            names = distinct(reading.pick(found, source), found, source)
             for batch in table.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
                 yield from _rows_of_batch(batch, names, source)
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -386,19 +386,20 @@ def _arrow_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterato
 
     with _seekable(stream) as whole:
         try:
+            ended = True
             if whole.read(len(_ARROW_FILE)) == _ARROW_FILE:
                 file = ipc.open_file(whole)
-                names = _picked(file.schema.names, reading, source)
+                found = file.schema.names
                 batches = (file.get_batch(number) for number in range(file.num_record_batches))
             else:
                 whole.seek(-len(_ARROW_END), io.SEEK_END)
                 ended = whole.read() in (_ARROW_END, _ARROW_END[:4] * 2)
                 whole.seek(0)
                 table = ipc.open_stream(whole)
-                names = _picked(table.schema.names, reading, source)
-                batches = iter(table)
-                if not ended:
-                    raise EOFError("its end mark is not there")
+                found, batches = table.schema.names, iter(table)
+            names = distinct(reading.pick(found, source), found, source)
+            if not ended:
+                raise EOFError("its end mark is not there")
             for batch in batches:
                 for start in range(0, batch.num_rows, _BATCH_ROWS):
                     yield from _rows_of_batch(batch.slice(start, _BATCH_ROWS), names, source)
@@ -412,15 +413,6 @@ _ARROW_FILE, _ARROW_END = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 def _not_whole(source: str, kind: str, error: Exception) -> TextsError:
     reason = str(error).partition("\n")[0].rstrip(".")
     return TextsError(f"{source} is not a whole {kind} file: {reason}; make it anew.")
-
-
-def _picked(found: Sequence[str], reading: TextReading, source: str) -> tuple[str, ...]:
-    """The columns to read; TextsError where two have one name, which cannot be told apart."""
-    names = reading.pick(found, source)
-    for name, number in Counter(found).items():
-        if number > 1 and name in names:
-            raise TextsError(f"{source} has more than one column {name!r}: rename all but one.")
-    return names
 
 
 def _rows_of_batch(batch: Any, names: Sequence[str], source: str) -> Iterator[SourceRow]:

@@ -229,9 +229,9 @@ def _built(source: str, columns: Columns) -> Corpus:
         raise TextsError(
             f"there is no file, folder or corpus {source[:200]!r}{f'.{beside}' if beside else cure}"
         )
-    if columns.named:
+    if named := columns.required(()):
         raise TextsError(
-            f"{name} is a built corpus and has no columns to choose from, found {min(columns.named)!r}: leave it out."
+            f"{name} is a built corpus and has no columns to choose from, found {min(named)!r}: leave it out."
         )
     return replace(corpora.make(source), name=source.strip())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
@@ -72,21 +72,7 @@ class TextReading:
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
         """The columns to read of a file, for formats that know all of theirs beforehand."""
-        picked = self.columns.pick(found, source)
-        texts = self.columns.pick_texts(found, source)
-        names = tuple(
-            dict.fromkeys(filter(None, (*texts, picked.label, picked.id, picked.group, *picked.more)))
-        )
-        for name in names:
-            if list(found).count(name) > 1:
-                raise TextsError(f"{source} has more than one column {name!r}: rename all but one.")
-        return names
-
-    def choose(self, found: Collection[str]) -> None:
-        """Choose the columns of text, label, id and group among those of the first row."""
-        self.chosen = self.columns.pick_texts(found, self.source)
-        self._made = self.columns.makes_texts(found)
-        self._found = replace(self.columns, **self.columns.others(found))
+        return self.columns.pick(found, source)
 
     def strings(self, rows: Iterable[SourceRow]) -> Iterator[str]:
         """The texts alone, one at a time."""
@@ -118,7 +104,9 @@ class TextReading:
             if first is None:
                 first = tuple(row.fields)
                 unseen = self.columns.required(first)
-                self.choose(first)
+                self.chosen = self.columns.pick_texts(first, self.source)
+                self._made = self.columns.template is not None or len(self.chosen) > 1
+                self._found = replace(self.columns, **self.columns.others(first))
             if unseen:
                 unseen -= row.fields.keys()
             try:

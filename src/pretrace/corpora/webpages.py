@@ -182,9 +182,8 @@ def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[
         )
     name = "entry" if kind == "feed" else "item"
     for number, entry in enumerate(one for one in root.iter() if _local(one) == name):
-        body, whole = _atom_text(entry) if name == "entry" else _rss_text(entry)
-        fields = {"text": body, **(_atom_facts(entry) if name == "entry" else _rss_facts(entry))}
-        if not body.strip():
+        fields, whole = _atom(entry) if name == "entry" else _rss(entry)
+        if not fields["text"].strip():
             yield reading.fault(
                 f"{source}: entry {number} ({fields['title'][:60] or fields['id'] or 'no title'}) has neither "
                 "content nor description: take it out.",
@@ -244,47 +243,41 @@ def _sitemap(root: ElementTree.Element, source: str) -> str:
     )
 
 
-def _rss_text(item: ElementTree.Element) -> tuple[str, bool]:
-    """The text of an item, and whether it is its content and no description."""
+def _rss(item: ElementTree.Element) -> tuple[dict[str, str], bool]:
+    """The columns of an item, and whether its text is its content and no description."""
     content = item.findtext(_CONTENT) or ""
-    if content.strip():
-        return _without_markup(content), True
-    return _without_markup(_find(item, "description")), False
-
-
-def _rss_facts(item: ElementTree.Element) -> dict[str, str]:
     about = item.get("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about", "")
-    link = _find(item, "link") or about
-    return {
+    link, whole = _find(item, "link") or about, bool(content.strip())
+    fields = {
+        "text": _without_markup(content if whole else _find(item, "description")),
         "id": _find(item, "guid") or link,
         "date": _day(_find(item, "pubDate") or item.findtext(f"{_DUBLIN}date") or ""),
         "title": _without_markup(_find(item, "title")),
         "author": item.findtext(f"{_DUBLIN}creator") or _find(item, "author"),
         "link": link,
     }
+    return fields, whole
 
 
-def _atom_text(entry: ElementTree.Element) -> tuple[str, bool]:
-    """The text of an entry, and whether it is its content and no summary."""
-    for name in ("content", "summary"):
-        body = next((_construct(one) for one in entry if _local(one) == name), "")
-        if body.strip():
-            return body, name == "content"
-    return "", False
+def _atom(entry: ElementTree.Element) -> tuple[dict[str, str], bool]:
+    """The columns of an entry, and whether its text is its content and no summary."""
 
+    def part(name: str) -> str:
+        return next((_construct(one) for one in entry if _local(one) == name), "")
 
-def _atom_facts(entry: ElementTree.Element) -> dict[str, str]:
+    content = part("content")
     links = {one.get("rel", "alternate"): one.get("href", "") for one in entry if _local(one) == "link"}
     author = next((_find(one, "name") for one in entry if _local(one) == "author"), "")
-    title = next((_construct(one) for one in entry if _local(one) == "title"), "")
-    link = links.get("alternate", "")
-    return {
+    link, whole = links.get("alternate", ""), bool(content.strip())
+    fields = {
+        "text": content if whole else part("summary"),
         "id": _find(entry, "id") or link,
         "date": _day(_find(entry, "published") or _find(entry, "updated")),
-        "title": title,
+        "title": part("title"),
         "author": author,
         "link": link,
     }
+    return fields, whole
 
 
 def _construct(element: ElementTree.Element) -> str:

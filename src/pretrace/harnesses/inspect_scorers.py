@@ -133,21 +133,12 @@ def against_known(
     asked = [one for one in samples if not one.known]
     others = [one for one in samples if one.known]
     if reading.nonmembers:
-        file = _corpus(reading.nonmembers)
+        file, place = _corpus(reading.nonmembers), reading.nonmembers
         values = reading.values(file, reading.model)
-        placebos = reading.values(file, reading.placebo) if reading.placebo else {}
-        others += [
-            ScoredSample(
-                f"{reading.nonmembers}: {one.id}",
-                one.text,
-                values[one.id],
-                one.group,
-                True,
-                placebos.get(one.id, math.nan),
-            )
-            for one in file.texts
-            if one.id in values
-        ]
+        blank = reading.values(file, reading.placebo) if reading.placebo else {}
+        for one in (text for text in file.texts if text.id in values):
+            value, placebo = values[one.id], blank.get(one.id, math.nan)
+            others.append(ScoredSample(f"{place}: {one.id}", one.text, value, one.group, True, placebo))
     if not others:
         raise TextsError(
             "there are no known non-members to compare with: name a file of them (-S nonmembers=FILE), or mark samples "
@@ -160,7 +151,6 @@ def against_known(
     settings = FlagSettings(score=reading.score, level=level, fdr=fdr, cache=False)
     made = plan(corpus, known, settings)
     rows = (*asked, *others)
-    placebo = np.array([one.placebo for one in rows])
     (name,) = settings.plan.scores
     run = Run(
         corpus=made.corpus.name,
@@ -171,7 +161,9 @@ def against_known(
         cut=np.zeros(len(rows), dtype=np.int32),
         scores=(name,),
         matrix=np.array([[one.value] for one in rows], dtype=np.float64),
-        controls=(Control(name, "placebo", placebo[:, None]),) if reading.placebo else (),
+        controls=(Control(name, "placebo", np.array([[one.placebo] for one in rows])),)
+        if reading.placebo
+        else (),
     )
     return flag_run(run, made, reading.model)
 
@@ -283,15 +275,9 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdi
             if readings
             else "no sample has a score of pretrace."
         )
+    parts = ("text", "group", "known", "placebo")
     samples = [
-        ScoredSample(
-            str(one.sample_id),
-            own["text"],
-            one.score.as_float(),
-            own["group"],
-            own["known"],
-            own.get("placebo", math.nan),
-        )
+        ScoredSample(str(one.sample_id), value=one.score.as_float(), **{k: own[k] for k in parts if k in own})
         for one, own in said
     ]
     return against_known(samples, SampleReading(**dict(readings.pop())), level=level, fdr=fdr)

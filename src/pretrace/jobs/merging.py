@@ -16,13 +16,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.baselines import blind as baseline
 from pretrace.corpora import TextStream
 from pretrace.errors import OutputError, TextsError
-from pretrace.jobs.job import ShardJob, missing_shards
-from pretrace.jobs.worker import COLUMNS, Manifest, PartsFolder, remove_parts
+from pretrace.jobs.worker import COLUMNS, Manifest, PartsFolder, ShardJob, missing_shards, remove_parts
 from pretrace.results.folder import arrow_table, texts_of, write_csv
 from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns, score_columns
-from pretrace.scoring.detect import NO_TOKENS, NO_VALUE, NOTHING, CutTokens, Ranked, show_ends
+from pretrace.results.wording import say
+from pretrace.scoring.detect import CutTokens, Ranked, show_ends
+from pretrace.scoring.evaluation import OfTexts, evaluate_rows, placebo_name
+from pretrace.scoring.holdout import drawn_documents
+from pretrace.scoring.unlearning import copies_linked, reread, unlike
 from pretrace.types import EXTREMES, Bools, Control, Doubles, Heat, Run, TablePart, Whole
 
 SAMPLE = 20_480
@@ -60,8 +64,10 @@ class ScoredRows:
 
     @classmethod
     def of_job(cls, job: ShardJob, parts: PartsFolder) -> ScoredRows:
-        """Those of a job; OutputError where parts are missing."""
-        found = tuple(manifests(job, parts))
+        """Those of a job; OutputError, naming the shards, where parts are missing."""
+        found = tuple(one for key, _ in job.survey.shards if (one := parts.manifest(key)) is not None)
+        if len(found) < len(job.survey.shards):
+            raise OutputError(said_missing(job, parts))
         return cls(job.corpus, job.scores, job.outlines, job.settings, found, parts)
 
     @classmethod
@@ -109,59 +115,43 @@ class ScoredRows:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The parts of a whole job: `run` holds the sample and counts all texts."""
+    """The `rows` of a whole job on disk, and `run`, which holds the sample and counts all texts."""
 
-    job: ShardJob
-    parts: PartsFolder
+    rows: ScoredRows
     run: Run
 
     def write(self, folder: Path) -> None:
         """Add the tables of all rows to the folder of the run: the parts, linked where they can be, and skipped.csv,
         missing.csv, cut.csv and unreadable.jsonl as streams."""
-        whole = self.run.whole
+        whole, rows = self.run.whole, self.rows
         assert whole is not None
         (folder / "scores").mkdir()
-        found = tuple(manifests(self.job, self.parts))
-        for file, manifest in zip(whole.parts, found, strict=True):
-            self.parts.check(manifest)
-            _linked(self.parts.path(manifest), folder / file.name)
-        write_csv(
-            folder / "skipped.csv",
-            SKIPPED_COLUMNS,
-            ((t.id, t.reason, t.tokens) for m in found for t in m.skipped),
-        )
-        write_csv(folder / "cut.csv", CUT_COLUMNS, self._cut(found))
+        for file, part in zip(whole.parts, rows.parts, strict=True):
+            rows.check(part)
+            _linked(rows.place.path(part), folder / file.name)
+        lost = ((t.id, t.reason, t.tokens) for part in rows.parts for t in part.skipped)
+        write_csv(folder / "skipped.csv", SKIPPED_COLUMNS, lost)
+        write_csv(folder / "cut.csv", CUT_COLUMNS, self._cut())
         if whole.missing:
-            lost = ((t.id, t.score, t.reason) for m in found for t in m.missing)
-            write_csv(folder / "missing.csv", MISSING_COLUMNS, lost)
-        unreadable = self.parts.folder / UNREADABLE
+            cells = ((t.id, t.score, t.reason) for part in rows.parts for t in part.missing)
+            write_csv(folder / "missing.csv", MISSING_COLUMNS, cells)
+        unreadable = rows.place.folder / UNREADABLE
         if whole.unreadable and unreadable.exists():
             shutil.copyfile(unreadable, folder / UNREADABLE)
 
-    def _cut(self, found: Sequence[Manifest]) -> Iterator[tuple[object, ...]]:
-        for manifest in found:
-            table = self.parts.table(manifest, ["id", "n_cut"])
+    def _cut(self) -> Iterator[tuple[object, ...]]:
+        for part in self.rows.parts:
+            table = self.rows.table(part, ["id", "n_cut"])
             dropped = table.column("n_cut").to_numpy()
             ids = texts_of(table, "id")
             yield from ((ids[i], int(dropped[i])) for i in np.flatnonzero(dropped).tolist())
 
 
-def manifests(job: ShardJob, parts: PartsFolder) -> Iterator[Manifest]:
-    """The manifests of all shards in order; OutputError, naming the shards, where parts are missing."""
-    for key, _ in job.survey.shards:
-        found = parts.manifest(key)
-        if found is None:
-            raise OutputError(said_missing(job, parts))
-        yield found
-
-
 def said_missing(job: ShardJob, parts: PartsFolder) -> str:
     """Which shards have no part, in a sentence."""
     lacking = [index + 1 for index in missing_shards(job, parts)]
-    return (
-        f"{len(lacking):,} of {len(job.survey.shards):,} shards have no part in {parts.folder} yet: "
-        f"{_ranges(lacking)}. Run their workers again; --shard I/N does every N-th shard from the I-th."
-    )
+    shards = {"lacking": len(lacking), "shards": len(job.survey.shards), "named": _ranges(lacking)}
+    return say("scoring.lacking", folder=parts.folder, **shards)
 
 
 def merged(job: ShardJob, parts: PartsFolder, *, seed: int) -> Merged:
@@ -171,18 +161,19 @@ def merged(job: ShardJob, parts: PartsFolder, *, seed: int) -> Merged:
     there are, and on neither their order nor the shards. One column of all rows is in memory at a time. TextsError
     where no text, or for one score no text, has a value; OutputError where parts are missing or damaged.
     """
-    found = tuple(manifests(job, parts))
+    rows = ScoredRows.of_job(job, parts)
+    found = rows.parts
     cut, hashes, documents, labels = CutTokens(), list[Hashes](), array("q"), Counter[int | None]()
     for manifest in found:
-        table = parts.table(manifest, list(COLUMNS))
+        table = rows.table(manifest, list(COLUMNS))
         ids, groups = texts_of(table, "id"), texts_of(table, "group")
         cut.add(ids, table.column("n_cut").to_numpy(), table.column("n_tokens").to_numpy())
         hashes.append(keyed_hashes(ids, seed))
         documents.extend([hash(group or name) for group, name in zip(groups, ids, strict=True)])
         labels.update(table.column("label").to_pylist())
     drawn = np.sort(np.argsort(np.concatenate(hashes), kind="stable")[:SAMPLE]).tolist()
-    ends = _ends(job, parts, found)
-    table = _rows_at(parts, found, [*drawn, *sorted(ends - set(drawn))])
+    ends = _ends(rows, job.survey.texts)
+    table = _rows_at(rows, [*drawn, *sorted(ends - set(drawn))])
     lost = [one for manifest in found for one in manifest.missing]
     skipped = [one for manifest in found for one in manifest.skipped]
     whole = Whole(
@@ -224,44 +215,45 @@ def merged(job: ShardJob, parts: PartsFolder, *, seed: int) -> Merged:
         settings={**job.settings, "cut": asdict(cut)},
         whole=whole,
     )
-    return Merged(job, parts, run)
+    return Merged(rows, run)
 
 
-def _ends(job: ShardJob, parts: PartsFolder, found: Sequence[Manifest]) -> set[int]:
+def _ends(rows: ScoredRows, texts: int) -> set[int]:
     """The rows, counted through all parts, from both ends of each score. TextsError where no text has a score, or one
     score has no text, or no text has one under the placebo."""
 
     def column(name: str) -> Doubles:
-        return np.concatenate([parts.table(one, [name]).column(name).to_numpy() for one in found])
+        return np.concatenate([rows.table(one, [name]).column(name).to_numpy() for one in rows.parts])
 
     ends: dict[str, set[int]] = {}
-    for score in job.scores:
+    for score in rows.scores:
         values = column(score)
         have = np.flatnonzero(np.isfinite(values))
         orders = (np.argsort(sign * values[have], kind="stable")[:EXTREMES] for sign in (1, -1))
         ends[score] = {row for order in orders for row in have[order].tolist()}
     if not any(ends.values()):
-        raise TextsError(NO_TOKENS.format(job.survey.texts, job.corpus))
+        raise TextsError(say("scoring.no_tokens", texts=texts, name=rows.corpus))
     for score, some in ends.items():
         if not some:
-            why = (one.reason for manifest in found for one in manifest.missing if one.score == score)
-            raise TextsError(NO_VALUE.format(job.corpus, score, next(why, "it was skipped")))
-    placebo = [name for one in job.outlines if one["kind"] == "placebo" for name in control_columns(**one)]
+            why = (one.reason for part in rows.parts for one in part.missing if one.score == score)
+            reason = next(why, "it was skipped")
+            raise TextsError(say("scoring.no_value", name=rows.corpus, score=score, reason=reason))
+    placebo = [name for one in rows.outlines if one["kind"] == "placebo" for name in control_columns(**one)]
     if placebo and not any(np.isfinite(column(name)).any() for name in placebo):
-        raise TextsError(NOTHING)
+        raise TextsError(say("scoring.no_placebo"))
     return set().union(*ends.values())
 
 
-def _rows_at(parts: PartsFolder, found: Sequence[Manifest], rows: Sequence[int]) -> Any:
+def _rows_at(scored: ScoredRows, rows: Sequence[int]) -> Any:
     """One table with these rows, counted through all parts, in the order given."""
     import pyarrow as pa
 
     ordered, begin, taken = np.sort(rows), 0, []
-    for manifest in found:
-        mine = ordered[(ordered >= begin) & (ordered < begin + manifest.rows)]
+    for part in scored.parts:
+        mine = ordered[(ordered >= begin) & (ordered < begin + part.rows)]
         if len(mine):
-            taken.append(parts.table(manifest).take(mine - begin))
-        begin += manifest.rows
+            taken.append(scored.table(part).take(mine - begin))
+        begin += part.rows
     return pa.concat_tables(taken).take(np.searchsorted(ordered, rows))
 
 
@@ -319,3 +311,113 @@ def in_order(blocks: Sequence[Any]) -> tuple[Any, npt.NDArray[np.int32]]:
     place[order] = np.arange(len(order), dtype=np.int32)
     codes = np.concatenate([place[chunk.indices.to_numpy()] for chunk in unified.chunks])
     return names.take(pa.array(order)), codes
+
+
+_BLIND_TEXTS = 20_480
+"""Texts that the blind classifier learns from and judges, drawn by document."""
+
+
+def evaluated(
+    merged: Merged,
+    stream: TextStream,
+    *,
+    seed: int,
+    resamples: int,
+    validation: float,
+    unlearned: float | None = None,
+) -> Merged:
+    """The run with its evaluation. Labels, numbers of documents, scores and controls of all rows are in memory, the
+    texts of those alone that the blind classifier judges. TextsError where labels are missing or of one class."""
+    rows = merged.rows
+    everything, beside = all_rows(rows)
+    members = np.array(everything.members, dtype=bool)
+    judged = _judged(rows, beside, members, stream, seed)
+    counted = {text.id: text.copies for text in stream.texts() if text.copies is not None}
+    beside = replace(beside, judged=judged)
+    if counted:
+        copies_of = np.array([counted[name] for name in _ids(rows)], dtype=np.int32)
+        beside = replace(beside, copies=copies_of)
+    copies, withheld = 0, ""
+    if unlearned is not None:
+        ids = _ids(rows)
+        groups, copies = copies_linked(stream.texts(), ids, beside.groups, members)
+        withheld = unlike(stream.texts(), ids, groups, members, seed=seed)
+        beside = replace(beside, groups=groups)
+    found = evaluate_rows(everything, beside, seed=seed, resamples=resamples, validation=validation)
+    if unlearned is not None:
+        found = reread(found, unlearned, placebo_name(merged.run.settings), copies, withheld)
+    run = replace(merged.run, evaluation=found)
+    if counted:
+        run = replace(run, copies=np.array([counted[name] for name in run.ids], dtype=np.int32))
+    return replace(merged, run=run)
+
+
+def _ids(rows: ScoredRows) -> list[str]:
+    tables = (rows.table(part, ["id"]) for part in rows.parts)
+    return [name for table in tables for name in texts_of(table, "id")]
+
+
+def all_rows(scored: ScoredRows) -> tuple[Run, OfTexts]:
+    """Read a run with all rows of the parts, and the characters and the document of each. The run has no groups, and
+    the ids of those texts alone that lack a value. Each part is copied into whole arrays and let go of."""
+    import pyarrow as pa
+
+    found = scored.parts
+    rows = sum(manifest.rows for manifest in found)
+    matrix, counts, lengths = (
+        np.empty((rows, len(scored.scores))),
+        np.empty((2, rows), np.int32),
+        np.empty(rows),
+    )
+    places = dict(
+        zip((*scored.scores, "n_tokens", "n_cut", "n_chars"), (*matrix.T, *counts, lengths), strict=True)
+    )
+    controls: list[Control] = []
+    for one in scored.outlines:
+        names = control_columns(**one)
+        controls.append(Control(one["score"], one["kind"], np.empty((rows, len(names)))))
+        places |= zip(names, controls[-1].values.T, strict=True)
+    members: list[bool | None] = []
+    ids: list[str] = []
+    blocks: list[Any] = []
+    for manifest in found:
+        table = scored.table(manifest)
+        for name, place in places.items():
+            place[len(members) : len(members) + table.num_rows] = table.column(name).to_numpy()
+        members += [None if one is None else bool(one) for one in table.column("label").to_pylist()]
+        lacking = {one.id for one in manifest.missing}
+        named = texts_of(table, "id") if lacking else [""] * table.num_rows
+        ids += [name if name in lacking else "" for name in named]
+        blocks += table.column("group").cast(pa.large_binary()).dictionary_encode().chunks
+    run = Run(
+        corpus=scored.corpus,
+        ids=tuple(ids),
+        groups=("",) * rows,
+        members=tuple(members),
+        tokens=counts[0],
+        cut=counts[1],
+        scores=scored.scores,
+        matrix=matrix,
+        missing=tuple(one for manifest in found for one in manifest.missing),
+        controls=tuple(controls),
+        settings=scored.settings,
+    )
+    pa.default_memory_pool().release_unused()
+    return run, OfTexts(None, lengths, in_order(blocks)[1].astype(np.int64))
+
+
+def _judged(
+    rows: ScoredRows, beside: OfTexts, members: Bools, stream: TextStream, seed: int
+) -> baseline.BlindScores:
+    """What a bag of words makes of texts drawn by whole documents; NaN for the others."""
+    documents = beside.groups
+    drawn = drawn_documents(documents, members, most=_BLIND_TEXTS, seed=seed)
+    assert isinstance(documents, np.ndarray)
+    texts = rows.texts_at(stream, drawn)
+    found = baseline.bag_of_words(texts, members[drawn], documents[drawn], seed=seed)
+    if found.scores is None or drawn.all():
+        return found
+    scores = np.full(len(members), np.nan)
+    scores[drawn] = found.scores
+    note = say("measured.sampled", drawn=len(texts), texts=len(members))
+    return baseline.BlindScores(scores, f"{note} {found.note}".strip())

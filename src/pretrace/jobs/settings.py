@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.errors import ExpressionError
-from pretrace.jobs.job import Turn
+from pretrace.jobs.worker import Turn
 from pretrace.settings import RUN, TEXTS, check_ranges, given_for, option
 
 
@@ -90,20 +90,10 @@ class EngineSettings:
         return self.engine == "ray"
 
 
-@dataclass(frozen=True, slots=True)
-class JobDivision:
-    """How the work is divided; ExpressionError for --shard and --engine ray at once."""
-
-    job: JobSettings
-    engine: EngineSettings
-
-    def __post_init__(self) -> None:
-        if self.job.shard and self.engine.on_ray:
-            raise ExpressionError(
-                "--shard divides the work by hand, --engine ray by itself: give one of the two."
-            )
-
-    @property
-    def named(self) -> str:
-        """The option that divides the work, "" where nothing does."""
-        return "--shard" if self.job.shard else "--engine ray" if self.engine.on_ray else ""
+def divided_by(job: JobSettings, engine: EngineSettings) -> str:
+    """The option that divides the work, "" where nothing does; ExpressionError for --shard and --engine ray at once."""
+    if job.shard and engine.on_ray:
+        raise ExpressionError(
+            "--shard divides the work by hand, --engine ray by itself: give one of the two."
+        )
+    return "--shard" if job.shard else "--engine ray" if engine.on_ray else ""

@@ -1,16 +1,18 @@
-"""One shard of the source in, one part of the table out, with the manifest that makes it count."""
+"""A job over very many texts: the source in shards, and the folder of parts that workers fill, one part of the table
+for each shard, with the manifest that makes it count."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import itertools
+import json
 import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +21,26 @@ import numpy.typing as npt
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
-from pretrace.errors import OutputError
+from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.folder import arrow_column
 from pretrace.results.run import control_columns, masked
-from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
-from pretrace.scoring.detect import ModelScores, Ranked, Scorer, check_label_counts
+from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
+from pretrace.results.wording import say
+from pretrace.scoring.detect import (
+    Leak,
+    ModelScores,
+    Options,
+    Ranked,
+    Scorer,
+    check_label_counts,
+    leaks,
+    recorded,
+)
 from pretrace.scoring.evidence import CHUNK
-from pretrace.scoring.provenance import content_of, texts_hash
-from pretrace.types import Control, Missing, Skipped, Text
+from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.provenance import content_of, record_corpus, record_counts, record_software, texts_hash
+from pretrace.types import Backend, Control, Missing, Progress, Skipped, Text
 
 SHARD = 10 * CHUNK
 """Texts of a shard: a multiple of those whose batches are planned together, so that a run in shards sees the batches,
@@ -169,9 +182,7 @@ def check_parts(folder: Path) -> None:
         strange = names
     if strange:
         shown = ", ".join(strange[:3]) + (", …" if len(strange) > 3 else "")
-        raise OutputError(
-            f"{folder} holds files that are no parts of a run ({shown}); choose another folder with --parts."
-        )
+        raise OutputError(say("scoring.no_parts", folder=folder, names=shown))
 
 
 def remove_parts(folder: Path) -> None:
@@ -237,9 +248,7 @@ class PartsFolder:
     def damaged(self, manifest: Manifest, reason: str) -> OutputError:
         """The error for a part that cannot be used."""
         path = self.path(manifest)
-        return OutputError(
-            f"{path} is damaged ({reason}): delete it, and run the command again to make it anew."
-        )
+        return OutputError(say("scoring.damaged", path=path, reason=reason))
 
     def _place(self, key: str) -> Path:
         return self.folder / f"{key}-{self.job[:16]}.json"
@@ -298,3 +307,192 @@ def table_of(found: ModelScores, controls: tuple[Control, ...]) -> Any:
         for place, name in enumerate(control_columns(control.kind, control.score, control.values.shape[1])):
             values[name] = arrow_column(masked(control.values[:, place]))
     return pa.table({**columns, **values})
+
+
+_FORMAT = 1
+_FORMAT_KEY = "pretrace_job"
+_PACKAGES = ("pretrace", "torch", "transformers", "tokenizers", "numpy")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Which shards a worker takes: every `of`-th, from the `number`-th, both counted from 1."""
+
+    number: int = 1
+    of: int = 1
+
+    @classmethod
+    def parse(cls, written: str) -> Turn:
+        """The turn that "3/64" names; ExpressionError for anything else."""
+        number, slash, of = written.partition("/")
+        if not (slash and number.strip().isdecimal() and of.strip().isdecimal()):
+            raise ExpressionError(f"--shard is written I/N, as in 3/64, found {written!r}.")
+        turn = cls(int(number), int(of))
+        if not 1 <= turn.number <= turn.of:
+            raise ExpressionError(f"--shard {written}: the first number goes from 1 to the second.")
+        return turn
+
+    def takes(self, index: int) -> bool:
+        """Whether the shard `index`, from 0, is this worker's."""
+        return index % self.of == self.number - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ShardJob:
+    """What all workers of a job share, and what the merged run records.
+
+    `settings` go to run.json, `outlines` are the controls in the parts, `evaluation` the settings of an evaluation
+    that follows, None without one; `source` says how the texts are opened again.
+    """
+
+    fingerprint: Mapping[str, Any]
+    survey: Survey
+    corpus: str
+    scores: tuple[str, ...]
+    outlines: tuple[dict[str, Any], ...]
+    settings: dict[str, Any]
+    source: dict[str, Any]
+    evaluation: dict[str, Any] | None = None
+
+    @property
+    def key(self) -> str:
+        """The hash of what the numbers of a text depend on besides the text."""
+        return hashlib.sha256(json.dumps(self.fingerprint, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def file(self) -> str:
+        """The name of the job's file, which is another for another source."""
+        content = f"{self.key} {self.survey.sha256} {self.evaluation}"
+        return f"job-{hashlib.sha256(content.encode()).hexdigest()[:16]}.json"
+
+    def parts(self, folder: Path) -> PartsFolder:
+        """The job's parts in a folder."""
+        return PartsFolder(folder, self.key)
+
+    def save(self, folder: Path) -> None:
+        """Write the job's file; OutputError where that fails."""
+        content = {_FORMAT_KEY: _FORMAT, **to_plain(self, "job")}
+        atomic_bytes(folder / self.file, to_json(content))
+
+    @classmethod
+    def load(cls, path: Path) -> ShardJob:
+        """The job in a file; OutputError where it is none."""
+        try:
+            content = from_json(path.read_bytes())
+            if expect(content.pop(_FORMAT_KEY), int) > _FORMAT:
+                raise OutputError(f"{path} was written by a newer pretrace: upgrade.")
+            return from_plain(cls, content, "job")
+        except (OSError, ValueError, TypeError, LookupError, OverflowError) as error:
+            raise OutputError(f"{path} is damaged ({error}): run one of the workers again.") from error
+
+
+def fingerprint(models: Models, plan: ScorePlan, options: Options, reference: str) -> dict[str, Any]:
+    """What the numbers of a text depend on besides the text; `reference` is the hash of the texts that scores are
+    fitted on."""
+    versions = record_software()
+    tuned = models.tuned
+    return {
+        "scores": list(plan.scores),
+        "models": {name: _print_of(backend) for name, backend in models.named().items()},
+        "placebo": {name: _print_of(one) for name, one in models.placebo.named().items()}
+        if models.placebo
+        else None,
+        "adapter": dict(tuned.card).get("sha256", _print_of(tuned.backend)) if tuned else None,
+        "neighbors": dict(models.proposer.facts) if models.proposer else None,
+        "counts": record_counts(models.counts),
+        "reference": reference,
+        "seed": options.seed,
+        "shuffles": options.shuffles,
+        "versions": {name: versions.get(name) for name in _PACKAGES},
+    }
+
+
+def _print_of(backend: Backend) -> str:
+    return hashlib.sha256(backend.fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedScoring:
+    """What a job records of the models and scores of a worker: the name of the target, what the numbers depend on, the
+    controls, and the settings without what is said of the texts; and the texts that must not be scored. Two are equal
+    that give the same numbers: other facts, such as the device, are not needed for it."""
+
+    target: str = field(compare=False)
+    fingerprint: dict[str, Any]
+    outlines: tuple[dict[str, Any], ...] = field(compare=False)
+    settings: dict[str, Any] = field(compare=False)
+    leaks: tuple[Leak, ...] = field(compare=False)
+
+    @classmethod
+    def of(cls, worker: Worker, options: Options) -> OpenedScoring:
+        """That of a worker whose scores are fitted."""
+        models = worker.models
+        reference = record_corpus(models.labelled)["sha256"] if models.labelled else ""
+        return cls(
+            target=models.target.name,
+            fingerprint=fingerprint(models, worker.plan, options, reference),
+            outlines=tuple(worker.outlines),
+            settings=recorded(models, options, {}, {}, worker.scores.facts),
+            leaks=tuple(leak for some in (models, models.placebo) if some for leak in leaks(some)),
+        )
+
+
+def work(
+    job: ShardJob,
+    stream: TextStream,
+    worker: Worker,
+    parts: PartsFolder,
+    *,
+    turn: Turn | None = None,
+    size: int,
+) -> int:
+    """Score the shards of a turn that have no part yet; the number of them.
+
+    TextsError where the source is not what it was when it was surveyed.
+    """
+    made = 0
+    for shard in shards_to_do(job, stream, parts, turn=turn, size=size):
+        parts.write(shard.key, *worker.part(shard))
+        made += 1
+    return made
+
+
+def shards_to_do(
+    job: ShardJob, stream: TextStream, parts: PartsFolder, *, turn: Turn | None = None, size: int
+) -> Iterator[Shard]:
+    """The shards of a turn that have no part yet, in order; TextsError where the source is not what it was when it was
+    surveyed."""
+    turn = turn or Turn()
+    for shard in shards(stream, size):
+        expected = job.survey.shards[shard.index] if shard.index < len(job.survey.shards) else None
+        if expected != (shard.key, len(shard.texts)):
+            raise TextsError(say("scoring.changed", source=stream.source, place=shard.index * size))
+        if turn.takes(shard.index) and parts.manifest(shard.key) is None:
+            yield shard
+
+
+def missing_shards(job: ShardJob, parts: PartsFolder) -> list[int]:
+    """The indices of the shards that have no part."""
+    return [i for i, (key, _) in enumerate(job.survey.shards) if parts.manifest(key) is None]
+
+
+class WholeJobProgress(Progress):
+    """Progress over a whole job: the work of all its shards is announced once, and that of a shard not again."""
+
+    def __init__(self, progress: Progress, texts: int) -> None:
+        self._progress = progress
+        progress.begin(texts)
+
+    def weigh(self, texts: int, work: float) -> None:
+        self._progress.weigh(texts, work)
+
+    def worked(self, work: float) -> None:
+        self._progress.worked(work)
+
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
+        self._progress.advance(texts, tokens, seconds, fresh)
+
+
+def parts_folder(out: Path) -> Path:
+    """Where the parts of a run lie until it is whole: `.NAME.parts` beside it."""
+    return out.with_name(f".{out.name}.parts")

@@ -72,8 +72,7 @@ def section(
 
 
 def _audited(own: AuditFigures, typed: object) -> tuple[str, str]:
-    """What an audit is called in the advice, and its earlier state of the target as it was typed, of several the first;
-    "" where none took part."""
+    """What an audit is called in the advice, and the first earlier state of the target as it was typed, "" for none."""
     made = "placebo" if own.design == "placebos" else "controls-placebo" if own.placebos else "controls"
     earlier = next((one.name for one in own.placebos if one.grade == "own"), "")
     if earlier and isinstance(typed, list | tuple) and typed:

@@ -125,13 +125,12 @@ def _drawn(audit: Verdict, own: AuditFigures, found: Doubles, others: Doubles) -
 
 
 def _ahead(found: Doubles, others: Doubles) -> float | None:
-    """How often a suspect document lies ahead of a control document, both drawn by lot; a tie counts half. None where
-    one side is empty."""
+    """How often a suspect document lies ahead of a control document, drawn by lot; None where one side is empty."""
     if not len(found) or not len(others):
         return None
     ordered = np.sort(others)
     ranked = np.searchsorted(ordered, found, side="left") + np.searchsorted(ordered, found, side="right")
-    return int(ranked.sum()) / (2 * len(others) * len(found))
+    return int(ranked.sum()) / (2 * len(others) * len(found))  # a tie counts half
 
 
 def _models(audit: Verdict, own: AuditFigures) -> Iterator[IdentityRow]:
@@ -141,7 +140,9 @@ def _models(audit: Verdict, own: AuditFigures) -> Iterator[IdentityRow]:
         return
     how = audit.statements.get("placebo") or UNSTATED
     for placebo in used:
-        recorded = {**placebo.facts, **facts.of_placebo(audit, placebo)}
+        parts = facts.mapping(audit.settings.get("models")).items()
+        found = [facts.mapping(part) for role, part in parts if str(role).startswith("placebo")]
+        recorded = {**placebo.facts, **next((one for one in found if one.get("name") == placebo.name), {})}
         name, marks = facts.model_as_served(placebo.name, recorded)
         yield IdentityRow("Compared with", name, ((_PLAIN_GRADES[placebo.grade], False), *marks))
     each = "it" if len(used) == 1 else "each"
@@ -180,11 +181,9 @@ def plan(audit: Verdict) -> dict[str, Any] | None:
     return {"plan": made} if made else None
 
 
-def _placebos(audit: Verdict) -> str:
-    return "The placebos" if len(figures_of(audit).placebos) > 1 else "The placebo"
-
-
-@section(_placebos, "placebo", "audit/placebo.html")
+@section(
+    lambda audit: f"The placebo{'s' * (len(figures_of(audit).placebos) > 1)}", "placebo", "audit/placebo.html"
+)
 def placebo(audit: Verdict) -> dict[str, Any]:
     """The models that the target is compared with, their grades, or what it means that there are none."""
     return {"own": figures_of(audit), "said": audit.statements.get("placebo")}

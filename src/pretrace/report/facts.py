@@ -12,7 +12,7 @@ import numpy as np
 from pretrace.backends.serving.address import served_as
 from pretrace.report import wording
 from pretrace.report.wording import named
-from pretrace.types import Check, Measured, Placebo, Run, Verdict
+from pretrace.types import Check, Measured, Run, Verdict
 
 UNNAMED = "a model the run does not name"
 _UNNAMED_SERVED = "a model whose name was not recorded"
@@ -185,13 +185,6 @@ def control(run: Run) -> Measured | None:
 def of_model(result: Run | Verdict, role: str) -> Mapping[str, Any]:
     """What was recorded of the model in this role; nothing where it was not."""
     return mapping(mapping(result.settings.get("models")).get(role))
-
-
-def of_placebo(audit: Verdict, placebo: Placebo) -> Mapping[str, Any]:
-    """What was recorded of a placebo that took part; nothing where it was not."""
-    models = mapping(audit.settings.get("models"))
-    found = [mapping(part) for role, part in models.items() if str(role).startswith("placebo")]
-    return next((part for part in found if part.get("name") == placebo.name), {})
 
 
 def rejected(audit: Verdict) -> bool:

@@ -147,7 +147,6 @@ _ADAPTER = {
 }  # fmt: skip
 """What is told of an adapter, and how; the settings have the rest."""
 _PREFIX = re.compile(r"^(settings|reference)\.")
-_FIGURES = ("neurons", "probe", "sensitivity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +155,7 @@ class FittedFacts:
 
     `neurons` and `probe` are figures by layer, `sensitivity` one entry a setting that was tried, each empty
     where the score has none; `chosen` is the probe's layer; `used` the settings that `sensitivity` varies;
-    `reference` the numbers of members and of non-members it was fitted on; `others` whatever else is told.
+    `reference` the numbers of members and of non-members it was fitted on; `others` whatever else is told, by name.
     """
 
     name: str
@@ -166,14 +165,17 @@ class FittedFacts:
     chosen: float | None
     used: Entry
     reference: tuple[int, int] | None
-    others: Mapping[str, Any]
+    others: Sequence[tuple[str, str]]
 
 
 @section("What the detectors were fitted on", "fitted", "run/fitted.html", appendix=True)
 def fitted(run: Run) -> dict[str, Any] | None:
     """FSD's tuning and one part a fitted score; nothing where nothing was fitted."""
     adapter = run.settings.get("adapter")
-    scores = [_score(facts, number) for number, facts in enumerate(fitted_facts(run))]
+    scores = [
+        {"facts": one, "grid": _is_grid(one.sensitivity, one.used), **dict(_figures(one, number))}
+        for number, one in enumerate(fitted_facts(run))
+    ]
     tuned = _adapter(adapter) if isinstance(adapter, Mapping) else None
     return {"scores": scores, "adapter": tuned, "controlled": elsewhere(run)} if scores or tuned else None
 
@@ -202,7 +204,7 @@ def _facts(name: str, facts: Mapping[str, Any]) -> FittedFacts:
         chosen=chosen[0] if len(chosen) == 1 else _number(facts.get("chosen")),
         used=used,
         reference=(int(sizes[0]["members"]), int(sizes[0]["nonmembers"])) if sizes else None,
-        others=others,
+        others=[(_PREFIX.sub("", k).replace("_", " "), v) for k, v in flattened(others) if v != "none"],
     )
 
 
@@ -245,16 +247,6 @@ def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
         "facts": [(words, spaced[name]) for name, words in _ADAPTER.items() if name in spaced],
         "losses": known_losses,
         "plot": to_svg(losses(known_losses), name="losses", label="Loss by epoch") if known_losses else None,
-    }
-
-
-def _score(facts: FittedFacts, number: int) -> dict[str, object]:
-    pairs = flattened(facts.others)
-    return {
-        "facts": facts,
-        "grid": _is_grid(facts.sensitivity, facts.used),
-        "others": [(_PREFIX.sub("", k).replace("_", " "), value) for k, value in pairs if value != "none"],
-        "figures": dict.fromkeys(_FIGURES) | dict(_figures(facts, number)),
     }
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -167,7 +166,11 @@ def sides(flagged: Verdict) -> Figure:
         if (
             least is not None and flagged.units == flagged.figures["counts"]["texts"]
         ):  # documents have no line of their texts
-            _threshold(axes, least, (low, high), top)
+            place = float(np.clip(least, low, high))
+            axes.plot([place, place], [-top, top], color=KNOWN, linewidth=0.9, dashes=(2, 1.6))
+            right = place < low + 0.75 * (high - low)
+            words = "  flagged from here on" if right else "flagged from here on  "
+            axes.text(place, top, words, ha="left" if right else "right", va="top", fontsize=9)
         axes.text(low, top, "the texts", va="top", fontsize=9)
         axes.text(low, -top, "known non-members", va="bottom", fontsize=9)
         hide_height(axes)
@@ -229,14 +232,6 @@ def _numbers(flagged: Verdict) -> dict[str, Any]:
         "table": "flags/" if flagged.figures.get("whole") else "flags.csv",
         "test": test,
     }
-
-
-def _threshold(axes: Axes, least: float, reach: tuple[float, float], top: float) -> None:
-    place = float(np.clip(least, *reach))
-    axes.plot([place, place], [-top, top], color=KNOWN, linewidth=0.9, dashes=(2, 1.6))
-    right = place < reach[0] + 0.75 * (reach[1] - reach[0])
-    words = "  flagged from here on" if right else "flagged from here on  "
-    axes.text(place, top, words, ha="left" if right else "right", va="top", fontsize=9)
 
 
 def _shares(bars: Bars) -> tuple[Doubles, Doubles, Doubles]:

@@ -15,17 +15,16 @@ from pretrace.types import Run, Verdict
 ROWS = 5
 """Rows of a run that a notebook shows."""
 _SCORES, _COLUMNS = 12, 6
+_PAGES = {"audit": ("Audit", audit.first_page), "flag": ("Flagging", flags.first_page)}
 
 
 def html(result: Run | Verdict) -> str:
     """The result as HTML for the cell of a notebook, in which what strangers wrote is escaped."""
     if isinstance(result, Run):
         return str(_run(result))
-    if result.test == "audit" and result.figures:
-        return _framed("Audit", result, audit.first_page(result))
-    if result.test == "flag":
-        return _framed("Flagging", result, flags.first_page(result))
-    return _framed("Test", result, verdict.first_page(result))
+    kind, first_page = _PAGES.get(result.test if result.figures else "", ("Test", verdict.first_page))
+    page = fill("notebook/page.html", {"title": kind, "first": first_page(result), "seal": ""})
+    return str(fill("notebook/framed.html", {"kind": kind, "result": result, "page": str(page)}))
 
 
 def _run(run: Run) -> Markup:
@@ -45,9 +44,3 @@ def _run(run: Run) -> Markup:
         "hidden": len(run.scores) - len(columns),
     }
     return fill("notebook/run.html", values)
-
-
-def _framed(kind: str, result: Verdict, first: Markup) -> str:
-    page = fill("notebook/page.html", {"title": kind, "first": first, "seal": ""})
-    values = {"kind": kind, "result": result, "page": str(page)}
-    return str(fill("notebook/framed.html", values))

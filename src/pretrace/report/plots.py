@@ -49,15 +49,6 @@ class _Stroke:
     width: float
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """One score's row on the target, and its controls where there are any."""
-
-    target: Measured
-    placebo: Measured | None = None
-    shuffled: Measured | None = None
-
-
 def strokes(rows: Sequence[Measured]) -> tuple[_Stroke, ...]:
     """One stroke a row: colours for the scores with the largest AUC, grey for the others, dashes for controls."""
     scores = [i for i, row in enumerate(rows) if row.kind == "score"]
@@ -112,30 +103,24 @@ def forest(rows: Sequence[Measured]) -> Figure:
     return figure
 
 
-def contrasts(found: Sequence[Contrast]) -> Figure:
-    """AUC of each score on the target (filled dot) and on the placebo (hollow square) with 95% intervals,
-    and the range of the repeats with shuffled labels as a grey bar with a tick at the median."""
-    lanes = [[row for row in (one.target, one.placebo, one.shuffled) if row is not None] for one in found]
-    names, rooms = [one.target.name for one in found], [0.75 + _LANE * len(rows) for rows in lanes]
-    with styled():
-        figure, axes, places = _auc_rows(names, rooms, [row.auc for rows in lanes for row in rows])
-        for place, rows, contrast in zip(places, lanes, found, strict=True):
-            _lanes(axes, place - _LANE / 2 * (len(rows) - 1), contrast)
-    return figure
-
-
-def across(rows: Sequence[tuple[str, Mapping[str, Estimate]]]) -> Figure:
-    """AUCs of one score over several runs, each named, with 95% intervals: "score" as a dot, the controls below it:
-    "placebo" as a hollow square, "blind" as a diamond."""
-    rooms = [0.6 + _LANE * len(lanes) for _, lanes in rows]
+def across(rows: Sequence[tuple[str, Mapping[str, Estimate]]], *, room: float = 0.6) -> Figure:
+    """AUCs of several scores, or of one over several runs, each named, with 95% intervals: "score" as a dot, the
+    controls below it: "placebo" as a hollow square, "blind" as a diamond, "shuffled" as a grey bar, the range of the
+    repeats, with a tick at the median. A row is as high as its lanes and `room`."""
+    rooms = [room + _LANE * len(lanes) for _, lanes in rows]
     with styled():
         drawn = [auc for _, lanes in rows for auc in lanes.values()]
         figure, axes, places = _auc_rows([name for name, _ in rows], rooms, drawn)
         for middle, (_, lanes) in zip(places, rows, strict=True):
             for number, (kind, auc) in enumerate(lanes.items()):
-                marker, colour, filled = _KINDS_OF_MARKS[kind]
                 place = middle + _LANE * (number - (len(lanes) - 1) / 2)
-                _mark(axes, place, auc, marker, colour, filled=filled)
+                if kind == "shuffled":
+                    ends, level = [auc.low, auc.high], [place, place]
+                    axes.plot(ends, level, color=REST, linewidth=4.5, solid_capstyle="butt")
+                    axes.plot([auc.value], [place], marker="|", ms=7, color=CONTROL, mew=1.2)
+                else:
+                    marker, colour, filled = _KINDS_OF_MARKS[kind]
+                    _mark(axes, place, auc, marker, colour, filled=filled)
     return figure
 
 
@@ -227,18 +212,6 @@ def _auc_rows(
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("AUC")
     return figure, axes, places
-
-
-def _lanes(axes: Axes, place: float, contrast: Contrast) -> None:
-    _mark(axes, place, contrast.target.auc, "o", TARGET)
-    if contrast.placebo:
-        place += _LANE
-        _mark(axes, place, contrast.placebo.auc, "s", CONTROL, filled=False)
-    if contrast.shuffled:
-        place += _LANE
-        auc = contrast.shuffled.auc
-        axes.plot([auc.low, auc.high], [place, place], color=REST, linewidth=4.5, solid_capstyle="butt")
-        axes.plot([auc.value], [place], marker="|", ms=7, color=CONTROL, mew=1.2)
 
 
 def _mark(axes: Axes, place: float, auc: Estimate, marker: str, colour: str, *, filled: bool = True) -> None:

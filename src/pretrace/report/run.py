@@ -123,8 +123,7 @@ def results(run: Run) -> dict[str, Any] | None:
 
 @section("AUC by the number of copies", "copies", "run/copies.html")
 def by_copies(run: Run) -> dict[str, Any] | None:
-    """The AUC of each score for members with so many copies in the training data; nothing where they were not
-    counted."""
+    """The AUC of each score for members with so many copies in the training data; nothing where none were counted."""
     found = run.evaluation.by_copies if run.evaluation else ()
     if not found:
         return None
@@ -147,21 +146,24 @@ def controls(run: Run) -> dict[str, Any] | None:
     rows = run.evaluation.rows if run.evaluation else ()
     by_kind = {kind: {row.name: row for row in rows if row.kind == kind} for kind in ("placebo", "shuffled")}
     found = [
-        plots.Contrast(row, by_kind["placebo"].get(row.name), by_kind["shuffled"].get(row.name))
+        (row, {kind: one for kind, of in by_kind.items() if (one := of.get(row.name))})
         for row in rows
-        if row.kind == "score"
+        if row.kind == "score" and any(row.name in of for of in by_kind.values())
     ]
-    found = [one for one in found if one.placebo or one.shuffled]
     if not found or run.evaluation is None:
         return None
     label = f"AUC of {len(found)} scores beside their controls; the same numbers stand in the tables."
+    lanes = [
+        (row.name, {kind: one.auc for kind, one in (("score", row), *beside.items())})
+        for row, beside in found
+    ]
     return {
-        "placebos": [(one.target, one.placebo) for one in found if one.placebo],
-        "shuffled": [(one.target, one.shuffled) for one in found if one.shuffled],
+        "placebos": [(row, beside["placebo"]) for row, beside in found if "placebo" in beside],
+        "shuffled": [(row, beside["shuffled"]) for row, beside in found if "shuffled" in beside],
         "repeats": {c.score: c.values.shape[1] for c in run.controls if c.kind == "shuffled"},
         "placebo": facts.model_names(run).get("placebo", ""),
         "evaluation": run.evaluation,
-        "plot": to_svg(plots.contrasts(found), name="controls", label=label),
+        "plot": to_svg(plots.across(lanes, room=0.75), name="controls", label=label),
     }
 
 
@@ -236,23 +238,19 @@ def texts(run: Run) -> dict[str, Any] | None:
         range(1, len(order) + 1) if whole else [*range(1, _EDGE + 1), *range(count - _EDGE + 1, count + 1)]
     )
     columns = run.scores[:_COLUMNS]
+    drawn, every = facts.drawn(run), {score: run.quartiles(score) for score in run.scores}
     return {
         "run": run,
         "count": count,
         "sampled": sampled,
         "columns": columns,
-        "ranges": _ranges(run),
+        # the ends are those of all texts, the quarters those of the texts that were drawn
+        "ranges": [(name, (q[0], *drawn.quartiles(name)[1:-1], q[-1])) for name, q in every.items()],
         "rows": [(rank, i, _LABEL_WORDS[run.members[i]]) for rank, i in zip(ranks, listed, strict=True)],
         "gap": 0 if whole else _EDGE,
         "matrix": {i: [run.matrix[i, run.scores.index(score)] for score in columns] for i in listed},
         "labels": any(member is not None for member in run.members),
     }
-
-
-def _ranges(run: Run) -> list[tuple[str, tuple[float, ...]]]:
-    """The range of each score: its ends are those of all texts, its quarters those of the texts that were drawn."""
-    drawn, every = facts.drawn(run), {score: run.quartiles(score) for score in run.scores}
-    return [(name, (all_[0], *drawn.quartiles(name)[1:-1], all_[-1])) for name, all_ in every.items()]
 
 
 @section("What was cut and skipped", "skipped", "run/skipped.html", appendix=True)

@@ -11,8 +11,9 @@ from pretrace.report import plots, wording
 from pretrace.report.frame import ReportPage, Section, Sections, fill, section
 from pretrace.report.svg import to_svg
 from pretrace.report.wording import named
-from pretrace.types import ComparedRun, Estimate, RunScore, SideBySide
+from pretrace.types import SideBySide
 
+_LANES = ("score", "placebo", "blind")
 _NAME = 32
 """Characters of a model's and of a corpus's name in a figure."""
 
@@ -33,7 +34,7 @@ def score(found: SideBySide, name: str, place: int) -> Section:
     drawn = [
         (
             f"{run.number}  {named(run.model, _NAME)}, {named(run.corpus, _NAME)}",
-            {kind: auc for kind, auc in _lanes(run, one) if auc is not None},
+            {kind: auc for kind, auc in zip(_LANES, (one.auc, one.placebo, run.blind), strict=True) if auc},
         )
         for model in found.models
         for corpus in found.corpora
@@ -67,7 +68,3 @@ PAGE = ReportPage(
     template="side_by_side/page.html",
 )
 render = PAGE.render
-
-
-def _lanes(run: ComparedRun, one: RunScore) -> tuple[tuple[str, Estimate | None], ...]:
-    return ("score", one.auc), ("placebo", one.placebo), ("blind", run.blind)

@@ -25,7 +25,7 @@ from pretrace.report.first_page import (
 )
 from pretrace.report.frame import ReportPage, Sections, fill, section, titled
 from pretrace.report.svg import to_svg
-from pretrace.report.verdict_plots import against_chance, figures_of, power_curve, strength
+from pretrace.report.verdict_plots import against_chance, figure_of, power_curve, strength
 from pretrace.report.wording import named
 from pretrace.types import Bools, Doubles, Verdict
 from pretrace.verdicts.outcome import SECOND
@@ -47,8 +47,7 @@ _TITLES = ("Nothing was found", "Inconclusive", "Found", "Not found")
 
 
 def first_page(verdict: Verdict) -> Markup:
-    """The answer, who asked and what was compared, the figures, how far it can be trusted, the checks, what would
-    help."""
+    """The answer, who asked, what was compared, how far it can be trusted, the checks, what would help, the figures."""
     withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
     values = first_values(verdict, title_of(verdict, _TITLES))
     values |= {
@@ -98,10 +97,10 @@ def identity(verdict: Verdict) -> Iterator[IdentityRow]:
 
 def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
     """The figures and their captions: the test's own, and the result against chance."""
-    found = [
-        (to_svg(one.figure, name=f"own{place}", label=one.label), one.caption)
-        for place, one in enumerate(figures_of(verdict))
-    ]
+    found = []
+    if own := figure_of(verdict):
+        figure, label, caption = own
+        found.append((to_svg(figure, name="own0", label=label), caption))
     if verdict.null is not None:
         label = (
             f"A histogram of the {sum(verdict.null.counts)} results that chance gave, and the result of this test at "
@@ -116,11 +115,7 @@ def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
     return found
 
 
-def _test_or_search(verdict: Verdict) -> str:
-    return "The test" if verdict.hypothesis else "The search"
-
-
-@section(_test_or_search, "test", "verdict/test.html")
+@section(lambda found: "The test" if found.hypothesis else "The search", "test", "verdict/test.html")
 def deciding_test(verdict: Verdict) -> dict[str, Any]:
     """Hypothesis, statistic, and the sentences that lead to the answer."""
     return {"verdict": verdict, "figures": facts.without_tables(verdict.figures)}

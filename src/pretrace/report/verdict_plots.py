@@ -124,8 +124,7 @@ def _stretch(null: Null) -> tuple[float, float, float]:
 
 
 def _hill(axes: Axes, null: Null) -> None:
-    """The histogram as it was recorded; a bar that the critical value lies in is light to its left, dark to its
-    right."""
+    """The histogram as it was recorded; a bar that holds the critical value is light to its left, dark to its right."""
     edges, counts = np.array(null.edges), np.array(null.counts)
     cut = float(np.clip(null.critical, edges[0], edges[-1]))
     place = int(np.searchsorted(edges, cut, side="right")) - 1
@@ -318,32 +317,27 @@ def draw_dots(axes: Axes, dots: _Dots, side: str, *, filled: np.ndarray) -> None
 # The figures that only one test has: a test without one has only that of its null distribution.
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnFigure:
-    """A figure, its label for those who cannot see it, and its caption."""
-
-    figure: Figure
-    label: str
-    caption: str
+DrawnFigure = tuple[Figure, str, str]
+"""A figure, its label for those who cannot see it, and its caption."""
 
 
-def figures_of(verdict: Verdict) -> Sequence[DrawnFigure]:
-    """The figures of the test that gave this verdict, none where it has none of its own."""
+def figure_of(verdict: Verdict) -> DrawnFigure | None:
+    """The figure of the test that gave this verdict, None where it has none of its own."""
     draw = _DRAWN.get(verdict.test)
-    return draw(verdict) if draw else ()
+    return draw(verdict) if draw else None
 
 
 _STRIP_HEIGHT, _MOST_IN_STRIP = 95.0, 1200
 """The height of the strip in points, and the dots beyond which one stands for several units."""
 
 
-def _differences(verdict: Verdict) -> Sequence[DrawnFigure]:
+def _differences(verdict: Verdict) -> DrawnFigure | None:
     """One dot a unit: what was published less the mean of what was not, to the left and right of 0."""
     name = "texts" if verdict.test == "marks" else "strings"
     found = np.asarray(verdict.table(name).columns["difference"], dtype=np.float64)
     values = found[np.isfinite(found)]
     if not len(values):
-        return ()
+        return None
     each = -(-len(values) // _MOST_IN_STRIP)
     with canvas(WIDTH, 2.1, constrained=False) as (figure, axes):
         figure.subplots_adjust(left=0.006, right=0.994, top=0.9, bottom=0.22)
@@ -363,10 +357,10 @@ def _differences(verdict: Verdict) -> Sequence[DrawnFigure]:
         f"{dots}. Filled dots lie to the right of 0: there the model prefers what was published. Without training the "
         "two sides are balanced, except for chance. Values far out stand at the ends."
     )
-    return (DrawnFigure(figure, label, caption),)
+    return figure, label, caption
 
 
-def _hits(verdict: Verdict) -> Sequence[DrawnFigure]:
+def _hits(verdict: Verdict) -> DrawnFigure:
     chance = np.asarray(verdict.table("chance").columns["probability"], dtype=np.float64)
     found, critical = (
         int(verdict.figures["hits"]),
@@ -395,7 +389,7 @@ def _hits(verdict: Verdict) -> Sequence[DrawnFigure]:
         "The bars show how many hits chance alone gives, if the model has not seen the texts. The mark is what was "
         f"found. The dark bars, from {critical} hits on, are together no more than {verdict.level:.0%} of the whole."
     )
-    return (DrawnFigure(figure, label, caption),)
+    return figure, label, caption
 
 
 def _compared(verdict: Verdict) -> str:
@@ -419,7 +413,7 @@ def _strip(axes: Axes, values: Doubles, each: int) -> None:
     hide_height(axes)
 
 
-def _accuracies(verdict: Verdict) -> Sequence[DrawnFigure]:
+def _accuracies(verdict: Verdict) -> DrawnFigure:
     table = verdict.table("accuracy").columns
     sides = [str(name) for name in table["side"]]
     counts, values, low, high = (
@@ -435,13 +429,13 @@ def _accuracies(verdict: Verdict) -> Sequence[DrawnFigure]:
         axes.set_xlabel("accuracy, with its 95% interval")
     told = ", ".join(f"{100 * value:.1f}% of {side}" for side, value in zip(sides, values, strict=True))
     caption = "The share of right answers on each side, and the number of items (documents) that it rests on."
-    return (DrawnFigure(figure, f"Accuracy: {told}.", caption),)
+    return figure, f"Accuracy: {told}.", caption
 
 
-_DRAWN: Mapping[str, Callable[[Verdict], Sequence[DrawnFigure]]] = {
+_DRAWN: Mapping[str, Callable[[Verdict], DrawnFigure | None]] = {
     "marks": _differences,
     "canaries": _differences,
     "triggers": _hits,
     "samples": _accuracies,
 }
-"""What draws the figures of a test."""
+"""What draws the figure of a test."""

@@ -23,11 +23,13 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.errors import MissingPackageError
 from pretrace.results.folder import (
     Column,
     OpenFolder,
     Rendered,
     Write,
+    arrow_table,
     read_folder,
     read_parquet,
     texts_of,
@@ -50,6 +52,8 @@ from pretrace.types import (
     Run,
     SideBySide,
     Skipped,
+    Table,
+    Verdict,
     Whole,
 )
 
@@ -404,3 +408,39 @@ def _rows_side_by_side(found: SideBySide) -> Iterator[tuple[Any, ...]]:
 
 def _cells(found: Estimate | None) -> tuple[float | None, ...]:
     return (None, None, None) if found is None else (found.value, found.low, found.high)
+
+
+# Rows of results as tables of pyarrow and pandas, with the columns of the tables on disk.
+
+
+def to_arrow(result: object) -> Any:
+    """The rows of a run or of a table, or those of the first table of a verdict, as a `pyarrow.Table`.
+
+    A cell without a value is null. A column with a lone surrogate is of bytes (WTF-8), as on disk.
+    """
+    return arrow_table(_columns(result))
+
+
+def to_pandas(result: object) -> Any:
+    """The same as a `pandas.DataFrame`; labels as Int8 with NA. MissingPackageError without pandas."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingPackageError("pandas", "to_pandas()") from None
+    import pyarrow as pa
+
+    return to_arrow(result).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
+
+
+def _columns(result: object) -> dict[str, Column]:
+    if isinstance(result, Run):
+        return score_columns(result, controls=True)
+    if isinstance(result, Verdict) and not result.tables:
+        raise TypeError("this verdict has no table")
+    table = result.tables[0] if isinstance(result, Verdict) else result
+    if not isinstance(table, Table):
+        raise TypeError(f"a {type(result).__name__} has no rows")
+    return {
+        name: np.ma.masked_invalid(values) if isinstance(values, np.ndarray) else values
+        for name, values in table.columns.items()
+    }

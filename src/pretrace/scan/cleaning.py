@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import posixpath
 import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -143,17 +144,10 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> Cleaned:
 
 def _names(files: Sequence[CorpusFile]) -> list[str]:
     """Where each file goes below the folder: its path below what all have in common."""
-    paths = [
-        PurePosixPath(file.address.partition("://")[2] or Path(file.address).absolute().as_posix())
-        for file in files
-    ]
-    shared = len(paths[0].parts) - 1
-    for path in paths:
-        same = 0
-        while same < min(shared, len(path.parts) - 1) and path.parts[same] == paths[0].parts[same]:
-            same += 1
-        shared = same
-    return [str(PurePosixPath(*path.parts[shared:])) for path in paths]
+    every = (file.address.partition("://")[2] or Path(file.address).absolute().as_posix() for file in files)
+    paths = [PurePosixPath(one.lstrip("/")) for one in every]
+    shared = posixpath.commonpath([path.parent for path in paths])
+    return [str(path.relative_to(shared)) for path in paths]
 
 
 def _found(

@@ -240,11 +240,12 @@ class _Stretch(NamedTuple):
 
 class RunsInText(NamedTuple):
     """What an index says of a text: the longest stretches that it holds, the shortest ones of which they are made with
-    the places of each, and the places of the whole text."""
+    the places of each, the places of the whole text, and the documents that are named for it."""
 
     runs: tuple[_Stretch, ...] = ()
     pieces: tuple[_Stretch, ...] = ()
     copies: int = 0
+    named: tuple[tuple[int, DocumentFacts], ...] = ()
 
 
 class _Words:
@@ -366,7 +367,6 @@ class KeptAnswers:
     path: Path | None
     speaks: str | None = None
     found: dict[int, RunsInText] = field(default_factory=dict)
-    named: dict[int, list[tuple[int, DocumentFacts]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -379,19 +379,19 @@ class KeptAnswers:
                     self.speaks = str(row["speaks"])
                     continue
                 runs, pieces = (tuple(_Stretch(*one) for one in row[name]) for name in ("runs", "pieces"))
-                self.named[row["text"]] = [(number, DocumentFacts(*facts)) for number, facts in row["named"]]
-                self.found[row["text"]] = RunsInText(runs, pieces, row["copies"])
+                named = tuple((number, DocumentFacts(*facts)) for number, facts in row["named"])
+                self.found[row["text"]] = RunsInText(runs, pieces, row["copies"], named)
 
     def keep_speaks(self, said: str) -> None:
         """What `check_language` said."""
         self.speaks = said
         self._write({"speaks": said})
 
-    def keep(self, text: int, found: RunsInText, named: list[tuple[int, DocumentFacts]]) -> None:
+    def keep(self, text: int, found: RunsInText) -> None:
         """The answers about a text."""
         with self._lock:
-            self.found[text], self.named[text] = found, named
-            self._write({"text": text, **found._asdict(), "named": named})
+            self.found[text] = found
+            self._write({"text": text, **found._asdict()})
 
     def _write(self, row: dict[str, Any]) -> None:
         if self.path is not None:
@@ -417,7 +417,7 @@ def ask_index(
         found = runs_of(texts[i], index)
         longest = max(found.runs, key=lambda run: run.end - run.start, default=None)
         named = index.holding(texts[i][longest.start : longest.end], NAMED) if longest else []
-        had.keep(i, found, named)
+        had.keep(i, found._replace(named=tuple(named)))
 
     try:
         if had.speaks is None:
@@ -493,7 +493,7 @@ def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: Ke
             part.wholes[i] = found.copies
         start, end = at[run.start], at[run.end]
         part.best[i] = [
-            Sighting(end - start, facts.file, number, start, end, known) for number, known in had.named[i]
+            Sighting(end - start, facts.file, number, start, end, known) for number, known in found.named
         ]
     part.changes = add_changes([np.array(changes, dtype=np.int64)])
     return part

@@ -25,7 +25,7 @@ import numpy as np
 from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
-from pretrace.jobs.job import Turn
+from pretrace.jobs.worker import Turn
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.rounding import plural
@@ -538,9 +538,11 @@ class _FoundSide:
         """Texts of which something was found."""
         return self.count("whole", "template", "part", "common")
 
-    def chance(self, other: _FoundSide) -> float:
+    def chance(self, other: _FoundSide | None) -> float | None:
         """The chance of so many documents with a whole text, or more, where a random draw divides those of both sides
-        (Fisher's exact test, one-sided)."""
+        (Fisher's exact test, one-sided); None without another side."""
+        if other is None:
+            return None
         from scipy.stats import hypergeom
 
         return float(
@@ -557,7 +559,7 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     overlap = _overlap(asked, whole)
     counted = {name: mine.count(name) for name in STATES}
     unread = [one for one in whole.files if one.unread or one.unreadable]
-    chance = mine.chance(controls) if controls else None
+    chance = mine.chance(controls)
     unique = _unique(asked, found, mine) if chance is None else 0
     beyond = unique > 0 if chance is None else chance <= LEVEL
     outcome: Literal["found", "absent", "inconclusive"] = (
@@ -568,19 +570,20 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     read = [one for one in whole.files if not one.file.startswith(INDEX)]
     documents, size = sum(one.documents for one in read), sum(one.bytes for one in read)
     number = len(files) - len(asked.indexes)
-    own = find_own_files(files, texts.corpus.source)
-    words = {
+    read_of = {
         "files": plural(number, "file"),
         "documents": plural(documents, "document"),
         "size": _megabytes(size),
     }
-    read_words = [say(f"scan.{'one_file' if number == 1 else 'files'}", **words)] if number else []
+    read_words = [say(f"scan.{'one_file' if number == 1 else 'files'}", **read_of)] if number else []
+    words = _words_of(asked, mine, controls, outcome, unread, read_of)
+    words["reasons"] += _word_by_word(asked, found, overlap)
     return Verdict(
         test="scan",
         corpus=texts.corpus.name,
         model="",
         outcome=outcome,
-        statement=_statement(asked, mine, controls, chance, outcome, unread),
+        **words,
         level=0.0,
         exact=True,
         assumption=say("scan.asked" if asked.indexes else "scan.read"),
@@ -590,22 +593,8 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
         units=len(usable),
         unit="text",
         question=say("scan.question", name=texts.corpus.name, where=asked.name),
-        compared=_compared(asked, words),
-        trust=_chosen(
-            "trust",
-            {
-                "corpus": True,
-                "exact": texts.exact,
-                "folded": not texts.exact,
-                "common": True,
-                "no_controls": controls is None,
-            },
-            common=COMMON,
-        ),
         effect=Estimate(coverage, coverage, coverage),
         effect_unit=say("scan.effect_unit"),
-        reasons=(*_reasons(mine, controls, chance, unread, own), *_word_by_word(asked, found, overlap)),
-        advice=_advice(outcome, mine, controls, unread, own),
         notes=(*texts.corpus.notes, *read_words),
         figures={
             "found": counted,
@@ -689,14 +678,86 @@ def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles
     return tuple(said)
 
 
+_TOLD: dict[str, tuple[State, ...]] = {
+    "whole": ("whole",), "own": ("whole", "template", "part"), "seen": ("template", "part", "common"),
+}  # fmt: skip
+"""The states of the texts that a statement counts."""
+_NAMED = 5
+"""Files of a kind that the reasons name."""
+
+
+def _words_of(
+    asked: Searching,
+    mine: _FoundSide,
+    controls: _FoundSide | None,
+    outcome: str,
+    unread: Sequence[FileFacts],
+    read: Mapping[str, str],
+) -> dict[str, Any]:
+    """What is said of a search, by the fields of its verdict: of what was found of the texts (`mine`) and of the
+    controls, and of what was `read` and not read."""
+    texts, indexes = asked.texts, asked.indexes
+    files, alone = len(asked.files) > len(indexes), controls is None
+    own = find_own_files(asked.files, texts.corpus.source)
+    short = mine.count("too short")
+    broken = [one.file.startswith(INDEX) for one in unread if one.unread]
+    by_lack = (
+        outcome == "inconclusive" and controls and mine.whole * controls.units > controls.whole * mine.units
+    )
+    numbers: dict[str, Any] = {
+        **{state: mine.count(state) for state in STATES}, **read, "short": short, "mine": mine, "controls": controls,
+        "chance": mine.chance(controls), "unique": UNIQUE, "where": asked.name, "columns": asked.columns, "run": RUN,
+        "many": MANY, "whole_share": WHOLE, "slight": SLIGHT, "common_documents": COMMON, "level": LEVEL,
+        "named": ", ".join(one.address for one in indexes), "number": len(texts.corpus),
+        "texts": "They were also" if files and indexes else f"{len(texts.corpus):,} texts were",
+        "indexes": "an index" if len(indexes) == 1 else f"{len(indexes)} indexes",
+        "how": say(f"scan.compared.{'exact' if texts.exact else 'folded'}"),
+        "more_unread": len(unread) - _NAMED, "more_own": len(own) - _NAMED,
+    }  # fmt: skip
+    if controls:
+        some = controls.count("template", "part")
+        numbers |= {"known": len(controls.states), "known_whole": controls.count("whole"), "known_part": some}
+
+    def chosen(part: str, **holds: object) -> tuple[str, ...]:
+        """The sentences of a part that hold, in order."""
+        return tuple(say(f"scan.{part}.{kind}", **numbers) for kind, true in holds.items() if true)
+
+    not_read = [
+        one.unread
+        or say("scan.reasons.unreadable", file=one.file, documents=plural(one.unreadable, "document"))
+        for one in unread[:_NAMED]
+    ]
+    return {
+        "statement": _statement(asked, mine, controls, outcome, bool(unread)),
+        "compared": chosen(
+            "compared", files=files, runs=files, index=indexes, tokens=indexes,
+            words=asked.settings.near or asked.settings.overlap,
+        ),
+        "trust": chosen(
+            "trust", corpus=True, exact=texts.exact, folded=not texts.exact, common=True, no_controls=alone
+        ),
+        "reasons": (
+            *chosen("reasons", found=True, short=short, controls=controls),
+            *(say("scan.reasons.unread", why=why) for why in not_read),
+            *chosen("reasons", more_unread=len(unread) > _NAMED),
+            *(say("scan.reasons.own", file=one.address) for one in own[:_NAMED]),
+            *chosen("reasons", more_own=len(own) > _NAMED),
+        ),
+        "advice": chosen(
+            "advice", index=any(broken), files=not all(broken), own=own, controls=mine.seen and alone,
+            more_controls=by_lack, short=outcome == "inconclusive" and short, absent=outcome == "absent",
+        ),
+    }  # fmt: skip
+
+
 def _statement(
     asked: Searching,
     mine: _FoundSide,
     controls: _FoundSide | None,
-    chance: float | None,
     outcome: str,
-    unread: Sequence[FileFacts],
+    is_unread: bool,
 ) -> str:
+    chance = mine.chance(controls)
     read = "asked" if len(asked.indexes) == len(asked.files) else "read"
     numbers: dict[str, Any] = {"chance": chance, "unique": UNIQUE, "where": asked.name}
 
@@ -709,7 +770,7 @@ def _statement(
             sides |= {"known": controls.count(*states), "controls": len(controls.states)}
         numbers[name] = say(f"scan.statement.{'controls' if controls else 'both'}", **sides)
     short = mine.count("too short")
-    left = [tell("unread", read=read)] if unread else []
+    left = [tell("unread", read=read)] if is_unread else []
     left += [tell("short", short=plural(short, "text"))] if short else []
     numbers |= {"missing": f" {'; '.join(left).capitalize()}." if left else "", "left": " and ".join(left)}
     if outcome == "found":
@@ -719,84 +780,6 @@ def _statement(
     if mine.seen:
         return tell("passages" if mine.count("template", "part") else "common")
     return tell("inconclusive" if outcome == "inconclusive" else f"absent_{read}")
-
-
-_TOLD: dict[str, tuple[State, ...]] = {
-    "whole": ("whole",), "own": ("whole", "template", "part"), "seen": ("template", "part", "common"),
-}  # fmt: skip
-"""The states of the texts that a statement counts."""
-
-
-def _chosen(part: str, holds: Mapping[str, object], /, **numbers: object) -> tuple[str, ...]:
-    """The sentences of a part of the verdict that hold, in order."""
-    return tuple(say(f"scan.{part}.{kind}", **numbers) for kind, true in holds.items() if true)
-
-
-def _compared(asked: Searching, read: Mapping[str, str]) -> tuple[str, ...]:
-    texts, indexes, files = asked.texts, asked.indexes, len(asked.files) > len(asked.indexes)
-    kinds = {"files": files, "runs": files, "index": indexes, "tokens": indexes,
-             "words": asked.settings.near or asked.settings.overlap}  # fmt: skip
-    return _chosen(
-        "compared",
-        kinds,
-        **{"run": RUN, "columns": asked.columns, "named": ", ".join(one.address for one in indexes), **read},
-        number=len(texts.corpus),
-        how=say(f"scan.compared.{'exact' if texts.exact else 'folded'}"),
-        texts="They were also" if files and kinds["index"] else f"{len(texts.corpus):,} texts were",
-        indexes="an index" if len(indexes) == 1 else f"{len(indexes)} indexes",
-    )
-
-
-def _reasons(
-    mine: _FoundSide,
-    controls: _FoundSide | None,
-    chance: float | None,
-    unread: Sequence[FileFacts],
-    own: Sequence[CorpusFile],
-) -> tuple[str, ...]:
-    numbers: dict[str, Any] = {
-        **{state: mine.count(state) for state in STATES}, "short": mine.count("too short"), "mine": mine,
-        "whole_share": WHOLE, "many": MANY, "slight": SLIGHT, "run": RUN,
-    }  # fmt: skip
-    said = [*_chosen("reasons", {"found": True, "short": numbers["short"]}, **numbers)]
-    if controls:
-        whole, part = controls.count("whole"), controls.count("template", "part")
-        sides = {
-            "texts": len(controls.states),
-            "whole": whole,
-            "part": part,
-            "chance": chance,
-            "level": LEVEL,
-        }
-        said.append(say("scan.reasons.controls", mine=mine, controls=controls, **sides))
-    for one in unread[:_NAMED]:
-        documents = plural(one.unreadable, "document")
-        why = one.unread or say("scan.reasons.unreadable", file=one.file, documents=documents)
-        said.append(say("scan.reasons.unread", why=why))
-    said += _chosen("reasons", {"more_unread": len(unread) > _NAMED}, more=len(unread) - _NAMED)
-    said += [say("scan.reasons.own", file=one.address) for one in own[:_NAMED]]
-    return (*said, *_chosen("reasons", {"more_own": len(own) > _NAMED}, more=len(own) - _NAMED))
-
-
-_NAMED = 5
-"""Files of a kind that the reasons name."""
-
-
-def _advice(
-    outcome: str,
-    mine: _FoundSide,
-    controls: _FoundSide | None,
-    unread: Sequence[FileFacts],
-    own: Sequence[CorpusFile],
-) -> tuple[str, ...]:
-    broken = [one.file.startswith(INDEX) for one in unread if one.unread]
-    more = controls is not None and mine.whole * controls.units > controls.whole * mine.units
-    holds = {
-        "index": any(broken), "files": not all(broken), "own": own, "controls": mine.seen and controls is None,
-        "more_controls": outcome == "inconclusive" and more,
-        "short": outcome == "inconclusive" and mine.count("too short"), "absent": outcome == "absent",
-    }  # fmt: skip
-    return _chosen("advice", holds, run=RUN)
 
 
 def _megabytes(size: int) -> str:

@@ -47,7 +47,6 @@ class Deviation:
 
     @property
     def needs(self) -> Needs:
-        """What the score needs, of both models."""
         return self.of.needs | self.of.needs.through(TUNED)
 
     def __call__(self, evidence: Evidence, /) -> float:
@@ -63,7 +62,6 @@ class _Unfitted:
 
     @property
     def needs(self) -> Needs:
-        """What the score needs, of both models."""
         return self.of.needs | self.of.needs.through(TUNED)
 
     def fit(self, reference: Reference, /) -> Score:

@@ -64,7 +64,6 @@ class _Calibrated:
 
     @property
     def needs(self) -> Needs:
-        """What the recipe needs."""
         return self.recipe.needs
 
     def __call__(self, evidence: Evidence, /) -> float:

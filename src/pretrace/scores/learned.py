@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require, scores
 from pretrace.scores.likelihood import TINY_STD, window_sums
-from pretrace.scores.probe import fit_linear, known
 from pretrace.scores.reference import PAIRED, gains
-from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, Reference, Score
+from pretrace.statistics.documents import grouped_split
+from pretrace.statistics.roc import auc
+from pretrace.types import Bools, Doubles, Evidence, Hidden, Needs, Peak, Quantity, Reference, Score
 
 WINDOWS = (1, 4, 16)
 """Lengths in tokens over which each statistic is averaged; a longer one than the text counts as the text."""
@@ -71,7 +73,6 @@ class Learned:
 
     @property
     def needs(self) -> Needs:
-        """Statistics of each token under the target, and log-probabilities under the reference model."""
         return _NEEDS
 
     @property
@@ -139,3 +140,134 @@ def carried(folder: Path) -> Classifier:
     if weights.shape != (6 * 3 * len(WINDOWS),) or not np.isfinite([*weights, bias]).all():
         raise TextsError(f"the classifier recorded in {folder} has other features: fit it anew.")
     return Classifier(weights, bias, seen, str(folder))
+
+
+def known(reference: Reference, score: str, needs: Needs) -> Bools:
+    """Which reference texts are members; TextsError where one is unlabelled or was not read, or where a
+    side has fewer than 2."""
+    for e in reference.evidence:
+        if e.text.member is None:
+            raise TextsError(
+                f"{score} learns from texts with known labels, and reference text {e.text.id!r} has none; label "
+                "it or leave it out."
+            )
+        if any(state not in e.plain.states for states in needs.states.values() for state in states):
+            raise TextsError(
+                f"{score} looks inside the model while it reads, and reference text {e.text.id!r} was not read: "
+                "it has no token to predict; leave it out."
+            )
+    members = np.array([bool(e.text.member) for e in reference.evidence], dtype=bool)
+    found = int(members.sum()), int((~members).sum())
+    if min(found) < 2:
+        raise TextsError(
+            f"{score} learns from reference texts: wanted at least 2 members and 2 non-members, found {found[0]} and "
+            f"{found[1]}; give more with --reference (the paper takes 100 of each)."
+        )
+    return members
+
+
+def fit_linear(features: Doubles, members: Bools, **settings: Any) -> tuple[Doubles, float]:
+    """Fit a logistic regression, with settings of scikit-learn's, on standardised features [texts, features]: weights
+    and bias over the features as they are."""
+    from sklearn.linear_model import LogisticRegression
+
+    mean, std = features.mean(axis=0), features.std(axis=0)
+    scale = np.where(std > 1e-12 * (1 + np.abs(mean)), std, 1.0)  # a constant feature says nothing
+    fitted = LogisticRegression(**settings).fit((features - mean) / scale, members)
+    weights = fitted.coef_[0] / scale
+    return weights, float(fitted.intercept_[0] - mean @ weights)
+
+
+_STEPS = 1000
+
+
+@scores.add("probe")
+@dataclass(frozen=True)
+class Probe:
+    """Probability of membership that a linear probe reads off a hidden state (Liu et al. 2024c).
+
+    On the reference texts' hidden states h_l at the last token, one logistic regression per layer learns on
+    standardised features z = (h_l − mean) / std, with inverse penalty `c`. About a `share` of the texts, whole
+    documents drawn at random, is held back; the layer with the highest AUC on those is chosen (ties to the lower).
+    probe(x) = 1 / (1 + exp(−w·z − b)), with the validated classifier, which is not fitted again. The paper fine-tunes a
+    proxy of the model on known members; here the reference labels are taken as correct (`pretrace plant` makes such a
+    model). Needs a model with weights.
+
+    >>> from dataclasses import replace
+    >>> from pretrace.testing import make_trace
+    >>> from pretrace.types import Text, View
+    >>> seen = replace(make_trace([-1.0] * 3), states={Hidden(2): np.array([3.0, 5.0], dtype=np.float32)})
+    >>> score = Linear(layer=2, weights=np.array([1.0, -1.0]), bias=2.0, facts={})
+    >>> score(Evidence(Text("t", "three little tokens"), {View(): (seen,)}))  # 1 / (1 + exp(-(3 - 5) - 2))
+    0.5
+    """
+
+    c: float = 1.0
+    share: float = 0.33
+    needs = reference = Needs(states=[Hidden()])  # all of them, before it is known which layer is chosen
+
+    def __post_init__(self) -> None:
+        require(0 < self.c < math.inf, f"probe: c is an inverse penalty above 0, found {self.c}.")
+        require(
+            0 < self.share < 1,
+            f"probe: share is the part of the reference texts that the layer is chosen by, between 0 and 1; "
+            f"found {self.share}.",
+        )
+
+    def fit(self, reference: Reference, /) -> Score:
+        """The probe of the best layer; TextsError where either side has too few texts or documents."""
+        members = known(reference, "probe", self.reference)
+        held = _held(self, reference, members)
+        states = np.stack(
+            [e.plain.states[Hidden()] for e in reference.evidence]
+        )  # [texts, layers + 1, width]
+        aucs, probes = [], []
+        for layer in range(states.shape[1]):
+            seen = states[~held, layer].astype(np.float64)
+            weights, bias = fit_linear(seen, members[~held], C=self.c, max_iter=_STEPS)
+            aucs.append(auc(states[held, layer] @ weights + bias, members[held]))
+            probes.append((weights, bias))
+        best = int(np.argmax(aucs))
+        facts = {
+            "layers": [{"layer": i, "auc": found, "chosen": i == best} for i, found in enumerate(aucs)],
+            "layer": best,
+            "settings": {"c": float(self.c), "share": self.share},
+            "reference": {
+                "members": int(members.sum()),
+                "nonmembers": int((~members).sum()),
+                "fitted_on": int((~held).sum()),
+                "chosen_by": int(held.sum()),
+            },
+        }
+        return Linear(best, *probes[best], facts)
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A probe of one layer: `weights` float64 [width] and `bias` on the hidden state as the model has it."""
+
+    layer: int
+    weights: Doubles
+    bias: float
+    facts: Mapping[str, Any]
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(states=[Hidden(self.layer)])
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        hidden: npt.NDArray[np.float32] = evidence.plain.states[Hidden(self.layer)]
+        odds = float(hidden @ self.weights) + self.bias
+        return 1 / (1 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1 + math.exp(odds))
+
+
+def _held(probe: Probe, reference: Reference, members: Bools) -> Bools:
+    """Which texts the layer is chosen by; both parts have members and non-members, and share no document."""
+    documents = [e.text.document for e in reference.evidence]
+    held = grouped_split(documents, probe.share, reference.seed, members)
+    if any(len(np.unique(members[part])) < 2 for part in (held, ~held)):
+        raise TextsError(
+            "probe fits on some of the reference documents and chooses its layer by the others: wanted at least 2 "
+            "documents of members and 2 of non-members; give more with --reference."
+        )
+    return held

@@ -188,13 +188,23 @@ def highest(values: Numbers, k: float) -> Numbers:
     return -lowest(-values, k)
 
 
-def _require_share(name: str, k: float) -> None:
-    require(0 < k <= 1, f"{name}: k is a share of the tokens, above 0 and at most 1; found {k}.")
+@dataclass(frozen=True)
+class _ShareOfTokens:
+    """What scores of a share k of the tokens have in common."""
+
+    k: float = 0.2
+    called = ""
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.k <= 1,
+            f"{self.called}: k is a share of the tokens, above 0 and at most 1; found {self.k}.",
+        )
 
 
 @scores.add("min_k")
 @dataclass(frozen=True)
-class MinK(OfStack):
+class MinK(_ShareOfTokens, OfStack):
     """Mean log-probability of the share k of tokens that are least likely (Shi et al. 2024; FSD eq. 3).
 
     min_k(x) = mean of the lowest max(1, int(k·n)) logp_i
@@ -204,11 +214,8 @@ class MinK(OfStack):
     -4.0
     """
 
-    k: float = 0.2
+    called = "min_k"
     needs = Needs(Quantity.LOGP)
-
-    def __post_init__(self) -> None:
-        _require_share("min_k", self.k)
 
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
         return means(lowest(traces.logp, self.k))
@@ -216,7 +223,7 @@ class MinK(OfStack):
 
 @scores.add("max_k")
 @dataclass(frozen=True)
-class MaxK(OfStack):
+class MaxK(_ShareOfTokens, OfStack):
     """Mean log-probability of the share k of tokens that are most likely (Maini et al. 2024).
 
     max_k(x) = mean of the highest max(1, int(k·n)) logp_i
@@ -226,11 +233,8 @@ class MaxK(OfStack):
     -1.5
     """
 
-    k: float = 0.2
+    called = "max_k"
     needs = Needs(Quantity.LOGP)
-
-    def __post_init__(self) -> None:
-        _require_share("max_k", self.k)
 
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
         return means(highest(traces.logp, self.k))
@@ -238,7 +242,7 @@ class MaxK(OfStack):
 
 @scores.add("min_k_plus_plus")
 @dataclass(frozen=True)
-class MinKPlusPlus(OfStack):
+class MinKPlusPlus(_ShareOfTokens, OfStack):
     """Mean of the lowest standardised log-probabilities (Min-K%++, Zhang et al. 2024b).
 
     z_i = (logp_i − mean_i) / max(std_i, 1e-6), where mean and std are those of log p(v) when v is drawn
@@ -250,11 +254,8 @@ class MinKPlusPlus(OfStack):
     -1.0
     """
 
-    k: float = 0.2
+    called = "min_k_plus_plus"
     needs = Needs(Quantity.LOGP | Quantity.MOMENTS)
-
-    def __post_init__(self) -> None:
-        _require_share("min_k_plus_plus", self.k)
 
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
         assert traces.mean is not None  # `needs` asked for both
@@ -265,7 +266,7 @@ class MinKPlusPlus(OfStack):
 
 @scores.add("gap_k")
 @dataclass(frozen=True)
-class GapK:
+class GapK(_ShareOfTokens):
     """Mean of the lowest smoothed gaps to the likeliest token (Gap-K%, Kwak and Kim 2026).
 
     g_i = (logp_i − max_v log p(v)) / max(std_i, 1e-6), where std is that of log p(v) when v is drawn from the model's
@@ -282,12 +283,12 @@ class GapK:
     -1.5
     """
 
-    k: float = 0.2
     window: int = 3
+    called = "gap_k"
     needs = Needs(Quantity.LOGP | Quantity.MOMENTS, states=(Peak(),))
 
     def __post_init__(self) -> None:
-        _require_share("gap_k", self.k)
+        super().__post_init__()
         require(self.window >= 1, f"gap_k: window is a number of tokens, 1 or more; found {self.window}.")
 
     def __call__(self, evidence: Evidence, /) -> float:
@@ -300,7 +301,7 @@ class GapK:
 
 @scores.add("surp")
 @dataclass(frozen=True)
-class Surprising:
+class Surprising(_ShareOfTokens):
     """Mean log-probability of tokens that are unlikely where the model is sure (SURP, Zhang and Wu 2024).
 
     Of the lowest max(1, int(k·n)) logp_i, surp(x) = mean of those where the entropy of the model's distribution, in
@@ -313,12 +314,12 @@ class Surprising:
     -5.0
     """
 
-    k: float = 0.2
     entropy: float = 2.0
+    called = "surp"
     needs = Needs(Quantity.LOGP | Quantity.MOMENTS)
 
     def __post_init__(self) -> None:
-        _require_share("surp", self.k)
+        super().__post_init__()
         require(self.entropy > 0, f"surp: entropy is a bound in nats, above 0; found {self.entropy}.")
 
     def __call__(self, evidence: Evidence, /) -> float:

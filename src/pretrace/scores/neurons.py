@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require, scores
-from pretrace.scores.probe import known
+from pretrace.scores.learned import known
 from pretrace.statistics.documents import Grouping, Numbers, grouped_folds
 from pretrace.statistics.roc import auc
 from pretrace.types import Bools, Doubles, Evidence, Firing, Needs, Reference, Score, State
@@ -101,7 +101,6 @@ class NAPDD:
 
     @property
     def needs(self) -> Needs:
-        """Which neurons the text activates, at the one threshold."""
         return Needs(states=[self.firing(self.chosen[0])])
 
     @property
@@ -183,7 +182,6 @@ class Overlap:
 
     @property
     def needs(self) -> Needs:
-        """Which neurons the text activates, at the one threshold."""
         return self.recipe.needs
 
     @cached_property
@@ -277,5 +275,4 @@ def _frequency(recipe: NAPDD, threshold: float, evidence: Sequence[Evidence]) ->
 
 
 def _ones(bits: Bits) -> Numbers:
-    """How many bits are set along the last axis."""
     return np.asarray(_ONES[bits].sum(axis=-1, dtype=np.int64))

@@ -43,13 +43,11 @@ class Perturbed:
 
     @property
     def rewrite(self) -> Disturbance:
-        """What disturbs the text."""
         made: Disturbance = disturbances.factory(self.kind)(float(self.share), self.seed)
         return made
 
     @property
     def needs(self) -> Needs:
-        """Log-probabilities of the text and of its disturbed self."""
         return Needs(Quantity.LOGP, View(), View(rewrite=self.rewrite.name))
 
     def __call__(self, evidence: Evidence, /) -> float:
@@ -90,12 +88,10 @@ class Neighbor:
 
     @property
     def rewrite(self) -> Neighbors:
-        """What makes the neighbours."""
         return Neighbors(self.m, float(self.share), self.seed)
 
     @property
     def needs(self) -> Needs:
-        """Log-probabilities of the text and of its neighbours."""
         return Needs(Quantity.LOGP, View(), View(rewrite=self.rewrite.name))
 
     def __call__(self, evidence: Evidence, /) -> float:

@@ -14,32 +14,37 @@ from pretrace.rewrites import After
 from pretrace.scores.likelihood import FLOOR, mean_logp
 from pretrace.types import Evidence, Needs, Quantity, Reference, Score, View
 
-_LATER = View(rewrite=After().name)  # counted as a pass before the prefix is known
-_TEXTS = Needs(
-    Quantity.NONE, View()
-)  # the texts that are put before others: no model reads them by themselves
 
+@dataclass(frozen=True)
+class _Shots:
+    """Known texts, one a document, drawn at random and joined by blanks, that stand before each text."""
 
-def _drawn_prefix(
-    reference: Reference, member: bool, shots: int, score: str
-) -> tuple[After, tuple[str, ...]]:
-    """So many known members, or known non-members, one a document, drawn at random and joined by blanks, and their ids;
-    TextsError where there are too few."""
-    kind = "members" if member else "non-members"
-    known = [one.text for one in reference.evidence if one.text.member is member]
-    order = np.random.default_rng([reference.seed, int(member)]).permutation(len(known))
-    drawn = list({known[i].document: known[i] for i in order}.values())[:shots]
-    if len(drawn) < shots:
-        raise TextsError(
-            f"{score} puts {shots} known {kind} before each text: found {len(drawn)} documents of them among the "
-            f"reference texts; give more with --reference, or take fewer with {score}(shots={max(1, len(drawn))})."
-        )
-    return After(" ".join(text.text for text in drawn)), tuple(text.id for text in drawn)
+    shots: int = 7
+    needs = Needs(Quantity.LOGP, View(), View(rewrite=After().name))  # a pass, before the prefix is known
+    reference = Needs(Quantity.NONE, View())  # no model reads the texts of the prefix by themselves
+    called = ""
+
+    def __post_init__(self) -> None:
+        require(self.shots >= 1, f"{self.called}: shots is a number of texts, 1 or more; found {self.shots}.")
+
+    def draw(self, reference: Reference, member: bool) -> tuple[After, list[str]]:
+        """The prefix and the ids of its texts, all of them members or not; TextsError where there are too few."""
+        kind = "members" if member else "non-members"
+        known = [one.text for one in reference.evidence if one.text.member is member]
+        order = np.random.default_rng([reference.seed, int(member)]).permutation(len(known))
+        drawn = list({known[i].document: known[i] for i in order}.values())[: self.shots]
+        if len(drawn) < self.shots:
+            raise TextsError(
+                f"{self.called} puts {self.shots} known {kind} before each text: found {len(drawn)} documents of them "
+                "among the reference texts; give more with --reference, or take fewer with "
+                f"{self.called}(shots={max(1, len(drawn))})."
+            )
+        return After(" ".join(text.text for text in drawn)), [text.id for text in drawn]
 
 
 @scores.add("recall")
 @dataclass(frozen=True)
-class Recall:
+class Recall(_Shots):
     """How much less likely a text is behind known non-members than alone (ReCaLL, Xie et al. 2024).
 
     recall(x) = mean logp(x | P) / mean logp(x), where P are `shots` known non-members, one a document, drawn at random
@@ -53,22 +58,17 @@ class Recall:
     1.3333
     """
 
-    shots: int = 7
-    needs = Needs(Quantity.LOGP, View(), _LATER)
-    reference = _TEXTS
-
-    def __post_init__(self) -> None:
-        require(self.shots >= 1, f"recall: shots is a number of texts, 1 or more; found {self.shots}.")
+    called = "recall"
 
     def fit(self, reference: Reference, /) -> Score:
         """The score with its prefix; TextsError where there are too few non-members."""
-        before, ids = _drawn_prefix(reference, False, self.shots, "recall")
-        return Behind(before, facts={"prefix": {"nonmembers": list(ids)}})
+        before, ids = self.draw(reference, False)
+        return Behind(before, facts={"prefix": {"nonmembers": ids}})
 
 
 @scores.add("con_recall")
 @dataclass(frozen=True)
-class ConRecall:
+class ConRecall(_Shots):
     """How much less likely a text is behind known non-members than behind members (Con-ReCall, Wang et al. 2025).
 
     con_recall(x) = (mean logp(x | P) − gamma · mean logp(x | M)) / mean logp(x), where P are `shots` known non-members
@@ -83,20 +83,18 @@ class ConRecall:
     1.25
     """
 
-    shots: int = 7
     gamma: float = 0.5
-    needs = Needs(Quantity.LOGP, View(), _LATER)
-    reference = _TEXTS
+    called = "con_recall"
 
     def __post_init__(self) -> None:
-        require(self.shots >= 1, f"con_recall: shots is a number of texts, 1 or more; found {self.shots}.")
+        super().__post_init__()
         require(0 <= self.gamma < np.inf, f"con_recall: gamma is a weight, 0 or more; found {self.gamma}.")
 
     def fit(self, reference: Reference, /) -> Score:
         """The score with its two prefixes; TextsError where there are too few members or non-members."""
-        nonmembers, ids = _drawn_prefix(reference, False, self.shots, "con_recall")
-        members, others = _drawn_prefix(reference, True, self.shots, "con_recall")
-        facts = {"prefix": {"nonmembers": list(ids), "members": list(others)}}
+        nonmembers, ids = self.draw(reference, False)
+        members, others = self.draw(reference, True)
+        facts = {"prefix": {"nonmembers": ids, "members": others}}
         return Behind(nonmembers, members, float(self.gamma), facts=facts)
 
 
@@ -111,7 +109,6 @@ class Behind:
 
     @property
     def needs(self) -> Needs:
-        """Log-probabilities of the text alone and behind each prefix."""
         before = [one for one in (self.nonmembers, self.members) if one is not None]
         return Needs(Quantity.LOGP, View(), *(View(rewrite=one.name) for one in before))
 
@@ -124,7 +121,7 @@ class Behind:
 
 @scores.add("codec")
 @dataclass(frozen=True)
-class CollectionContext:
+class CollectionContext(_Shots):
     """How much less likely a text is behind others of its collection than alone (CoDeC, Zawalski et al. 2025).
 
     codec(x) = mean logp(x) − mean logp(x | C), where C are `shots` texts of the collection in question, one per
@@ -141,16 +138,12 @@ class CollectionContext:
     """
 
     shots: int = 1
-    needs = Needs(Quantity.LOGP, View(), View(rewrite=After().name))
-    reference = _TEXTS
-
-    def __post_init__(self) -> None:
-        require(self.shots >= 1, f"codec: shots is a number of texts, 1 or more; found {self.shots}.")
+    called = "codec"
 
     def fit(self, reference: Reference, /) -> Score:
         """The score with its context; TextsError where there are too few texts of the collection."""
-        before, ids = _drawn_prefix(reference, True, self.shots, "codec")
-        return Disturbed(before, facts={"prefix": {"members": list(ids)}})
+        before, ids = self.draw(reference, True)
+        return Disturbed(before, facts={"prefix": {"members": ids}})
 
 
 @dataclass(frozen=True)
@@ -162,7 +155,6 @@ class Disturbed:
 
     @property
     def needs(self) -> Needs:
-        """Log-probabilities of the text alone and behind the context."""
         return Needs(Quantity.LOGP, View(), View(rewrite=self.context.name))
 
     def __call__(self, evidence: Evidence, /) -> float:

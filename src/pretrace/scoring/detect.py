@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pretrace.cache.location import text_key
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import PretraceError, TextsError, shown
+from pretrace.results.wording import say
 from pretrace.rewrites import Lower
 from pretrace.scoring.evidence import CHUNK, Progress, Silent
 from pretrace.scoring.holdout import check_disjoint
@@ -115,7 +116,6 @@ def heat_of(text: Text, trace: Trace, backend: Backend, *, limit: int | None = P
 
 
 _PLAIN = View()
-NOTHING = "no text has something to predict for both the target and the placebo model."
 
 
 class ScoredText(NamedTuple):
@@ -153,16 +153,12 @@ class NamedScore(NamedTuple):
         except ValueError:  # lists of different lengths
             found = np.asarray(None)
         if found.dtype.kind not in "biuf" or found.shape != shape:
-            raise PretraceError(
-                f"{self.name} gave {shown(repr(values))[:100]} for text {texts[0].id!r}: a score gives one number, int "
-                "or float, for each text. This is a mistake in the score."
-            )
+            told = {"score": self.name, "values": shown(repr(values))[:100], "text": repr(texts[0].id)}
+            raise PretraceError(say("scoring.no_number", **told))
         if not (good := np.isfinite(found)).all():
             wrong = int(np.flatnonzero(~good)[0])
-            value = float(np.ravel(found)[wrong])
-            raise PretraceError(
-                f"{self.name} gave {value} for text {texts[wrong].id!r}; this is a mistake in the score."
-            )
+            value, text = float(np.ravel(found)[wrong]), repr(texts[wrong].id)
+            raise PretraceError(say("scoring.infinite", score=self.name, value=value, text=text))
         return values
 
 
@@ -279,7 +275,7 @@ class ModelScores:
     def _why(self, one: NamedScore, evidence: Evidence, empty: frozenset[View]) -> str:
         if empty:
             return _reason(evidence, empty, self.plan)
-        return f"the text has {len(evidence.plain):,} tokens, and {one.name} takes {one.fewest:,} or more"
+        return say("scoring.short", tokens=len(evidence.plain), score=one.name, fewest=one.fewest)
 
     def placebo_controls(self, placebo: ModelScores, *, required: bool = True) -> tuple[Control, ...]:
         """The scores of the same rows under the placebo; a cell that the placebo lacks is NaN and is added to
@@ -290,7 +286,7 @@ class ModelScores:
         nothing = [float("nan")] * len(self.scores.ready)
         matrix = np.array([other.get(row.text.id, nothing) for row in self.rows], dtype=np.float64)
         if required and np.isnan(matrix).all():
-            raise TextsError(NOTHING)
+            raise TextsError(say("scoring.no_placebo"))
         for row, values in zip(self.rows, matrix.tolist(), strict=True):
             for name, value, mine in zip(self.scores.ready, values, row.values, strict=True):
                 if math.isnan(value) and not math.isnan(mine):
@@ -312,14 +308,11 @@ def _reason(evidence: Evidence, empty: frozenset[View], plan: ScorePlan) -> str:
     if not evidence.text.text.strip():
         return "the text is empty"
     if len(evidence.empty) == len(evidence.views):
-        return "a single token: without a start token there is nothing to predict"
+        return say("scoring.single_token")
     lacking = [view for view in evidence.views if view in empty]
     formless = (plan.rewrites[view.rewrite] for view in lacking if not evidence.views[view])
     reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Lower))
-    first = lacking[0]
-    return (
-        "; ".join(reasons) or f"its {first.rewrite} form under the {first.model} model has nothing to predict"
-    )
+    return "; ".join(reasons) or say("scoring.no_form", view=lacking[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,17 +357,13 @@ def detect(
     with Scorer(models, plan, options) as scorer:
         found = scorer.read(corpus.texts)
         if not found.rows:
-            raise TextsError(NO_TOKENS.format(len(corpus), corpus.name))
+            raise TextsError(say("scoring.no_tokens", texts=len(corpus), name=corpus.name))
         for name, column in zip(plan.scores, found.matrix.T, strict=True):
             if np.isnan(column).all():
                 reason = next(one.reason for one in found.missing if one.score == name)
-                raise TextsError(NO_VALUE.format(corpus.name, name, reason))
+                raise TextsError(say("scoring.no_value", name=corpus.name, score=name, reason=reason))
         controls = scorer.controls(found, corpus.texts)
     return _run(corpus, models, options, found, controls)
-
-
-NO_TOKENS = "none of the {} texts of {} has a token to predict; a text needs at least two tokens."
-NO_VALUE = "no text of {0} has a value of {1} ({2}): leave {1} out."
 
 
 class Scorer:
@@ -460,11 +449,9 @@ def leaks(models: Models) -> tuple[Leak, ...]:
     found: list[Leak] = []
     if models.labelled is not None:
         keys = frozenset(text_key(text.text) for text in models.labelled.texts)
-        cure = "Take them out of one of the two files, or draw the reference with --reference-share."
-        found.append(Leak(keys, "are among the reference texts that detectors are fitted on", cure))
+        found.append(Leak(keys, say("scoring.leak.reference"), say("scoring.leak.apart")))
     if models.tuned is not None:
-        cure = "Take them out, or let evaluate split TEXTS itself with --tune-share 0.3."
-        found.append(Leak(models.tuned.seen, "are among the texts the adapter was tuned on", cure))
+        found.append(Leak(models.tuned.seen, say("scoring.leak.tuned"), say("scoring.leak.out")))
     return tuple(found)
 
 
@@ -515,14 +502,11 @@ def check_label_counts(name: str, members: int, nonmembers: int, texts: int, unl
     """The same by the numbers of texts of each class and of all, and the id of the first text without a label."""
     unknown = texts - members - nonmembers
     if unknown:
-        raise TextsError(
-            f"{unknown} of {texts} texts of {name} have no label (such as {unlabelled!r}): "
-            "evaluation needs a column with 1 for members and 0 for non-members (--label-column), "
-            "or use `pretrace score`."
-        )
+        told = {"number": unknown, "texts": texts, "name": name, "first": repr(unlabelled)}
+        raise TextsError(say("scoring.unlabelled", **told))
     if not (members and nonmembers):
         kind = "members" if members else "non-members"
-        raise TextsError(f"all {texts} texts of {name} are {kind}: evaluation needs both classes.")
+        raise TextsError(say("scoring.one_class", texts=texts, name=name, side=kind))
 
 
 @dataclass(slots=True)

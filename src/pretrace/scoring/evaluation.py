@@ -24,6 +24,7 @@ from pretrace.baselines import blind as baseline
 from pretrace.baselines.classifiers import WIDENING
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
 from pretrace.statistics.controls import (
     PLACEBO,
@@ -55,17 +56,6 @@ from pretrace.types import Bools, ByCopies, Comparison, Doubles, Evaluation, Int
 
 _Key = tuple[str, str]
 """A column's name and kind."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Labelled:
-    """What all columns are measured by: `members` and `groups` [texts], how thresholds are chosen, the draws."""
-
-    members: Bools
-    groups: npt.NDArray[np.str_] | npt.NDArray[np.int64]
-    division: ThresholdDivision
-    seed: int
-    resamples: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,9 +100,15 @@ class MeasuredPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredParts:
-    """The columns by the texts that they have. A column whose texts are all of one class has no part."""
+    """The columns by the texts that they have. A column whose texts are all of one class has no part. All are measured
+    by `members` and `groups` [texts], how thresholds are chosen, and the draws."""
 
     columns: Mapping[_Key, Doubles]
+    members: Bools
+    groups: npt.NDArray[np.str_] | npt.NDArray[np.int64]
+    division: ThresholdDivision
+    seed: int
+    wanted: int
     _found: dict[bytes, MeasuredPart] = field(default_factory=dict)
 
     @property
@@ -139,49 +135,44 @@ class MeasuredParts:
         texts = np.isfinite(self.columns[key])
         return texts & np.isfinite(self.columns[name, "score"]) if kind == PLACEBO else texts
 
-    @classmethod
-    def of(cls, columns: Mapping[_Key, Doubles], scores: Sequence[str], by: Labelled) -> MeasuredParts:
-        """Every column measured on its texts, together with what it is compared with: the score of a placebo,
+    def measure(self, scores: Sequence[str]) -> None:
+        """Measure every column on its texts, together with what it is compared with: the score of a placebo,
         the usual baseline and the blind baselines beside a score. TextsError where no score can be measured."""
-        made = cls(columns)
+        columns = self.columns
         wanted: dict[bytes, tuple[Bools, set[_Key]]] = {}
         blind = [key for key in columns if key[1] == "blind"]
         first = [(usual_baseline(scores), "score")] if scores else []
         for key in columns:
             beside = {PLACEBO: [(key[0], "score")], "score": [*blind, *first]}.get(key[1], [])
             for others in ((), *((other,) for other in beside)):
-                texts = made._texts(key)
+                texts = self._texts(key)
                 for other in others:
-                    texts = texts & made._texts(other)
+                    texts = texts & self._texts(other)
                 wanted.setdefault(texts.tobytes(), (texts, set()))[1].update((key, *others))
         for name, (texts, keys) in wanted.items():
-            if len(np.unique(by.members[texts])) == 2:
-                made._found[name] = _measured([key for key in columns if key in keys], columns, texts, by)
-        if scores and not any(made.has((name, "score")) for name in scores):
-            raise TextsError("no score has values for both members and non-members: nothing can be measured.")
-        return made
+            if len(np.unique(self.members[texts])) == 2:
+                self._found[name] = self._part([key for key in columns if key in keys], texts)
+        if scores and not any(self.has((name, "score")) for name in scores):
+            raise TextsError(say("measured.nothing"))
 
-
-def _measured(
-    keys: Sequence[_Key], columns: Mapping[_Key, Doubles], texts: Bools, by: Labelled
-) -> MeasuredPart:
-    matrix = np.empty((np.count_nonzero(texts), len(keys)))
-    for place, key in enumerate(keys):  # one copy at a time
-        matrix[:, place] = columns[key][texts]
-    members = by.members[texts]
-    named: npt.NDArray[Any] = by.groups[texts]
-    groups: Groups = named if named.dtype.kind == "i" else named.tolist()
-    division = by.division.within(texts, by.members)
-    chosen = division.chosen
-    thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
-    calls = Calls(np.array(thresholds, dtype=np.float64), division.tested)
-    bootstrap = group_bootstrap(
-        matrix, members, groups=groups, calls=calls, seed=by.seed, resamples=by.resamples
-    )
-    bag = (BLIND, "blind")
-    if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
-        bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
-    return MeasuredPart(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
+    def _part(self, keys: Sequence[_Key], texts: Bools) -> MeasuredPart:
+        matrix = np.empty((np.count_nonzero(texts), len(keys)))
+        for place, key in enumerate(keys):  # one copy at a time
+            matrix[:, place] = self.columns[key][texts]
+        members = self.members[texts]
+        named: npt.NDArray[Any] = self.groups[texts]
+        groups: Groups = named if named.dtype.kind == "i" else named.tolist()
+        division = self.division.within(texts, self.members)
+        chosen = division.chosen
+        thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
+        calls = Calls(np.array(thresholds, dtype=np.float64), division.tested)
+        bootstrap = group_bootstrap(
+            matrix, members, groups=groups, calls=calls, seed=self.seed, resamples=self.wanted
+        )
+        bag = (BLIND, "blind")
+        if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
+            bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
+        return MeasuredPart(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
 
 
 def evaluate(
@@ -203,10 +194,7 @@ def evaluate(
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
     if len(texts) != len(run.ids):
-        raise TextsError(
-            f"wanted the text of each of the {len(run.ids):,} rows of the run, found {len(texts):,}; "
-            "pass the texts the run was made from, without the skipped ones."
-        )
+        raise TextsError(say("measured.texts", rows=len(run.ids), texts=len(texts)))
     members = _checked(run)
     groups = documents_of(run)
     judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
@@ -232,9 +220,8 @@ def evaluate_rows(run: Run, beside: OfTexts, *, seed: int, resamples: int, valid
     members, groups, judged, lengths = _checked(run), beside.groups, beside.judged, beside.lengths
     grouping = Grouping.of(groups, members)
     columns, division = _columns(run, lengths, judged), _divided(members, groups, share=validation, seed=seed)
-    parts = MeasuredParts.of(
-        columns, run.scores, Labelled(members, np.asarray(groups), division, seed, resamples)
-    )
+    parts = MeasuredParts(columns, members, np.asarray(groups), division, seed, resamples)
+    parts.measure(run.scores)
     rows = tuple(parts.row(key) for key in columns if parts.has(key))
     evaluation = Evaluation(
         rows=(*rows, *shuffled_rows(run, members, division)),
@@ -331,11 +318,9 @@ def _partial(run: Run, parts: MeasuredParts) -> tuple[str, ...]:
         if lost:
             first, reason = next(iter(lost.items()))
             more = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
-            rest = f"its comparisons rest on the other {len(run.ids) - len(lost):,} texts"
-            measured = parts.has((name, "score"))
-            said.append(
-                f"{name} has no value for {first!r} ({reason}){more}: {rest if measured else 'it is not measured'}."
-            )
+            which = "partial" if parts.has((name, "score")) else "unmeasured"
+            numbers = {"first": repr(first), "reason": reason, "more": more, "left": len(run.ids) - len(lost)}
+            said.append(say(f"measured.{which}", score=name, **numbers))
     return tuple(said)
 
 
@@ -360,37 +345,25 @@ def _checked(run: Run) -> Bools:
     """The labels, once everything an evaluation rests on is seen to be there."""
     unknown = sum(member is None for member in run.members)
     if unknown or not run.members:
-        raise TextsError(
-            "an evaluation compares known members with known non-members, and "
-            f"{unknown:,} of {len(run.members):,} texts have no label; add a label to each or leave them out."
-        )
+        raise TextsError(say("measured.unlabelled", unknown=unknown, texts=len(run.members)))
     members = np.array(run.members, dtype=bool)
     if members.all() or not members.any():
         has, lacks = ("members", "non-members") if members.any() else ("non-members", "members")
-        raise TextsError(
-            f"an evaluation needs members and non-members, and all {len(members):,} texts are {has}; "
-            f"add known {lacks} of the same kind and date."
-        )
+        raise TextsError(say("measured.one_class", texts=len(members), has=has, lacks=lacks))
     known = np.column_stack([run.lacks(name) for name in run.scores]) if run.scores else False
     wrong = np.argwhere(~(np.isfinite(run.matrix) | known))
     if len(wrong):
         row, column = wrong[0]
-        raise ExpressionError(
-            f"{run.scores[column]} gave {run.matrix[row, column]} for the text {run.ids[row]!r} "
-            f"({len(wrong):,} such values in all); a score must be a finite number for every text: "
-            "mend the score or leave it out."
-        )
+        found = {"score": run.scores[column], "value": run.matrix[row, column], "text": repr(run.ids[row])}
+        raise ExpressionError(say("measured.infinite", number=len(wrong), **found))
     check_controls(run)
     return members
 
 
 def _note(judged: baseline.BlindScores | None) -> str:
     if judged is None:
-        return (
-            "The blind baseline was left out: without it nobody can tell whether the scores see what the "
-            "model was trained on, or only that the two sets differ as texts."
-        )
-    return judged.note if judged.scores is not None else f"There is no blind baseline: {judged.note}"
+        return say("measured.blind_left_out")
+    return judged.note if judged.scores is not None else say("measured.no_blind", note=judged.note)
 
 
 def _divided(members: Bools, groups: Groups, *, share: float, seed: int) -> ThresholdDivision:

@@ -10,6 +10,7 @@ import numpy as np
 from pretrace.cache.location import text_key
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.statistics.documents import Groups, Labels, grouped_split, link_documents
 from pretrace.types import Bools, Corpus, Text
 
@@ -62,9 +63,7 @@ def _draw(
     taken = grouped_split(groups, share, number, [text.member for text in texts])
     drawn = [text for text, took in zip(texts, taken, strict=True) if took]
     if not drawn:
-        raise TextsError(
-            f"{corpus} has too few documents ({len(set(groups))}) to set a share of {share:.2f} of them aside."
-        )
+        raise TextsError(say("scoring.few_documents", name=corpus, number=len(set(groups)), share=share))
     return drawn, [text for text, took in zip(texts, taken, strict=True) if not took]
 
 
@@ -72,7 +71,5 @@ def check_disjoint(corpus: Corpus, seen: frozenset[bytes], purpose: str, cure: s
     """LeakError where a text of the corpus is among those `seen` (their `text_key`s)."""
     leaked = [text.id for text in corpus.texts if text_key(text.text) in seen]
     if leaked:
-        raise LeakError(
-            f"{len(leaked)} of the {len(corpus)} texts of {corpus.name} (such as {leaked[0]!r}) {purpose}: "
-            f"their scores would mean nothing. {cure}"
-        )
+        told = {"number": len(leaked), "texts": len(corpus), "name": corpus.name, "first": repr(leaked[0])}
+        raise LeakError(say("scoring.leak.found", purpose=purpose, cure=cure, **told))

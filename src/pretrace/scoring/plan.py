@@ -18,7 +18,8 @@ from pretrace.backends.serving.address import called_apart, served_kind
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
 from pretrace.registry import scores
-from pretrace.rewrites import Lower, Neighbors, Rewrite, rewrites
+from pretrace.results.wording import say
+from pretrace.rewrites import Lower, Neighbors, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import CorpusParts
@@ -34,6 +35,7 @@ from pretrace.types import (
     Quantity,
     Recipe,
     Reference,
+    Rewrite,
     Score,
     TokenTable,
     Tuned,
@@ -186,11 +188,11 @@ class ScorePlan:
             return TableError(NO_COUNTS)
         if name == "labelled":
             fitted = (n for n, score in self.scores.items() if isinstance(score, Recipe) and score.reference)
-            return TextsError(f"{next(fitted)} {_CURES[name]}")
+            return TextsError(say("plan.labelled", score=next(fitted)))
         if name == "reference":
             asked = (n for n, score in self.scores.items() if any(v.model == name for v in score.needs.views))
-            return ModelError(f"{next(asked)} {_CURES[name]}")
-        return ModelError(_CURES[name])
+            return ModelError(say("plan.reference", score=next(asked)))
+        return ModelError(say(f"plan.{name}"))
 
     def check_texts(self, corpus: Corpus) -> None:
         """TextsError where what a score compares the texts with would be the texts themselves."""
@@ -208,11 +210,8 @@ class ScorePlan:
         self.require(models.given)
         counts, target, named = models.counts, models.target, models.named()
         if counts is not None and counts.tokenizer_hash != target.tokenizer_hash:
-            raise TableError(
-                f"the token counts were made with another tokenizer ({counts.tokenizer_hash[:12]}) than "
-                f"{target.name} has ({target.tokenizer_hash[:12]}): count again with "
-                f"`pretrace count CORPUS --model {target.name} --out counts.npz`."
-            )
+            mine, theirs = target.tokenizer_hash[:12], counts.tokenizer_hash[:12]
+            raise TableError(say("plan.tokenizer", target=target.name, mine=mine, theirs=theirs))
         self._check_tokens(models)
         for view, quantity in (self.needs | self.reference).views.items():
             missing = quantity & ~named[view.model].offers
@@ -224,12 +223,8 @@ class ScorePlan:
         target, reference = models.target, models.reference
         if not self.needs.paired or reference is None or reference.tokenizer_hash == target.tokenizer_hash:
             return
-        asking = [name for name, score in self.scores.items() if score.needs.paired]
-        raise ModelError(
-            f"{', '.join(asking)}: compares the two models token by token, and {reference.name} cuts texts into other "
-            f"tokens than {target.name}: name another --reference-model, one of the same family, or take ref, which "
-            "compares means."
-        )
+        asking = ", ".join(name for name, score in self.scores.items() if score.needs.paired)
+        raise ModelError(say("plan.tokens", scores=asking, reference=reference.name, target=target.name))
 
     def check_servers(self, named: Mapping[str, str]) -> None:
         """ModelError where a score needs more of a model on a server than log-probabilities; `named` is what each is
@@ -242,13 +237,12 @@ class ScorePlan:
     def _not_offered(self, name: str, model: str, missing: Quantity) -> ModelError:
         without = [one for one, score in self.scores.items() if not _asks(score, model, missing)]
         lacking = ", ".join(one for one in self.scores if one not in without)
-        simple = ", or take a score of log-probabilities alone, such as loss, min_k or ref"
-        rest = f', or take the others: --scores "{",".join(without)}"' if without else simple
-        words = " and ".join(said for one, said in _OFFERED.items() if one in missing)
-        cure = _OFFER_CURES.get(missing, _LOCAL) if served_kind(name) is None else _LOCAL
-        return ModelError(
-            f"{name} cannot give {missing.name} ({words}), which {lacking} needs: {cure}{rest}."
-        )
+        rest = say(f"plan.offers.{'others' if without else 'simple'}", scores=",".join(without))
+        words = " and ".join(say(f"plan.offers.{one.name}") for one in Quantity if one in missing)
+        neurons = missing == Quantity.NEURONS and served_kind(name) is None
+        cure = say(f"plan.offers.{'with_neurons' if neurons else 'local'}")
+        parts = {"model": name, "missing": missing.name, "words": words, "lacking": lacking}
+        return ModelError(say("plan.offers.lacks", cure=cure, rest=rest, **parts))
 
     def fit(
         self,
@@ -308,31 +302,6 @@ def _shuffled(reference: Reference, seed: Sequence[int]) -> Reference:
     return replace(reference, evidence=evidence)
 
 
-_CURES = {
-    "neighbors": "neighbor needs a model that proposes other words: --neighbors causal takes the target itself, "
-    "--neighbors masked:HUB_ID a masked language model.",
-    "reference": "compares the target with a second model, a smaller one of the same kind or one that never saw the "
-    "texts: name it with --reference-model.",
-    "tuned": "fsd compares the target with itself after tuning on non-members: make an adapter with `pretrace tune` "
-    "and pass --tuned ADAPTER, or let evaluate tune on a part of the texts with --tune-share 0.3.",
-    "labelled": "is fitted on texts whose labels are known, about 100 members and 100 non-members: pass a file "
-    "of them with --reference, or let evaluate set a part of the texts aside with --reference-share 0.2.",
-}
-_LOCAL = "open its weights here (--model with a hub id, a folder or a .gguf file)"
-_OFFER_CURES = {
-    Quantity.NEURONS: "na_pdd works where the activation function of the feed-forward layers can be found",
-}
-_OFFERED = {
-    Quantity.LOGP: "log-probabilities",
-    Quantity.MOMENTS: "the whole distribution of the next token",
-    Quantity.NEURONS: "feed-forward neurons",
-    Quantity.HIDDEN: "hidden states",
-    Quantity.DRAWN: "which tokens are the likeliest",
-    Quantity.PEAK: "the log-probability of the likeliest token",
-    Quantity.CONTINUED: "what the model writes in the place of a text's end",
-}
-
-
 def check_placebos(target: Backend, placebos: Sequence[Backend], reference: Backend | None = None) -> None:
     """Raise ModelError where a placebo has the weights of the target, of another placebo, or of the reference model of
     a score that is computed with it as well."""
@@ -340,17 +309,9 @@ def check_placebos(target: Backend, placebos: Sequence[Backend], reference: Back
     for placebo in placebos:
         weights = weights_of(placebo)
         if reference is not None and weights == weights_of(reference):
-            raise ModelError(
-                f"the placebo {placebo.name} is the reference model, too, and would be compared with itself. Of one "
-                "base, take it as --reference-model and leave --placebo away: ref with an earlier checkpoint kept its "
-                "controls in 8 of 8 planted domains, min_k_plus_plus with a placebo in 7."
-            )
+            raise ModelError(say("plan.placebo.reference", name=placebo.name))
         if weights in known:
-            raise ModelError(
-                f"the placebo {placebo.name} has the very weights of {known[weights]}: a placebo is a model that was "
-                "not trained on the texts, such as an earlier checkpoint (--placebo-revision) or the base of a "
-                "fine-tune; name each once."
-            )
+            raise ModelError(say("plan.placebo.weights", name=placebo.name, other=known[weights]))
         known[weights] = f"the placebo {placebo.name}"
 
 
@@ -375,13 +336,9 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
     }
     plan.require([name for name, value in given.items() if value])
     if beside.tuned and evaluation.tune_share:
-        raise ExpressionError(
-            "--tuned takes a finished adapter, --tune-share makes one: give one of the two."
-        )
+        raise ExpressionError(say("plan.use.tuned"))
     if settings.reference and evaluation.reference_share:
-        raise ExpressionError(
-            "--reference names reference texts, --reference-share draws them from TEXTS: give one of the two."
-        )
+        raise ExpressionError(say("plan.use.reference"))
     if evaluation.unlearned is not None and not (evaluation.placebo or evaluation.placebo_revision):
         raise ExpressionError(RETRAINED)
     for name, value, use, kind in (
@@ -392,7 +349,7 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
         ("--reference-share", evaluation.reference_share, "labelled", "na_pdd or probe"),
     ):
         if value and use not in plan.uses:
-            raise ExpressionError(f"{name} has no use: none of the --scores is of the kind {kind}.")
+            raise ExpressionError(say("plan.use.none", option=name, score=kind))
 
 
 def open_models(settings: ModelsSettings) -> Models:

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from pretrace.errors import ExpressionError
 from pretrace.results.run import counts
+from pretrace.results.wording import sentences_of
 from pretrace.types import ComparedRun, Measured, Run, RunScore, SettingDifference, SideBySide
 
 _SHORT_HASH = 12
-
-
-@dataclass(frozen=True, slots=True)
-class _ComparedSetting:
-    """What is held against each other: `read` gives its value, "" where none was recorded. Only runs of the same model,
-    the same corpus or the same texts are compared where `within` says so."""
-
-    name: str
-    read: Callable[[Run], str]
-    within: Literal["all", "corpus", "texts", "model"]
-    compares: bool
-    words: str
 
 
 def facts_of(run: Run, *path: str) -> Mapping[str, Any]:
@@ -37,28 +25,32 @@ def facts_of(run: Run, *path: str) -> Mapping[str, Any]:
 
 def differences(runs: Sequence[Run]) -> tuple[SettingDifference, ...]:
     """The settings in which runs, numbered from 1, differ: those that forbid a comparison first."""
-    found = [one for setting in _SETTINGS for one in _differing(setting, runs)]
+    settings = sentences_of("compared")
+    found = [one for name, setting in settings.items() for one in _differing(name, setting, runs)]
     found += _parameters(runs)
     return tuple(sorted(found, key=lambda one: one.compares))
 
 
-def _differing(setting: _ComparedSetting, runs: Sequence[Run]) -> list[SettingDifference]:
+def _differing(name: str, setting: Mapping[str, Any], runs: Sequence[Run]) -> list[SettingDifference]:
     scopes: dict[tuple[str, ...], dict[str, list[int]]] = {}
     for number, run in enumerate(runs, 1):
         model = str(_target(run).get("name") or "the model")
         within = {"all": (), "model": (model,), "corpus": (run.corpus,), "texts": (run.corpus, _texts(run))}
-        if value := setting.read(run):
-            scopes.setdefault(within[setting.within], {}).setdefault(value, []).append(number)
+        if value := _READ[name](run) if name in _READ else _recorded(run, setting):
+            scopes.setdefault(within[setting["within"]], {}).setdefault(value, []).append(number)
+    compares, words = setting["compares"], setting["words"]
     return [
-        SettingDifference(
-            f"{setting.name} of {scope[0]}" if scope else setting.name,
-            _numbered(values),
-            setting.compares,
-            setting.words,
-        )
+        SettingDifference(f"{name} of {scope[0]}" if scope else name, _numbered(values), compares, words)
         for scope, values in scopes.items()
         if len(values) > 1
     ]
+
+
+def _recorded(run: Run, setting: Mapping[str, Any]) -> str:
+    """The plain value at the path of a setting, "" where there is none; a hash by its beginning alone."""
+    *path, last = setting["path"].split(".")
+    found = facts_of(run, *path).get(last)
+    return "" if found is None else str(found)[: setting.get("first")]
 
 
 def _parameters(runs: Sequence[Run]) -> list[SettingDifference]:
@@ -124,74 +116,16 @@ def _counts(run: Run) -> str:
     return f"{found.get('source')}, {found.get('tokens'):,} tokens" if found.get("tokens") else ""
 
 
-def _recorded(*path: str, short: bool = False) -> Callable[[Run], str]:
-    """What reads a plain value at this path; a hash by its beginning alone."""
-
-    def read(run: Run) -> str:
-        found = facts_of(run, *path[:-1]).get(path[-1])
-        return "" if found is None else str(found)[:_SHORT_HASH] if short else str(found)
-
-    return read
-
-
-_SETTINGS = (
-    _ComparedSetting(
-        "texts", lambda run: _texts(run)[:_SHORT_HASH], "corpus", False,
-        "Different texts bear one name: they stand in columns of their own, and their numbers do not compare.",
-    ),
-    _ComparedSetting(
-        "start token", _start, "all", False,
-        "After a start token the first token of a text is predicted too: scores with and without one do not compare.",
-    ),
-    _ComparedSetting(
-        "windows", _windows, "all", False,
-        "A row is a window of a text in one run and a whole text in the other: their numbers do not compare.",
-    ),
-    _ComparedSetting(
-        "weights", _recorded("models", "target", "weights", short=True), "model", True,
-        "Different weights bear one name: they are different models, in rows of their own.",
-    ),
-    _ComparedSetting(
-        "revision", _recorded("models", "target", "revision"), "model", True,
-        "Revisions are different models, in rows of their own.",
-    ),
-    _ComparedSetting(
-        "reference model", _reference, "all", False,
-        "A score that uses the reference model (ref) does not compare between different ones.",
-    ),
-    _ComparedSetting(
-        "token counts", _counts, "all", False,
-        "dc_pdd does not compare between different token counts.",
-    ),
-    _ComparedSetting(
-        "tuning", _recorded("adapter", "method", "expression"), "all", False,
-        "fsd(...) does not compare between differently tuned copies.",
-    ),
-    _ComparedSetting(
-        "placebo", _recorded("models", "placebo", "name"), "all", True,
-        "Leads over different placebos do not compare.",
-    ),
-    _ComparedSetting(
-        "number of texts", lambda run: f"{counts(run)['texts']:,}", "texts", True,
-        "Not the same number of the same texts was scored: some were set aside or skipped.",
-    ),
-    _ComparedSetting(
-        "cut texts", _cut, "all", True,
-        "A text that is longer than a model reads lost its end there: not all scores rest on the same tokens.",
-    ),
-    _ComparedSetting(
-        "number format", _recorded("models", "target", "dtype"), "all", True,
-        "Scores move slightly with the precision of the numbers.",
-    ),
-    _ComparedSetting(
-        "seed", _recorded("seed"), "all", True,
-        "Intervals, and what is set aside, rest on other draws.",
-    ),
-    _ComparedSetting(
-        "pretrace", _recorded("software", "pretrace"), "all", True,
-        "A later version may compute a score differently; its changelog says so.",
-    ),
-)  # fmt: skip
+_READ: Mapping[str, Callable[[Run], str]] = {
+    "texts": lambda run: _texts(run)[:_SHORT_HASH],
+    "start token": _start,
+    "windows": _windows,
+    "reference model": _reference,
+    "token counts": _counts,
+    "number of texts": lambda run: f"{counts(run)['texts']:,}",
+    "cut texts": _cut,
+}
+"""What reads a setting that is more than a recorded value."""
 
 
 _SHORT = 8

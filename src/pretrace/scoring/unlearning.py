@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pretrace.baselines.classifier_two_sample import gap
+from pretrace.baselines.blind import gap
 from pretrace.corpora.near_copies import Sketches, link
 from pretrace.errors import TextsError
 from pretrace.registry import require

@@ -15,11 +15,9 @@ and their mean is the document's value. Where documents are exchangeable (hierar
 Wasserman and Ramdas 2023; Lee, Barber and Willett 2023), so are these values, however many pieces each document
 has and even where that number goes with its score. Flags are of documents.
 
-In version 0.1 known documents were drawn once each while asked ones came with every piece. Where long documents
-score higher, each brings many small p-values, and these are not valid for a text taken at random. With 3% of the
-documents of 80 pieces that score higher, and nothing seen, Benjamini and Yekutieli's procedure at a rate of 20%
-flagged something in 19 to 38% of sets; one value a document with Benjamini and Hochberg's in 4 to 18% (2,000 sets of
-each of four sizes, evidence/flagging_sets.csv).
+Were every piece of the asked documents counted, documents of 80 pieces that score higher, 3% of all, and nothing seen,
+would make Benjamini and Yekutieli's procedure at a rate of 20% flag something in 19 to 38% of sets; one value a
+document with Benjamini and Hochberg's in 4 to 18% (2,000 sets of each of four sizes, evidence/flagging_sets.csv).
 
 **p-values that share their known documents are dependent**, positively (PRDS), for which the procedure keeps its
 promise: Bates, Candès, Lei, Romano and Sesia 2023, "Testing for outliers with conformal p-values", theorems 2
@@ -91,12 +89,9 @@ def p_values(
 
 
 def drawn_pieces(groups: Groups, seed: int, *, each: int | None = None) -> Bools:
-    """Which texts are drawn, as many of each document with the same chance for all pieces of it; bool [texts].
-
-    `each` is that number, by default of the document with the fewest pieces; a document with fewer than `each`
-    gives all. The draw depends on the seed and on the documents and their number of pieces, not on how documents
-    are interleaved.
-    """
+    """Which texts are drawn, `each` of every document (by default as many as the one with the fewest has; fewer
+    where it has fewer), all pieces with the same chance; bool [texts]. Depends on the seed, the documents and
+    their sizes alone."""
     drawn = np.zeros(len(groups), dtype=bool)
     if not len(groups):
         return drawn

@@ -138,13 +138,9 @@ class Grouping:
 
 
 def grouped_split(groups: Groups, share: float, seed: int, labels: Labels | None = None) -> Bools:
-    """Which texts a random draw of whole groups takes, about `share` of them; bool [texts].
-
-    With labels the draw is made apart among groups of members, of non-members and of both, so that
-    either side gets its share of each. Of two groups of a kind or more it takes at least one and
-    leaves at least one; a group that is the only one of its kind is left. ExpressionError unless
-    0 < share < 1.
-    """
+    """Which texts a random draw of whole groups takes, about `share` of them; bool [texts]. With labels it is made
+    apart among groups of members, of non-members and of both. Of two groups of a kind or more it takes at least
+    one and leaves one; the only one of its kind is left. ExpressionError unless 0 < share < 1."""
     require(0 < share < 1, f"a split takes a share between 0 and 1 of the texts, found {share}.")
     grouping = Grouping.of(groups, labels)
     rng = np.random.default_rng(seed)

@@ -48,7 +48,7 @@ test or check lets these pass has no power for normal values, so there is no che
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -216,6 +216,14 @@ def welch_corrected(part: Doubles, sums: Doubles, sizes: tuple[int, int]) -> Dou
     return skew_corrected(first[0] - second[0], first[1] + second[1], first[2] - second[2])
 
 
+def last_rejected(rejects: Callable[[float], bool], low: float, high: float, steps: int) -> float:
+    """The largest value found to reject, between one that does and one that does not, by so many halvings."""
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejects(middle) else (low, middle)
+    return low
+
+
 def chunks(rows: int, width: int) -> Iterator[int]:
     """Numbers of rows that add up to `rows`, each few enough to be held at once."""
     most = max(1, CELLS // width)
@@ -334,7 +342,8 @@ DRAWS = 10_000
 
 
 def lot_test(values: Sequence[npt.ArrayLike], *, draws: int = DRAWS, seed: int = 0) -> PermutationTest:
-    """The one-sided test that realised alternatives have higher values than those that were not drawn.
+    """The one-sided test that realised alternatives have higher values than those that were not drawn: where the draw
+    was fair, any other could have been realised, so the null is every unit's alternative drawn anew.
 
     `values` holds one array a unit, [alternatives of that unit], the realised one first; at least two each. The
     statistic is Σ_i (v_i0 − mean_k v_ik), in units of its standard deviation over draws. p = (1 + draws that reach

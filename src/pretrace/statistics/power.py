@@ -65,7 +65,6 @@ class PlantedValues:
 
     @property
     def paired(self) -> bool:
-        """Whether noise and shift belong to the same documents."""
         return len(self.noise) == len(self.shift)
 
     def resampled(self, rng: np.random.Generator) -> PlantedValues:
@@ -228,7 +227,6 @@ def _estimate(planted: PlantedValues, plan: SimulatedAudits, audits: int) -> Est
 
 
 def _alike(planted: PlantedValues, size: int, level: float, seed: int) -> SimulatedAudits:
-    """The same number of documents on each side."""
     return SimulatedAudits(size, 0 if planted.heldout is None else size, level, seed)
 
 

@@ -11,7 +11,6 @@ its own: the constant by which suspect documents the model never saw could lie a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,13 @@ import numpy.typing as npt
 
 from pretrace.registry import require
 from pretrace.statistics.documents import check_values
-from pretrace.statistics.permutation import permuted, share_reached, two_sample, welch_corrected
+from pretrace.statistics.permutation import (
+    last_rejected,
+    permuted,
+    share_reached,
+    two_sample,
+    welch_corrected,
+)
 from pretrace.types import Doubles, Sensitivity
 
 EXACT_RANKS = 200
@@ -93,7 +98,7 @@ def wilcoxon_gamma(values: npt.ArrayLike, level: float) -> float | None:
     high = 2.0
     while high < _WIDEST and rejects(high):
         high *= 2
-    return _last(rejects, high / 2, high)
+    return last_rejected(rejects, high / 2, high, STEPS)
 
 
 def two_sample_shift(
@@ -121,7 +126,7 @@ def two_sample_shift(
     if not rejects(0.0):
         return None
     # Past the range every suspect value lies below every other.
-    return unit * _last(rejects, 0.0, float(first[-1] - second[0]) / unit)
+    return unit * last_rejected(rejects, 0.0, float(first[-1] - second[0]) / unit, STEPS)
 
 
 def controls_left_out(
@@ -185,16 +190,7 @@ def _moved(sums: Doubles, shift: float) -> Doubles:
     return np.stack((first, second, xxx - 3 * shift * xxz + 3 * shift**2 * xz - shift**3 * z))
 
 
-def _last(rejects: Callable[[float], bool], low: float, high: float) -> float:
-    """The largest value found to reject, between one that does and one that does not."""
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rejects(middle) else (low, middle)
-    return low
-
-
 def _signs(values: npt.ArrayLike) -> tuple[int, int]:
-    """How many values are above 0, and how many are not 0."""
     found = check_values(values, "a sensitivity analysis")
     return int(np.count_nonzero(found > 0)), int(np.count_nonzero(found))
 

@@ -64,10 +64,8 @@ class Comparing:
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """One measure: `inside` A, `across` A and B, each with a 95% interval, and what it says in a sentence.
-
-    Intervals are of a bootstrap of documents; for the two JS rows, of the random halves.
-    """
+    """One measure `inside` A and `across` A and B, with 95% intervals of documents (for the JS rows: of the random
+    halves)."""
 
     name: str
     inside: Estimate

@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from pretrace.registry import require
 from pretrace.statistics.documents import check_values
-from pretrace.statistics.permutation import TIE, permuted
+from pretrace.statistics.permutation import TIE, last_rejected, permuted
 from pretrace.types import Doubles
 
 PERMUTATIONS = 9_999
@@ -67,8 +67,7 @@ class SetShift:
         moved = remove_drift(self.asked, self.known, drift, spread)
         scores, number = _rank_scores(np.concatenate((moved, self.known))), len(moved)
         reached = _larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0]
-        at_least = int(np.count_nonzero(self.dealt >= reached - TIE))
-        return max(1, at_least) / len(self.dealt) if self.exact else (1 + at_least) / (1 + len(self.dealt))
+        return _share_reached(self.dealt, reached, self.exact)
 
     @property
     def explained(self) -> float:
@@ -81,10 +80,7 @@ class SetShift:
             low, high = high, 2 * high
             if high > FARTHEST:
                 return FARTHEST
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.p_after(middle) <= self.level else (low, middle)
-        return low
+        return last_rejected(lambda drift: self.p_after(drift) <= self.level, low, high, STEPS)
 
 
 def remove_drift(asked: npt.ArrayLike, known: npt.ArrayLike, drift: float, spread: float) -> Doubles:
@@ -120,15 +116,20 @@ def set_shift(
     if exact:
         choices = np.array(list(combinations(range(len(both)), number)), dtype=np.int64)
         dealt = _larger(np.stack([score[choices].sum(axis=1) for score in scores]), scores, number)
-        p = np.count_nonzero(dealt >= observed - TIE) / len(dealt)
     else:
         draws = permutations if len(both) <= LARGE else max(1, permutations // 5)
         dealt = _permuted(scores, number, draws, seed)
-        # the choice that was made counts as one of them
-        p = (1 + np.count_nonzero(dealt >= observed - TIE)) / (1 + len(dealt))
     every = dealt if exact else np.append(dealt, observed)
     least = _least(number, len(second), every, level)
-    return SetShift(float(p), least, len(every), first, second, level, dealt, exact)
+    return SetShift(
+        _share_reached(dealt, observed, exact), least, len(every), first, second, level, dealt, exact
+    )
+
+
+def _share_reached(dealt: Doubles, observed: float, exact: bool) -> float:
+    """p; the choice that was made counts as one of the draws, unless all choices were."""
+    reached = int(np.count_nonzero(dealt >= observed - TIE))
+    return max(1, reached) / len(dealt) if exact else (1 + reached) / (1 + len(dealt))
 
 
 def _rank_scores(values: Doubles) -> Doubles:

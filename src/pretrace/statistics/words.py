@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
@@ -75,10 +76,15 @@ class Worded:
 def covered(text: Worded, others: Iterable[_Grams]) -> npt.NDArray[np.bool_]:
     """Which words of a text lie in a run of `RUN` words or more that stands in one of the others, bool [words]."""
     known: set[tuple[str, ...]] = set().union(*others)
-    found = np.zeros(len(text.words), dtype=np.bool_)
-    for start in range(len(text.words) - RUN + 1):
-        if text.words[start : start + RUN] in known:
-            found[start : start + RUN] = True
+    return in_runs(text.words, known, RUN)
+
+
+def in_runs(items: Sequence[Any], known: AbstractSet[tuple[Any, ...]], size: int) -> npt.NDArray[np.bool_]:
+    """Which items lie in a run of so many that is known, bool [items]."""
+    found = np.zeros(len(items), dtype=np.bool_)
+    for start in range(len(items) - size + 1):
+        if tuple(items[start : start + size]) in known:
+            found[start : start + size] = True
     return found
 
 

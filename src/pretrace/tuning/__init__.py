@@ -19,12 +19,9 @@ def tune(
     seed: int = 0,
     on_step: OnStep | None = None,
 ) -> Tuned:
-    """The model tuned on the texts (on the non-members among them, where they have labels), for `fsd`.
-
-    `method` is an expression such as "lora(rank=8)"; `pretrace list` names them. The adapter is written to
-    `folder`, without one to the cache, and lies over the same weights in memory. Raises a PretraceError
-    where the method, the texts or the model do not suit, or the folder cannot be written.
-    """
+    """The model tuned on the texts (on the non-members among them, where they have labels), for `fsd`, by a
+    `method` such as "lora(rank=8)" (`pretrace list`). The adapter is written to `folder`, without one to the
+    cache. Raises a PretraceError where method, texts or model do not suit, or the folder cannot be written."""
     from pretrace.backends import open_adapter
     from pretrace.backends.huggingface import HuggingFace
     from pretrace.errors import ModelError

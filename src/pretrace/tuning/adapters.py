@@ -55,11 +55,8 @@ _OUT_OF_FEEDFORWARD = ("down_proj", "dense_4h_to_h", "fc2", "fc_out", "w2", "mlp
 
 
 def new_adapter(method: TuningMethod, *, steps: int, seed: int) -> Callable[[Any], PeftModel]:
-    """What puts a new adapter into a transformers model, for `backends.adapters.inserted`.
-
-    The seed decides its weights; torch's global random state is as before. They are float32 whatever the
-    model's own, and the same model and seed give the same. ModelError where there is no layer to adapt.
-    """
+    """What puts a new adapter into a model, for `backends.adapters.inserted`: float32, the seed decides its
+    weights, torch's global random state is as before. ModelError where there is no layer to adapt."""
 
     def wrap(model: Any) -> PeftModel:
         settings = peft_settings(method, model, steps=steps)
@@ -77,11 +74,8 @@ def new_adapter(method: TuningMethod, *, steps: int, seed: int) -> Callable[[Any
 
 
 def peft_settings(method: TuningMethod, model: Any, *, steps: int) -> PeftConfig:
-    """The configuration of the method for a transformers model and a training of so many steps.
-
-    Layers are those peft knows for the type of the model; else LoRA and AdaLoRA take all linear layers,
-    and IA3 those with the usual names. ModelError where IA3 finds none.
-    """
+    """The configuration of the method for a model: layers that peft knows for its type, else all linear ones, and
+    for IA3 those with the usual names; ModelError where it finds none."""
     kind = str(model.config.model_type)
     if isinstance(method, Lora):
         return LoraConfig(
@@ -138,11 +132,8 @@ def _by_name(model: Any) -> tuple[list[str], list[str]]:
 
 
 class Allocation:
-    """The `Companion` of an AdaLoRA training (Zhang et al. 2023, eq. 4 and algorithm 1).
-
-    peft computes the penalty only where the model computes the loss, and never calls its allocator: both
-    are done here.
-    """
+    """AdaLoRA's part in a training (Zhang et al. 2023, eq. 4 and algorithm 1), which peft does only where the
+    model computes the loss, and leaves its allocator to the caller."""
 
     def __init__(self, adapted: AdaLoraModel, *, weight: float, steps: int) -> None:
         self.adapted, self.weight, self.steps = adapted, weight, steps
@@ -263,11 +254,8 @@ def tuned_model(
     cache: bool = True,
     on_step: OnStep | None = None,
 ) -> Tuned:
-    """The model with an adapter tuned on the texts, over the same weights in memory.
-
-    The adapter is kept in the cache under everything it depends on and taken from there the next time;
-    `cache` False keeps nothing. ModelError where the model has no weights here.
-    """
+    """The model with an adapter tuned on the texts, over the same weights in memory, kept in the cache unless
+    `cache` is False. ModelError where the model has no weights here."""
     if not isinstance(model, HuggingFace):
         raise ModelError(f"tuning needs a model with local weights; {model.name} has none here.")
     with _place(model, texts, method, seed=seed, cache=cache) as folder:

@@ -23,13 +23,10 @@ SMALLEST = 257
 def train_vocabulary(
     texts: Iterable[str], *, size: int = 4096, max_tokens: int = 512
 ) -> PreTrainedTokenizerFast:
-    """A byte-level BPE tokenizer of at most `size` tokens trained on the texts; fewer, where they are few.
-
-    Train it on members and non-members alike. A vocabulary made of the members alone would spell them
-    in fewer tokens than the others, a trace of membership that the model's weights know nothing of.
-    Encoding adds no token by itself. The order of the texts does not matter. `max_tokens` is written
-    down as the length the model reads. ExpressionError for a size below 257, TextsError without texts.
-    """
+    """A byte-level BPE tokenizer of at most `size` tokens, trained on members and non-members alike: one made of
+    the members alone would spell them in fewer tokens than the others. It adds no token by itself; the order of
+    the texts does not matter; `max_tokens` is noted down. ExpressionError for a size below 257, TextsError without
+    texts."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -76,9 +73,9 @@ class Architecture:
     def __post_init__(self) -> None:
         names = " or ".join(map(repr, FAMILIES))
         require(self.family in FAMILIES, f"a new model's family is {names}, found {self.family!r}.")
-        require(self.layers >= 1, f"a new model has at least 1 layer, found layers={self.layers}.")
+        check_ranges(self)
         require(
-            self.heads >= 1 and self.width >= 1 and self.width % (2 * self.heads) == 0,
+            self.width % (2 * self.heads) == 0,
             f"width must be a multiple of twice the heads, found width={self.width} and heads={self.heads}.",
         )
         require(
@@ -86,7 +83,6 @@ class Architecture:
             f"a byte-level vocabulary holds at least {SMALLEST} tokens, found vocabulary={self.vocabulary}.",
         )
         require(self.max_tokens >= 2, f"a model reads at least 2 tokens, found max_tokens={self.max_tokens}.")
-        check_ranges(self)
 
 
 SMALL = Architecture()

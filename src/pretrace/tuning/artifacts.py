@@ -40,11 +40,8 @@ _PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """A saved adapter: its folder, its card, and all that is needed to tune another model in the same way.
-
-    `texts` are those it was tuned on, with the labels they had; `method` tunes on all of them; `seed` is
-    that of the weights it began with and of the order of the texts.
-    """
+    """A saved adapter: its folder, its card, and what is needed to tune another model alike: the `texts` it was
+    tuned on, the `method`, which takes all of them, and the `seed`."""
 
     folder: Path
     card: Mapping[str, Any]
@@ -56,10 +53,8 @@ class Adapter:
 def write_adapter(
     folder: Path, adapted: PeftModel, *, texts: Corpus, method: TuningMethod, card: Mapping[str, Any]
 ) -> Adapter:
-    """Write weights, peft's configuration, texts and card as one folder, whole or not at all.
-
-    The folder opens with `peft.PeftModel.from_pretrained` too. OutputError where it cannot be written.
-    """
+    """Write weights, peft's configuration, texts and card as one folder that peft opens too; OutputError where it
+    cannot be."""
     from peft import get_peft_model_state_dict
     from safetensors.torch import save_file
 
@@ -108,11 +103,8 @@ def write_planted(
     corpus: Corpus,
     card: Mapping[str, Any],
 ) -> PlantedModel:
-    """Write model, tokenizer, texts with labels and card as one folder, whole or not at all.
-
-    The card gains the counts of the corpus, the versions and the SHA-256 of every file beside it.
-    OutputError where the folder cannot be written.
-    """
+    """Write model, tokenizer, texts with labels and card, with counts, versions and the SHA-256 of every file, as
+    one folder, whole or not at all; OutputError where it cannot be written."""
     from pretrace.backends.loading import quiet
 
     with new_folder(folder, PLANTED) as partial, quiet():

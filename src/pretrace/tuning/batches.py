@@ -30,10 +30,8 @@ def windows(tokens: Sequence[int], max_tokens: int) -> list[list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Texts to tune on, in an order that is theirs alone, each with the token ids that are read of it.
-
-    `cut_texts` of them were cut, by `cut_tokens` in all. `left_out` names texts with nothing to predict.
-    """
+    """Texts to tune on, in an order that is theirs alone, with the token ids read of each: `cut_texts` of them
+    were cut, by `cut_tokens` in all. `left_out` names texts with nothing to predict."""
 
     texts: tuple[Text, ...]
     sequences: tuple[tuple[int, ...], ...]
@@ -110,15 +108,11 @@ def _drawn(found: int, method: TuningMethod, *, seed: int, corpus: str) -> list[
 
 
 def split_members(corpus: Corpus, share: float = 0.5, seed: int = 0) -> Corpus:
-    """The corpus with every text labelled: whole groups drawn at random are members, the rest are not.
-
-    The members hold about `share` of the characters: groups are taken in a random order until taking
-    another would lead further away, so that no group is passed over for its size and members differ from
-    non-members by chance alone. Groups that have a text in common (but for white space at its ends) are
-    drawn as one, else a non-member would be trained on. Labels the corpus had are replaced. The draw
-    depends on the names of the groups, their sizes and the seed, not on the order of the texts.
-    TextsError where there is nothing to divide, ExpressionError unless 0 < share < 1.
-    """
+    """The corpus with every text labelled: whole groups drawn at random are members, about `share` of the
+    characters, the rest are not. Groups are taken in a random order until another would lead further away, so that
+    none is passed over for its size; those with a text in common are drawn as one. The draw depends on the groups'
+    names and sizes and the seed. TextsError where there is nothing to divide, ExpressionError unless 0 < share <
+    1."""
     require(0 < share < 1, f"the members' share of the text must be between 0 and 1, found {share}.")
     require(seed >= 0, f"a seed is 0 or more, found {seed}.")
     document = link_documents(corpus.texts)
@@ -153,12 +147,9 @@ _BUCKET_BATCHES = 16
 
 
 def epoch_batches(lengths: npt.NDArray[np.int64], plan: TrainingPlan, *, epoch: int) -> list[list[int]]:
-    """The batches of one epoch as lists of row numbers: every row once, rows of like length together, or all in the
-    order given where the plan does not shuffle.
-
-    Depends on the seed, the epoch and the lengths alone, so a training that was interrupted finds its
-    place again without any saved state.
-    """
+    """The batches of one epoch as lists of row numbers: every row once, rows of like length together, or all in
+    the order given where the plan does not shuffle. Depends on the seed, the epoch and the lengths alone: nothing
+    has to be saved."""
     if not plan.shuffled:
         rows = range(len(lengths))
         return [list(rows[i : i + plan.batch]) for i in range(0, len(rows), plan.batch)]

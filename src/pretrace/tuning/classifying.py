@@ -21,7 +21,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.loading import device_of, load, load_tokenizer, locate, open_weights
+from pretrace.backends.loading import device_of, load, locate
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.errors import ModelError
@@ -57,12 +57,9 @@ class _TextJudge:
 
 
 def fit_new(texts: Sequence[str], labels: Bools, settings: NewClassifier, *, seed: int) -> _TextJudge:
-    """A transformer trained from scratch on the texts; its tokenizer is learnt on them too, without labels.
-
-    The same texts, labels, settings and seed give the same weights on one machine with the same number of
-    threads; torch's global random state is as before. TextsError where the labels are of one kind,
-    ModelError where the training diverges.
-    """
+    """A transformer trained from scratch on the texts, and its tokenizer too, without labels. The same arguments
+    give the same weights on one machine with the same threads; torch's global random state is as before.
+    TextsError where the labels are of one kind, ModelError where the training diverges."""
     check_kinds(texts, labels)
     with _seeded(seed, threads=settings.threads):
         # Room for one token behind the text: the end, which a text without any token has too.
@@ -86,11 +83,8 @@ def fit_pretrained(
     *,
     seed: int,
 ) -> _TextJudge:
-    """A model that was trained before, tuned to tell the texts apart: causal or BERT-like.
-
-    `model` is a hub id, a folder, a `.gguf` file, "smollm2", or an opened back end, which gives the same
-    traces afterwards as before. Seeds and errors as for `fit_new`; ModelError too where there is no such model.
-    """
+    """A causal or BERT-like model (a name, or an opened back end, which stays as it was) tuned to tell the texts
+    apart. Seeds and errors as for `fit_new`; ModelError too where there is no such model."""
     check_kinds(texts, labels)
     with _seeded(seed):
         body, tokens = _opened(model, settings)
@@ -151,7 +145,6 @@ class _Network(torch.nn.Module):
 
 
 def _learn(network: _Network, sequences: Sequence[Sequence[int]], labels: Bools, plan: TrainingPlan) -> None:
-    """Train what requires a gradient by cross-entropy, and leave the network in eval mode."""
     weights = [weight for _, weight in trainable(network)]
     optimiser = torch.optim.AdamW(
         weights, lr=plan.learning_rate, weight_decay=plan.weight_decay, betas=plan.betas, fused=True
@@ -204,28 +197,19 @@ def _gpt2(settings: NewClassifier, vocabulary: int) -> Any:
 
 
 def _opened(model: HuggingFace | str | Path, settings: TunedClassifier) -> tuple[Any, Tokens]:
-    """A model without its output layer, and how it reads texts.
-
-    An opened back end's own model serves an adapter; where all weights will change, a copy of it does.
-    """
+    """A model without its output layer, and how it reads texts: an opened back end's own, or a copy where all
+    weights change."""
     if isinstance(model, HuggingFace):
         tokens = copy.copy(model.tokens)
         tokens.max_tokens = min(settings.max_tokens, model.max_tokens)
         body = model.model.base_model
         return (copy.deepcopy(body).float() if settings.method == "full" else body), tokens
-    wanted = ModelSettings(dtype="float32")
-    located = locate(str(model))
-    if located.gguf:
-        loaded = load(str(model), wanted)
-        body, tokenizer = loaded.model.base_model, loaded.tokenizer
-    else:
-        from transformers import AutoModel
+    from transformers import AutoModel
 
-        files = located.weight_files(allow_pickle=False)  # which refuses pickles before anything opens them
-        # A pooler reads the states that are read here, and nothing is read from it.
-        found = open_weights(AutoModel, located, files, wanted, {"dtype": torch.float32}, without="pooler.")
-        body = found.model.to(device_of("auto"))
-        tokenizer = load_tokenizer(located, wanted)
+    # A pooler reads the states that are read here, and nothing is read from it.
+    kind = None if locate(str(model)).gguf else AutoModel
+    loaded = load(str(model), ModelSettings(dtype="float32"), kind=kind, without="pooler.")
+    body, tokenizer = loaded.model.base_model, loaded.tokenizer
     context = getattr(body.config.get_text_config(), "max_position_embeddings", None) or 512
     limit = min(settings.max_tokens, int(context), int(tokenizer.model_max_length))
     return body.eval(), Tokens(tokenizer, max_tokens=limit, model=body)

@@ -71,11 +71,8 @@ class TrainingPlan:
 
 @dataclass(frozen=True, slots=True)
 class TrainingStep:
-    """Where a training stands after a step: `step` of `steps`, `epoch` of `epochs`, both from 1.
-
-    `loss` is the mean over the tokens of this step in nats, `tokens_per_second` the rate since the
-    training began (or was taken up again).
-    """
+    """Where a training stands: `step` of `steps`, `epoch` of `epochs`, from 1; `loss` the mean of this step in
+    nats a token."""
 
     step: int
     steps: int
@@ -122,12 +119,9 @@ LORA_RATE, FULL_RATE = 2e-4, 5e-5
 @dataclass(frozen=True, slots=True)
 class NewClassifier:
     """A GPT-2-style transformer with random weights, and how it is trained; ExpressionError for a bad value.
-
-    `vocabulary` is the most tokens its tokenizer may learn, `max_tokens` how far it reads a text, `dropout`
-    that of GPT-2, after the embeddings, in the attention and after each layer. The number of epochs is
-    fixed beforehand: no text is looked at to stop. `threads` 0 leaves torch's own number; a small model gains
-    little from a second one, and on a busy machine two wait for each other.
-    """
+    `vocabulary` is the most tokens its tokenizer may learn, `max_tokens` how far it reads, `dropout` GPT-2's.
+    Epochs are fixed beforehand: no text is looked at to stop. `threads` 0 leaves torch's own number; a small model
+    gains little from a second one."""
 
     layers: int = 2
     width: int = 192
@@ -141,18 +135,16 @@ class NewClassifier:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        require(self.layers >= 1, f"gpt2 has at least 1 layer, found layers={self.layers}.")
-        require(
-            self.heads >= 1 and self.width >= 1 and self.width % self.heads == 0,
-            f"gpt2: width must be a multiple of heads, found width={self.width} and heads={self.heads}.",
+        whole = self.heads >= 1 and self.width >= 1 and self.width % self.heads == 0
+        size = f"a multiple of heads={self.heads}"
+        _check(self.layers >= 1, "layers", "at least 1", self.layers, "gpt2")
+        _check(whole, "width", size, self.width, "gpt2")
+        _check(0 <= self.dropout < 1, "dropout", "at least 0 and below 1", self.dropout, "gpt2")
+        _check(
+            self.vocabulary >= SMALLEST, "vocabulary", f"at least {SMALLEST} tokens", self.vocabulary, "gpt2"
         )
-        require(0 <= self.dropout < 1, f"gpt2: dropout must be at least 0 and below 1, found {self.dropout}.")
-        require(
-            self.vocabulary >= SMALLEST,
-            f"gpt2: a byte-level vocabulary holds at least {SMALLEST} tokens, found {self.vocabulary}.",
-        )
-        require(self.max_tokens >= 2, f"gpt2: max_tokens must be at least 2, found {self.max_tokens}.")
-        require(self.threads >= 0, f"gpt2: threads must be 0 or more, found {self.threads}.")
+        _check(self.max_tokens >= 2, "max_tokens", "at least 2", self.max_tokens, "gpt2")
+        _check(self.threads >= 0, "threads", "0 or more", self.threads, "gpt2")
         _ = self.plan(0)  # whose own checks are of the other fields
 
     def plan(self, seed: int) -> TrainingPlan:
@@ -176,12 +168,10 @@ class TunedClassifier:
     rank: int = 16
 
     def __post_init__(self) -> None:
-        require(
-            self.method in ("lora", "full"),
-            f"pretrained: method must be 'lora' or 'full', found {self.method!r}.",
-        )
-        require(self.rank >= 1, f"pretrained: rank must be at least 1, found {self.rank}.")
-        require(self.max_tokens >= 8, f"pretrained: max_tokens must be at least 8, found {self.max_tokens}.")
+        what = "pretrained"
+        _check(self.method in ("lora", "full"), "method", "'lora' or 'full'", self.method, what)
+        _check(self.rank >= 1, "rank", "at least 1", self.rank, what)
+        _check(self.max_tokens >= 8, "max_tokens", "at least 8", self.max_tokens, what)
         _ = self.plan(0)
 
     def plan(self, seed: int) -> TrainingPlan:
@@ -234,17 +224,12 @@ _HIGHEST_RANK = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class TuningMethod:
-    """What every method has in common: the training, and which texts of a corpus it is given.
-
-    `epochs`, `batch`, `learning_rate`, `schedule`, `warmup`, `weight_decay` and `recompute` are those of
-    `TrainingPlan`.
-    `precision` "auto" computes in the format that is fastest on the device (`tuning.number_format`), whatever
-    that of the model's own weights.
-    `on` says which texts of a labelled corpus are tuned on; without labels it is all of them. `limit` draws
-    so many of those at random, a larger number with the same seed the same texts and more; 0 leaves the
-    adapter as it begins, changing nothing. Texts are cut to `max_tokens`, None: to what the model reads.
-    ExpressionError for a value out of its range.
-    """
+    """What every method has in common, ExpressionError for a value out of its range: the training, as in
+    `TrainingPlan`, with `precision` "auto" for the fastest format of the device, and which texts of a corpus it is
+    given. `on` is the side of a labelled corpus; `limit` draws so many of those, a larger number with the same
+    seed the same texts and more, 0 leaves the adapter as it begins. Texts are cut to `max_tokens`, None: to what
+    the model reads. Defaults are
+    those of FSD (section 4.1 of its paper)."""
 
     epochs: int = 3
     batch: int = 8
@@ -323,15 +308,12 @@ class AdaLora(TuningMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_matrices("adalora", self.rank, self.alpha, self.dropout)
-        require(
-            self.first_rank > self.rank,
-            f"adalora: initial_rank must be above rank={self.rank}, found {self.initial_rank}.",
-        )
-        require(self.penalty >= 0, f"adalora: penalty must be 0 or more, found {self.penalty}.")
+        above = f"above rank={self.rank}"
+        _check(self.first_rank > self.rank, "initial_rank", above, self.initial_rank, "adalora")
+        _check(self.penalty >= 0, "penalty", "0 or more", self.penalty, "adalora")
 
     @property
     def first_rank(self) -> int:
-        """The rank every layer begins with."""
         return self.rank + (self.rank + 1) // 2 if self.initial_rank is None else self.initial_rank
 
 

@@ -40,18 +40,9 @@ NEW_RATE, FULL_RATE, LORA_RATE = 2e-3, 5e-5, 1e-3
 
 @dataclass(frozen=True, slots=True)
 class PlantSettings:
-    """How a model is planted; ExpressionError for a value out of its range.
-
-    `epochs` is 2 unless told otherwise, from the command line as from Python.
-    `share` of the text is made members, `seed` decides which, the new weights and the order of training.
-    A text of more than `max_tokens` is trained on in windows of that length; None is 512, or what the model
-    reads where that is less. `method` "lora" trains an
-    adapter of rank 16 for an existing model and adds it to the copy's weights; "full" trains all of them.
-    The other fields are those of `TrainingPlan`; `learning_rate` None is 2e-3 for a new model, 5e-5 for an
-    existing one, and 1e-3 for an adapter. `architecture` is that of a new model, and without a meaning for
-    an existing one. `threads` 0 leaves torch's own number; weights depend on it, and a small model gains
-    little from a second one.
-    """
+    """How a model is planted, as each option says; ExpressionError for a value out of its range. The other fields
+    are those of `TrainingPlan`. `architecture` is that of a new model. `threads` 0 leaves torch's own number;
+    weights depend on it."""
 
     share: float = option(0.5, "Share of the text that becomes members.", panel=TRAINING, essential=True)
     epochs: int = option(2, "How often each member is seen.", panel=TRAINING, least=1, essential=True)
@@ -86,19 +77,14 @@ class PlantSettings:
         require(0 < self.share < 1, f"planting: share must be between 0 and 1, found {self.share}.")
         require(self.threads >= 0, f"planting: threads must be 0 or more, found {self.threads}.")
         require(
-            self.max_tokens is None or self.max_tokens >= 2,
-            f"planting: max_tokens must be at least 2, found {self.max_tokens}.",
-        )
-        require(
             self.method in ("full", "lora"),
             f"planting: method must be 'full' or 'lora', found {self.method!r}.",
         )
-        _ = self.plan(existing=False)  # whose own checks are of the other fields
         check_ranges(self)
+        _ = self.plan(existing=False)  # whose own checks are of the other fields
 
     @property
     def adapter(self) -> Lora | None:
-        """The adapter that is trained, None where all weights are."""
         return Lora() if self.method == "lora" else None
 
     def rate(self, *, existing: bool) -> float:
@@ -152,16 +138,12 @@ def plant(
     start: Start = None,
     on_step: OnStep | None = None,
 ) -> PlantedModel:
-    """A model trained on a random half of the corpus, written to `folder` with the labels.
-
-    The model is new, or `start` trained further: a model's folder (or hub id), or a loaded model with its
-    tokenizer, of which a copy is trained. A text is read as start token, text, end token. The folder opens with
-    transformers, is written whole or not at all, and holds `texts.jsonl` (id, text, label, group: for
-    `pretrace evaluate`) and `card.json` (settings, counts, losses, hashes, versions). A training killed
-    after `save_minutes` or later goes on from `.FOLDER.training` beside the folder when called again.
-    TextsError where the corpus cannot be divided, OutputError where the folder cannot be written,
-    ModelError where `start` cannot be opened or the training diverges.
-    """
+    """A model trained on a random half of the corpus, new or `start` trained further (a folder, a hub id, or a
+    loaded model with its tokenizer, of which a copy is trained), on start token, text, end token. The `folder` is
+    written whole or not at all, opens with transformers, and holds `texts.jsonl` (id, text, label, group) and
+    `card.json` (settings, counts, losses, hashes, versions). A training killed after `save_minutes` goes on from
+    `.FOLDER.training` beside it. TextsError where the corpus cannot be divided, OutputError where the folder
+    cannot be written, ModelError where `start` cannot be opened or the training diverges."""
     labelled = split_members(corpus, settings.share, settings.seed)
     check_writable(folder, PLANTED)
     origin = _opened(labelled, settings, start)

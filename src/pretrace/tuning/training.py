@@ -59,10 +59,8 @@ class _NextTokenLoss:
         self.rows = _CPU_ROWS if device.type == "cpu" else _GPU_ROWS
 
     def add_gradient(self, sequences: Sequence[Sequence[int]], count: int) -> torch.Tensor:
-        """The loss summed over every predicted token, in nats (a scalar without gradient).
-
-        The gradient of that sum over `count` is added to those of the weights.
-        """
+        """The loss summed over every predicted token, in nats, without gradient; that of the sum over `count` is
+        added to the weights."""
         ids, mask = (torch.from_numpy(array).to(self.device) for array in padded(sequences))
         if self.head is None:
             return self._whole(ids, mask, count)
@@ -104,10 +102,8 @@ class _NextTokenLoss:
 
 @torch.no_grad()
 def output_layer(model: Any, device: torch.device) -> Head | None:
-    """The output layer, where it behind the body really gives the model's logits; None where it does not.
-
-    It does for most families; some scale or cap their logits. The model is left in eval mode.
-    """
+    """The output layer, None where it behind the body does not give the model's logits; the model is left in eval
+    mode."""
     model.eval()
     try:
         head, vocabulary = model.get_output_embeddings(), model.config.get_text_config().vocab_size
@@ -133,10 +129,8 @@ class Position:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One file that holds weights, optimiser, position and random state of the training `identity` names.
-
-    The file is replaced whole. One that belongs to another training, or is damaged, is not continued.
-    """
+    """One file with weights, optimiser, position and random state of the training `identity` names, replaced
+    whole; one of another training, or a damaged one, is not continued."""
 
     path: Path
     identity: str
@@ -237,15 +231,11 @@ def train(
     checkpoint: Path | None = None,
     companion: Companion | None = None,
 ) -> History:
-    """What the training did; the model is trained in place, on its own device, and left in eval mode.
-
-    Every parameter that requires a gradient learns. The same model, sequences, plan and number of
-    threads give the same weights on one machine; torch's global random state is as before afterwards.
-    With `checkpoint`, a file is written there every `plan.save_minutes` and a killed training goes on
-    from it; the file stays until the caller, with the result safe, removes it. It knows nothing of a
-    `companion`: one that remembers earlier steps goes without. TextsError where a sequence has nothing to
-    predict, ModelError where the loss is no longer a number.
-    """
+    """What the training did; the model is trained in place, all parameters that require a gradient, and left in
+    eval mode. The same model, sequences, plan and threads give the same weights on one machine; torch's global
+    random state is as before. A file `checkpoint` is written every `plan.save_minutes`, and a killed training goes
+    on from it; the caller removes it with the result safe. It knows nothing of a `companion`. TextsError where a
+    sequence has nothing to predict, ModelError where the loss is no longer a number."""
     lengths = _lengths(sequences)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
@@ -275,7 +265,6 @@ class _Training:
         self.batches: list[list[int]] = []
 
     def run(self, on_step: OnStep | None, place: Path | None) -> History:
-        """Train from the saved position, or from the beginning, to the end."""
         checkpoint = None
         if place is not None:
             checkpoint = Checkpoint(place, identity(self.model, self.sequences, self.plan))
@@ -411,11 +400,8 @@ def fastest_format(device: str = "cpu") -> Precision:
 
 @contextmanager
 def computing(model: torch.nn.Module, precision: Precision) -> Iterator[None]:
-    """The model ready to compute in `precision`: narrower weights as float32 while the context lasts.
-
-    Bfloat16 itself comes from autocast and needs nothing done. Afterwards each frozen weight is its former
-    tensor again, to the last bit; weights that learn stay as they are, wide enough already.
-    """
+    """The model ready to compute in `precision`: narrower frozen weights as float32 while the context lasts,
+    afterwards their former tensors to the last bit. Bfloat16 itself comes from autocast."""
     narrow = (torch.bfloat16, torch.float16)
     weights = [w for w in model.parameters() if w.dtype in narrow and not w.requires_grad]
     if precision != "float32" or not weights:

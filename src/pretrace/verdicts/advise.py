@@ -26,7 +26,7 @@ from pretrace.types import Corpus, Situation
 from pretrace.verdicts import register
 from pretrace.verdicts.recite import FEWEST as FEWEST_RECITED
 from pretrace.verdicts.recite import PIECE, windowed
-from pretrace.verdicts.wording import fill, sentences_of
+from pretrace.verdicts.wording import fill, say, sentences_of
 
 LEVEL = 0.05
 """The level at which the fewest units are counted."""
@@ -44,12 +44,9 @@ about the texts holds ("exact if"); or it rests on an assumption that can be tes
 
 @dataclass(frozen=True, slots=True)
 class OfferedTest:
-    """A test that can be asked for. `needs` and `assumes` are sentences for everybody.
-
-    `commands` are to be typed in this order; names in braces are filled in. `reads` is the least that the model must
-    offer. `effort` orders tests by how easily their material is had, the easiest first. `accuses` is False for a test
-    that can end only with "nothing shown".
-    """
+    """A test that can be asked for. `commands` are to be typed in this order; names in braces are filled in. `reads` is
+    the least that the model must offer, `effort` orders tests by how easily their material is had. `accuses` is False
+    for a test that can end only with "nothing shown"."""
 
     name: str
     title: str
@@ -228,11 +225,7 @@ class Advice:
 
 
 def advise(
-    situation: Situation,
-    corpus: str = "TEXTS.jsonl",
-    *,
-    model: str = "MODEL",
-    names: Names | None = None,
+    situation: Situation, corpus: str = "TEXTS.jsonl", *, model: str = "MODEL", names: Names | None = None
 ) -> Advice:
     """List the tests for one case, with the commands, in which `corpus`, `model` and `names` stand."""
     known = replace(names or Names(), texts=corpus, model=model)
@@ -291,26 +284,18 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     said = [f"{plural(len(corpus), 'text')} of {plural(documents, 'document')}."]
     if canaries:
         said.append(f"{plural(canaries, 'random string')} (UUIDs, hashes) in the texts.")
-    if not any(text.group for text in corpus.texts) and (
-        name := repeated_column(Path(source), FEW_DOCUMENTS)
-    ):
-        said.append(
-            f"The values of the column {name!r} repeat: if they name what texts belong to, give --group-column {name}."
-        )
+    grouped = any(text.group for text in corpus.texts)
+    if not grouped and (name := repeated_column(Path(source), FEW_DOCUMENTS)):
+        said.append(say("ask.repeat", name=name, shown=repr(name)))
     has = Situation(documents=documents, canaries=canaries, windowed=windowed(corpus))
     return Seen(has, Names(columns=options), (*said, *_tested(corpus)))
 
 
 def situate(has: Situation, model: str, *, unseen: int = 0, checkpoint: bool = False) -> Situation:
     """Add control documents, what the model offers, and its size, as its name and the headers of its files tell."""
-    access: Literal["weights", "logprobs", "text"] = "weights"
-    if served_kind(model):
-        access = "logprobs"
-    elif text_kind(model):
-        access = "text"
-    return replace(
-        has, unseen=unseen, checkpoint=checkpoint, access=access, parameters=float(count_parameters(model))
-    )
+    access: Any = "logprobs" if served_kind(model) else "text" if text_kind(model) else "weights"
+    size = float(count_parameters(model))
+    return replace(has, unseen=unseen, checkpoint=checkpoint, access=access, parameters=size)
 
 
 def _options_of(source: str, columns: Columns) -> Iterator[str]:
@@ -331,8 +316,6 @@ def _tested(corpus: Corpus) -> Iterator[str]:
     if known:
         made = "1 test of these texts was" if len(known) == 1 else f"{len(known):,} tests of these texts were"
         number = len(known) + 1
-        yield (
-            f"On this machine {made} made. Another one would be the {register.ordinal(number)}: for {number:,} "
-            f"tests the level is {LEVEL / number:.3g} each, and for one {LEVEL:g}."
-        )
+        numbers = {"number": number, "ordinal": register.ordinal(number), "each": LEVEL / number}
+        yield say("ask.tested", made=made, level=LEVEL, **numbers)
         yield from known

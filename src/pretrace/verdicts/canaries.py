@@ -148,11 +148,9 @@ def random_strings(
     begun: bool = False,
 ) -> tuple[tuple[FoundString, ...], dict[str, int]]:
     """The random strings of the texts with fresh alternatives each, and how many were left out for which reason. Where
-    they are `begun`, the alternatives begin as the string does, up to half of what may vary.
-
-    A string counts once, where it stands first, in whatever spelling (case, hyphens). Alternatives depend on the seed
-    and the string alone: were they the same for all strings, the tests of many collections would err together.
-    """
+    they are `begun`, the alternatives begin as the string does, up to half of what may vary. A string counts once, in
+    whatever spelling. Alternatives depend on the seed and the string alone, lest the tests of many collections err
+    together."""
     compiled, left = _compiled_patterns(patterns), Counter[str]()
     seen: set[str] = set()
     candidates: list[tuple[Text, int, str, Format, Callable[[str], str]]] = []
@@ -709,11 +707,8 @@ def _obeyed(made: str) -> float:
 
 
 def few_check(values: Rows, level: float, *, draws: int, seed: int) -> Check:
-    """Whether the result holds without the sizes of the differences, so that few strings alone cannot make it.
-
-    Each value is replaced by its rank among those of its string and its alternatives, the mean rank for ties: a string
-    that the whole world knows then counts as one.
-    """
+    """Check that the result holds without the sizes of the differences, so that few strings alone cannot make it: each
+    value is replaced by its rank among those of its string and its alternatives, the mean rank for ties."""
     from scipy.stats import rankdata
 
     rows = [row for row in values if np.isfinite(row).all()]
@@ -743,9 +738,8 @@ def check_canaries(  # noqa: PLR0913
 ) -> Verdict:
     """The verdict on random strings in the texts: each is compared with fresh strings of its format, in its context.
 
-    `models.placebos` cannot have seen the strings: without one nobody is accused. `canaries` are those of
-    `natural_canaries`, which are looked for unless given. With `text` the models are asked for text alone
-    (`verdicts.answering`): they continue each string from its first half. Errors as there and as for `detect`.
+    `models.placebos` cannot have seen the strings: without one nobody is accused. `canaries` are looked for unless
+    given. With `text` the models are asked for text alone. Errors as for `natural_canaries` and `detect`.
     """
     settings = settings or CanarySettings()
     if text:
@@ -857,9 +851,8 @@ class Canaries(ByLot):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CanariesInText(Canaries):
-    """The same for models that give text alone: they are given what stands before a string and its first half, and what
-    they write is compared with the rest. The alternatives begin with the same half, so that the rest that stands in the
-    text is one of twenty that were equally likely."""
+    """The same for models that give text alone: they continue each string from its first half, with which its
+    alternatives begin too, so that the rest that stands in the text is one of twenty that were equally likely."""
 
     told: dict[int, list[str]] = field(default_factory=dict)
 

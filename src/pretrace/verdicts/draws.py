@@ -34,12 +34,9 @@ def text_digest(text: str) -> bytes:
 
 
 def seed_of(test: str, texts: Iterable[str], *, ordered: bool = False, **settings: Any) -> int:
-    """The seed of a test's draws, from 0 to 2**64 - 1, for `numpy.random.default_rng`.
-
-    It is a hash of the test's name, the texts (see `texts_hash`) and the `settings` that change what is tested, such as
-    the score. The number of draws, the folder of the result, ids and places are none of these. Take it modulo 2**32
-    where a library wants a smaller one.
-    """
+    """The seed of a test's draws, from 0 to 2**64 - 1: a hash of its name, the texts (see `texts_hash`) and the
+    `settings` that change what is tested, such as the score. The number of draws, the folder of the result, ids and
+    places are none of these."""
     return seed_from(test, texts_hash(texts, ordered=ordered), **settings)
 
 

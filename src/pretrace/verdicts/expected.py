@@ -82,9 +82,8 @@ class ExpectedRow:
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What is expected of so many documents and controls: `size` are the parameters behind the figures of the study
-    `name`, `own` those of the model in question (None where nobody knows them), `basis` says where the figures come
-    from."""
+    """What is expected: `size` are the parameters behind the figures of the study `name`, `own` those of the model in
+    question (None where nobody knows them), `basis` says where the figures come from."""
 
     name: str
     documents: int
@@ -210,9 +209,9 @@ def comparison(found: _Expected, *, noun: str = "") -> str:
 
 
 def chance(test: str, has: Situation, units: int | None = None) -> str:
-    """The sentence for a test by its name in `CHOICES`: how likely it finds a single reading with what there is. What
-    compares documents has figures of large models; the others have those of the small models they were measured on, and
-    the number of `units` that there are stands beside it."""
+    """The sentence for a test by its name in `CHOICES`: how likely it finds a single reading. What compares documents
+    has figures of large models; the others those of the small models they were measured on, beside the number of
+    `units`."""
     found = expected_for(test, has)
     if found is not None:
         return f"{comparison(found, noun=test)} {found.basis}"

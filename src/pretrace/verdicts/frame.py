@@ -31,6 +31,7 @@ from pretrace.types import (
     Corpus,
     Doubles,
     Estimate,
+    Generator,
     Null,
     Outcome,
     Power,
@@ -153,10 +154,6 @@ class Test(ABC, Generic[V]):
     texts are, and the second model need only find nothing itself."""
     accusing: ClassVar[tuple[str, ...]] = ()
     """Checks that withhold an accusation and no all-clear."""
-
-    @classmethod
-    def fits(cls, corpus: Corpus, settings: TestSettings) -> None:
-        """TextsError for texts that the test cannot be made of; a command asks before a model is opened."""
 
     @abstractmethod
     def read(self, model: Backend, stage: str) -> V:
@@ -318,13 +315,13 @@ def verdict(
     own functions.
     """
     models, settings = test.models, test.settings
-    target, reference = models.target, models.reference
+    target, reference, name = models.target, models.reference, models.target.name
     check_placebos(target, models.placebos, reference)
     if reference is not None and weights_of(reference) == weights_of(target):
         raise ModelError(
             f"the reference model {reference.name} is the target, so nothing would be left of its scores: name another."
         )
-    values, how = test.read(models.target, ASKED), {"draws": settings.draws, "seed": test.seed}
+    values, how = test.read(target, ASKED), {"draws": settings.draws, "seed": test.seed}
     own, words = test.numbers(values), test.words(values)
     found = test.tested(own, **how)
     if found.deciding is not None:
@@ -334,8 +331,9 @@ def verdict(
     second = _second(test, answers, words)
     checks = (*test.checks(values), *((second,) if second else ()))
     power = test.power(values) if settings.power and found.p is not None else None
-    shown, name = test.shown(values), models.target.name
-    unit = words.read or words.unit
+    shown = test.shown(values)
+    texts = TextsSketch.of(text.text for text in test.corpus.texts)
+    entry = register.RegisterEntry(test.name, texts, weights_of(target), test.registered, name)
     return build_verdict(
         test.name,
         test.corpus.name,
@@ -354,23 +352,17 @@ def verdict(
         accusing=(*test.accusing, "placebo"),
         second=test.second,
         trainable=test.trainable,
-        entry=register.RegisterEntry(
-            test.name,
-            TextsSketch.of(text.text for text in test.corpus.texts),
-            weights_of(models.target),
-            test.registered,
-            name,
-        ),
+        entry=entry,
         keep=settings.cache,
         statements=statements,
         settings=record(
             {"corpus": test.corpus},
-            facts_of(models.placebos, target=models.target, reference=models.reference),
+            facts_of(models.placebos, target=target, reference=reference),
             score=test.score,
             test={name: value for name, value in asdict(settings).items() if value is not None},
             **shown.recorded,
             seed=test.seed,
-            rule={"of": words.of, "unit": unit},
+            rule={"of": words.of, "unit": words.read or words.unit},
             timings=dict(test.watch.seconds),
         ),
     )
@@ -558,7 +550,9 @@ def _second(test: Test[V], answers: Sequence[SecondAnswer], words: TestWording) 
     return second_check(answers, level, **asked)
 
 
-def facts_of(placebos: Sequence[Backend] = (), **models: Backend | None) -> dict[str, Mapping[str, Any]]:
+def facts_of(
+    placebos: Sequence[Backend] = (), **models: Backend | Generator | None
+) -> dict[str, Mapping[str, Any]]:
     """Collect the facts of each model under its role."""
     found = {role: dict(model.facts) for role, model in models.items() if model is not None}
     return found | {

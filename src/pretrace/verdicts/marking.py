@@ -18,11 +18,12 @@ import os
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,6 +39,7 @@ from pretrace.results.rounding import listed
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.settings import TEXTS, cache_option, check_ranges, option, seed_option
 from pretrace.types import Corpus, Instructed, Proposer, Sampling, Text
+from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say, sentences_of
 
 
@@ -327,12 +329,9 @@ class Unmarked:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What a sealed file holds.
-
-    `score` is the score that is advised for the test, and `totals` whether it is summed over a text and not averaged.
-    `order` holds the ids as the texts came. `about` says how the variants were made. `sha256` is that of the
-    file, "" for one that is not written yet.
-    """
+    """What a sealed file holds: `score` is advised for the test, `totals` says whether it is summed over a text.
+    `order` holds the ids as the texts came, `about` how the variants were made. `sha256` is that of the file, "" for
+    one that is not written yet."""
 
     name: str
     source: Source
@@ -373,12 +372,7 @@ class Seal:
     @property
     def described(self) -> dict[str, Any]:
         """What a result records of the seal."""
-        return {
-            "sha256": self.sha256,
-            "made": self.made,
-            "source": self.source,
-            "about": dict(self.about),
-        }
+        return {"sha256": self.sha256, "made": self.made, "source": self.source, "about": dict(self.about)}
 
 
 def sealed_bytes(seal: Seal) -> bytes:
@@ -612,9 +606,8 @@ def mark_order(
 ) -> tuple[Seal, bytes]:
     """The seal of an order that is drawn by lot, and the rows to be published, as JSON lines.
 
-    `further` are the columns of the rows by id, options and right answers among them. `seed` (hexadecimal digits) is
-    for tests and simulations: what is to be an evidence must not be predictable. TextsError for rows or options of
-    which none, or too few, can stand in another order, and for right answers that are none of the options.
+    `further` are the columns of the rows by id. `seed` (hexadecimal digits) is for tests and simulations. TextsError
+    for rows or options of which too few can stand in another order, and for right answers that are none of the options.
     """
     checked_texts(corpus)
     seed = seed or secrets.token_hex(32)
@@ -651,7 +644,6 @@ def mark_order(
             f"the {kind} of {corpus.name} can stand in {results:,} orders, and a lot takes {RESULTS} or more: give "
             f"more {'items' if settings.options else 'rows'}, and such as differ."
         )
-    lines = "".join(json.dumps(rows[name], ensure_ascii=False, default=str) + "\n" for name in published)
     seal = Seal(
         name=corpus.name,
         source="order",
@@ -663,7 +655,13 @@ def mark_order(
         notes=(f"The order of {len(documents):,} {'items' if settings.options else 'shards'} was drawn.",),
         about={"parts": kind},
     )
-    return seal, lines.encode("utf-8", "backslashreplace")
+    return seal, json_lines(rows[name] for name in published)
+
+
+def json_lines(rows: Iterable[Mapping[str, object]]) -> bytes:
+    """The rows as lines of JSON."""
+    lines = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+    return lines.encode("utf-8", "backslashreplace")
 
 
 def _shards(rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
@@ -684,9 +682,7 @@ def _shards(rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
 def _items(
     corpus: Corpus, settings: OrderSettings, further: Further
 ) -> dict[str, tuple[tuple[str, ...], Any]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for text in corpus.texts:
-        found[text.id] = _list(further.get(text.id, {}).get(settings.options))
+    found = {text.id: _list(further.get(text.id, {}).get(settings.options)) for text in corpus.texts}
     bare = [name for name, options in found.items() if not options]
     if bare:
         raise TextsError(
@@ -695,28 +691,20 @@ def _items(
         )
     places, first = _answers(found, further, settings.answer) if settings.answer else ({}, 0)
 
-    def writer(name: str) -> Any:
-        own, parts = further[name], found[name]
-
-        def write(order: tuple[int, ...]) -> dict[str, object]:
-            moved = [parts[i] for i in order]
-            cell = own[settings.options]
-            made: dict[str, object] = {
-                settings.options: json.dumps(moved) if isinstance(cell, str) else moved
-            }
-            if name in places:
-                place = order.index(places[name])
-                told = own[settings.answer]
-                letter = chr(ord("A" if str(told).isupper() else "a") + place)
-                made[settings.answer] = (
-                    letter if str(told).isalpha() else type(told)(place + first)  # type: ignore[call-arg]
-                )
-            return made
-
-        return write
+    def write(name: str, order: tuple[int, ...]) -> dict[str, object]:
+        own, moved = further[name], [found[name][i] for i in order]
+        made: dict[str, object] = {settings.options: moved}
+        if isinstance(own[settings.options], str):
+            made = {settings.options: json.dumps(moved)}
+        if name in places:
+            place, told = order.index(places[name]), own[settings.answer]
+            letter = chr(ord("A" if str(told).isupper() else "a") + place)
+            number: Any = type(told)
+            made[settings.answer] = letter if str(told).isalpha() else number(place + first)
+        return made
 
     kept = (name for name, options in found.items() if 2 <= len(options) <= LETTERS and not _refers(options))
-    return {name: (found[name], writer(name)) for name in kept}
+    return {name: (found[name], partial(write, name)) for name in kept}
 
 
 def _refers(options: Sequence[str]) -> bool:
@@ -778,26 +766,20 @@ class MarkSettings:
         panel=VARIANTS,
         essential=True,
     )
-    variant_texts: tuple[str, ...] = option(
+    variant_texts: tuple[str, ...] = input_option(
         (),
         "A file with another version of each text under the same id; may be given more than once.",
         panel=VARIANTS,
-        path="in",
-        essential=True,
     )
-    rewriter: str | None = option(
+    rewriter: str | None = input_option(
         None,
         "A model that follows instructions and paraphrases each text: any --model value, or server:URL#MODEL.",
         panel=VARIANTS,
-        path="in",
-        essential=True,
     )
-    words: str | None = option(
+    words: str | None = input_option(
         None,
         "A model that proposes other words here and there: causal:MODEL, masked:HUB_ID, or causal for --model.",
         panel=VARIANTS,
-        path="in",
-        essential=True,
     )
     canary: bool = option(
         False,
@@ -886,16 +868,12 @@ def model_candidates(
 
 
 def mark(
-    corpus: Corpus,
-    candidates: VariantCandidates,
-    settings: MarkSettings,
-    *,
-    lot: Lot = secrets.randbelow,
+    corpus: Corpus, candidates: VariantCandidates, settings: MarkSettings, *, lot: Lot = secrets.randbelow
 ) -> Seal:
-    """The seal of texts whose variants are known: for each one variant is drawn by `lot`, all equally likely.
+    """The seal of texts whose variants are known; one of each is drawn by `lot`, all equally likely. TextsError for no
+    variants.
 
     Another `lot` than the default is for tests and simulations: what is to be an evidence must not be predictable.
-    TextsError where no text has variants.
     """
     documents = tuple(
         MarkedText(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
@@ -953,10 +931,9 @@ def publish(
 ) -> str:
     """Write the sealed file and the folder with what is to be published, both or neither; the commitment.
 
-    The folder holds `commitment.txt` and `published.jsonl`. `further` are the
-    other columns of the texts by their ids, which are published with them: all but those that would give a variant
-    away. `rows` are what is published of an order that was drawn (`mark_order`). OutputError where one of the two is
-    there already, or cannot be written.
+    `further` are the other columns of the texts by their ids, published with them but for those that would give a
+    variant away; `rows` what is published of an order (`mark_order`). OutputError where one of the two is there
+    already, or cannot be written.
     """
     check_places(out, sealed)
     content = sealed_bytes(seal)
@@ -988,5 +965,4 @@ def _published(seal: Seal, further: Mapping[str, Mapping[str, object]]) -> bytes
     for one in seal.published:
         more = {name: value for name, value in further.get(one.id, {}).items() if name not in telling}
         rows.append({"id": one.id, "text": one.text, **({"group": one.group} if one.group else {}), **more})
-    lines = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
-    return lines.encode("utf-8", "backslashreplace")
+    return json_lines(rows)

@@ -5,7 +5,6 @@ The sealed file itself and how it is made stand in `verdicts.marking`, what ever
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import secrets
@@ -43,10 +42,10 @@ from pretrace.verdicts.frame import (
     verdict,
     watched,
 )
-from pretrace.verdicts.marking import JOINT, MOST_ROWS, Lot, MarkedText, Seal, Trigger, collapsed
+from pretrace.verdicts.marking import JOINT, MOST_ROWS, Lot, MarkedText, Seal, Trigger, collapsed, json_lines
 from pretrace.verdicts.outcome import ENOUGH
 from pretrace.verdicts.planting import paired_power, planted_shift
-from pretrace.verdicts.reading import ScoreReader, chosen_score
+from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.register import RegisterEntry, read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
@@ -70,9 +69,9 @@ class CheckSettings(TestSettings):
         panel=TEST,
     )
 
-    def plan(self, *, reference: bool) -> ScorePlan:
+    def plan(self, *, reference: bool, advised: str = ALONE) -> ScorePlan:
         """The score as a plan, before a model is open; a PretraceError where it is wrong or needs what is not there."""
-        plan = ScorePlan.parse(self.score or ("ref" if reference else "loss"))
+        plan = ScorePlan.parse(self.score or (BESIDE if reference else advised))
         if len(plan.scores) != 1:
             raise ExpressionError(
                 f"a test reads with one score, found {len(plan.scores)} in {self.score!r}: name one."
@@ -147,11 +146,8 @@ def _refuse(names: Sequence[str], what: str, cure: str) -> None:
 
 
 def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
-    """The last day on which a model can have been finished, and how that is known: as `stated`, or as the card in its
-    folder says. None where nobody says it; what a file system says of files proves nothing.
-
-    ExpressionError for a statement that is no date.
-    """
+    """The last day on which a model can have been finished, as `stated` or as the card in its folder says, and how that
+    is known; None where nobody says it. ExpressionError for a statement that is no date."""
     if stated:
         found = days(stated)
         if found is None:
@@ -188,11 +184,10 @@ def seal_words(seal: Seal) -> dict[str, str]:
 
 
 def tries_check(seal: Seal, weights: str, asked: Mapping[str, Any]) -> Check:
-    """Whether this seal was never tested against the same weights in another way (`asked` holds score and reference),
-    as far as this machine's register knows.
+    """Check that this machine knows of no test of this seal on the same weights in another way (`asked`: score,
+    reference).
 
-    The same test again gives the same p. Another one is a second chance, and the smallest of several p-values is no
-    p-value.
+    The same test again gives the same p. Another one is a second chance, and the smallest of several p-values is none.
     """
     found = [(line, line.get("settings")) for line in read_tests()]
     earlier = [
@@ -245,12 +240,11 @@ def check_marks(
     notes: Sequence[str] = (),
     watch: Watch | None = None,
 ) -> Verdict:
-    """The verdict of a sealed file on `models.target`: an exact test, whatever the model is.
-
-    Each placebo of `models` is tested in the same way and must show nothing. The test is noted in this machine's
-    register unless `settings.cache` is False. Errors as for `detect`, TextsError where no text can be tested.
-    """
-    score = chosen_score(settings.score or ("" if models.reference is not None else seal.score), models)
+    """The verdict of a sealed file on `models.target`: an exact test, whatever the model is; its placebos must show
+    nothing. Errors as for `detect`, TextsError where no text can be tested."""
+    plan = settings.plan(reference=models.reference is not None, advised=seal.score)
+    plan.check(models)
+    (score,) = plan.scores
     kind = Orders if seal.parts else Marks
     test = kind(
         corpus=seal.corpus, models=models, settings=settings, watch=watched(watch), score=score, seal=seal
@@ -387,7 +381,7 @@ def effect_unit(score: str, *, totals: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Hits:
+class TriggerHits:
     """Of each trigger the published word, the one that was said ("" for none), if it was answered, and 1 / K."""
 
     published: tuple[str, ...]
@@ -410,9 +404,7 @@ def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
     """The texts with a trigger; TextsError for a seal without any."""
     found = [(one, one.trigger) for one in seal.documents if one.trigger is not None]
     if not found:
-        raise TextsError(
-            "this sealed file has no trigger sentences: they come from mark --canary. Test it with --model."
-        )
+        raise TextsError(say("triggers.none"))
     return found
 
 
@@ -420,8 +412,7 @@ def write_prompts(seal: Seal, path: Path) -> int:
     """Write the prompts, one JSON line a text (id, prompt), and give their number. The words to choose from are not
     among them. TextsError for a seal without triggers, OutputError where the file cannot be written."""
     rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in _triggers_of(seal)]
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    atomic_bytes(path, lines.encode("utf-8", "backslashreplace"), NEW)
+    atomic_bytes(path, json_lines(rows), NEW)
     return len(rows)
 
 
@@ -437,7 +428,7 @@ def first_word(answer: str, words: Sequence[str]) -> str:
     return found[1].lower() if found else ""
 
 
-def hits_of(seal: Seal, answers: Corpus) -> _Hits:
+def hits_of(seal: Seal, answers: Corpus) -> TriggerHits:
     """What the answers say; a trigger without an answer counts as missed. TextsError for answers to other ids."""
     found, given = _triggers_of(seal), {text.id: text.text for text in answers.texts}
     strange = [name for name in given if name not in {one.id for one, _ in found}]
@@ -450,7 +441,7 @@ def hits_of(seal: Seal, answers: Corpus) -> _Hits:
         first_word(given.get(one.id, "").replace(trigger.prompt, " "), trigger.words)
         for one, trigger in found
     ]
-    return _Hits(
+    return TriggerHits(
         tuple(trigger.words[one.drawn] for one, trigger in found),
         tuple(said),
         tuple(one.id in given for one, _ in found),
@@ -558,11 +549,9 @@ def sample_size(
     lot: Lot = secrets.randbelow,
     watch: Watch | None = None,
 ) -> SampleSize:
-    """The sample size for a model like `models.target`, of which a copy reads half of the texts.
-
-    The copy reads variants of a fresh draw by `lot`, so that nothing of the sealed one gets into a model. ModelError
-    without weights here, TextsError for fewer than eight texts.
-    """
+    """The sample size for a model like `models.target`, of which a copy reads half of the texts, in variants of a fresh
+    draw by `lot`: nothing of the sealed one gets into a model. ModelError without weights here, TextsError for too few
+    texts."""
     anew = replace(
         seal, documents=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents)
     )

@@ -30,13 +30,11 @@ POWER = "Measure what the {} would have seen: a copy of the model is trained on 
 class ObservedFinding:
     """What a test gave: `p` None where it could not be made, and the effect in its unit.
 
-    `of` says in a few words what the model would have been trained on ("the published texts of letters.jsonl").
-    `accusing` names checks that only withhold "consistent with training", and not "nothing shown"; `informing` names
-    checks that withhold neither. `second` says that nobody is accused unless the check `SECOND` has passed: so it is
-    for every test where pretrace drew no lot itself. `noun` is what the reader looks at ("test", "audit", "flagging"),
-    `unit` what was planted ("document"), `trainable` whether a copy of the model could be trained, to measure power.
-    `said` holds first sentences of its own for an outcome. `rejected` is for what rejects otherwise than by p at or
-    below the level.
+    `of` says in a few words what the model would have been trained on. `accusing` names checks that only withhold
+    "consistent with training", and not "nothing shown"; `informing` those that withhold neither. `second` says that
+    nobody is accused unless the check `SECOND` has passed: so it is where pretrace drew no lot itself. `noun` is what
+    the reader looks at, `unit` what was planted, `trainable` whether a copy of the model could be. `said` holds first
+    sentences of its own for an outcome. `rejected` is for what rejects otherwise than by p at or below the level.
     """
 
     model: str

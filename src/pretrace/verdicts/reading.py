@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.cache.store import Draw
-from pretrace.errors import ModelError, TextsError
+from pretrace.errors import ModelError
 from pretrace.results.rounding import p_value
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress
@@ -20,7 +20,6 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.words import Worded
 from pretrace.types import Backend, Check, Corpus, Doubles, Sampling, Text, Written
-from pretrace.verdicts.settings import ALONE, BESIDE
 from pretrace.verdicts.wording import say, word_check
 
 
@@ -53,7 +52,8 @@ class ScoreReader:
 
         PretraceError as for `detect`, TextsError where no text has a token to predict.
         """
-        distinct = list(dict.fromkeys(texts))
+        where = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        distinct = list(where)
         models = replace(self.models, placebo=None, placebos=(), target=under or self.models.target)
         corpus = Corpus("texts", tuple(Text(str(i), text) for i, text in enumerate(distinct)))
         with self.watch.passes(stage) as progress:
@@ -64,23 +64,9 @@ class ScoreReader:
         values[places], tokens[places], cut[places] = run.matrix[:, 0], run.tokens, run.cut
         why = {distinct[int(one.id)]: one.reason for one in run.skipped}
         why |= {distinct[int(one.id)]: one.reason for one in run.missing}
-        where = {text: i for i, text in enumerate(distinct)}
         rows = np.array([where[text] for text in texts], dtype=np.int64)
         reasons = {i: why[text] for i, text in enumerate(texts) if text in why}
         return Read(values[rows], tokens[rows], cut[rows], reasons)
-
-
-def chosen_score(score: str, models: Models) -> str:
-    """The score to read with: the one that was named; else `ref(difference=True)` with a reference model, or `loss`.
-
-    ExpressionError, ModelError or TableError for one that cannot be had; TextsError for more than one score.
-    """
-    wanted = score or (BESIDE if models.reference is not None else ALONE)
-    plan = ScorePlan.parse(wanted)
-    if len(plan.scores) != 1:
-        raise TextsError(f"a test reads with one score, found {len(plan.scores)} in {wanted!r}: name one.")
-    plan.check(models)
-    return wanted
 
 
 TOKENS = 80
@@ -93,25 +79,11 @@ ANSWERED = 0.8
 class Continues(Protocol):
     """A model that gives text alone, such as one behind `chat:URL` (`backends.serving.continuing`)."""
 
-    @property
-    def chats(self) -> bool:
-        """Whether it answers questions; else it continues text as it stands."""
-        ...
-
-    def plain(self) -> Continues:
-        """The same model, given a prompt as it stands, without the words that ask it to continue a text."""
-        ...
-
     def continued(
         self, prompts: Sequence[str], draws: Sequence[Draw], progress: Progress, /
     ) -> list[list[Written]]:
         """What the model writes after each prompt, one a draw, kept as it comes."""
         ...
-
-
-def chats(model: Backend) -> bool:
-    """Whether a model answers questions: one behind `chat:URL`. Others continue text as it stands."""
-    return isinstance(model, Continues) and model.chats
 
 
 def draws_of(samples: int) -> tuple[Draw, ...]:

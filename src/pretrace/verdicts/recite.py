@@ -174,20 +174,16 @@ def _cut(
             short.append(Skipped(name, f"shorter than a window, which takes {2 * PIECE} bytes", 0))
             cut.append([])
             continue
-        every = [
-            Window(name, place, before, after, control=i >= own)
-            for place, (before, after) in enumerate(itertools.pairwise(parts))
-        ]
         kept = []
-        for one in every:
-            why = _copied(one, i, where)
-            left.update([why] if why else [])
-            kept += [] if why else [one]
+        for place, (before, after) in enumerate(itertools.pairwise(parts)):
+            one = Window(name, place, before, after, control=i >= own)
+            if why := _copied(one, i, where):
+                left[why] += 1
+            else:
+                kept.append(one)
         cut.append(_spread(kept, most))
-    found: list[Window] = []
-    for some in (cut[:own], cut[own:]):
-        found += _swapped(some, seed)
-    return Windows(tuple(found), dict(left), tuple(short))
+    found = (*_swapped(cut[:own], seed), *_swapped(cut[own:], seed))
+    return Windows(found, dict(left), tuple(short))
 
 
 def _documents(corpus: Corpus) -> list[tuple[str, str]]:
@@ -296,8 +292,7 @@ def recite(  # noqa: PLR0913
     """The verdict on whether the model prints the texts: see the top of this file.
 
     Without `controls` nobody is accused, nor without `models.placebos`. With `text` the models are asked for
-    continuations alone; else the target must give the distribution of the next token (weights here). Errors as for
-    `windows_of`, `detect` and the models.
+    continuations alone; else the target must have weights here. Errors as for `windows_of`, `detect` and the models.
     """
     settings = settings or ReciteSettings()
     if not text:
@@ -324,9 +319,8 @@ _WRITING = "writing the first windows"
 
 
 def stages_of(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> tuple[Stage, ...]:
-    """What lies ahead, each with a guess of its seconds: the model in question reads or continues the windows, then
-    each second model, which is left out where the test finds nothing, then some windows are continued for the report.
-    A model that gives text alone has no guess: its provider decides."""
+    """What lies ahead, each with a guess of its seconds: the model in question, each second model, and the windows that
+    are continued for the report. A model that gives text alone has no guess: its provider decides."""
     number = len(windows.found)
 
     def stage(name: str, model: Backend, windows: int, *, writes: bool) -> Stage:

@@ -14,7 +14,6 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.statistics.documents import Grouping
-from pretrace.statistics.permutation import chance_of_hits
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
@@ -136,13 +135,12 @@ def _of_frame(found: Verdict) -> Iterator[Number]:
 
 
 def _triggers(found: Verdict) -> Iterator[Number]:
-    from pretrace.verdicts.marks import Marks
+    from pretrace.verdicts.marks import Marks, TriggerHits
 
     table = found.table("sentences")
-    hits = sum(word == said for word, said in zip(table["published"], table["said"], strict=True))
-    p = min(1.0, float(chance_of_hits(tuple(table["chance"].tolist()))[hits:].sum()))
-    yield Number("hits", found.figures["hits"], hits)
-    yield from _framed(found, Marks, p, found.effect, ())
+    hits = TriggerHits(table["published"], table["said"], (), tuple(table["chance"].tolist()))
+    yield Number("hits", found.figures["hits"], int(hits.right.sum()))
+    yield from _framed(found, Marks, hits.p, found.effect, ())
 
 
 def _flag(found: Verdict) -> Iterator[Number]:

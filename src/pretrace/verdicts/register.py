@@ -37,11 +37,6 @@ class RegisterEntry:
     settings: Mapping[str, Any]
     name: str = ""
 
-    @property
-    def line(self) -> dict[str, Any]:
-        """What the file holds of it, beside the result."""
-        return {**asdict(self), "settings": dict(self.settings)}
-
 
 @dataclass(frozen=True, slots=True)
 class EarlierTests:
@@ -83,7 +78,7 @@ class EarlierTests:
 def count_earlier_tests(entry: RegisterEntry, level: float, folder: Path | None = None) -> EarlierTests:
     """Count the different tests (test, settings, model) of the same texts, with this one. Ask before `note`."""
     lines = _different(entry.texts, folder)
-    own = _identity(entry.line)
+    own = _identity(asdict(entry))
     others = tuple(_described(line) for identity, line in lines.items() if identity != own)
     return EarlierTests(len(others) + 1, level, others, own in lines)
 
@@ -114,7 +109,7 @@ def enter(
 def note(entry: RegisterEntry, p: float | None, outcome: str, folder: Path | None = None) -> None:
     """Add a verdict to the register; OutputError where that cannot be written."""
     time = datetime.now(UTC).isoformat(timespec="seconds")
-    line = {**entry.line, "time": time, "p": p, "outcome": outcome}
+    line = {**asdict(entry), "time": time, "p": p, "outcome": outcome}
     path = (folder or cache_folder()) / FILE
     written = json.dumps(line, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
     with explained(path):

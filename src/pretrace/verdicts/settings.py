@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pretrace.registry import require
 from pretrace.scoring.settings import EvaluationSettings
@@ -22,6 +22,12 @@ from pretrace.settings import (
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS
 
+
+def input_option(default: Any = MISSING, help: str = "", panel: str = "") -> Any:
+    """The field for what is read: a text, a folder, a model; it stands in the short help."""
+    return option(default, help, panel=panel, path="in", essential=True)
+
+
 TEST = "Test"
 """The group of options on the test itself."""
 POWER_BATCH = 4
@@ -35,10 +41,7 @@ that of the reference model."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestSettings:
-    """How a test is made; ExpressionError for a value out of its range.
-
-    `power` trains a copy of the target on the texts, which an all-clear needs. `cache` False keeps nothing on disk.
-    """
+    """How a test is made; ExpressionError for a value out of its range."""
 
     level: float = option(0.05, "The level of the test.", panel=TEST, essential=True)
     draws: int = option(
@@ -77,21 +80,17 @@ class TestSettings:
 class ModelsBeside:
     """Models beside the target, what is said of them, and where the result goes."""
 
-    reference_model: str | None = option(
+    reference_model: str | None = input_option(
         None,
         "A model of another family: what it finds likely too is taken off. Name it before you look at a result; any "
         "--model value.",
         panel=MODEL,
-        path="in",
-        essential=True,
     )
-    placebo: tuple[str, ...] = option(
+    placebo: tuple[str, ...] = input_option(
         (),
         "A second model, which cannot have seen the texts; any --model value. Where it finds the same, nobody is "
         "accused. May be given more than once; smollm2 is asked unless given, where it is not the model in question.",
         panel=CONTROLS,
-        path="in",
-        essential=True,
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     placebo_note: str = option(

@@ -71,8 +71,7 @@ def thinned(
 
 
 def of_documents(found: object) -> Chart | None:
-    """The documents of an audit, or the texts of a flagging, above those that they are compared with; None for other
-    results, and where one side is missing."""
+    """What an audit or a flagging is about, above what it is compared with; None where one side is missing."""
     if not isinstance(found, Verdict):
         return None
     tables = {table.name: table for table in found.tables}

@@ -1,16 +1,17 @@
 """The example of a first visit: texts that every installation has, and the packaged model.
 
-The texts are docstrings of Python's own library. Half of them are tested, the other half stands in for known
-non-members. Nothing says that the model read one half and not the other: the example shows the way to a report.
+The texts are docstrings of Python's own library (the corpus `stdlib`). Half of its modules are tested, the other half
+stands in for known non-members. Nothing says that the model read one half and not the other: the example shows the way
+to a report.
 """
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
 from importlib.util import find_spec
 
+from pretrace.corpora.stdlib import stdlib
 from pretrace.web.forms import ModelChoice
 from pretrace.web.uploads import Upload, facts_of, take, uploads
 from pretrace.web.workspace import Workspace
@@ -18,12 +19,6 @@ from pretrace.web.workspace import Workspace
 MODEL = "smollm2"
 NAMES = ("example-texts.jsonl", "example-known.jsonl")
 EACH = 40
-_MODULES = (
-    "argparse", "collections", "contextlib", "csv", "datetime", "decimal", "difflib", "email.message", "enum",
-    "fractions", "functools", "gzip", "heapq", "http.client", "inspect", "ipaddress", "logging", "mailbox", "os",
-    "pathlib", "random", "shutil", "socket", "statistics", "string", "subprocess", "tarfile", "textwrap", "threading",
-    "unittest.case", "urllib.request", "zipfile",
-)  # fmt: skip
 _SHORTEST, _LONGEST = 200, 600
 
 
@@ -33,29 +28,20 @@ def offered(models: ModelChoice) -> bool:
 
 
 def texts() -> list[bytes]:
-    """The two collections as JSON lines, each from other modules."""
-    sides: tuple[list[str], list[str]] = ([], [])
-    for place, module in enumerate(_MODULES):
-        found = importlib.import_module(module)
-        rows = sides[place % 2]
-        for name in sorted(vars(found)):
-            one = vars(found)[name]
-            said = getattr(one, "__doc__", None)
-            if (
-                getattr(one, "__module__", None) == module
-                and isinstance(said, str)
-                and len(said) >= _SHORTEST
-            ):
-                rows.append(json.dumps({"id": f"{module}.{name}", "text": " ".join(said.split())[:_LONGEST]}))
-    even = [rows[:: max(1, len(rows) // EACH)][:EACH] for rows in sides]
-    return [("\n".join(rows) + "\n").encode() for rows in even]
+    """The two collections as JSON lines, each from other modules and both of the same lengths."""
+    found = sorted(stdlib(_SHORTEST, _LONGEST).texts, key=lambda text: len(text.text))
+    modules = sorted({text.group for text in found})
+    made = []
+    for side in ({*modules[::2]}, {*modules[1::2]}):
+        rows = [json.dumps({"id": text.id, "text": text.text}) for text in found if text.group in side]
+        made.append(("\n".join(rows[i * len(rows) // EACH] for i in range(EACH)) + "\n").encode())
+    return made
 
 
 def ready(workspace: Workspace, most: int) -> tuple[Upload, Upload]:
     """The two collections in the workspace, put there where they are not yet."""
     there = {one.name: one for one in uploads(workspace) if not facts_of(workspace, one).problem}
-    made = [
-        there.get(name) or take(workspace, name, io.BytesIO(content), most=most)
-        for name, content in zip(NAMES, texts(), strict=True)
-    ]
-    return made[0], made[1]
+    if not {*NAMES} <= there.keys():
+        for name, content in zip(NAMES, texts(), strict=True):
+            there[name] = there.get(name) or take(workspace, name, io.BytesIO(content), most=most)
+    return there[NAMES[0]], there[NAMES[1]]

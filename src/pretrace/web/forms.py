@@ -110,7 +110,7 @@ class Field:
     @property
     def label(self) -> str:
         """The name as a reader sees it."""
-        return _LABELS.get(self.name) or _label(self.name)
+        return _label(self.name)
 
     @property
     def bounds(self) -> str:
@@ -126,12 +126,12 @@ class Field:
         said = self.help.replace("`", "")
         for typed, seen in _TYPED.items():
             said = said.replace(typed, seen)
-        return _OPTION.sub(lambda found: f"“{_LABELS.get(found[1]) or _label(found[1])}”", said)
+        return _OPTION.sub(lambda found: f"“{_label(found[1])}”", said)
 
 
 def _label(name: str) -> str:
     words = name.replace("-", " ")
-    return words[:1].upper() + words[1:]
+    return _LABELS.get(name) or words[:1].upper() + words[1:]
 
 
 @dataclass(frozen=True, slots=True)

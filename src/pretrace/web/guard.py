@@ -15,7 +15,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pretrace.web.settings import Limits, ServeSettings
-from pretrace.web.workspace import RequestError
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
@@ -42,8 +41,7 @@ _HEADERS = {
 
 
 class Guard:
-    """The application for requests of its own pages, by visitors who gave the token. `refusal` is the page that shows
-    a sentence."""
+    """The application for requests of its own pages, by visitors with the token; `refusal` shows a sentence."""
 
     def __init__(
         self, app: ASGIApp, settings: ServeSettings, limits: Limits, refusal: Callable[[str], str]
@@ -55,17 +53,13 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request = Request(scope)
-        try:
-            _check_site(request)
-        except RequestError as refused:
-            answer: ASGIApp = HTMLResponse(self.refusal(str(refused)), refused.status)
-        else:
-            answer = self._answer(request)
-        await answer(scope, receive, _with_headers(send))
+        await self._answer(Request(scope))(scope, receive, _with_headers(send))
 
     def _answer(self, request: Request) -> ASGIApp:
-        """What answers a request: the application, or a redirection."""
+        """What answers a request: the application, a redirection, or a refusal."""
+        if _is_foreign(request):
+            said = "This request comes from another page: send it from this one."
+            return HTMLResponse(self.refusal(said), 403)
         path, token = request.url.path, request.query_params.get("token", "")
         entered = not self.settings.token or ENTERED in request.session
         asks = self.settings.token and request.method == "GET" and token
@@ -82,14 +76,13 @@ def _go(path: str) -> Response:
     return RedirectResponse(f"/{path.lstrip('/')}", 303)
 
 
-def _check_site(request: Request) -> None:
-    """RequestError where a page of another site sends something."""
+def _is_foreign(request: Request) -> bool:
+    """Whether a page of another site sends something."""
     if request.method in ("GET", "HEAD"):  # whose answers browsers keep from other sites
-        return
+        return False
     origin, host = request.headers.get("origin"), request.headers.get("host")
     site = request.headers.get("sec-fetch-site")
-    if (origin is not None and origin.partition("://")[2] != host) or site not in (None, "same-origin"):
-        raise RequestError("This request comes from another page: send it from this one.", 403)
+    return (origin is not None and origin.partition("://")[2] != host) or site not in (None, "same-origin")
 
 
 def _with_headers(send: Send, more: Iterable[tuple[str, str]] = tuple(_HEADERS.items())) -> Send:

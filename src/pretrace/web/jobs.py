@@ -48,8 +48,7 @@ WORDS: dict[Name, str] = {
 
 @dataclass(frozen=True, slots=True)
 class FilledForm:
-    """A form as it was filled in: its test ("" for a job of no form), what stood in each field, and the visitor's own
-    notes."""
+    """A form as it was filled in: its test ("" for none), what stood in each field, and the visitor's own notes."""
 
     test: str = ""
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -100,11 +99,6 @@ class State:
     def over(self) -> bool:
         """Whether nothing more happens by itself."""
         return self.name in ("done", "unanswered", "failed", "stopped")
-
-
-def _has_result(folder: Path) -> bool:
-    """Whether a folder holds a result that is whole; the parts of a large run lie there before that."""
-    return any((folder / marker).is_file() for marker in MARKERS)
 
 
 class Jobs:
@@ -168,7 +162,9 @@ class Jobs:
         alive = self._alive(job)  # before the file is read: a command writes how it ended, and is gone then
         told = read(self._place(job) / "progress.json")
         ended, said = told.get("ended"), str(told.get("message") or told.get("said") or "")
-        result = _has_result(self.workspace.within(job.out))
+        folder = self.workspace.within(job.out)
+        # a result that is whole: the parts of a large run lie there before that
+        result = any((folder / marker).is_file() for marker in MARKERS)
         if alive:
             share, left = told.get("share", 0.0), told.get("left")
             known = float(left) if isinstance(left, int | float) else None

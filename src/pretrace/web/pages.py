@@ -38,11 +38,6 @@ class PageContext:
         return ModelChoice(self.settings.model, self.settings.any_model)
 
     @property
-    def corpora(self) -> tuple[str, ...]:
-        """The training data that visitors may search."""
-        return self.settings.corpus
-
-    @property
     def most_kept(self) -> int:
         """The bytes of a workspace from which on nothing more is taken in."""
         return self.settings.most_kept * 1_000_000
@@ -95,8 +90,7 @@ def line(form: FormData, name: str) -> str:
 
 def file_in(form: FormData, name: str) -> UploadFile | None:
     """The file of a form; None where none was chosen."""
-    value = form.get(name)
-    return value if isinstance(value, UploadFile) and value.filename else None
+    return next(iter(files_in(form, name)), None)
 
 
 def files_in(form: FormData, name: str) -> list[UploadFile]:

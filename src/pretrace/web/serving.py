@@ -75,9 +75,8 @@ def application(
     app.state.desk = desk
     for pages in (showing, reading_texts, results, testing_collections):
         app.include_router(pages.router)
-    app.add_exception_handler(PretraceError, _refused)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(RequestValidationError, _missing)
+    for kind in (PretraceError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _refused)
     return app
 
 
@@ -100,20 +99,16 @@ async def _looked_after(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _refused(request: Request, error: Exception) -> HTMLResponse:
-    status, field = (error.status, error.field) if isinstance(error, RequestError) else (422, "")
-    return desk_of(request).page("problem.html", status, sentence=str(error), field=field)
-
-
-async def _http(request: Request, error: Exception) -> HTMLResponse:
-    assert isinstance(error, HTTPException)
-    detail = str(error.detail)
-    status = 413 if "maximum size" in detail else error.status_code
-    sentence = _SAID.get(status, f"{detail.rstrip('.')}: go back and try again.")
-    return desk_of(request).page("problem.html", status, sentence=sentence)
-
-
-async def _missing(request: Request, error: Exception) -> HTMLResponse:
-    return desk_of(request).page("problem.html", 404, sentence=_SAID[404])
+    status, field, sentence = 422, "", str(error)
+    if isinstance(error, RequestError):
+        status, field = error.status, error.field
+    elif isinstance(error, RequestValidationError):
+        status, sentence = 404, _SAID[404]
+    elif isinstance(error, HTTPException):
+        detail = str(error.detail)
+        status = 413 if "maximum size" in detail else error.status_code
+        sentence = _SAID.get(status, f"{detail.rstrip('.')}: go back and try again.")
+    return desk_of(request).page("problem.html", status, sentence=sentence, field=field)
 
 
 def serve(

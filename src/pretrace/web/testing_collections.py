@@ -265,12 +265,17 @@ def _form(desk: PageContext, test: str) -> CommandForm:
         raise RequestError("There is no such test here.", 404)
     if command != SEARCH:
         return desk.forms[command]
-    if not desk.corpora:
+    if not desk.settings.corpus:
         raise RequestError(
             "Nothing can be searched on this page: whoever serves it names training data with pretrace serve --corpus.",
             403,
         )
-    named = {"kind": "choice", "choices": desk.corpora, "default": desk.corpora[0], "required": True}
+    named = {
+        "kind": "choice",
+        "choices": desk.settings.corpus,
+        "default": desk.settings.corpus[0],
+        "required": True,
+    }
     return desk.forms[command].changed("corpus", **named)
 
 

@@ -261,8 +261,7 @@ def texts_of(workspace: Workspace, name: str) -> str:
 
 
 def facts_of(workspace: Workspace, upload: Upload) -> UploadFacts:
-    """What was seen in an upload, from its file; looked into now where that was not done. It never fails: what cannot
-    be seen is a `problem`."""
+    """What was seen in an upload, if need be now; it never fails: what cannot be seen is a `problem`."""
     place = workspace.room("texts") / upload.id / "facts.json"
     known = record_in(UploadFacts, place)
     if known is not None:
@@ -358,7 +357,11 @@ def _unpacked(archive: Path, folder: Path, name: str, limits: Limits) -> tuple[i
     with zipfile.ZipFile(archive) as packed:
         entries = [one for one in packed.infolist() if not one.is_dir()]
         for one in entries:
-            _check_entry(one, name)
+            shown = f"{name}: {one.filename[:100]}"
+            if one.flag_bits & 1:
+                raise RequestError(f"{shown} is locked with a password: make the zip without one.")
+            if stat.S_ISLNK(one.external_attr >> 16):
+                raise RequestError(f"{shown} is a link and no file: put the file itself into the zip.")
         found = _places([one.filename for one in entries], folder, name, limits)
         size = 0
         for entry in entries:
@@ -418,15 +421,6 @@ def _litter(name: str) -> bool:
     """Whether file browsers put an entry there, and no author."""
     parts = PurePosixPath(name).parts
     return "__MACOSX" in parts or (bool(parts) and parts[-1] in (".DS_Store", "Thumbs.db", "desktop.ini"))
-
-
-def _check_entry(entry: zipfile.ZipInfo, archive: str) -> None:
-    """RequestError for an entry of a zip that is locked, or a link."""
-    shown = f"{archive}: {entry.filename[:100]}"
-    if entry.flag_bits & 1:
-        raise RequestError(f"{shown} is locked with a password: make the zip without one.")
-    if stat.S_ISLNK(entry.external_attr >> 16):
-        raise RequestError(f"{shown} is a link and no file: put the file itself into the zip.")
 
 
 def _parts(name: str, whole: str, limits: Limits) -> tuple[str, ...]:

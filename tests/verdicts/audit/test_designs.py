@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from pretrace.baselines.classifier_two_sample import LENGTH
+from pretrace.baselines.blind import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Estimate, Gap
 from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE, AuditMaterial, choose, differ

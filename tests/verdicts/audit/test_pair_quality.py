@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pretrace.types import Pair, Quality
-from pretrace.verdicts.audit.checks import examples, pair_quality
+from pretrace.verdicts.audit.checks import pair_quality
 
 
 def pairs(*texts: tuple[str, str]) -> list[Pair]:
@@ -93,19 +93,3 @@ def test_nothing_to_measure() -> None:
     assert found["identical"].generated == found["empty"].generated == 1 / 2
     assert found["overlap"].generated is None
     assert found["repetition"].true is None
-
-
-def test_examples_are_from_many_documents_and_the_same_for_a_seed() -> None:
-    many = pairs(*[(f"a{i}", f"b{i}") for i in range(40)])  # two a document
-    some = examples(many, 20, 0)
-    assert len({pair.document for pair in some}) == 20
-    assert list(some) == [pair for pair in many if pair in some]
-    assert examples(many, 20, 0) == some != examples(many, 20, 1)
-    assert set(examples(many, 5, 0)) <= set(some)
-    more = examples(many, 25, 0)
-    assert len(set(more)) == 25
-    assert {pair.document for pair in more} == {pair.document for pair in many}
-    assert examples(many, 100, 3) == tuple(many)
-    assert examples([], 3, 0) == examples(many, 0, 0) == ()
-    first = {examples(many, 20, seed)[0].id for seed in range(30)}
-    assert first == {"p0", "p1"}  # not always a document's first

@@ -215,11 +215,18 @@ def test_a_score_whose_model_was_tuned_on_a_known_text_is_refused():
         flag(MINE, KNOWN, Models(target(), tuned=tuned), replace(LOSS, score="fsd(ppl)"))
 
 
+def set_checks(texts, asked, names, *, seed):
+    """The checks of texts in memory."""
+    from net.api import row_checks
+
+    lengths = np.array([len(text) for text in texts], dtype=float)
+    codes = np.unique(names, return_inverse=True)[1]
+    return row_checks(lengths, asked, codes, lambda rows: [texts[i] for i in np.flatnonzero(rows)], seed=seed)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_alike_sets_are_rarely_refused(seed):
     """Each control refuses by chance in 1 of 100; the rate on real texts is in evidence/flagging.csv."""
-    from net.api import set_checks
-
     failed = 0
     for draw in range(6):
         texts = corpus("both", 80, seed=[seed, draw]).texts
@@ -244,7 +251,6 @@ def test_texts_of_another_editor_are_refused_though_their_words_are_alike():
 def test_few_documents_are_no_reason_to_refuse_by_chance(texts, pieces):
     """Where every document is drawn from one law; an interval of so few alone would refuse up to every third time."""
     from net.api import checks_placebo_check as placebo_check
-    from net.api import set_checks
 
     rng, failed = np.random.default_rng(4), 0
     group = np.repeat(np.arange(texts + 30), pieces)

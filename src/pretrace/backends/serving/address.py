@@ -97,11 +97,8 @@ def _in_process(model: str) -> str:
 
 
 def parse_address(model: str) -> ServerAddress:
-    """The address in `vllm:http://host:8000` or `vllm:http://host:8000#model-name`.
-
-    ModelError where it is written otherwise, may hold a secret, or names an API that gives no log-probabilities of
-    prompts.
-    """
+    """The address in `vllm:http://host:8000#model-name`; ModelError where it is written otherwise, may hold a
+    secret, or names an API that gives no log-probabilities of prompts."""
     if opened_here := _in_process(model):
         return ServerAddress("vllm", opened_here, here=True)
     kind, parts, url, name = served_kind(model), *_split(model)
@@ -215,10 +212,8 @@ def called_apart(names: Sequence[str]) -> dict[str, str]:
 
 
 def api_key(url: str) -> str:
-    """The key from the environment for the server at an address; "" without one, and for a host that may not have it.
-
-    A name in PRETRACE_KEY_HOSTS is a host (any port) or host:port.
-    """
+    """The environment's key for the server at an address; "" for a host that PRETRACE_KEY_HOSTS (host or
+    host:port) does not name."""
     key = next((os.environ[name] for name in KEYS if os.environ.get(name)), "")
     return key if _may_have_key(url) else ""
 

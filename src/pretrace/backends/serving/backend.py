@@ -24,8 +24,8 @@ from pretrace.backends.loading import tokenizer_of
 from pretrace.backends.serving.address import ServerAddress, parse_address
 from pretrace.backends.serving.client import Client, NotTakenError, OpenRequests
 from pretrace.backends.serving.engine import Engine, Waiting
-from pretrace.backends.serving.routes import PATH, ROUTES, Prompt, PromptAnswer, RequestAnswers, Route
-from pretrace.backends.serving.self_check import WOBBLE, Probed, ServerCheck
+from pretrace.backends.serving.routes import ROUTES, Prompt, PromptAnswer
+from pretrace.backends.serving.self_check import WOBBLE, CheckedServer, Probed
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.cache.location import cache_folder
@@ -39,14 +39,6 @@ BUDGET = 2048
 """Tokens a request unless told otherwise: some servers hold a whole distribution for each."""
 EVERY = 20
 """Requests after which is asked again: one short request in twenty."""
-_SHAPES = (
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)  # what reading an answer of another form raises
 _MORE = (
     8  # tokens behind a cut: with as many more characters, a server cuts the beginning into the same tokens
 )
@@ -59,84 +51,23 @@ class EncodedPassage(Encoded):
     text: str = ""
 
 
-class Connection:
-    """Asks a server for prompts' log-probabilities; `route` is how, `model` the name it knows the model by. `spare` is
-    how many tokens more than ours it may read, where a user said that its start token is none of theirs."""
-
-    def __init__(
-        self, address: ServerAddress, client: Client | Engine, route: Route, model: str, *, spare: int = 0
-    ) -> None:
-        self.address, self.client, self.route, self.model = address, client, route, model
-        self.spare = 0 if route.asks_ids else spare
-        self.name = f"{address.kind}:{address.url}" + (f"#{model}" if model else "")
-
-    def ask(self, prompts: Sequence[Prompt]) -> list[PromptAnswer]:
-        """An answer to each prompt; ModelError where the server refuses or answers in another form."""
-        groups = [prompts] if self.route.asks_ids else [[one] for one in prompts]
-        found: dict[int, list[PromptAnswer]] = {}
-        with self.client.asking() as asked:
-            for i, group in enumerate(groups):
-                self.send(asked, i, group)
-            for i, body in asked.answers():
-                found[i] = self.read(body, groups[i])
-        return [answer for i in range(len(groups)) for answer in found[i]]
-
-    def send(self, asked: OpenRequests | Waiting, name: Any, prompts: Sequence[Prompt]) -> None:
-        """Send one request; its answer comes under this name."""
-        asked.send(name, PATH, self.route.request(prompts, self.model))
-
-    def ask_text(self, prompt: Prompt, read_as: Prompt) -> PromptAnswer:
-        """The answer to the text of a prompt, read as that to another; errors as for `ask`."""
-        body = self.client.ask(PATH, self.route.request([prompt], self.model, text=True))
-        return self.read(body, [read_as], whole=False)[0]
-
-    def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[PromptAnswer]:
-        """The answers in what a server sent. `whole`: it was sent exactly these tokens, and may count no more."""
-        try:
-            found = self.route.answers(body, prompts)
-        except _SHAPES as error:
-            raise ModelError(
-                f"{self.client.url} does not answer as {self.route.title} does "
-                f"({self.client.plain(str(error))[:80] or type(error).__name__}): check the address and the kind of "
-                f"server. It said: {self.client.quoted(body)}"
-            ) from None
-        if whole:
-            self._read_no_more(found, prompts)
-        return found.answers
-
-    def _read_no_more(self, found: RequestAnswers, prompts: Sequence[Prompt]) -> None:
-        """ModelError where the server says that it read more tokens than it was sent."""
-        sent = sum(len(one.ids) for one in prompts)
-        if found.read is not None and found.read > sent + self.spare:
-            raise ModelError(
-                f"{self.name} says that it read {found.read} tokens where {sent} were sent: it puts a start token or a "
-                "chat template around texts. Start it so that it does not, or name --start always where it is the "
-                "model's own start token."
-            )
-
-
 class ServedModel:
-    """A `Backend` behind a server, which was checked; `open_served` makes one. It offers log-probabilities only.
-
-    `probed` holds its answers to the check, and those it gave when it was first met, which name the model.
-    """
+    """A `Backend` behind a server, log-probabilities only; `open_served` makes one. `probed` holds its answers to
+    the check, and those it gave when it was first met, which name the model."""
 
     offers = Quantity.LOGP
 
     def __init__(
         self,
-        connection: Connection,
+        connection: CheckedServer,
         tokens: Tokens,
-        check: ServerCheck,
         probed: Probed,
         *,
         facts: Mapping[str, Any],
         budget: int | None = None,
     ) -> None:
-        self.name = connection.name
-        self.connection = connection
+        self.connection, self.name = connection, connection.name
         self.tokens, self.spans = tokens, tokens.spans
-        self.check = check
         self.probed = probed
         self._turn = 0  # of the sentences, the one that is asked next where a request takes one prompt
         self.budget = budget or BUDGET
@@ -180,17 +111,14 @@ class ServedModel:
         return pack(lengths, self.budget if self.connection.route.asks_ids else 1)
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
-        """The traces of one request."""
         return next(self.stream([batch], want, states))[1]
 
     def stream(
         self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
     ) -> Iterator[tuple[int, list[Trace]]]:
-        """The traces of each request as soon as they are there, with its number; several are under way at once.
-
-        ModelError where more than log-probabilities is wanted, before anything is sent, and where the server fails
-        or answers with something that cannot be used.
-        """
+        """The traces of each request as soon as they are there, with its number. ModelError where more than
+        log-probabilities is wanted, before anything is sent, and where the server fails or answers with something
+        that cannot be used."""
         if states or want & ~self.offers:
             raise ModelError(f"{self.name} gives log-probabilities only: use --model with local weights.")
         groups = [[self._prompt(one) for one in batch] for batch in batches]
@@ -222,20 +150,18 @@ class ServedModel:
             self.connection.send(asked, i, groups[i])
 
     def _ask_again(self, asked: OpenRequests | Waiting, window: int) -> None:
-        """Ask for the check's sentences, all of them where a request takes several, else the next one."""
-        known = self.check.prompts
+        known = self.connection.prompts
         which = tuple(range(len(known))) if self.connection.route.asks_ids else (self._turn,)
         self._turn = (self._turn + 1) % len(known)
         self.connection.send(asked, _Again(window, which), [known[i] for i in which])
 
     def _check_again(self, again: _Again, body: Any) -> None:
         """ModelError where the sentences are not answered as by the model that was met."""
-        prompts = [self.check.prompts[i] for i in again.which]
-        said = self.check.read(lambda prompts: self.connection.read(body, prompts), prompts)
-        self.check.known_again([self.probed.answers[i] for i in again.which], said, self.probed)
+        prompts = [self.connection.prompts[i] for i in again.which]
+        said = self.connection.checked(prompts, self.connection.read(body, prompts))
+        self.connection.known_again([self.probed.answers[i] for i in again.which], said, self.probed)
 
     def close(self) -> None:
-        """Let go of the connections."""
         self.connection.client.close()
 
     def _prompt(self, encoded: Encoded) -> Prompt:
@@ -263,7 +189,7 @@ class ServedModel:
     def _trace(self, encoded: Encoded, prompt: Prompt, answer: PromptAnswer) -> Trace:
         if encoded.cut and not self.connection.route.asks_ids:
             answer = _shortened(answer, len(prompt.ids))
-        self.check.check(prompt, answer)
+        self.connection.check(prompt, answer)
         start = max(1, len(encoded.prefix))
         return Trace(
             tokens=np.array(prompt.ids[start:], dtype=np.int32),
@@ -294,11 +220,8 @@ _CLOSE_ANSWERS = 1e-3
 
 
 def recognised(probed: Probed, *, url: str, named: Mapping[str, Any]) -> tuple[float, ...]:
-    """The answers that name the model: those of its first meeting, or these, where it is new.
-
-    `named` tells models apart besides their answers. A warning says so where the model behind an address gives other
-    answers than the one before it. Where nothing can be kept on disk, every meeting is the first.
-    """
+    """The answers that name the model, beside what `named` says: those of its first meeting, or these, where it is
+    new or nothing can be kept on disk. A warning says so where an address gives other answers than before."""
     digest = hashlib.sha256(json.dumps(dict(named), sort_keys=True).encode()).hexdigest()
     try:
         place = cache_folder() / "servers" / f"{digest[:32]}.json"
@@ -359,11 +282,9 @@ _OTHER_SERVERS = {
 def open_served(model: str, settings: ModelSettings) -> ServedModel:
     """The model on a server, checked before any text is sent; ModelError where it cannot be used."""
     address = parse_address(model)
-    for name in () if address.here else given_for(settings, "weights"):
-        raise ModelError(
-            f"--{name.replace('_', '-')} is for weights that are opened here, and {model.partition(':')[0]}: "
-            "names a server, which has opened its own: leave it out."
-        )
+    kind = model.partition(":")[0]
+    here = f"for weights that are opened here, and {kind}: names a server, which has opened its own"
+    settings.refuse(() if address.here else given_for(settings, "weights"), here)
     with connect(address, settings) as client:
         return _opened(address, client, settings)
 
@@ -393,12 +314,11 @@ def _opened(address: ServerAddress, client: Client | Engine, settings: ModelSett
     whole = Tokens(found, start=settings.start)
     limits = [n for n in (settings.max_tokens, _limit(facts) or (limit and limit - 1)) if n]
     tokens = Tokens(found, start=settings.start, max_tokens=min(limits, default=None))
-    connection, check, probed = _checked(address, client, name, whole)
+    server, probed = _checked(address, client, name, whole)
     named = {"kind": address.kind, "model": name, "tokenizer": tokens.hash, "prefix": tokens.prefix.tolist()}
     return ServedModel(
-        connection,
+        server,
         tokens,
-        check,
         replace(probed, met=recognised(probed, url=address.url, named=named)),
         facts={
             "server": "vLLM in this process" if address.here else address.url,
@@ -470,15 +390,14 @@ def _limit(facts: Mapping[str, Any]) -> int | None:
 
 def _checked(
     address: ServerAddress, client: Client | Engine, model: str, tokens: Tokens
-) -> tuple[Connection, ServerCheck, Probed]:
+) -> tuple[CheckedServer, Probed]:
     """The first route that the server takes, with what it answered; ModelError where none can be used."""
     routes = ROUTES[address.kind]
     for route in routes:
-        connection = Connection(address, client, route, model, spare=tokens.start == "never")
-        check = ServerCheck(connection.name, route, tokens)
+        server = CheckedServer(address, client, route, model, tokens)
         try:
-            check.same_tokenizer(connection.ask_text)
-            return connection, check, check.run(connection.ask)
+            server.same_tokenizer()
+            return server, server.run()
         except NotTakenError:
             if route is routes[-1]:
                 raise

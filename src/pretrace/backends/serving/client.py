@@ -104,7 +104,6 @@ class Client:
                 one.cancel()
 
     def close(self) -> None:
-        """Let go of the connections; the client cannot be used afterwards."""
         if not self._loop.is_closed():
             self._run(self._http.aclose()).result()
             self._loop.call_soon_threadsafe(self._loop.stop)

@@ -108,7 +108,6 @@ class Continuing:
 
     @property
     def chats(self) -> bool:
-        """Whether it is asked by chat completions."""
         return self.address.kind == "chat"
 
     def plain(self) -> Continuing:
@@ -118,11 +117,8 @@ class Continuing:
     def continued(
         self, prompts: Sequence[str], draws: Sequence[Draw], progress: Progress, /
     ) -> list[list[Written]]:
-        """What the model writes after each prompt, one a draw; "" where it refused or was filtered.
-
-        ModelError where more would be asked than the budget allows, where the server cannot be reached, and where it
-        gave no text at all.
-        """
+        """What the model writes after each prompt, one a draw; "" where it refused or was filtered. ModelError
+        above the budget, where the server cannot be reached, and where it gave no text at all."""
         asked = list(dict.fromkeys(prompts))
         keys = {prompt: text_key(prompt) for prompt in asked}
         found: dict[tuple[str, str], Written] = {}

@@ -30,13 +30,11 @@ _FAILURES = (ValueError, RuntimeError, OSError, NotImplementedError)  # what vLL
 
 
 class Engine:
-    """A model that vLLM opened here; it is asked as `client.Client` asks a server.
-
-    Raises MissingPackageError without vLLM, ModelError where it cannot open the model or a setting is not its.
-    """
+    """A model that vLLM opened here, asked as `client.Client` asks a server. MissingPackageError without vLLM,
+    ModelError where it cannot open the model or a setting is not its."""
 
     def __init__(self, model: str, settings: ModelSettings) -> None:
-        _check(model, settings)
+        settings.refuse(_OTHERS, f"not for vllm:{shown(model)}, which vLLM opens in this process")
         if importlib.util.find_spec("vllm") is None:
             raise MissingPackageError(
                 "vllm", f"vllm:{model}, a model that vLLM opens in this process,", "vllm"
@@ -79,7 +77,6 @@ class Engine:
         yield Waiting(self)
 
     def close(self) -> None:
-        """Let go of the model."""
         self._vllm.llm_engine.engine_core.shutdown()
 
     def plain(self, message: str) -> str:
@@ -139,16 +136,6 @@ class Waiting:
             for name, answer in zip(names, found, strict=True):
                 del self.waiting[name]
                 yield name, answer
-
-
-def _check(model: str, settings: ModelSettings) -> None:
-    default = ModelSettings()
-    for name in _OTHERS:
-        if getattr(settings, name) != getattr(default, name):
-            raise ModelError(
-                f"--{name.replace('_', '-')} is not for vllm:{shown(model)}, which vLLM opens in this process: leave "
-                "it out."
-            )
 
 
 def _answer(outputs: Sequence[Any]) -> dict[str, Any]:

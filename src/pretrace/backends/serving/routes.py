@@ -36,13 +36,10 @@ class NextToken:
 
 @dataclass(frozen=True, slots=True)
 class PromptAnswer:
-    """What a server said of one prompt.
-
-    `logp` has one entry a token, None where nothing was predicted; it is empty where the server offers none. `ids`
-    are the tokens as the server has them and `words` the same as text, with what it wrote, None where it does not
-    say. `likeliest` says whether each token is the likeliest at its place, `best` the text of the one that is; None
-    where the server does not say.
-    """
+    """What a server said of one prompt: `logp` with one entry a token, None where nothing was predicted, empty
+    where it offers none; `ids` and `words`, the tokens as the server has them, with what it wrote; `likeliest`,
+    whether each is the likeliest at its place; `best`, the text of the one that is. None where the server does not
+    say."""
 
     logp: tuple[float | None, ...]
     ids: tuple[int, ...] | None = None
@@ -63,13 +60,10 @@ class RequestAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How one kind of server is asked.
-
-    `asks_ids` says that token ids are sent, of several prompts in a request, and not the text of one. `body` is what a
-    request holds beside them and the model's name; `answers` reads what came back. It raises LookupError, TypeError or
-    ValueError for an answer of another form. `cure` tells how a server of this kind is started so that it gives
-    log-probabilities of prompts.
-    """
+    """How one kind of server is asked: by token ids of several prompts in a request (`asks_ids`) or the text of
+    one, with `body` beside them and the model's name; `answers` reads what came back, LookupError, TypeError or
+    ValueError for another form. `cure` tells how such a server is started so that it gives log-probabilities of
+    prompts."""
 
     title: str
     asks_ids: bool

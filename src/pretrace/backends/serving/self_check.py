@@ -23,11 +23,14 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 
-from pretrace.backends.serving.client import NotTakenError
-from pretrace.backends.serving.routes import Prompt, PromptAnswer, Route
+from pretrace.backends.serving.address import ServerAddress
+from pretrace.backends.serving.client import Client, NotTakenError, OpenRequests
+from pretrace.backends.serving.engine import Engine, Waiting
+from pretrace.backends.serving.routes import PATH, Prompt, PromptAnswer, RequestAnswers, Route
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError
 
@@ -57,16 +60,20 @@ _EXACT = (
 )
 _TIES = 1  # of the sentences, one may be followed by another token: two may be equally likely
 
-Ask = Callable[[Sequence[Prompt]], list[PromptAnswer]]
+_SHAPES = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)  # what reading an answer of another form raises
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What a server answered: `numbers` of all sentences in a row, and how far they moved (`wobble`, nats).
-
-    `identical`: the same to the last bit, alone, in company and in another order. `answers` are
-    those to each sentence, in order; `met` the numbers that name the model, from when it was first met.
-    """
+    """What a server answered: `numbers` of all sentences in a row, how far they moved (`wobble`, nats), whether
+    they are `identical` to the last bit, `answers` to each sentence, and `met`, the numbers of the first meeting."""
 
     numbers: tuple[float, ...]
     wobble: float
@@ -76,21 +83,67 @@ class Probed:
 
     @property
     def allowed(self) -> float:
-        """By how much a known sentence may move during the run."""
         return min(_COMPANY, max(_STILL, 3 * self.wobble))
 
 
-@dataclass(frozen=True)
-class ServerCheck:
-    """The check of one server. `name` is what messages call it, `tokens` the tokenizer here."""
+class CheckedServer:
+    """A server that is asked for prompts' log-probabilities and checked; `route` is how, `model` the name it knows the
+    model by, `tokens` the tokenizer here."""
 
-    name: str
-    route: Route
-    tokens: Tokens
+    def __init__(
+        self, address: ServerAddress, client: Client | Engine, route: Route, model: str, tokens: Tokens
+    ) -> None:
+        self.address, self.client, self.route, self.model, self.tokens = address, client, route, model, tokens
+        # tokens more than ours it may read, where a user said that its start token is none of theirs
+        self.spare = int(tokens.start == "never" and not route.asks_ids)
+        self.name = f"{address.kind}:{address.url}" + (f"#{model}" if model else "")
+
+    def ask(self, prompts: Sequence[Prompt]) -> list[PromptAnswer]:
+        """An answer to each prompt, as `checked`; ModelError where the server refuses or answers in another form."""
+        groups = [prompts] if self.route.asks_ids else [[one] for one in prompts]
+        found: dict[int, list[PromptAnswer]] = {}
+        with self.client.asking() as asked:
+            for i, group in enumerate(groups):
+                self.send(asked, i, group)
+            for i, body in asked.answers():
+                found[i] = self.read(body, groups[i])
+        return self.checked(prompts, [answer for i in range(len(groups)) for answer in found[i]])
+
+    def send(self, asked: OpenRequests | Waiting, name: Any, prompts: Sequence[Prompt]) -> None:
+        """Send one request; its answer comes under this name."""
+        asked.send(name, PATH, self.route.request(prompts, self.model))
+
+    def ask_text(self, prompt: Prompt, read_as: Prompt) -> PromptAnswer:
+        """The answer to the text of a prompt, read as that to another; errors as for `ask`."""
+        body = self.client.ask(PATH, self.route.request([prompt], self.model, text=True))
+        return self.read(body, [read_as], whole=False)[0]
+
+    def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[PromptAnswer]:
+        """The answers in what a server sent. `whole`: it was sent exactly these tokens, and may count no more."""
+        try:
+            found = self.route.answers(body, prompts)
+        except _SHAPES as error:
+            raise ModelError(
+                f"{self.client.url} does not answer as {self.route.title} does "
+                f"({self.client.plain(str(error))[:80] or type(error).__name__}): check the address and the kind of "
+                f"server. It said: {self.client.quoted(body)}"
+            ) from None
+        if whole:
+            self._read_no_more(found, prompts)
+        return found.answers
+
+    def _read_no_more(self, found: RequestAnswers, prompts: Sequence[Prompt]) -> None:
+        """ModelError where the server says that it read more tokens than it was sent."""
+        sent = sum(len(one.ids) for one in prompts)
+        if found.read is not None and found.read > sent + self.spare:
+            raise ModelError(
+                f"{self.name} says that it read {found.read} tokens where {sent} were sent: it puts a start token or a "
+                "chat template around texts. Start it so that it does not, or name --start always where it is the "
+                "model's own start token."
+            )
 
     @cached_property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The sentences."""
         return tuple(map(self._prompt, SENTENCES))
 
     def _prompt(self, text: str) -> Prompt:
@@ -114,14 +167,14 @@ class ServerCheck:
             return None  # a part of a character, or a token that merges with the one before it
         return made if written.id in (None, made.ids[number]) else None
 
-    def same_tokenizer(self, ask: Callable[[Prompt, Prompt], PromptAnswer]) -> None:
+    def same_tokenizer(self) -> None:
         """ModelError where the server cuts a text of the check into other tokens than the tokenizer here; nothing where
-        it takes no text. `ask` sends the text of a prompt; what it answers is read as that to the second one."""
+        it takes no text."""
         start = len(self.tokens.prefix)
         for prompt in self.prompts[:2] if self.route.asks_ids else ():  # else the check itself sends text
             own = Prompt(prompt.ids[start:], prompt.text, prompt.words)
             try:
-                answer = ask(prompt, own)
+                answer = self.ask_text(prompt, own)
             except NotTakenError:
                 return
             if answer.ids is not None:
@@ -130,15 +183,15 @@ class ServerCheck:
             elif answer.words and not any(self.same_words(own, answer.words[skip:]) for skip in range(3)):
                 self.same_cut(own, answer)
 
-    def run(self, ask: Ask) -> Probed:
+    def run(self) -> Probed:
         """What the server answered; ModelError, with the reason, where its numbers cannot be used."""
-        first = self.read(ask, self.prompts)
+        first = self.ask(self.prompts)
         self._not_constant(first)
         self._not_after(first)
         self._not_moved(first)
-        pairs = self._asked_again(first, ask)
+        pairs = self._asked_again(first)
         longer = {i: made for i, one in enumerate(first) if (made := self._extended(self.prompts[i], one))}
-        followed = dict(zip(longer, self.read(ask, tuple(longer.values())), strict=True)) if longer else {}
+        followed = dict(zip(longer, self.ask(tuple(longer.values())), strict=True)) if longer else {}
         pairs += [(first[i], answer) for i, answer in followed.items()]
         wobble = max(_difference(*pair) for pair in pairs)
         in_order = max(_difference(*pair) for pair in pairs[: len(first)])
@@ -158,26 +211,23 @@ class ServerCheck:
             answers=tuple(first),
         )
 
-    def _asked_again(
-        self, first: Sequence[PromptAnswer], ask: Ask
-    ) -> list[tuple[PromptAnswer, PromptAnswer]]:
+    def _asked_again(self, first: Sequence[PromptAnswer]) -> list[tuple[PromptAnswer, PromptAnswer]]:
         """The first answers beside those to the same texts, asked again in another order, then in other company: pairs,
         of which the second may go on."""
-        again = self.read(ask, self.prompts[::-1])
+        again = self.ask(self.prompts[::-1])
         joined = [(i, self._prompt(f"{SENTENCES[i]} {SENTENCES[i + 2]}")) for i in (0, 3)]
         joined = [(i, one) for i, one in joined if one.ids[: len(self.prompts[i].ids)] == self.prompts[i].ids]
-        answers = self.read(ask, (*self.prompts, *(one for _, one in joined)))
+        answers = self.ask((*self.prompts, *(one for _, one in joined)))
         number = len(first)
         pairs = list(zip(first, again[::-1], strict=True))
         pairs += list(zip(first, answers[:number], strict=True))
         pairs += [(first[i], answers[number + place]) for place, (i, _) in enumerate(joined)]
         if self.route.asks_ids:
-            pairs += [(first[i], self.read(ask, self.prompts[i : i + 1])[0]) for i in (0, 3)]
+            pairs += [(first[i], self.ask(self.prompts[i : i + 1])[0]) for i in (0, 3)]
         return pairs
 
-    def read(self, ask: Ask, prompts: Sequence[Prompt]) -> list[PromptAnswer]:
-        """The answers to prompts; ModelError where one is not about its tokens, or its numbers are none."""
-        answers = ask(prompts)
+    def checked(self, prompts: Sequence[Prompt], answers: list[PromptAnswer]) -> list[PromptAnswer]:
+        """The answers; ModelError where one is not about its prompt's tokens, or its numbers are none."""
         wanted, found = [one.ids for one in prompts], [one.ids or () for one in answers]
         if wanted != found and sorted(wanted) == sorted(found):
             raise ModelError(

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pretrace.corpora.columns import Columns, kind_of, listed, name_of
+from pretrace.corpora.columns import Columns, distinct, kind_of, listed, name_of
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import FORMATS, ending_of
 from pretrace.corpora.opening import path_exists, resolve_source, shown
@@ -84,11 +84,7 @@ class _Published(TextReading):
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
         self.schema.check(found, source)
         more = (name for name in (*self.schema.meta, *self.schema.used) if name in found)
-        names = tuple(dict.fromkeys((*self.schema.wanted, *more)))
-        for name in names:
-            if list(found).count(name) > 1:
-                raise TextsError(f"{source} has more than one column {name!r}: rename all but one.")
-        return names
+        return distinct((*self.schema.wanted, *more), found, source)
 
     def published(self, rows: Iterator[SourceRow]) -> Corpus:
         """All texts, with the further columns as their meta."""

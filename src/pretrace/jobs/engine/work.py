@@ -13,13 +13,12 @@ from pretrace.errors import EngineError, ExpressionError
 from pretrace.frequencies.counting import Batch, CountElsewhere, Portion, batches
 from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Piece, Pool, connected
-from pretrace.jobs.job import OpenedScoring, ShardJob, shards_to_do
 from pretrace.jobs.settings import EngineSettings
-from pretrace.jobs.worker import PartsFolder, Worker
+from pretrace.jobs.worker import OpenedScoring, PartsFolder, ShardJob, Worker, shards_to_do
 from pretrace.scan.files import CorpusFile
 from pretrace.scan.scan import SearchElsewhere, Searching, search_file
 from pretrace.scan.sightings import ScanPart
-from pretrace.scoring.detect import Leak, Options, leaks
+from pretrace.scoring.detect import Options
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.plan import Models, ScorePlan
@@ -36,20 +35,6 @@ hold nobody up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """What a worker says when its models are open."""
-
-    opened: OpenedScoring
-    leaks: tuple[Leak, ...]
-
-    def __eq__(self, other: object) -> bool:
-        """Whether two workers give the same numbers; the same facts, such as the device, are not needed for it."""
-        return isinstance(other, Ready) and self.opened.fingerprint == other.opened.fingerprint
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-@dataclass(frozen=True, slots=True)
 class Scoring:
     """The work of one scoring worker: which models, which scores, the texts that scores are fitted on, and how; with
     `apart` a placebo that has the weights of the target is refused."""
@@ -60,19 +45,17 @@ class Scoring:
     method: TuningMethod | None
     options: Options
 
-    def open(self) -> tuple[Ready, Callable[[Any], Any]]:
+    def open(self) -> tuple[OpenedScoring, Callable[[Any], Any]]:
         """The worker's own account of itself, and what scores a shard."""
         from pretrace.scoring.plan import open_models, with_texts
 
         plan, options = ScorePlan.parse(self.expressions), self.options
         models = with_texts(open_models(self.wanted), self.wanted, self.texts, self.method, seed=options.seed)
         plan.check(models)
-        found = leaks(models)
         if models.placebo is not None:
             plan.check(models.placebo)
-            found += leaks(models.placebo)
         worker = Worker(models, plan, options)  # open as long as the process
-        return Ready(OpenedScoring.of(worker, options), found), worker.part
+        return OpenedScoring.of(worker, options), worker.part
 
 
 def shard_size(texts: int) -> int:

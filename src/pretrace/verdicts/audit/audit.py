@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.serving.address import called
-from pretrace.baselines.classifier_two_sample import pair_gap
+from pretrace.baselines.blind import pair_gap
 from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, TextsError
@@ -30,7 +30,6 @@ from pretrace.types import (
     Doubles,
     Estimate,
     Gap,
-    Generator,
     Placebo,
     Power,
     Quantity,
@@ -278,17 +277,17 @@ class AuditInputs:
     def _tuned(self, placebo: Backend, made: Prepared, clock: Timed) -> Backend:
         """The placebo with an adapter tuned on what the generator learnt from, so that it knows the domain as the
         target may; it is the generator itself where that began with the same weights."""
+        from pretrace.backends.generation import Completer
+
         assert made.generator is not None
         assert self.generator is not None
-        if self.generator.facts.get("weights") == placebo.facts.get("weights"):
-            return _backend(made.generator)
-        texts = [snippet.text for snippet in made.training]
-        settings = self.settings
-        with clock.training(TUNING) as on_step:
-            tuned = tuned_generator(
-                placebo, texts, settings.method, seed=self.seed, cache=settings.cache, on_step=on_step
-            )
-        return _backend(tuned)
+        tuned, method, cache = made.generator, self.settings.method, self.settings.cache
+        if self.generator.facts.get("weights") != placebo.facts.get("weights"):
+            texts = [snippet.text for snippet in made.training]
+            with clock.training(TUNING) as on_step:
+                tuned = tuned_generator(placebo, texts, method, seed=self.seed, cache=cache, on_step=on_step)
+        assert isinstance(tuned, Completer)
+        return tuned.backend
 
 
 def _check(
@@ -316,22 +315,12 @@ def _check(
         check_plantable(target)
 
 
-def _backend(generator: Generator) -> Backend:
-    from pretrace.backends.generation import Completer
-
-    assert isinstance(generator, Completer)
-    return generator.backend
-
-
 def _record(inputs: AuditInputs, data: AuditData, made: Prepared, clock: Timed) -> dict[str, Any]:
     settings = data.settings
     reference, generator = data.models.reference, made.generator
     return record(
         {"corpus": inputs.corpus, "heldout": inputs.heldout},
-        {
-            **facts_of(data.placebos, target=data.target, reference=reference),
-            **({"generator": dict(generator.facts)} if generator is not None else {}),
-        },
+        facts_of(data.placebos, target=data.target, reference=reference, generator=generator),
         procedure=settings.procedure,
         also=list(settings.also),
         classifiers=list(settings.classifiers),
@@ -382,10 +371,10 @@ def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepare
         quality=pair_quality(made.pairs, [one.text for one in made.training]) if made.pairs else (),
     )
     seconds = data.seconds if data.design != "placebos" and own else ()
-    named = inputs.named_values(values)
+    named, names = inputs.named_values(values), data.models.names(*data.seconds)
     pairs = [
-        tuple(replace(one, document=names[one.document]) for one in side)
-        for side, names in zip((made.pairs, made.control_pairs), inputs.names, strict=True)
+        tuple(replace(one, document=own[one.document]) for one in side)
+        for side, own in zip((made.pairs, made.control_pairs), inputs.names, strict=True)
     ]
     return build_verdict(
         "audit",
@@ -403,10 +392,7 @@ def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepare
             figures,
             ((named.documents, named.values), (named.heldout_documents, named.heldout_values)),
             (pairs[0], pairs[1]),
-            {
-                data.models.names(*data.seconds)[model.name]: inputs.named_values(data.alone(model))
-                for model in seconds
-            },
+            {names[model.name]: inputs.named_values(data.alone(model)) for model in seconds},
         ),
         looked,
         level=settings.level,

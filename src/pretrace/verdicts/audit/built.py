@@ -225,8 +225,8 @@ def documents_table(sides: tuple[Side, Side], seconds: Mapping[str, DocumentValu
 def pairs_table(pairs: tuple[Sequence[Pair], Sequence[Pair]]) -> Table:
     """The table of what was compared in the suspect and in the control documents."""
     every = [*pairs[0], *pairs[1]]
-    columns: dict[str, Any] = {"side": (SUSPECT,) * len(pairs[0]) + (CONTROL,) * len(pairs[1])}
-    return Table(PAIRS, columns | {name: tuple(getattr(one, name) for one in every) for name in _PAIR})
+    sides = {"side": (SUSPECT,) * len(pairs[0]) + (CONTROL,) * len(pairs[1])}
+    return Table(PAIRS, sides | {name: tuple(getattr(one, name) for one in every) for name in _PAIR})
 
 
 def hypothesis(figures: AuditFigures, corpus: str, model: str) -> str:

@@ -160,7 +160,7 @@ def pair_quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Qualit
         f"distinct {name}": [_distinct(side, 1) for side in cut],
         "overlap": [None, _mean(_overlap(a, b) for a, b in zip(own, other, strict=True) if a or b)],
         "identical": [None, _mean(same)],
-        "copies": _copies(own, other, map(split, training), language.run),
+        "copies": _copies(own, other, training, language),
         "empty": [_mean(not text.strip() for text in side) for side in (true, generated)],
     }
     kinds = {one: "distinct" if one == f"distinct {name}" else one for one in found}
@@ -170,18 +170,6 @@ def pair_quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Qualit
     )
 
 
-def examples(pairs: Sequence[Pair], number: int, seed: int) -> tuple[Pair, ...]:
-    """Draw so many pairs, in their order, from as many documents as there are."""
-    order = np.random.default_rng(seed).permutation(len(pairs)).tolist()
-    seen: dict[str, int] = {}
-    turns = {}
-    for index in order:
-        document = pairs[index].document
-        turns[index] = seen[document] = seen.get(document, -1) + 1
-    chosen = sorted(order, key=turns.__getitem__)[:number]  # stable: the first of every document first
-    return tuple(pairs[index] for index in sorted(chosen))
-
-
 def _language(texts: Sequence[str]) -> _Language:
     characters = sum(map(len, texts))
     spaces = sum(character.isspace() for text in texts for character in text)
@@ -189,20 +177,17 @@ def _language(texts: Sequence[str]) -> _Language:
 
 
 def _copies(
-    own: Sequence[Units], other: Sequence[Units], training: Iterable[Units], length: int
+    own: Sequence[Units], other: Sequence[Units], training: Sequence[str], language: _Language
 ) -> tuple[float | None, float | None]:
     """The share of suffixes of either side that share a run of so many units with a training text."""
-    # The few runs of the suffixes are held, the many of the training texts pass by.
-    learnt = False
-    wanted = {run for side in (own, other) for units in side for run in _runs(units, length)}
-    found = set()
-    for units in training:
-        learnt = True
-        found |= {run for run in _runs(units, length) if run in wanted}
-    if not learnt:
+    length = language.run
+    if not training:
         return None, None
+    # The few runs of the suffixes are held, the many of the training texts pass by.
+    wanted = {run for side in (own, other) for units in side for run in _runs(units, length)}
+    found = wanted.intersection(run for text in training for run in _runs(language.split(text), length))
     mine, theirs = (
-        _mean(any(run in found for run in _runs(units, length)) for units in side) for side in (own, other)
+        _mean(not found.isdisjoint(_runs(units, length)) for units in side) for side in (own, other)
     )
     return mine, theirs
 

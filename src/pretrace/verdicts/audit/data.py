@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -192,44 +193,29 @@ def features(
     numbered = tuple(Text(str(i), one.text) for i, one in enumerate(every))
     plan = ScorePlan.parse(expressions)
     plan.check_texts(Corpus("the pieces of the audit", numbered))
-    matrix = _matrix(numbered, models, plan, cache=cache, progress=progress)
+    scores = plan.fit(models, cache=cache, progress=progress)
+    ready = list(scores.ready.values())
+    with models.reader(scores.needs, plan=plan, cache=cache, progress=progress) as reader:
+        read = reader.read(numbered)
+        matrix = np.array([[np.nan if one.empty else score(one) for score in ready] for one in read])
     n = len(samples.suspect)
     known: Bools = np.asarray(np.isfinite(matrix).all(axis=1))
     if samples.paired:
         known = np.tile(known[:n] & known[n:], 2)
     if not known[:n].any() or not known[n:].any():
         raise TextsError("no piece of the texts gives the model anything to predict: take longer snippets.")
-    mine, theirs = (
-        [sample for sample, good in zip(side, part, strict=True) if good]
-        for side, part in ((samples.suspect, known[:n]), (samples.heldout, known[n:]))
-    )
-    return Features(
-        names=tuple(expressions),
-        suspect=matrix[:n][known[:n]],
-        heldout=matrix[n:][known[n:]],
-        suspect_texts=tuple(one.text for one in mine),
-        heldout_texts=tuple(one.text for one in theirs),
-        suspect_documents=tuple(one.document for one in mine),
-        heldout_documents=tuple(one.document for one in theirs),
-        paired=samples.paired,
-    )
+    sides: dict[str, Any] = {}
+    for name, rows in (("suspect", slice(n)), ("heldout", slice(n, None))):
+        kept = [sample for sample, good in zip(every[rows], known[rows], strict=True) if good]
+        sides |= {name: matrix[rows][known[rows]], f"{name}_texts": tuple(one.text for one in kept)}
+        sides[f"{name}_documents"] = tuple(one.document for one in kept)
+    return Features(names=tuple(expressions), paired=samples.paired, **sides)
 
 
 def _token_gains(target: Logprobs, placebo: Logprobs, *, by_byte: bool) -> list[Doubles]:
     if by_byte:
         return [np.array([value]) for value in target.per_byte - placebo.per_byte]
     return [mine - theirs for mine, theirs in zip(target.logp, placebo.logp, strict=True)]
-
-
-def _matrix(
-    texts: Sequence[Text], models: Models, plan: ScorePlan, *, cache: bool, progress: Progress | None
-) -> Doubles:
-    """One row a text, one column a score; NaN where a text gives a model nothing to predict."""
-    scores = plan.fit(models, cache=cache, progress=progress)
-    ready = list(scores.ready.values())
-    with models.reader(scores.needs, plan=plan, cache=cache, progress=progress) as reader:
-        rows = [[float("nan") if one.empty else score(one) for score in ready] for one in reader.read(texts)]
-    return np.array(rows)
 
 
 def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> ExcessOverSecondModel:
@@ -261,11 +247,9 @@ _ALONE_UNIT = "in units of the score " + ALONE
 class AuditData:
     """What an audit tests, computed when it is first wanted.
 
-    `samples` are suspect samples, with control samples or with generated ones in their place; `controls` are control
-    samples with generated ones in their place. `placebos` are the models that never saw the texts, in the
-    order of `models.placebo` and those named beside it; `margin` is what such a model may show without
-    control documents. `seconds` are all models that cannot have seen the texts: each is asked the same question.
-    `seed` follows from the texts.
+    `samples` are suspect samples, `controls` control samples, each with what stands in their place. `placebos` never
+    saw the texts; `margin` is what such a model may show without control documents. `seconds` cannot have seen the
+    texts either: each is asked the same question. `seed` follows from the texts.
     """
 
     samples: Samples

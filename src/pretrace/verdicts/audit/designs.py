@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pretrace.baselines.classifier_two_sample import LENGTH
+from pretrace.baselines.blind import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Design, Gap, Outcome
 from pretrace.verdicts.wording import fill, say, sentences_of
@@ -59,12 +59,11 @@ def _with_controls(given: AuditMaterial, gaps: Sequence[Gap]) -> DesignChoice:
     widest = widest_gap(gaps, (ALIKE,))
     if widest is None:
         return _refuse("unseen", given)
-    closer = (say("cures.closer"), say("cures.later"))
-    if widest.classifier.startswith("form"):
-        closer = (say("cures.form"), closer[0])
+    formed = widest.classifier.startswith("form")
+    closer = tuple(say(f"cures.{one}") for one in (("form", "closer") if formed else ("closer", "later")))
     seen = say("designs.seen", name=widest.classifier, auc=widest.auc)
-    outcomes: tuple[Outcome, ...] = ("consistent", "nothing") if given.power else ("consistent",)
-    outcomes += ("inconclusive",)
+    more: tuple[Outcome, ...] = ("nothing", "inconclusive") if given.power else ("inconclusive",)
+    outcomes: tuple[Outcome, ...] = ("consistent", *more)
     if not differ(widest, ALIKE):
         cures = () if given.placebos else (say("cures.placebo"),)
         return DesignChoice("controls", say("designs.controls.why", seen=seen), outcomes, cures)

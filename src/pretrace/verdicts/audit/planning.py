@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from pretrace.baselines.classifier_two_sample import gap
+from pretrace.baselines.blind import gap
 from pretrace.errors import ShortTextsError, TextsError
 from pretrace.scoring.outlook import REPORT, Action, Stage, device_of, guessed_seconds, parameters_of
 from pretrace.scoring.plan import ScorePlan, weights_of

@@ -381,11 +381,7 @@ def paper(
         probability = classifier.fit(learnt.texts, learnt.heldout, seed=seed + k)
         said, says = probability(learnt.texts), probability(tested.texts)
         dual = DualClassifier.fit(
-            learnt.scores,
-            said,
-            learnt.heldout,
-            outliers=settings.outliers,
-            constraint=settings.constraint,
+            learnt.scores, said, learnt.heldout, outliers=settings.outliers, constraint=settings.constraint
         )
         return tested.trial(*dual.judge(tested.scores, says), dual.combined.weights, paired=settings.paired)
 

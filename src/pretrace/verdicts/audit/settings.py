@@ -60,10 +60,9 @@ def _names(written: str) -> tuple[str, ...]:
 class SnippetSettings:
     """How documents are cut; ExpressionError for a value out of its range.
 
-    A snippet has `tokens` tokens of the generator, the first half of them the prefix. At most `most` are taken
-    of a document, drawn at random; None is the median over the documents that have any, at least 2, so that long
-    ones do not outweigh the others (appendix C of the paper). `pairs` bounds the snippets that are judged (the
-    paper: 2,000), `share` is their share of all where there are fewer; `learnt` bounds those a generator learns from.
+    `most` is the median over the documents that have any, at least 2, unless given, so that long ones do not outweigh
+    the others (appendix C of the paper). `pairs` bounds the snippets that are judged (the paper: 2,000), `share` is
+    their share of all where there are fewer; `learnt` bounds those a generator learns from.
     """
 
     tokens: int = option(64, "Tokens of a snippet; half is prefix, half is judged.", panel=COMPARED, least=8)
@@ -92,13 +91,9 @@ class SnippetSettings:
 class AuditSettings:
     """How an audit is made; ExpressionError for a value out of its range or a name that does not exist.
 
-    `procedure` decides the verdict, those in `also` are shown beside it and decide nothing. `method` tunes the
-    generator ("none" takes it as it is), `sampling` is how it writes. `classifiers` are the text-only ones of
-    the gap; the first of them calibrates. `power` holds the exposures that are tried, the lightest first (see
-    `exposures`): how a part of the suspect texts is planted in a copy of the target; empty leaves that out.
-    `statements` are what the one who asks says of models and texts, for the report:
+    `sampling` is how the generator writes, and the first of the `classifiers` calibrates. `power` holds the exposures
+    that are tried, the lightest first (see `exposures`). `statements` are what the one who asks says, for the report:
     `requested_by`, `placebo` (how it is known that it never saw the texts), `controls` (where they come from).
-    What is drawn follows from the texts (`verdicts/draws.py`); `cache` False keeps nothing on disk.
     """
 
     procedure: str = option(
@@ -108,10 +103,7 @@ class AuditSettings:
         essential=True,
     )
     also: tuple[str, ...] = option(
-        (),
-        "Further procedures to show, comma-separated; they decide nothing.",
-        panel=AUDIT,
-        read=_names,
+        (), "Further procedures to show, comma-separated; they decide nothing.", panel=AUDIT, read=_names
     )
     level: float = option(0.05, "The level of the test.", panel=AUDIT, essential=True)
     snippets: SnippetSettings = field(default_factory=SnippetSettings)

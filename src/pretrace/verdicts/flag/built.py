@@ -24,11 +24,11 @@ from pretrace.results.rounding import p_value, times
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import figure, truth
 from pretrace.statistics.documents import Numbers
-from pretrace.types import Bools, Doubles, Outcome, Power, SetTest, Situation, Skipped, Table, Verdict
-from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT, FlagConclusion, SettledFlagging, Sides
+from pretrace.types import Outcome, Power, SetTest, Situation, Skipped, Table, Verdict
+from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT, FlagConclusion
 from pretrace.verdicts.flag.planning import KNOWN as OF_KNOWN
 from pretrace.verdicts.flag.planning import TEXTS as OF_TEXTS
-from pretrace.verdicts.flag.planning import DetectionLimits, Draws, FlagSettings
+from pretrace.verdicts.flag.planning import FlagPlan
 from pretrace.verdicts.outcome import ENOUGH, exposure
 from pretrace.verdicts.register import RegisterEntry, enter
 from pretrace.verdicts.wording import say
@@ -38,14 +38,12 @@ _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlagWording:
-    """The sentences of a flagging, from its conclusion; `why` says why the power was not measured."""
+    """The sentences of a flagging, from its conclusion."""
 
     end: FlagConclusion
-    made: DetectionLimits
     counts: Mapping[str, int]
     corpus: str
     model: str
-    why: str = ""
 
     def reasons(self, register: Sequence[str]) -> tuple[str, ...]:
         """What leads to the outcome, with what the `register` of this machine says."""
@@ -59,7 +57,7 @@ class FlagWording:
         else:
             reasons += [self._rate(), *whole(test, self.counts["documents"])]
             reasons += [self._missed()] * (end.outcome not in ("flagged", "none"))
-            reasons += tried(end.outcome, end.power, self.why)
+            reasons += tried(end.outcome, end.power, self.end.why)
             reasons += [f"{check.title}: not known. {check.words}" for check in end.unseen]
         return tuple(dict.fromkeys((*reasons, *register)))
 
@@ -71,7 +69,7 @@ class FlagWording:
 
     def statement(self) -> str:
         """The outcome in a sentence."""
-        made, outcome, power = self.made, self.end.outcome, self.end.power
+        made, outcome, power = self.end.limits, self.end.outcome, self.end.power
         alone = made.asked == 1
         if outcome == "flagged":
             chosen = self.counts["flagged_documents"]
@@ -90,18 +88,18 @@ class FlagWording:
         return self._refusal() if outcome == "refused" else self._open()
 
     def _say(self, name: str, **numbers: Any) -> str:
-        made, least = self.made, self.end.set_test.least
+        made, least = self.end.limits, self.end.set_test.least
         known = {"unit": made.unit, "asked": made.asked, "known": made.known, "rate": f"{100 * made.fdr:g}%"}
         known |= {"corpus": self.corpus, "model": self.model, "least": least}
         return say(f"flag.said.{name}", **known, **numbers)
 
     def _rate(self) -> str:
-        chosen, unit = self.counts["flagged_documents"], self.made.unit.capitalize()
-        here = f", here {expected(chosen, self.made.fdr)}" if self.counts["flagged"] else ""
-        return self._say("rate", capital=unit, method=_NAMES[self.made.method], here=here)
+        chosen, unit = self.counts["flagged_documents"], self.end.limits.unit.capitalize()
+        here = f", here {expected(chosen, self.end.limits.fdr)}" if self.counts["flagged"] else ""
+        return self._say("rate", capital=unit, method=_NAMES[self.end.limits.method], here=here)
 
     def _missed(self) -> str:
-        made, least, alone = self.made, self.end.set_test.least, self.made.resolution.together
+        made, least, alone = self.end.limits, self.end.set_test.least, self.end.limits.resolution.together
         if made.asked == 1:
             seen = self._say("able" if alone else "unable")
         else:
@@ -112,7 +110,7 @@ class FlagWording:
         return self._say("missed", ends="; ".join(part for part in (seen, together) if part))
 
     def _more(self) -> Iterator[str]:
-        made, power = self.made, self.end.power
+        made, power = self.end.limits, self.end.power
         if self.end.outcome != "missed":
             return
         if power is None:
@@ -127,7 +125,7 @@ class FlagWording:
             yield self._say("green", many=many)
 
     def _open(self) -> str:
-        made, power, least = self.made, self.end.power, self.end.set_test.least
+        made, power, least = self.end.limits, self.end.power, self.end.set_test.least
         many = f"the {made.asked:,} {made.unit}s" if made.asked != 1 else f"the one {made.unit}"
         if power is not None:
             chance = power.probability.value
@@ -138,11 +136,11 @@ class FlagWording:
             noticed = made.noticed(least)
             rest = self._say("blind") if noticed is None else self._say("coarse", noticed=noticed)
         else:
-            rest = self._say("unmeasured", why=f" ({_small(self.why)[:-1]})" if self.why else "")
+            rest = self._say("unmeasured", why=f" ({_small(self.end.why)[:-1]})" if self.end.why else "")
         return self._say("open", many=many, rest=rest)
 
     def _refusal(self) -> str:
-        unit, failed = self.made.unit, [check for check in self.end.checks if check.status == "failed"]
+        unit, failed = self.end.limits.unit, [check for check in self.end.checks if check.status == "failed"]
         if not all(check.name in ACCUSING for check in failed):
             return self._say("differ")
         withheld = self.end.set_test.withheld
@@ -202,77 +200,43 @@ FLAGS, KNOWN = "flags", "known"
 """The names of the tables."""
 
 
-def asked_table(  # noqa: PLR0913 (each is a column)
-    ids: Sequence[str],
-    groups: Sequence[str],
-    scores: Doubles,
-    p: Doubles,
-    q: Doubles,
-    flagged: Sequence[bool],
-    documents: Sequence[str],
-    drawn: Bools,
-) -> Table:
-    """The texts in question; p and q are empty where the answer is refused."""
-    told, nothing = len(p) == len(ids), np.full(len(ids), np.nan)
-    columns: dict[str, Any] = {
-        "id": tuple(ids),
-        "group": tuple(groups),
-        "score": scores,
-        "p": p if told else nothing,
-        "q": q if told else nothing,
-        "flagged": truth(list(flagged) if told else [None] * len(ids)),
-        "document": tuple(documents),
-        "drawn": np.asarray(drawn, dtype=np.bool_),
-    }
-    return Table(FLAGS, columns)
-
-
-def known_table(
-    ids: Sequence[str], groups: Sequence[str], scores: Doubles, drawn: Bools, documents: Sequence[str]
-) -> Table:
-    """The known non-members."""
-    drawn = np.asarray(drawn, dtype=np.bool_)
-    columns: dict[str, Any] = {"id": tuple(ids), "group": tuple(groups), "score": scores, "drawn": drawn}
-    return Table(KNOWN, {**columns, "document": tuple(documents)})
-
-
 def rows_table(
-    sides: Sides,
     end: FlagConclusion,
     rows: Numbers,
     names: tuple[Sequence[str], Sequence[str], Sequence[str]],
     *,
     known: bool,
 ) -> Table:
-    """The table of some rows of one set; `names` are the ids, groups and documents of these as both sets have them."""
+    """The table of some rows of one set; `names` are the ids, groups and documents of these as both sets have them. p
+    and q are empty where the answer is refused."""
     ids, groups, documents = (
         tuple(one.removeprefix(OF_KNOWN if known else OF_TEXTS) for one in some) for some in names
     )
-    scores, drawn = sides.rows.scores[rows], sides.drawn[rows]
+    sides, drawn = end.sides, end.sides.drawn[rows]
+    columns: dict[str, Any] = {"id": ids, "group": groups, "score": sides.rows.scores[rows]}
     if known:
-        return known_table(ids, groups, scores, drawn, documents)
-    place = sides.place[rows]
-    p, q = end.of_texts(place)
-    return asked_table(ids, groups, scores, p, q, end.chosen[place].tolist(), documents, drawn)
+        return Table(KNOWN, {**columns, "drawn": drawn, "document": documents})
+    place, told = sides.place[rows], end.outcome != "refused"
+    for name, values in (("p", end.p), ("q", end.q)):
+        columns[name] = values[place] if told else np.full(len(rows), np.nan)
+    columns["flagged"] = truth(end.chosen[place].tolist() if told else [None] * len(rows))
+    return Table(FLAGS, {**columns, "document": documents, "drawn": drawn})
 
 
 def build_flagging(  # noqa: PLR0913 (a verdict is made of many parts)
-    settled: SettledFlagging,
-    settings: FlagSettings,
+    end: FlagConclusion,
+    plan: FlagPlan,
     *,
-    names: tuple[str, str],
     model: str,
     score: str,
     tables: tuple[Table, Table],
     skipped: tuple[Skipped, ...],
     left: int,
-    draws: Draws,
     recorded: Mapping[str, Any],
     whole: Mapping[str, Any] | None = None,
 ) -> Verdict:
-    """Build the verdict and note it in the register: `names` are those of the texts in question and of the known
-    non-members; `left` texts have no score, of which `skipped` are listed."""
-    (corpus, nonmembers), end, made, sides = names, settled.end, settled.limits, settled.sides
+    """Build the verdict and note it in the register: `left` texts have no score, of which `skipped` are listed."""
+    settings, made, sides, corpus = plan.settings, end.limits, end.sides, plan.both.asked.name
     counts = {
         "texts": int(sides.rows.asked.sum()),
         "documents": sides.number,
@@ -284,18 +248,18 @@ def build_flagging(  # noqa: PLR0913 (a verdict is made of many parts)
     }
     figures = {
         "counts": counts,
-        "nonmembers": nonmembers,
+        "nonmembers": plan.both.known.name,
         "score": score,
         "fdr": settings.fdr,
         "method": made.method,
         "set_test": end.set_test,
         **({"whole": whole} if whole else {}),
     }
-    words = FlagWording(end, made, counts, corpus, model, settled.why)
+    words = FlagWording(end, counts, corpus, model)
     weights = {role: str(one.get("weights")) for role, one in recorded.get("models", {}).items()}
     target = weights.pop("target", model)
-    matters = {**settings.matters, "known": draws.known, "models": weights}
-    entry = RegisterEntry("flag", draws.sketch, target, matters, model)
+    matters = {**settings.matters, "known": plan.draws.known, "models": weights}
+    entry = RegisterEntry("flag", plan.draws.sketch, target, matters, model)
     register = enter(entry, settings.level, end.set_test.p, end.outcome, keep=settings.cache)
     return flag_verdict(
         corpus=corpus,
@@ -322,22 +286,19 @@ def flag_verdict(*, corpus: str, model: str, figures: Mapping[str, Any], unit: s
     """A flagging from its figures, with the words that every flagging has in common. ValueError where a score is not
     finite, or the outcome is not that of the texts and of the test of the set."""
     counts = figures["counts"]
+    names = {"corpus": corpus, "nonmembers": figures["nonmembers"], "model": called(model)}
     made = Verdict(
         test="flag",
         corpus=corpus,
         model=model,
         exact=False,
-        assumption="That the known non-members were not seen, and are otherwise like the texts.",
-        hypothesis=f"Of each {unit}: it was not seen, and could have stood among the known non-members; of the set: "
-        "this holds for all.",
+        assumption=say("flag.verdict.assumption"),
+        hypothesis=say("flag.verdict.hypothesis", unit=unit),
         statistic=f"the mean {figures['score']} of a document",
         units=counts["documents"],
         unit=unit,
-        question=f"Which texts of “{corpus}” did {called(model)} see in training?",
-        compared=(
-            f"The texts of {corpus} were set beside documents of {figures['nonmembers']}, which, as those who asked "
-            f"state, {called(model)} was not trained on.",
-        ),
+        question=say("flag.verdict.question", **names),
+        compared=(say("flag.verdict.compared", **names),),
         figures=figures,
         situation=Situation(documents=counts["documents"], unseen=counts["known_documents"]),
         **fields,

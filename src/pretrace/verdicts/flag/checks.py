@@ -27,7 +27,7 @@ import numpy as np
 
 from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
-from pretrace.results.rounding import p_value
+from pretrace.results.rounding import p_value, plural
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
 from pretrace.statistics.resampling import Spread, group_bootstrap
@@ -65,19 +65,11 @@ Read = Callable[[Bools], Sequence[str]]
 """Gives the texts of the chosen rows, in order."""
 
 
-def set_checks(texts: Sequence[str], asked: Bools, groups: Groups, *, seed: int) -> tuple[Check, ...]:
-    """Whether words, form or lengths tell the texts `asked` about from the known ones, documents kept whole."""
-    lengths = np.array([len(text) for text in texts], dtype=np.float64)
-    codes = Grouping.of(groups).codes
-    return row_checks(
-        lengths, asked, codes, lambda rows: [texts[i] for i in np.flatnonzero(rows).tolist()], seed=seed
-    )
-
-
 def row_checks(
     lengths: Doubles, asked: Bools, groups: Numbers, read: Read, *, seed: int
 ) -> tuple[Check, ...]:
-    """`set_checks` for more texts than memory holds: from the characters of each and its document, [rows].
+    """Whether words, form or lengths tell the texts `asked` about from the known ones, documents kept whole: from the
+    characters of each and its document, [rows].
 
     The classifiers of words and of form learn from and judge at most about so many of a side as `UNITS` says,
     drawn by whole documents; `read` gives those.
@@ -122,7 +114,7 @@ def _resting(check: Check, asked: Bools, drawn: Bools) -> Check:
     if drawn.all():
         return check
     mine, others = (f"{(drawn & side).sum():,} of the {side.sum():,}" for side in (asked, ~asked))
-    rests = f"It rests on {mine} texts and {others} known ones, drawn by whole documents."
+    rests = say("flag.plan.rests", mine=mine, others=others)
     return replace(check, words=f"{check.words} {rests}")
 
 
@@ -219,7 +211,7 @@ def withheld(checks: Sequence[Check]) -> str:
     saying = [say(f"flag.{check.name}.differs") for check in checks if check.figures.get(_BEYOND)]
     if not saying:
         return ""
-    return f"the two sets also differ a little by {' and by '.join(saying)}, which has nothing to do with training"
+    return say("flag.withheld.differ", by=" and by ".join(saying))
 
 
 def _length(auc: Estimate, ranked: Sequence[float]) -> Check:
@@ -272,8 +264,5 @@ def _too_few(asked: Bools, grouping: Grouping, level: float) -> str:
         documents = grouping.holding(bit)
         rare = documents == grouping.fewest and _seldom(grouping, level)
         if count < FEWEST_TEXTS or documents < 2 or rare:
-            return (
-                f"Number of texts {whose}: {count}, from {documents} document{'s' * (documents != 1)}: too few to see "
-                "whether the two sets differ. That they do not is taken on trust."
-            )
+            return say("flag.plan.few", whose=whose, count=count, documents=plural(documents, "document"))
     return ""

@@ -69,11 +69,9 @@ class Sides:
         asked, documents = rows.asked, rows.documents
         known = len(np.unique(documents[~asked]))
         if not asked.any() or known < FEWEST_KNOWN:
-            why = dict.fromkeys(reasons) or ("there were no others",)
-            raise TextsError(
-                f"{asked.sum()} texts and {known} known documents could be scored, and flagging takes at least 1 "
-                f"and {FEWEST_KNOWN}. Why others could not: {'; '.join(why)}."
-            )
+            why = "; ".join(dict.fromkeys(reasons) or ("there were no others",))
+            numbers = {"texts": asked.sum(), "known": known, "fewest": FEWEST_KNOWN}
+            raise TextsError(say("flag.plan.unscored", why=why, **numbers))
         names, place = np.unique(documents[asked], return_inverse=True)
         drawn = conformal.drawn_pieces(documents, seed)
         return cls(rows, drawn, place, len(names), known, settings, seed)
@@ -130,8 +128,9 @@ class _Outliers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlagConclusion:
-    """The outcome and what it rests on. `p`, `q` and `chosen` [documents in question], by name, are those of each
-    document; where the answer is refused p and q are empty and nothing is chosen."""
+    """The outcome of a flagging and what it rests on; `why` says why its power was not measured. `p`, `q` and `chosen`
+    [documents in question], by name, are those of each document; where the answer is refused p and q are empty and
+    nothing is chosen."""
 
     outcome: Outcome
     checks: tuple[Check, ...]
@@ -139,16 +138,15 @@ class FlagConclusion:
     p: Doubles
     q: Doubles
     chosen: Bools
+    sides: Sides
+    limits: DetectionLimits
     power: Power | None = None
+    why: str = ""
 
     @property
     def unseen(self) -> list[Check]:
         """The checks that could not be made, but for that of the drift."""
         return [check for check in self.checks if check.status == "not run" and check.name != DRIFT]
-
-    def of_texts(self, place: Numbers) -> tuple[Doubles, Doubles]:
-        """p and q of texts whose documents stand at these places; empty where the answer is refused."""
-        return (self.p, self.q) if self.outcome == "refused" else (self.p[place], self.q[place])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +181,7 @@ def run_checks(sides: Sides, made: DetectionLimits, read: Read) -> CheckedScores
     refused = any(check.status == "failed" and check.name not in ACCUSING for check in checks)
     explained, why = found.shift.explained, ""
     if refused:
-        why = "a check says that the two sets differ by more than membership"
+        why = say("flag.withheld.refused")
     elif found.shift.p <= found.shift.level:
         why = withheld(checks) or ("" if found.withstands else _unexcluded(found, explained))
     counts = found.shift.p <= found.shift.level and not why
@@ -216,7 +214,9 @@ def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, sp
     return _Outliers(shift, unseen, spread, withstands, plain, chosen)
 
 
-def concluded(found: CheckedScores, power: Power | None, share: Estimate | None) -> FlagConclusion:
+def concluded(
+    found: CheckedScores, power: Power | None, share: Estimate | None, why: str = ""
+) -> FlagConclusion:
     """Conclude by the one rule. `power` is what planting a tenth brought and `share` how many documents like the
     planted ones there can be; None where that was not measured."""
     sides, chosen = found.sides, found.outliers.chosen
@@ -225,7 +225,8 @@ def concluded(found: CheckedScores, power: Power | None, share: Estimate | None)
     q = conformal.adjusted(p, found.made.method)
     if outcome == "refused":
         p, q, chosen = np.zeros(0), np.zeros(0), np.zeros(len(chosen), dtype=bool)
-    return FlagConclusion(outcome, found.checks, _set_test(found), p, q, chosen, power)
+    end = outcome, found.checks, _set_test(found), p, q, chosen
+    return FlagConclusion(*end, sides, found.made, power, why)
 
 
 def conclude_outliers(
@@ -253,16 +254,6 @@ def conclude_outliers(
     return "refused" if end.withheld or outliers.rejects else "missed"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SettledFlagging:
-    """A flagging with all that was concluded; `why` says why its power was not measured."""
-
-    sides: Sides
-    limits: DetectionLimits
-    end: FlagConclusion
-    why: str = ""
-
-
 def _set_test(found: CheckedScores) -> SetTest:
     """The test of the set as results hold it; without p where it is withheld."""
     shift, unseen = found.outliers.shift, found.outliers.unseen
@@ -285,15 +276,8 @@ def _set_test(found: CheckedScores) -> SetTest:
 
 def _unexcluded(found: _Outliers, explained: float) -> str:
     """Why a rejection does not count that an unseen difference would explain."""
-    if explained <= found.unseen:
-        return (
-            f"a drift of the score by {explained:.2f} standard deviations would explain it, and the checks could not "
-            f"have excluded one of {found.unseen:.2f}"
-        )
-    return (
-        f"the texts also lie {found.spread:.2f} times as far below the middle as the known ones, where training moves "
-        "no text to; texts that vary so much more would explain it"
-    )
+    which = "drift" if explained <= found.unseen else "spread"
+    return say(f"flag.withheld.{which}", explained=explained, unseen=found.unseen, spread=found.spread)
 
 
 def _drift_check(found: _Outliers, explained: float, counts: bool) -> Check:

@@ -28,7 +28,6 @@ from pretrace.verdicts.flag.built import build_flagging, rows_table
 from pretrace.verdicts.flag.concluding import (
     FlagConclusion,
     Rows,
-    SettledFlagging,
     Sides,
     concluded,
     run_checks,
@@ -36,6 +35,7 @@ from pretrace.verdicts.flag.concluding import (
 from pretrace.verdicts.flag.planning import TEXTS, FlagPlan, FlagSettings, LinkedDocuments, plan
 from pretrace.verdicts.flag.power import measured
 from pretrace.verdicts.planting import check_plantable
+from pretrace.verdicts.wording import say
 
 
 def flag(
@@ -76,7 +76,7 @@ def check_power(models: Models) -> None:
     try:
         check_plantable(models.target)
     except ModelError as error:
-        raise ModelError(f"{error} Leave --power away; without it nothing ends with exit code 0.") from error
+        raise ModelError(f"{error} {say('flag.plan.powerless')}") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,13 +85,6 @@ class Asking:
 
     models: Models
     watch: Watch
-
-
-WITHOUT = (
-    "The workers that scored the texts hold the model, and what concludes does not: flag a sample of the documents "
-    "with --power, by one process."
-)
-"""Why the power of a flagging by several workers is not measured."""
 
 
 def flag_run(run: Run, made: FlagPlan, model: str, *, asking: Asking | None = None) -> Verdict:
@@ -130,24 +123,22 @@ def flag_rows(
     found = run_checks(sides, limits, read)
     power, share, why = None, None, ""
     if found.quiet and settings.power:
-        why = WITHOUT if on_disk else ""
+        why = say("flag.plan.without") if on_disk else ""
         if asking is not None:
             power, share, why = measured(found, read, asking.models, asking.watch)
-    settled = SettledFlagging(sides, limits, concluded(found, power, share), why)
-    tables = FlagTables(rows, made.documents, complete, sides, settled.end)
+    end = concluded(found, power, share, why)
+    tables = FlagTables(rows, made.documents, complete, end)
     rest = {name: value for name, value in rows.settings.items() if name not in ("texts", "seed")}
     asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
     recorded = {**asked, "seed": seed, **made.records, **rest}
     verdict = build_flagging(
-        settled,
-        settings,
-        names=(made.both.asked.name, made.both.known.name),
+        end,
+        made,
         model=model,
         score=rows.scores[0],
         tables=tables.shown,
         skipped=tuple(islice(unscored(rows), LISTED if on_disk else None)),
         left=sum(one.texts for one in rows.parts) - sum(int(whole.sum()) for whole in complete),
-        draws=made.draws,
         recorded=recorded | ({"cut": cut, "command": dict(command or {})} if on_disk else {}),
         whole={"unreadable": unreadable, **tables.whole} if on_disk else None,
     )
@@ -227,46 +218,45 @@ class FlagTables:
     rows: ScoredRows
     documents: LinkedDocuments
     complete: tuple[Bools, ...]
-    sides: Sides
     end: FlagConclusion
 
     @property
     def large(self) -> bool:
         """Whether the known non-members too are more than are shown."""
-        return int(np.count_nonzero(~self.sides.rows.asked)) > SAMPLE
+        return int(np.count_nonzero(~self.end.sides.rows.asked)) > SAMPLE
 
     @property
     def shown(self) -> tuple[Table, Table]:
         """The texts and known non-members that are shown."""
-        first = int(np.count_nonzero(self.sides.rows.asked))
+        first = int(np.count_nonzero(self.end.sides.rows.asked))
         if not self.rows.on_disk:
-            every = np.arange(len(self.sides.rows.asked))
+            every = np.arange(len(self.end.sides.rows.asked))
             return self._table(every[:first], known=False), self._table(every[first:], known=True)
         return self._table(self._chosen[0], known=False), self._table(first + self._others, known=True)
 
     @cached_property
     def _hashes(self) -> Hashes:
         ids = (texts_of(self.rows.table(one, ["id"]).filter(whole), "id") for one, _, whole in self._parts())
-        return np.concatenate([keyed_hashes(some, self.sides.seed) for some in ids])
+        return np.concatenate([keyed_hashes(some, self.end.sides.seed) for some in ids])
 
     @cached_property
     def _chosen(self) -> tuple[Numbers, int]:
         """The places of the texts that are shown among those in question, and how many of them were drawn."""
-        asked = self.sides.rows.asked
-        chosen = self.end.chosen[self.sides.place]
-        return _chosen(self._hashes[asked], self.sides.rows.scores[asked], chosen)
+        asked = self.end.sides.rows.asked
+        chosen = self.end.chosen[self.end.sides.place]
+        return _chosen(self._hashes[asked], self.end.sides.rows.scores[asked], chosen)
 
     @cached_property
     def _others(self) -> Numbers:
         """The places of the known non-members that are shown among these."""
-        return np.sort(np.argsort(self._hashes[~self.sides.rows.asked], kind="stable")[:SAMPLE])
+        return np.sort(np.argsort(self._hashes[~self.end.sides.rows.asked], kind="stable")[:SAMPLE])
 
     def writers(self) -> dict[str, Write]:
         """What writes each file of the whole tables, by its name."""
         found: dict[str, Write] = {}
         for number, part in enumerate(self._parts()):
             _, begin, whole = part
-            asked = self.sides.rows.asked[begin : begin + int(whole.sum())]
+            asked = self.end.sides.rows.asked[begin : begin + int(whole.sum())]
             for known, folder in ((False, "flags"), (True, "known")):
                 if (asked != known).any() and (self.large or not known):
                     rows = begin + np.flatnonzero(asked != known)
@@ -300,13 +290,13 @@ class FlagTables:
                 for name, some in found.items():
                     some += texts_of(table, name)
         ids, groups = ([some[i] for i in back] for some in found.values())
-        names = (ids, groups, self.documents.name(self.sides.rows.documents[rows]))
-        return rows_table(self.sides, self.end, rows, names, known=known)
+        names = (ids, groups, self.documents.name(self.end.sides.rows.documents[rows]))
+        return rows_table(self.end, rows, names, known=known)
 
     @property
     def whole(self) -> dict[str, Any]:
         """What is told of all texts beside their counts (`verdicts.flag.built`)."""
-        sides, end = self.sides, self.end
+        sides, end = self.end.sides, self.end
         asked, chosen = sides.rows.asked, end.chosen[sides.place]
         scores, names = sides.rows.scores[asked], list(self.writers())
         return {

@@ -7,6 +7,7 @@ import math
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -111,10 +112,8 @@ def prospect(
     mine, others = (np.asarray(side, dtype=np.int64) for side in (asked, known))
     held, number = len(others), len(mine)
     if held < FEWEST_KNOWN:
-        raise TextsError(
-            f"{name} holds {held} documents ({others.sum()} texts), and flagging takes known non-members from at "
-            f"least {FEWEST_KNOWN} documents; add some (pieces of one document, and near copies, count once)."
-        )
+        numbers = {"held": held, "texts": others.sum(), "fewest": FEWEST_KNOWN}
+        raise TextsError(say("flag.plan.known", name=name, **numbers))
     unit = "text" if number == mine.sum() else "document"
     return DetectionLimits(method, fdr, number, held, unit, (*_drawing(mine, others), *more))
 
@@ -125,49 +124,24 @@ def _drawing(asked: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> tupl
         return ()
     each = int(min(asked.min(), known.min()))
     value = "one of its texts" if each == 1 else f"the mean of {each:,} of its texts"
-    return (
-        f"The {asked.sum():,} texts come from {len(asked):,} documents and the {known.sum():,} known ones from "
-        f"{len(known):,}. A document counts once, by {value}: as many as the document with the fewest has, drawn "
-        "by lot. Whole documents are flagged.",
-    )
+    numbers = {"texts": asked.sum(), "asked": len(asked), "others": known.sum(), "known": len(known)}
+    return (say("flag.plan.drawing", value=value, **numbers),)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Copies:
-    """`first` [documents] is the document that each is linked to, `linked` how many documents that leaves fewer, and
-    `across` how many of the texts in question are near copies of known ones."""
-
-    first: Numbers
-    linked: int
-    across: int
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was linked, in sentences; nothing where nothing was."""
-        found = []
-        if self.linked:
-            found.append(
-                f"Near copies: {self.linked:,} documents say mostly the same as others on their side, and count with "
-                "these as one."
-            )
-        if self.across:
-            found.append(
-                f"Texts in question that say mostly the same as a known non-member: {self.across:,}. What the model "
-                "makes of those cannot differ; take such texts out of one of the two files."
-            )
-        return tuple(found)
-
-
-def near_copies(sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbers, asked: int) -> Copies:
-    """What is linked beyond `first` [documents]: `codes` [texts] are the documents of the texts, the first `asked` of
-    which are those in question. The two sides are never linked with each other."""
-    before, both = len(np.unique(first[codes])), np.zeros(asked, dtype=bool)
+def near_copies(
+    sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbers, asked: int
+) -> tuple[Numbers, tuple[str, ...]]:
+    """For each document the one that it is linked to beyond `first` [documents], and what is said of that: `codes`
+    [texts] are the documents of the texts, the first `asked` of which are those in question. The two sides are never
+    linked with each other."""
+    across = np.zeros(asked, dtype=bool)  # texts in question that are near copies of known ones
     for number in range(BANDS):
         hashes = sketches.band(number)
-        both |= (hashes[:asked] != 0) & np.isin(hashes[:asked], hashes[asked:])
+        across |= (hashes[:asked] != 0) & np.isin(hashes[:asked], hashes[asked:])
     linked = link(sketches, codes, first, (slice(0, asked), slice(asked, None)))
-    after = len(np.unique(linked[codes]))
-    return Copies(linked, before - after, int(both.sum()))
+    fewer = len(np.unique(first[codes])) - len(np.unique(linked[codes]))
+    told = (("linked", fewer), ("across", int(across.sum())))
+    return linked, tuple(say(f"flag.plan.{name}", number=number) for name, number in told if number)
 
 
 SCORE = "min_k_plus_plus"
@@ -247,31 +221,16 @@ class FlagSettings:
         return "bh" if self.method == "auto" else self.method
 
     def __post_init__(self) -> None:
-        require(
-            0 < self.fdr <= HIGHEST, f"--fdr is a rate above 0 and up to {HIGHEST:g}, found {self.fdr:g}."
-        )
-        require(
-            _LOWEST_LEVEL <= self.level <= HIGHEST,
-            f"--level lies between {_LOWEST_LEVEL:g} and {HIGHEST:g}, found {self.level:g}.",
-        )
-        require(
-            self.method in ("auto", *METHODS),
-            f"--method is auto, {' or '.join(METHODS)}, found {self.method!r}.",
-        )
+        told = partial(say, lowest=_LOWEST_LEVEL, highest=HIGHEST, methods=" or ".join(METHODS))
+        require(0 < self.fdr <= HIGHEST, told("flag.plan.fdr", found=self.fdr))
+        require(_LOWEST_LEVEL <= self.level <= HIGHEST, told("flag.plan.level", found=self.level))
+        require(self.method in ("auto", *METHODS), told("flag.plan.method", found=repr(self.method)))
         check_ranges(self)
         plan = ScorePlan.parse(self.score)
         object.__setattr__(self, "plan", plan)
         names = list(plan.scores)
-        require(
-            len(names) == 1,
-            f"one score decides which texts are flagged, found {len(names)} ({', '.join(names)}): choose one before "
-            "looking.",
-        )
-        require(
-            "labelled" not in plan.uses,
-            f"{names[0]} is fitted on known members, and flagging is for those who have none: use {SCORE}, loss, or "
-            "ref with --reference-model.",
-        )
+        require(len(names) == 1, told("flag.plan.scores", number=len(names), found=", ".join(names)))
+        require("labelled" not in plan.uses, told("flag.plan.fitted", score=names[0], usual=SCORE))
 
 
 _BLOCK = 20_480
@@ -359,8 +318,8 @@ class GatheredSets:
         names, codes = in_order(self._blocks)
         contents = np.frombuffer(self.contents, np.int64)
         first = linked_numbers(contents, codes, len(names))
-        copies = near_copies(self.sketches, codes, first, self.asked.texts)
-        return LinkedDocuments(names, codes, copies.first.astype(np.int32), copies.notes)
+        linked, notes = near_copies(self.sketches, codes, first, self.asked.texts)
+        return LinkedDocuments(names, codes, linked.astype(np.int32), notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -497,34 +456,26 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
     """`FlagPlan.of` for texts in memory; TextsError also where two of a set share an id."""
     for one in (corpus, known):
         if len({text.id for text in one.texts}) < len(one):
-            raise TextsError(f"some texts of {corpus.name} or {known.name} share an id; give each its own.")
+            raise TextsError(say("flag.plan.ids", asked=corpus.name, known=known.name))
     return FlagPlan.of(BothSets(GivenStream(corpus), GivenStream(known)), settings)
 
 
 def _documents_apart(both: BothSets) -> LinkedDocuments:
     """The documents; TextsError where a set is empty, for known texts that are labelled as members, for texts in
     question that are among the known ones, and for documents that have texts on both sides."""
-    asked, known, found = both.asked.name, both.known.name, both.gathered
-    numbers = found.asked.texts, found.known.texts
-    for name, number in zip((asked, known), numbers, strict=True):
+    found, asked, known = both.gathered, both.asked.name, both.known.name
+    texts, others = found.asked.texts, found.known.texts
+    for name, number in ((asked, texts), (known, others)):
         if not number:
             raise TextsError(f"{name} holds no texts.")
+    told = partial(say, asked=asked, known=known, texts=texts, others=others)
     if found.members:
-        raise TextsError(
-            f"{len(found.members)} of the {numbers[1]} known non-members in {known} (such as {found.members[0]!r}) are "
-            "labelled as members: leave them out, or mend the label."
-        )
+        raise TextsError(told("flag.plan.members", number=len(found.members), first=repr(found.members[0])))
     if same := _same(both, found):
-        raise TextsError(
-            f"{len(same)} of the {numbers[0]} texts of {asked} (such as {same[0]!r}) are among the known non-members "
-            f"in {known}: a text is one or the other; take them out of one of the two files."
-        )
+        raise TextsError(told("flag.plan.same", number=len(same), first=repr(same[0])))
     documents = found.documents
     if shared := _shared(found, documents):
-        raise TextsError(
-            f"{len(shared)} documents (such as {min(shared)!r}) have texts in {asked} and in {known}: a document was "
-            "seen or it was not; take each out of one of the two files."
-        )
+        raise TextsError(told("flag.plan.shared", number=len(shared), first=repr(min(shared))))
     return documents
 
 

@@ -31,6 +31,7 @@ from pretrace.verdicts.flag.planning import CLEARING
 from pretrace.verdicts.outcome import ENOUGH
 from pretrace.verdicts.planting import planted_copy
 from pretrace.verdicts.settings import POWER_BATCH
+from pretrace.verdicts.wording import say
 
 FEWEST = 4
 """Documents that are read at least: fewer say nothing of what training brings."""
@@ -66,10 +67,10 @@ def measured(
     """
     sides = found.sides
     if sides.number < 2 * FEWEST:
-        return None, None, f"Planting takes {2 * FEWEST} documents or more, and there are {sides.number}."
+        return None, None, say("flag.plan.plantable", fewest=2 * FEWEST, number=sides.number)
     planted = _planted(sides, read, models, watch)
     if len(planted.gained) < FEWEST:
-        return None, None, f"Only {len(planted.gained)} of the documents that the copy read could be scored."
+        return None, None, say("flag.plan.planted", number=len(planted.gained))
     return *simulated(found, planted), ""
 
 
