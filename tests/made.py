@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.types import Curve, Estimate, Measured, Run
+
+
+def written(path: Path, rows: Iterable[Any]) -> Path:
+    """A file of JSON lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
 
 
 def row(name: str, auc: float | Estimate, kind: str = "score", **parts: Any) -> Measured:

@@ -1,18 +1,17 @@
 """The odd inputs, by name: what a case of `test_odd_inputs` names in its command line is made before it is run."""
 
-# ruff: noqa: E501 - an input is a line
-
 from __future__ import annotations
 
 import atexit
 import functools
-import gzip
+import gzip  # noqa: F401 (the table names it)
 import io
 import json
 import os
 import shutil
 import struct
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -192,159 +191,5 @@ def zipped(**files: bytes) -> bytes:
 
 
 FAR = pa.array([2**62] * 24, pa.timestamp("us"))
-FILES: dict[str, Make] = {
-    "good.jsonl": lines(ROWS),
-    "empty.jsonl": b"",
-    "blank.txt": b"\n \n\n",
-    "list.jsonl": b"[1]\n",
-    "string.jsonl": b'"a"\n',
-    "broken.jsonl": b'{"text": "a"}\n{"text": \n',
-    "deep.jsonl": b'{"text": ' + b"[" * 100_000 + b"\n",
-    "deep.json": b"[" * 100_000,
-    "digits.jsonl": b'{"text": "a", "id": ' + b"1" * 5000 + b"}\n",
-    "null.jsonl": b'{"text": null}\n',
-    "number.jsonl": b'{"text": 3}\n',
-    "nothing.jsonl": b'{"text": ""}\n{"text": " "}\n',
-    "twice.jsonl": rows(id="x"),
-    "labels.jsonl": rows(label="perhaps"),
-    "members.jsonl": rows(label=1),
-    "unlabelled.jsonl": rows(label=...),
-    "known.jsonl": rows(text=lambda i: ROWS[i]["variant"].replace("hen", "cat") + " Nobody else did."),
-    "few.jsonl": lines([{"text": row["draft"] + " It went away after that."} for row in ROWS[:19]]),
-    "emptied.jsonl": rows(variant=" "),
-    "copy": lambda path: path.symlink_to(path.parent / "MODEL"),
-    "untexted.jsonl": rows(text=...),
-    "listed.jsonl": rows(id=lambda i: [i]),
-    "utf16.jsonl": lines(ROWS).decode().encode("utf-16"),
-    "escape.jsonl": rows(
-        id=lambda i: f"\x1b[31m{i}\x07\r", text=lambda i: f"{i} \x1b]0;owned\x07 \u202e text"
-    ),
-    "open.csv": b'text,id\n"a,b\nc,d\n',
-    "ragged.csv": b"text,id\na,b\nc\n",
-    "twice.csv": b"text,text\na,b\n",
-    "header.csv": b"text,id\n",
-    "escape.csv": b"text,\x1b[31mid\x1b[0m\na,b\n",
-    "broken.parquet": b"PAR1junk",
-    "far.parquet": parquet(date=FAR),
-    "farid.parquet": parquet(id=FAR),
-    "fardays.parquet": parquet(date=pa.array([2**31 - 1] * 24, pa.int32()).cast(pa.date32())),
-    "zone.parquet": parquet(date=pa.array([0] * 24, pa.timestamp("s", tz="Mars/Olympus"))),
-    "broken.jsonl.gz": b"\x1f\x8bjunk",
-    "cut.jsonl.gz": gzip.compress(lines(ROWS))[:-30],
-    "broken.pdf": b"%PDF-1.4 junk",
-    "broken.docx": b"PK junk",
-    "empty.docx": zipped(a__txt=b""),
-    "feed.xml": b"<rss><channel><item><title>a</title>",
-    "bomb.xml": b'<!DOCTYPE a [<!ENTITY b "cc"><!ENTITY d "&b;&b;">]><rss><channel><item><title>&d;</title></item></channel>'
-    b"</rss>",
-    "unknown.xyz": b"what",
-    "pipe.jsonl": pipe,
-    "pipes": folder(a__txt=b"one text", b__txt=pipe),
-    "documentpipes": folder(a__md=b"one text", b__md=pipe),
-    "nofiles": folder(),
-    "readme": folder(README__md=b"about"),
-    "loop": lambda path: path.symlink_to(path.name),
-    "loops": lambda path: (path.mkdir(), (path / "a.txt").symlink_to("a.txt"))[0],  # type: ignore[func-returns-value]
-    "early.jsonl": rows(date=lambda i: "0001-01-01" if i == 3 else f"20{10 + i % 12}-03-01"),
-    "late.jsonl": rows(date=lambda i: "9999-12-31" if i == 3 else f"20{10 + i % 12}-03-01"),
-    "month.jsonl": rows(date=lambda i: "9999-12" if i == 3 else f"20{10 + i % 12}-03"),
-    "words.jsonl": rows(date="yesterday"),
-    "first.jsonl": rows(date=lambda i: f"000{1 + i // 12}-{1 + i % 12:02}-15"),
-    "last.jsonl": rows(date=lambda i: f"999{8 + i // 12}-{1 + i % 12:02}-15"),
-    "instant.jsonl": rows(date=lambda i: 10**18 + i),
-    "letters.jsonl": rows(text=lambda i: "a" * 5000 + f" {i}"),
-    "raises.py": b"raise RuntimeError('no \x1b[31mluck')\n",
-    "leaves.py": b"import sys\nsys.exit(0)\n",
-    "leaves_later.py": b"from pretrace.registry import scores\n@scores.add('mine')\ndef mine(): raise SystemExit(0)\n",
-    "raises_later.py": b"from pretrace.registry import scores\n@scores.add('mine')\n"
-    b"def mine(): raise RuntimeError('no luck')\n",
-    "generates.py": b"raise GeneratorExit('no')\n",
-    "recurses.py": b"def f(): f()\nf()\n",
-    "syntax.py": b"def f(:\n",
-    "nothing.py": b"x = 1\n",
-    "nul.py": b"x = '\0'\n",
-    "latin.py": b"x = '\xff'\n",
-    "deep.py": b"x = " + b"(" * 5000 + b")" * 5000 + b"\n",
-    "deep.toml": b"x = " + b"[" * 5000 + b"]" * 5000 + b"\n",
-    "tables.toml": b"x = " + b"{a = " * 3000 + b"1" + b"}" * 3000 + b"\n",
-    "no.toml": b"x = \n",
-    "latin.toml": b"x = '\xff'\n",
-    "unknown.toml": b'[score]\n"\\u001b[31m" = 3\n',
-    "number.toml": b"[score]\nseed = 99999999999999999999999999\n",
-    "nan.toml": b"[score]\nseed = nan\n",
-    "date.toml": b"[score]\nseed = 2024-01-01\n",
-    "digits.toml": b"x = " + b"1" * 5000 + b"\n",
-    "junk.npz": b"junk",
-    "floats.npz": counts(np.ones(3)),
-    "infinite.npz": counts(np.array([np.inf, 1.0])),
-    "infinite_texts.npz": counts(np.ones(3, np.int64), texts=float("inf")),
-    "nan_texts.npz": counts(np.ones(3, np.int64), texts=float("nan")),
-    "negative.npz": counts(np.array([-1, 2])),
-    "negative_texts.npz": counts(np.ones(3, np.int64), texts=-5),
-    "overflow.npz": counts(np.array([2**63 - 1, 2**63 - 1])),
-    "square.npz": counts(np.ones((2, 2), np.int64)),
-    "none.npz": counts(None),
-    "zero.npz": counts(np.zeros(0, np.int64)),
-    "other.npz": counts(np.ones(3, np.int64), kind="checkpoint"),
-    "list.npz": counts(np.ones(3, np.int64), kind=[1]),
-    "absurd.npz": absurd_counts,
-    "pipe.npz": pipe,
-    "deep.npz": zipped(pretrace__npy=b"\x93NUMPY\x01\x00v\x00" + b"(" * 117 + b"\n"),
-    "odd_kind": adapter({"peft_type": "MAGIC"}),
-    "no_kind": adapter({"peft_type": None}),
-    "other_kind": adapter({"peft_type": "PROMPT_TUNING", "num_virtual_tokens": 3, "task_type": "CAUSAL_LM"}),
-    "odd_layers": adapter({"target_modules": ["nowhere"]}),
-    "odd_pattern": adapter({"target_modules": "("}),
-    "no_rank": adapter({"r": 0}),
-    "minus_rank": adapter({"r": -3}),
-    "word_rank": adapter({"r": "many"}),
-    "absurd_rank": adapter({"r": 10**12}),
-    "odd_shapes": adapter(
-        tensors={
-            "base_model.model.gpt_neox.layers.0.attention.query_key_value.lora_A.weight": np.zeros(
-                (3, 5), np.float32
-            )
-        }
-    ),
-    "odd_card": adapter(card={"hashes": ["zz"]}),
-    "odd_method": adapter(card={"method": {"name": "x", "expression": "x("}}),
-    "odd_files": adapter(card={"files": {"../../etc/passwd": "0"}}),
-    "cardless": folder(a__txt=b""),
-    "cardpipe": folder(adapter_card__json=pipe),
-    "run": a_run,
-    "cut_run": cut_run,
-    "deep_run": run(b'{"pretrace_run": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
-    "nan_run": run(b'{"pretrace_run": 1, "x": NaN}'),
-    "digits_run": run(b'{"pretrace_run": ' + b"9" * 5000 + b"}"),
-    "list_run": run(b"[]"),
-    "newer_run": run(b'{"pretrace_run": 99, "files": {}}'),
-    "other_run": run(b'{"x": 1}'),
-    "word_run": run(b'{"pretrace_run": "1", "files": []}'),
-    "files_run": run(b'{"pretrace_run": 1, "files": 3}'),
-    "path_run": run(b'{"pretrace_run": 1, "files": {"../good.jsonl": "0"}}'),
-    "given_run": run(
-        b'{"pretrace_run": 1, "files": {}, "settings": {"command": "score", "given": {"seed": [1]}}}'
-    ),
-    "odd_given_run": run(
-        b'{"pretrace_run": 1, "files": {}, "settings": {"command": "nope", "given": {"seed": 1}}}'
-    ),
-    "latin_run": run(b'{"pretrace_run": 1, "\xff": 1}'),
-    "pipe_run": run(pipe),
-    "emptyseal.json": b"{}",
-    "listseal.json": b"[]",
-    "deepseal.json": b"[" * 100_000,
-    "oddseal.json": b'{"pretrace_seal": 1, "documents": 3}',
-    "words.txt": b"not a hash\n",
-    "log.jsonl": b'{"doc_id": 0}\n',
-    "logs": folder(samples_x__jsonl=b"[]\n"),
-    "parts": folder(job__json=b"{}"),
-    "page": folder(a__html=b"<html><body>" + b"<div>" * 5000 + b"text"),
-    "dates.csv": b"page,date\na.html,9999-12-31\n",
-    "-dash.jsonl": lines(ROWS),
-    "corpus": folder(a__jsonl=lines(ROWS)),
-    "cutcorpus": folder(a__jsonl__gz=gzip.compress(lines(ROWS))[:-30]),
-    "deep_scan": folder(result__json=b'{"pretrace_verdict": ' + b"[" * 100_000),
-    "cut_scan": folder(result__json=b'{"pretrace_verdict": 1, "test"'),
-    "pipe_scan": folder(result__json=pipe),
-    "corpuspipes": folder(a__jsonl=lines(ROWS), b__jsonl=pipe),
-}
+TABLE = tomllib.loads(Path(__file__).with_name("odd_files.toml").read_text(encoding="utf-8"))
+FILES: dict[str, Make] = {**{name: eval(code) for name, code in TABLE.items()}}

@@ -82,16 +82,9 @@ def _first(server: ModelServer, ids: list[int]) -> Said:
 
 
 LIES: dict[str, Lie] = {
-    "swapped": _another,
-    "first": _first,
-    "shuffled": own_numbers(_shuffled),
-    "start counted": lambda server, ids: {**server.model.said(ids, before=(0,))},
-    "-9997": _one(-9997.0),
-    "noise small": _noise(0.004),
-    "noise": _noise(0.05),
-    "false": _one(False),
-    "string": _one("-1.5"),
-    "NaN": _one(float("nan")),
-    "null": _one(None),
-}
+    "swapped": _another, "first": _first, "shuffled": own_numbers(_shuffled),
+    "start counted": lambda server, ids: {**server.model.said(ids, before=(0,))}, "-9997": _one(-9997.0),
+    "noise small": _noise(0.004), "noise": _noise(0.05), "false": _one(False), "string": _one("-1.5"),
+    "NaN": _one(float("nan")), "null": _one(None),
+}  # fmt: skip
 """Each lie, as what it makes of a prompt."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -117,9 +116,3 @@ def test_a_command_is_equal_where_it_answers_alike_and_does_not_fail(
         (place / "steps").mkdir(parents=True)
         (place / "steps" / "gap.json").write_text(json.dumps({"exit_code": code, "printed": said}))
     assert SCRIPT.compare_step("gap", *states)[1] is counts
-
-
-def test_what_is_no_state_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["compare-outputs", str(tmp_path), "HEAD"])
-    with pytest.raises(SystemExit, match="neither a checkout with src/pretrace nor a commit"):
-        SCRIPT.main()

@@ -149,11 +149,6 @@ class TestFiles:
         load_plugin(path)
         assert "mine" in scores
 
-    @pytest.mark.parametrize("path", ["nowhere.py", ".", ""])
-    def test_no_such_file(self, path: str) -> None:
-        with pytest.raises(ExpressionError, match="there is no plug-in"):
-            load_plugin(path)
-
 
 class TestPackages:
     """Entry points of packages that are nothing but metadata beside a module in a folder."""

@@ -252,22 +252,16 @@ def test_what_is_no_adapter_of_ours_or_a_damaged_one_is_refused(base, adapter, t
 
 
 BENT = {
-    "a number": ("seed", 3.5),
-    "no seed": ("seed", None),
-    "a seed below 0": ("seed", -1),
-    "a huge seed": ("seed", 10**400),
-    "true": ("seed", True),
-    "files of null": ("files", None),
+    "a number": ("seed", 3.5), "no seed": ("seed", None), "a seed below 0": ("seed", -1),
+    "a huge seed": ("seed", 10**400), "true": ("seed", True), "files of null": ("files", None),
     "a hash of null": ("files", {WEIGHTS: None, "adapter_config.json": "a"}),
     "a name of no file": ("files", {WEIGHTS: "a", "adapter_config.json": "a", "a\x00b": "c"}),
     "method": ("method", {"name": "lora", "expression": None}),
     "expression": ("method", {"name": 1, "expression": "lora"}),
     "base": ("base", {"name": None, "weights": None, "tokenizer": None}),
-    "base of text": ("base", "name weights tokenizer"),
-    "hashes": ("hashes", [None]),
-    "no hex": ("hashes", ["xyz"]),
-    "hashes of text": ("hashes", "00"),
-}
+    "base of text": ("base", "name weights tokenizer"), "hashes": ("hashes", [None]),
+    "no hex": ("hashes", ["xyz"]), "hashes of text": ("hashes", "00"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BENT)

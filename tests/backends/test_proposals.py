@@ -303,27 +303,6 @@ def test_nothing_is_made_twice(kind: str) -> None:
     assert again.sets == few.sets
 
 
-def test_a_killed_run_goes_on_where_it_stopped() -> None:
-    inner = causal()
-    killed, resumed = Counted(inner, fails_after=4), Counted(inner)
-    with pytest.raises(KeyboardInterrupt):
-        Proposals(killed).propose(SENTENCES, number=3, share=0.3, seed=0)
-    made = Proposals(resumed).propose(SENTENCES, number=3, share=0.3, seed=0)
-    assert resumed.sets == 3 * (len(SENTENCES) - 4)
-    assert made == Proposals(inner, cache=False).propose(SENTENCES, number=3, share=0.3, seed=0)
-
-
-def test_without_a_cache_nothing_is_kept_and_two_models_may_still_ask(tmp_path: Path) -> None:
-    counted = Counted(causal())
-    proposer = Proposals(counted, cache=False)
-    assert proposer.propose(SENTENCES, number=2, share=0.3, seed=0) == proposer.propose(
-        SENTENCES, number=2, share=0.3, seed=0
-    )
-    assert counted.sets == 2 * len(SENTENCES)
-    Proposals(counted, cache=False).propose(SENTENCES, number=2, share=0.3, seed=0)
-    assert counted.sets == 4 * len(SENTENCES)
-
-
 def test_fingerprints_tell_models_apart() -> None:
     prints = {causal().fingerprint, causal(start=True).fingerprint, masked().fingerprint}
     prints |= {masked(lowercase=True).fingerprint}

@@ -80,15 +80,11 @@ def true_ids(truth: tokenizers.Tokenizer) -> list[list[int]]:
 @pytest.mark.parametrize(
     ("family", "named"),
     [
-        ("qwen2", "LlamaTokenizerFast"),
-        ("qwen2", "Qwen2Tokenizer"),
-        ("llama", "GPT2TokenizerFast"),
-        ("llama", "Qwen2Tokenizer"),
-        ("llama", "CohereTokenizerFast"),
-        ("llama", "LlamaTokenizerFast"),
+        ("qwen2", "LlamaTokenizerFast"), ("qwen2", "Qwen2Tokenizer"), ("llama", "GPT2TokenizerFast"),
+        ("llama", "Qwen2Tokenizer"), ("llama", "CohereTokenizerFast"), ("llama", "LlamaTokenizerFast"),
         ("gemma3_text", "PreTrainedTokenizerFast"),
     ],
-)
+)  # fmt: skip
 def test_tokenizer_json_is_followed_whatever_class_is_named(tmp_path: Path, family: str, named: str) -> None:
     truth = trained(byte_level(split(LLAMA3)))
     folder = write_folder(tmp_path / "model", family, truth, tokenizer_class=named)

@@ -18,7 +18,7 @@ from pretrace.building.segmenting import ChineseWords
 from pretrace.building.writing import Built
 from pretrace.corpora import open_corpus
 from pretrace.corpora.dates import days
-from pretrace.errors import OutputError, TextsError
+from pretrace.errors import TextsError
 
 _spec = importlib.util.spec_from_file_location("patent_pages", Path(__file__).with_name("patent_pages.py"))
 assert _spec is not None
@@ -92,24 +92,6 @@ def test_the_result_opens_as_a_corpus(built: Built) -> None:
     assert len(corpus) == 24
     assert sum(bool(text.member) for text in corpus.texts) == 12
     assert open_corpus(f"patentmia(path='{built.out}', length=120)").texts[0].text == corpus.texts[0].text
-
-
-def test_other_settings_do_not_write_over_it(built: Built, pages: Path) -> None:
-    before = built.out.read_bytes()
-    with pytest.raises(
-        OutputError, match=r"made with other settings \(seed 0, now 1\): choose another --out"
-    ):
-        build_patents(PatentPages(pages), built.out, replace(SETTINGS, seed=1))
-    assert built.out.read_bytes() == before
-
-
-def test_a_file_of_another_kind_is_not_written_over(pages: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text("mine")
-    with pytest.raises(OutputError, match="no benchmark with its card that pretrace wrote"):
-        build_patents(PatentPages(pages), tmp_path / "a.jsonl", SETTINGS)
-    with pytest.raises(OutputError, match=r"--out a\.csv\.jsonl"):
-        build_patents(PatentPages(pages), tmp_path / "a.csv", SETTINGS)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
 
 
 def test_a_page_keeps_its_snippet_when_others_go(built: Built, tmp_path: Path) -> None:
@@ -214,21 +196,15 @@ def test_a_table_of_pages(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("published", "priority", "expected"),
     [
-        ("2022-12-31", None, True),
-        ("2023-01-01", None, "no publication date|no priority|between"),
-        ("2022", "2021", True),
-        ("2024-12-01", "2024-03-02", False),
-        (None, "2024-03-02", False),
-        (None, "2024-03-01", "no publication date"),
-        ("2024-12-01", "2024-03-01", "between the two dates"),
+        ("2022-12-31", None, True), ("2023-01-01", None, "no publication date|no priority|between"),
+        ("2022", "2021", True), ("2024-12-01", "2024-03-02", False), (None, "2024-03-02", False),
+        (None, "2024-03-01", "no publication date"), ("2024-12-01", "2024-03-01", "between the two dates"),
         ("2024-12-01", None, "no priority date"),
         ("2024-12-01", "2024", "priority before or after 2024-03-01"),
-        (None, "2024-03", "priority before or after 2024-03-01"),
-        ("2022-12/2023", None, "no usable date"),
-        ("2019-01-01", "2024-06-01", "contradict"),
-        (None, None, "no usable date"),
+        (None, "2024-03", "priority before or after 2024-03-01"), ("2022-12/2023", None, "no usable date"),
+        ("2019-01-01", "2024-06-01", "contradict"), (None, None, "no usable date"),
     ],
-)
+)  # fmt: skip
 def test_on_which_side_a_page_is(published: str | None, priority: str | None, expected: bool | str) -> None:
     found = sort_page(Dates(days(published), days(priority)), date(2023, 1, 1), date(2024, 3, 1))
     if isinstance(expected, bool):

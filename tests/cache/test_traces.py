@@ -181,15 +181,10 @@ def test_text_keys_tell_texts_apart() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        "body = zeroblob(length(body))",
-        "body = substr(body, 1, length(body) - 4)",
-        "body = 'text'",
-        "body = x''",
-        "label = 'hidden 1'",
-        "checksum = checksum + 1",
-        "checksum = 'none'",
+        "body = zeroblob(length(body))", "body = substr(body, 1, length(body) - 4)", "body = 'text'",
+        "body = x''", "label = 'hidden 1'", "checksum = checksum + 1", "checksum = 'none'",
     ],
-)
+)  # fmt: skip
 def test_a_damaged_row_is_a_miss_and_can_be_mended(
     tmp_path: Path, trace: Make, same: Same, change: str
 ) -> None:

@@ -79,29 +79,6 @@ def test_a_page_and_its_tables(runs: Path, capsys: pytest.CaptureFixture[str]) -
     )  # an earlier comparison is replaced
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["LABELLED"], "two runs or more"),
-        (["LABELLED", "./LABELLED"], "given twice"),
-        (["LABELLED", "NOWHERE"], "no such folder"),
-        (["LABELLED", "FLAGS"], "FLAGS is the verdict of a test: compare takes runs"),
-        (["LABELLED", "SCORED", "--score", "ppl"], "no run has the score 'ppl'; they have loss, zlib."),
-        (["LABELLED", "SCORED", "--out", "SCORED"], "would overwrite"),
-    ],
-)
-def test_bad_input_is_one_line(
-    runs: Path, given: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("FLAGS").mkdir()
-    Path("FLAGS/result.json").write_text("{}")
-    assert main(["runs", "compare", *(given if "--out" in given else [*given, "--out", "C"])]) == 2
-    error = capsys.readouterr().err
-    assert said in " ".join(error.split())
-    assert error.count("\n") == 1
-    assert not Path("C").exists()
-
-
 def test_start_tokens_that_differ_are_printed(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = load_run("LABELLED")
     for name, prefix in (("A", []), ("B", [0])):

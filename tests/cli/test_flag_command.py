@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 import typer
+from made import written
 from tiny import MORE_WORDS
 
 from pretrace.cli.flagging import flag
@@ -30,11 +31,6 @@ def ask(capsys):
         return code or 0, said.out, said.err
 
     return called
-
-
-def written(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
 
 
 @pytest.fixture(scope="module")

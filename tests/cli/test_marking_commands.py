@@ -9,6 +9,7 @@ import stat
 
 import numpy as np
 import pytest
+from made import written
 from tiny import MORE_WORDS
 
 from pretrace.cli.commands import app
@@ -29,11 +30,6 @@ def ask(capsys):
         return code or 0, " ".join(capsys.readouterr().out.split())
 
     return called
-
-
-def written(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
 
 
 def rows(number, seed=0):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -154,29 +155,8 @@ def texts(tmp_path: Path) -> Path:
     return path
 
 
-OVERWRITING = {
-    "quality": ("build", "quality", "T", "OTHER", "--figures", "T"),
-    "quality, the other": ("build", "quality", "T", "OTHER", "--figures", "OTHER"),
-    "count": ("count", "T", "--model", "M", "--out", "T"),
-    "count, a second corpus": ("count", "OTHER", "T", "--model", "M", "--out", "T"),
-    "score": ("score", "T", "--model", "M", "--out", "T"),
-    "the folder of the texts": ("score", "P/texts.jsonl", "--model", "M", "--out", "P"),
-    "the model": ("evaluate", "T", "--model", "P", "--out", "P"),
-    "the adapter": ("score", "T", "--model", "M", "--tuned", "P", "--scores", "fsd(ppl)", "--out", "P"),
-    "an expression": ("score", "wikimia(path='T')", "--model", "M", "--out", "T"),
-    "a placebo": ("audit", "T", "--model", "M", "--placebo", "P", "--out", "P"),
-    "control documents": ("audit", "T", "--model", "M", "--heldout", "P/texts.jsonl", "--out", "P"),
-    "known texts": ("flag", "T", "--nonmembers", "P/texts.jsonl", "--model", "M", "--out", "P"),
-    "tune": ("tune", "P/texts.jsonl", "--model", "M", "--out", "P"),
-    "plant": ("plant", "P/texts.jsonl", "--model", "new", "--out", "P"),
-    "plant in a copy": ("plant", "T", "--model", "P", "--out", "P"),
-    "build dated": ("build", "dated", "T", "--date-column", "d", "--cutoff", "2023-01-01", "--out", "T"),
-    "build patents": ("build", "patents", "T", "--out", "T"),
-    "build ccnews": (
-        *("build", "ccnews", "--members", "T", "--nonmembers", "P/texts.jsonl"),
-        *("--transform", "mask", "--out", "P"),
-    ),
-}
+TABLE = tomllib.loads(Path(__file__).with_name("command_lines.toml").read_text(encoding="utf-8"))
+OVERWRITING = {case: line.split() for case, line in TABLE["overwriting"].items()}
 
 
 @pytest.mark.parametrize("case", OVERWRITING)
@@ -228,14 +208,9 @@ def test_a_word_that_is_no_path_may_be_the_name_of_the_output(
 
 SEEDED = [name for name, one in commands().items() if "seed" in {p.name for p in one.params}]
 NEEDED = {
-    "--model": "M",
-    "--out": "OUT",
-    "--nonmembers": "N",
-    "--date-column": "d",
-    "--members": "N",
-    "--transform": "mask",
-    "--cutoff": "2023-01-01",
-}
+    "--model": "M", "--out": "OUT", "--nonmembers": "N", "--date-column": "d", "--members": "N",
+    "--transform": "mask", "--cutoff": "2023-01-01",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", [-1, LARGEST + 1, 10**30])

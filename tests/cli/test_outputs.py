@@ -4,6 +4,7 @@ every command that names what is written."""
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,32 +31,8 @@ TEXTS = [
     for i in range(12)
 ]
 
-GIVEN: dict[str, tuple[str, ...]] = {
-    "audit": ("T", "--model", "M", "--heldout", "T"),
-    "flag": ("T", "--model", "M", "--nonmembers", "T"),
-    "samples": ("T", "--model", "M", "--nonmembers", "T"),
-    "mark texts": ("T", "--variant-column", "variant"),
-    "mark check": ("SEALED", "--model", "M", "--commitment", "0" * 64),
-    "mark canaries": ("T", "--model", "M"),
-    "score": ("T", "--model", "M"),
-    "evaluate": ("T", "--model", "M"),
-    "scan": ("T", "--corpus", "T"),
-    "recite": ("T", "--model", "M"),
-    "ask": ("T", "--corpus", "T"),
-    "mark order": ("T",),
-    "runs merge": (),
-    "runs compare": ("RUNS", "RUNS"),
-    "runs table": ("RUNS",),
-    "tune": ("T", "--model", "M"),
-    "plant": ("T", "--model", "M"),
-    "count": ("T", "--model", "M"),
-    "build quality": ("T", "T", "--embeddings", "none"),
-    "runs again": ("RUNS",),
-    "demo": (),
-    "build patents": ("PAGES",),
-    "build dated": ("T", "--date-column", "date", "--cutoff", "2021-01-01", "--margin-days", "0"),
-    "build ccnews": ("--members", "T", "--nonmembers", "T", "--transform", "mask"),
-}
+TABLE = tomllib.loads(Path(__file__).with_name("command_lines.toml").read_text(encoding="utf-8"))
+GIVEN = {command: line.split() for command, line in TABLE["given"].items()}
 """Arguments with which a command comes as far as its outputs; T, M and so on are made by `places`."""
 
 FILES = {
@@ -192,14 +169,10 @@ def check(case: str, call: Call, places: dict[str, Path], out: Path) -> None:
 
 RUNS_KIND = {"out": "run.json", "": "run.json"}
 KIND_OF: dict[str, dict[str, str]] = {
-    "score": RUNS_KIND,
-    "evaluate": RUNS_KIND,
-    "runs merge": RUNS_KIND,
-    "runs again": RUNS_KIND,
-    "runs compare": {"out": "comparison.json"},
-    "tune": {"out": "adapter_card.json"},
+    "score": RUNS_KIND, "evaluate": RUNS_KIND, "runs merge": RUNS_KIND, "runs again": RUNS_KIND,
+    "runs compare": {"out": "comparison.json"}, "tune": {"out": "adapter_card.json"},
     "plant": {"out": "card.json"},
-}
+}  # fmt: skip
 """Which folder an option replaces; none for tests, since the one that is there is of another test."""
 
 

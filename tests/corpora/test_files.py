@@ -109,27 +109,12 @@ class TestLabels:
     @pytest.mark.parametrize(
         ("value", "member"),
         [
-            (1, True),
-            (0, False),
-            (1.0, True),
-            (0.0, False),
-            (True, True),
-            (False, False),
-            ("1", True),
-            ("0", False),
-            ("1.0", True),
-            ("True", True),
-            ("false", False),
-            ("member", True),
-            ("Non-Member", False),
-            ("nonmember", False),
-            ("", None),
-            (" ", None),
-            ("NaN", None),
-            (None, None),
-            (math.nan, None),
+            (1, True), (0, False), (1.0, True), (0.0, False), (True, True), (False, False), ("1", True),
+            ("0", False), ("1.0", True), ("True", True), ("false", False), ("member", True),
+            ("Non-Member", False), ("nonmember", False), ("", None), (" ", None), ("NaN", None),
+            (None, None), (math.nan, None),
         ],
-    )
+    )  # fmt: skip
     def test_known(self, write: Write, value: object, member: bool | None) -> None:
         assert open_corpus(write("a.jsonl", lines({"text": "a", "label": value}))).texts[0].member is member
 

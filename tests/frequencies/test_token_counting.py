@@ -17,17 +17,8 @@ from tokenizers import Tokenizer
 Build = Callable[[str], Tokenizer]
 
 ODD = [
-    "",
-    " ",
-    "a",
-    "one<|endoftext|>two",
-    "  \n\n ",
-    "e\u0301 слово 中文。😀",
-    "x" * 3000,
-    "\x00",
-    "\ufdd0",
-    "",
-]
+    "", " ", "a", "one<|endoftext|>two", "  \n\n ", "e\u0301 слово 中文。😀", "x" * 3000, "\x00", "\ufdd0", "",
+]  # fmt: skip
 
 
 def naive(texts: list[str], tokenizer: Tokenizer) -> npt.NDArray[np.int64]:

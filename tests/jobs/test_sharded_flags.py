@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made import written
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
@@ -68,11 +68,6 @@ def rows(name: str, number: int, generator: random.Random, extra: Sequence[str] 
             text = f" {found[i // 2]['text']}\n"
         found.append({"id": f"t{i}", "text": text, "group": f"{name}-{i // 3}" if i % 4 else ""})
     return found
-
-
-def written(path: Path, content: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in content), encoding="utf-8")
-    return path
 
 
 def planned(mine: Path, known: Path, settings: FlagSettings) -> tuple[FlagPlan, shards.Survey]:

@@ -12,15 +12,9 @@ import pytest
 from pretrace.types import Control, Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
 
 NAMES = (
-    "loss",
-    "zlib",
-    "min_k(k=0.1)",
-    "min_k(k=0.2)",
-    "min_k_plus_plus(k=0.2)",
-    "lowercase",
-    "dc_pdd(a=0.01, variant='full')",
-    "fsd(min_k_plus_plus(k=0.2))",
-)
+    "loss", "zlib", "min_k(k=0.1)", "min_k(k=0.2)", "min_k_plus_plus(k=0.2)", "lowercase",
+    "dc_pdd(a=0.01, variant='full')", "fsd(min_k_plus_plus(k=0.2))",
+)  # fmt: skip
 PROSE = (
     "The court held that the burden of proof lies with the party that relies on the fact.\n"
     "In the spring of 1893 a small steamer named Halcyon left Trieste with forty crates of quicksilver, "
@@ -214,24 +208,13 @@ def controlled(names: Sequence[str] = ("loss", "na_pdd", "probe"), texts: int = 
 
 
 HOSTILE = (
-    "<script>alert(1)</script>",
-    "</style><script>alert(1)</script>",
-    "javascript:alert(1)",
+    "<script>alert(1)</script>", "</style><script>alert(1)</script>", "javascript:alert(1)",
     '"><img src=x onerror=alert(1)>',
     "<svg onload=alert(1)><use href='https://evil.example/x.svg#a'/></svg>",
-    "</title></head><body onload=alert(1)>",
-    "{{ 7*7 }}{% raw %}",
-    "$x^2$ \\frac{1}{2} $",
-    "a\x00b\x1b[31mred",
-    "abc\u202eevil\u2066\u200b\ufeff",
-    "\ud800 lone",
-    "\ufffe\uffff",
-    "_hidden",
-    "&lt;b&gt; &amp; ]]> <!-- -->",
-    "x" * 3000,
-    "",
-    "🦜 模型 نموذج",
-)
+    "</title></head><body onload=alert(1)>", "{{ 7*7 }}{% raw %}", "$x^2$ \\frac{1}{2} $",
+    "a\x00b\x1b[31mred", "abc\u202eevil\u2066\u200b\ufeff", "\ud800 lone", "\ufffe\uffff", "_hidden",
+    "&lt;b&gt; &amp; ]]> <!-- -->", "x" * 3000, "", "🦜 模型 نموذج",
+)  # fmt: skip
 
 
 def hostile() -> Run:

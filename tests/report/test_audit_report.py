@@ -41,14 +41,9 @@ from pretrace.verdicts.audit.built import figures_of
 from pretrace.verdicts.outcome import null_of
 
 MAKERS = (
-    audits.placebos,
-    audits.nothing,
-    audits.inconclusive,
-    audits.controls,
-    audits.missed,
-    audits.without_placebo,
-    audits.bare,
-)
+    audits.placebos, audits.nothing, audits.inconclusive, audits.controls, audits.missed,
+    audits.without_placebo, audits.bare,
+)  # fmt: skip
 
 
 def text_of(source: object) -> str:

@@ -29,14 +29,9 @@ from pretrace.verdicts.audit.built import SUSPECT, pairs_of
 from pretrace.verification import verify_folder
 
 MAKERS = (
-    audits.placebos,
-    audits.nothing,
-    audits.inconclusive,
-    audits.controls,
-    audits.missed,
-    audits.without_placebo,
-    audits.bare,
-)
+    audits.placebos, audits.nothing, audits.inconclusive, audits.controls, audits.missed,
+    audits.without_placebo, audits.bare,
+)  # fmt: skip
 ODD = ("plain", 'quo"te, comma', "new\nline\r", "nul\x00", "=1+1", "", " 空 ", "\u2028\x85", "\\ud800")
 
 
@@ -224,17 +219,13 @@ def seal(folder: Path, verdict: dict[str, Any], name: str = "result.json") -> No
 
 
 BENT: dict[str, Callable[[dict[str, Any]], object]] = {
-    "outcome": lambda v: v.update(outcome="guilty"),
-    "level": lambda v: v.update(level="high"),
-    "no p": lambda v: v.pop("p"),
-    "p true": lambda v: v.update(p=True),
+    "outcome": lambda v: v.update(outcome="guilty"), "level": lambda v: v.update(level="high"),
+    "no p": lambda v: v.pop("p"), "p true": lambda v: v.update(p=True),
     "checks": lambda v: v.update(checks=[{"name": 3}]),
-    "curve": lambda v: v["planted"].update(curve=[[1, 2, 3]]),
-    "files": lambda v: v.update(files=[]),
-    "no tables": lambda v: v.update(files={}),
-    "settings": lambda v: v.update(settings=[]),
+    "curve": lambda v: v["planted"].update(curve=[[1, 2, 3]]), "files": lambda v: v.update(files=[]),
+    "no tables": lambda v: v.update(files={}), "settings": lambda v: v.update(settings=[]),
     "null": lambda v: v["null"].update(counts=["many"]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BENT)

@@ -31,17 +31,9 @@ from net.api import run_load_run as load_run
 from net.api import run_save_run as save_run
 
 ODD = (
-    "plain",
-    'quo"te, comma',
-    "new\nline\r",
-    "nul\x00",
-    "\ud800 lone",
-    "=1+1",
-    "",
-    " 空 ",
-    "carriage\rreturn",
-    "\\ud800",
-)
+    "plain", 'quo"te, comma', "new\nline\r", "nul\x00", "\ud800 lone", "=1+1", "", " 空 ",
+    "carriage\rreturn", "\\ud800",
+)  # fmt: skip
 
 
 def measured(name: str = "loss", tpr_low: Estimate | None = None) -> Measured:

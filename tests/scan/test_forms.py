@@ -3,9 +3,10 @@ found."""
 
 from __future__ import annotations
 
-import html
+import html  # noqa: F401 (the table names it)
 import json
 import random
+import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -62,76 +63,13 @@ def twice_escaped(text: list[str]) -> str:
     return json.dumps(json.dumps("\n".join(text)))
 
 
+TABLE = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
 FORMS: dict[str, Callable[[], Iterable[Row]]] = {
-    "as it is": each("\n".join),
-    "beside an empty column": lambda: (
-        {"instruction": "Write.", "input": "", "output": row["text"]} for row in each("\n".join)()
-    ),
-    "behind a title in text": lambda: ({"text": "A title", "body": row["text"]} for row in each("\n".join)()),
-    "behind an address in text": lambda: (
-        {"text": "https://example.org", "raw_content": row["text"]} for row in each("\n".join)()
-    ),
-    "in a column of another name": each("\n".join, "Ausgangstext"),
-    "in messages": lambda: (
-        {"messages": [{"role": "user", "content": "Go on."}, {"role": "assistant", "content": row["text"]}]}
-        for row in each("\n".join)()
-    ),
-    "a list of lines": lambda: ({"lines": text} for text in TEXTS),
-    "a list of words": lambda: ({"words": " ".join(text).split()} for text in TEXTS),
-    "a row a line": by_line(),
-    "a row a line, spoken": by_line(speaker="ANNA", time="00:01:02,000 --> 00:01:04,000"),
-    "a row a numbered line": lambda: (
-        {"text": f"{i + 1}. {line}"} for text in TEXTS for i, line in enumerate(text)
-    ),
-    "quoted": again(lambda line: f"> {line}"),
-    "quoted twice": again(lambda line: f"> > “{line}”"),
-    "a list": again(lambda line: f"* {line}"),
-    "numbered 1.": numbered("{}. "),
-    "numbered (1)": numbered("({}) "),
-    "numbered [1]": numbered("[{}] "),
-    "numbered 1:": numbered("{}: "),
-    "numbered 001|": numbered("{:03}| "),
-    "numbered 1": numbered("{:4}  "),
-    "numbered behind the line": lambda: (
-        {"text": "\n".join(f"{line}    {i + 1}" for i, line in enumerate(text))} for text in TEXTS
-    ),
-    "timed": again(lambda line: f"00:01:02,000 --> 00:01:04,000\n{line}", "\n\n"),
-    "spoken": again(lambda line: f"ANNA: {line}"),
-    "slashes": each(" / ".join),
-    "<br/>": each("<br/>".join),
-    "<br> with an attribute": each('<br class="x" data-a="1">'.join),
-    "paragraphs": again(lambda line: f'<p class="verse">{html.escape(line)}</p>'),
-    "escaped paragraphs": again(lambda line: html.escape(f"<p>{html.escape(line)}</p>")),
-    "entities": each(
-        lambda text: "".join(f"&#{ord(one)};" if ord(one) > 127 else one for one in "&nbsp;".join(text))
-    ),
-    "escaped twice": each(twice_escaped),
-    "escaped twice, slashes": each(lambda text: json.dumps(twice_escaped(text))),
-    "tabs and blanks": each("\u00a0\t \u3000".join),
-    "no blanks": each(lambda text: "".join(text).replace(" ", "")),
-    "letters apart": each(lambda text: " ".join("\n".join(text))),
-    "capitals": each(lambda text: "\n".join(text).upper()),
-    "small letters": each(lambda text: "\n".join(text).lower()),
-    "case folded": each(lambda text: "\n".join(text).casefold()),
+    **{name: eval(code) for name, code in TABLE.items()},
     **{
-        form: each(lambda text, form=form: unicodedata.normalize(form, "\n".join(text)))  # type: ignore[misc]
+        form: each(lambda text, form=form: unicodedata.normalize(form, "\n".join(text)))
         for form in ("NFC", "NFD", "NFKC", "NFKD")
     },
-    "soft hyphens": each(lambda text: "\u00ad".join("\n".join(text))),
-    "zero width": each(lambda text: "\u200b".join("\n".join(text))),
-    "full width": each(
-        lambda text: "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in "\n".join(text))
-    ),
-    "mathematical": each(
-        lambda text: "".join(
-            chr(0x1D41A + ord(one) - 97) if "a" <= one <= "z" else one for one in "\n".join(text)
-        )
-    ),
-    "without punctuation": each(
-        lambda text: "".join(c if c.isalnum() or c == " " else "" for c in " ".join(text))
-    ),
-    "hyphenated": again(lambda line: f"{line[:20]}-\n{line[20:]}"),
-    "emphasised": again(lambda line: " ".join(f"**{word}**" for word in line.split())),
 }
 """How texts are written in a corpus, by name."""
 BROKEN = {"numbered 1", "numbered behind the line", "timed", "spoken"}

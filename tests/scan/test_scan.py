@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from made import written
 
 from pretrace import open_corpus
 from pretrace.errors import OutputError
@@ -39,21 +40,15 @@ def prose(seed: int, words: int = 60) -> str:
     return " ".join(rng.choice(WORDS) + str(rng.randrange(100)) for _ in range(words))
 
 
-def rows(path: Path, items: list[dict[str, Any]]) -> Path:
-    """A file of JSON lines."""
-    path.write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
-    return path
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """Ten texts, of which 0 to 3 stand in a corpus of four files: once, twice in other letters, in part, and not."""
-    rows(tmp_path / "texts.jsonl", [{"id": f"t{i}", "text": prose(i)} for i in range(10)])
-    rows(tmp_path / "held.jsonl", [{"id": f"h{i}", "text": prose(50 + i)} for i in range(100)])
+    written(tmp_path / "texts.jsonl", [{"id": f"t{i}", "text": prose(i)} for i in range(10)])
+    written(tmp_path / "held.jsonl", [{"id": f"h{i}", "text": prose(50 + i)} for i in range(100)])
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     fill = [prose(1000 + i) for i in range(40)]
-    rows(
+    written(
         corpus / "a.jsonl",
         [{"text": one, "id": i} for i, one in enumerate(fill[:10])]
         + [{"text": prose(0), "meta": {"url": "https://example.org/0", "date": "2020-05-01"}}],
@@ -111,16 +106,19 @@ def test_the_command_finds_what_is_there_and_nothing_else(
 
 
 def test_what_is_read_in_parts_is_the_same_to_the_bit(place: Path) -> None:
-    whole = room.scan(asked(place), place / "one.parts")
+    how = {"near": True, "overlap": True}
+    whole = room.scan(asked(place, **how), place / "one.parts")
     assert whole is not None
     for part in ("1/3", "3/3"):
-        assert room.scan(asked(place, shard=part), place / "more.parts") is None
-    assert room.scan(asked(place, shard="2/3", workers=1), place / "more.parts") is not None
-    again = room.scan(asked(place), place / "more.parts")
+        assert room.scan(asked(place, shard=part, **how), place / "more.parts") is None
+    assert room.scan(asked(place, shard="2/3", workers=1, **how), place / "more.parts") is not None
+    again = room.scan(asked(place, **how), place / "more.parts")
     assert again is not None
     for one, other in zip(whole.tables, again.tables, strict=True):
-        for name in one.columns:
-            assert list(one.columns[name]) == list(other.columns[name])
+        for name, values in one.columns.items():
+            np.testing.assert_array_equal(np.array(values), np.array(other.columns[name]))
+    with pytest.raises(OutputError, match="--near"):
+        room.scan(asked(place), place / "more.parts")
 
 
 def test_a_scan_that_was_stopped_goes_on_with_the_files_that_have_no_part(
@@ -163,7 +161,7 @@ def test_parts_of_other_texts_are_not_mixed_in(place: Path, call: Callable[..., 
 def test_what_cannot_be_read_is_no_all_clear(place: Path, call: Callable[..., tuple[int, str]]) -> None:
     packed = place / "corpus" / "b.jsonl.gz"
     packed.write_bytes(packed.read_bytes()[:-40])
-    texts = rows(place / "other.jsonl", [{"id": "o", "text": prose(77)}])
+    texts = written(place / "other.jsonl", [{"id": "o", "text": prose(77)}])
     code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
     assert code == 4, said
     assert "not all of the corpus could be read" in said
@@ -178,34 +176,10 @@ def test_what_cannot_be_read_is_no_all_clear(place: Path, call: Callable[..., tu
     assert (code, "1 document with no text that can be read" in said) == (4, True), said
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--out", "X"), "--corpus"),
-        (("--corpus", "nowhere", "--out", "X"), "names no file"),
-        (("--corpus", "corpus"), "--out"),
-        (("--corpus", "corpus", "--out", "X", "--shard", "4/3"), "goes from 1 to the second"),
-        (("--corpus", "corpus", "--out", "X", "--match", "fuzzy"), "fuzzy"),
-    ],
-)
-def test_errors_name_the_cure(
-    place: Path,
-    words: tuple[str, ...],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    call: Callable[..., tuple[int, str]],
-) -> None:
-    monkeypatch.chdir(place)
-    code, printed = call("texts.jsonl", *words)
-    assert code == 2
-    assert said in printed
-    assert not (place / "X").exists()
-
-
 def test_short_texts_and_the_texts_own_file_are_told(
     place: Path, call: Callable[..., tuple[int, str]]
 ) -> None:
-    short = rows(
+    short = written(
         place / "corpus" / "own.jsonl", [{"id": "s", "text": "too short"}, {"id": "l", "text": prose(90)}]
     )
     code, said = call(short, "--corpus", place / "corpus", "--out", place / "OUT")
@@ -214,7 +188,7 @@ def test_short_texts_and_the_texts_own_file_are_told(
     assert "Too short to be looked for (fewer than 50 letters and digits): 1." in said
     copy = place / "elsewhere.jsonl"
     copy.write_bytes(short.read_bytes())
-    other = rows(place / "other.jsonl", [{"id": "o", "text": prose(91)}])
+    other = written(place / "other.jsonl", [{"id": "o", "text": prose(91)}])
     assert [one.address for one in find_own_files(files_of([str(copy), str(other)]), str(short))] == [
         str(copy)
     ]
@@ -225,7 +199,7 @@ def test_short_texts_and_the_texts_own_file_are_told(
     assert len(find_own_files(files_of([str(folder)]), str(folder))) == 7
     code, said = call(folder, "--corpus", folder, "--out", place / "OUT3")
     assert (code, "The corpus holds 2 more files of the texts themselves" in said) == (3, True)
-    only = rows(place / "short.jsonl", [{"id": "s", "text": "too short"}])
+    only = written(place / "short.jsonl", [{"id": "s", "text": "too short"}])
     code, said = call(only, "--corpus", place / "corpus", "--out", place / "OUT2")
     assert (code, "50 letters and digits or more" in said) == (2, True)
 
@@ -244,8 +218,8 @@ def test_a_passage_that_stands_everywhere_does_not_count(
     licence = (
         "Permission is hereby granted, free of charge, to any person obtaining a copy of this software. " * 3
     )
-    texts = rows(place / "code.jsonl", [{"id": "c", "text": licence + prose(5)[:150]}])
-    rows(place / "corpus" / "code.jsonl", [{"text": licence + prose(2000 + i, 4)} for i in range(1100)])
+    texts = written(place / "code.jsonl", [{"id": "c", "text": licence + prose(5)[:150]}])
+    written(place / "corpus" / "code.jsonl", [{"text": licence + prose(2000 + i, 4)} for i in range(1100)])
     code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
     assert code == 4, said
     assert "share only passages that very many documents hold" in said
@@ -326,9 +300,9 @@ def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(
         {"id": "m", "text": prose(9, 80)},
         {"id": "s", "text": short},
     ]
-    file = rows(place / "mine.jsonl", texts)
-    rows(place / "corpus" / "near.jsonl", [{"text": few, "id": "few"}, {"text": many, "id": "many"}])
-    rows(place / "corpus" / "gram.jsonl", [{"text": "On it: " + " ".join(prose(9, 80).split()[20:34])}])
+    file = written(place / "mine.jsonl", texts)
+    written(place / "corpus" / "near.jsonl", [{"text": few, "id": "few"}, {"text": many, "id": "many"}])
+    written(place / "corpus" / "gram.jsonl", [{"text": "On it: " + " ".join(prose(9, 80).split()[20:34])}])
     corpus = [json.loads(one)["text"] for name in ("near", "gram", "a") for one in
               (place / "corpus" / f"{name}.jsonl").read_text().splitlines()]  # fmt: skip
     out = place / "NEAR"
@@ -349,19 +323,6 @@ def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(
     assert "near.csv" in (out / "report.html").read_text(encoding="utf-8")
     code, said = call(file, "--corpus", place / "corpus", "--near", "--match", "exact", "--out", place / "X")
     assert (code, "--match folded" in said) == (2, True)
-
-
-def test_near_copies_are_the_same_in_parts(place: Path) -> None:
-    whole = room.scan(asked(place, near=True, overlap=True), place / "one.parts")
-    for part in ("1/2", "2/2"):
-        again = room.scan(asked(place, near=True, overlap=True, shard=part), place / "more.parts")
-    assert whole is not None
-    assert again is not None
-    for one, other in zip(whole.tables, again.tables, strict=True):
-        for name, values in one.columns.items():
-            np.testing.assert_array_equal(np.array(values), np.array(other.columns[name]))
-    with pytest.raises(OutputError, match="--near"):
-        room.scan(asked(place), place / "more.parts")
 
 
 def test_passages_add_up_over_parts(place: Path) -> None:
@@ -438,7 +399,7 @@ def test_nothing_is_replaced_and_nothing_is_half_cleaned(
     code, said = cleaned(place, call)
     assert (code, "holds something already" in said) == (2, True)
     (place / "CLEAN" / "mine.txt").unlink()
-    rows(place / "corpus" / "f.wet", [])
+    written(place / "corpus" / "f.wet", [])
     code, said = cleaned(place, call)
     assert (code, "--clean writes .jsonl" in said) == (2, True)
     (place / "corpus" / "f.wet").unlink()

@@ -147,15 +147,12 @@ def test_a_score_without_a_true_lead_seldom_survives():
 @pytest.mark.parametrize(
     ("target", "lead", "expected"),
     [
-        ((0.7, 0.6, 0.8), (0.1, 0.01, 0.2), "yes"),
-        ((0.7, 0.6, 0.8), (0.1, 0.0, 0.2), "not shown"),
-        ((0.7, 0.6, 0.8), (0.0, -0.1, 0.1), "no"),
-        ((0.7, 0.6, 0.8), (-0.1, -0.2, -0.05), "no"),
+        ((0.7, 0.6, 0.8), (0.1, 0.01, 0.2), "yes"), ((0.7, 0.6, 0.8), (0.1, 0.0, 0.2), "not shown"),
+        ((0.7, 0.6, 0.8), (0.0, -0.1, 0.1), "no"), ((0.7, 0.6, 0.8), (-0.1, -0.2, -0.05), "no"),
         ((0.7, 0.5, 0.8), (0.2, 0.1, 0.3), "not above chance"),
-        ((0.3, 0.2, 0.4), (0.2, 0.1, 0.3), "not above chance"),
-        ((0.7, 0.6, 0.8), None, "not shown"),
+        ((0.3, 0.2, 0.4), (0.2, 0.1, 0.3), "not above chance"), ((0.7, 0.6, 0.8), None, "not shown"),
     ],
-)
+)  # fmt: skip
 def test_who_survives(target, lead, expected):
     any_ = Estimate(0.5, 0.4, 0.6)
     row = Measured("a", "score", Estimate(*target), any_, any_, 0.0, Curve((0.0, 1.0), (0.0, 1.0)))

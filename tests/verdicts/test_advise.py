@@ -20,16 +20,11 @@ from pretrace.verdicts.advise import CHOICES, FEWEST_CHOICES, Names, Needed, adv
 
 EMPTY = Situation()
 ENOUGH: dict[str, dict[str, Any]] = {
-    "marks": {"unpublished": 5},
-    "triggers": {"unpublished": 5},
-    "order": {"unpublished": 20},
-    "canaries": {"canaries": 5},
-    "controls-placebo": {"unseen": 20, "checkpoint": True},
-    "controls": {"unseen": 20},
-    "flag": {"unseen": 20},
-    "recite": {"unseen": 5},
+    "marks": {"unpublished": 5}, "triggers": {"unpublished": 5}, "order": {"unpublished": 20},
+    "canaries": {"canaries": 5}, "controls-placebo": {"unseen": 20, "checkpoint": True},
+    "controls": {"unseen": 20}, "flag": {"unseen": 20}, "recite": {"unseen": 5},
     "placebo": {"checkpoint": True},
-}
+}  # fmt: skip
 """The least with which each test applies."""
 
 

@@ -14,7 +14,6 @@ from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus
-from pretrace.verdicts import frame
 from pretrace.verdicts.frame import beyond_by_lot, with_second
 from pretrace.verdicts.marking import OrderSettings, mark_order
 from pretrace.verdicts.marks import CheckSettings, check_marks
@@ -83,15 +82,10 @@ def test_a_second_model_that_reads_otherwise_shows_nothing():
 @pytest.mark.parametrize(
     ("correlation", "multiple"),
     [
-        (1.0, DOSE),
-        (0.5, DOSE),
-        (0.4, 2.5),
-        (0.2, MOST_DOSE),
-        (CARRIES, MOST_DOSE),
-        (0.05, np.inf),
+        (1.0, DOSE), (0.5, DOSE), (0.4, 2.5), (0.2, MOST_DOSE), (CARRIES, MOST_DOSE), (0.05, np.inf),
         (-1, np.inf),
     ],
-)
+)  # fmt: skip
 def test_the_less_alike_two_models_read_the_more_is_taken_off(correlation, multiple):
     assert second_model_multiple(correlation) == multiple
 
@@ -165,22 +159,3 @@ def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):
 
     monkeypatch.setattr("pretrace.backends.open_model", missing)
     assert with_second(Models(FakeBackend())).placebos == ()
-
-
-def test_a_test_that_does_not_say_what_is_planted_cannot_be_made():
-    class Halfway(frame.ByLot):
-        name = "halfway"
-
-        def read(self, model, stage):
-            return ()
-
-        def words(self, values):
-            raise AssertionError
-
-    with pytest.raises(TypeError, match="planted"):
-        Halfway(
-            corpus=Corpus("none", ()),
-            models=Models(FakeBackend()),
-            settings=CheckSettings(),
-            watch=frame.watched(None),
-        )

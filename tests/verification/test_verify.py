@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made import written
 
 from pretrace.cli import main
 from pretrace.corpora import Columns, open_corpus
@@ -28,11 +29,6 @@ def texts_of(number: int, word: str = "cat") -> list[dict[str, object]]:
     ]
 
 
-def write(path: Path, rows: list[dict[str, object]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 def called(*arguments: object) -> int:
     patch = pytest.MonkeyPatch()
     patch.setattr("sys.argv", ["pretrace", *map(str, arguments)])
@@ -46,7 +42,7 @@ def called(*arguments: object) -> int:
 def made(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Path:
     """A folder with texts, and a run of them whose columns have names of their own."""
     desk = tmp_path_factory.mktemp("verify")
-    texts = write(desk / "texts.jsonl", texts_of(12))
+    texts = written(desk / "texts.jsonl", texts_of(12))
     where = ("--model", model_folder, "--scores", "loss", "--text-column", "body", "--id-column", "key")
     assert called("score", texts, *where, "--out", desk / "RUN") == 0
     assert called("score", texts, *where, "--windows", "--max-tokens", 8, "--out", desk / "CUT") == 0
@@ -123,12 +119,12 @@ def test_a_change_is_found_where_it_is(desk: Path, change: str) -> None:
 
 
 def test_other_texts_are_not_those_of_the_run(desk: Path) -> None:
-    other = write(desk / "other.jsonl", texts_of(12, "dog"))
-    fewer = write(desk / "fewer.jsonl", texts_of(11))
+    other = written(desk / "other.jsonl", texts_of(12, "dog"))
+    fewer = written(desk / "fewer.jsonl", texts_of(11))
     for place in (other, fewer):
         assert states(desk / "RUN", texts=place)["texts"] == "no"
     renamed = [{"id": row["key"], "text": row["body"], "label": row["label"]} for row in texts_of(12)]
-    usual = write(desk / "usual.jsonl", renamed)
+    usual = written(desk / "usual.jsonl", renamed)
     with pytest.raises(TextsError, match="body"):
         verify(desk / "RUN", {"texts": usual})
     found = verify(desk / "RUN", {"texts": usual}, columns=Columns(text="text", id="id"))
@@ -197,7 +193,7 @@ def measured(content: dict[str, Any]) -> dict[str, bool]:
 
 
 def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path: Path) -> None:
-    one, other = (write(tmp_path / f"{name}.jsonl", rows(name)) for name in "ab")
+    one, other = (written(tmp_path / f"{name}.jsonl", rows(name)) for name in "ab")
     a, b = (hashed(open_corpus(str(place))) for place in (one, other))
     given = {"texts": str(one), "heldout": str(other), "nonmembers": str(other)}
     audit = {"corpus": a, "heldout": b, "command": given}

@@ -195,8 +195,7 @@ def two_at_once(site):
 
 
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("earlier", [False, True], ids=["alone", "earlier"])
-@pytest.mark.parametrize("controls", [False, True], ids=["bare", "controls"])
+@pytest.mark.parametrize(("controls", "earlier"), [(False, False), (True, True)], ids=["bare", "everything"])
 @pytest.mark.usefixtures("warm_jobs", "two_at_once")
 def test_every_start_button_leads_to_a_result(  # noqa: PLR0913
     tab, marked, model_folder, reference_folder, monkeypatch, controls, earlier

@@ -43,14 +43,11 @@ def test_another_name_is_refused_before_anything_is_read(visitor, host):
 @pytest.mark.parametrize(
     "headers",
     [
-        {"origin": "http://evil.example"},
-        {"origin": "null"},
-        {"origin": "http://[::1"},
-        {"origin": "http://127.0.0.1:9999"},
-        {"sec-fetch-site": "cross-site"},
+        {"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://[::1"},
+        {"origin": "http://127.0.0.1:9999"}, {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
     ],
-)
+)  # fmt: skip
 def test_a_form_of_another_page_is_refused(visitor, headers):
     answer = visitor.post("/text", {"text": "a", "model": "m"}, headers=headers)
     assert answer.status_code == 403

@@ -125,15 +125,11 @@ def test_another_model_in_the_middle_of_a_run_stops_it_and_nothing_of_it_is_kept
 
 
 ALWAYS = {
-    "start counted": r"read \d+ tokens where \d+ were sent",
-    "-9997": "no log-probabilities",
-    "false": "'False' where a number belongs",
-    "string": "'-1.5' where a number belongs",
-    "NaN": "does not answer as",
-    "null": "no log-probabilities|does not answer as",
-    "shuffled": "shifted|other numbers for the same text",
-    "noise": "other numbers for the same text",
-}
+    "start counted": r"read \d+ tokens where \d+ were sent", "-9997": "no log-probabilities",
+    "false": "'False' where a number belongs", "string": "'-1.5' where a number belongs",
+    "NaN": "does not answer as", "null": "no log-probabilities|does not answer as",
+    "shuffled": "shifted|other numbers for the same text", "noise": "other numbers for the same text",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)

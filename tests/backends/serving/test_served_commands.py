@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import time
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from model_servers import ModelServer
-from processes import Call, Command, Started
+from processes import Call
 from tiny import MORE_WORDS
 
-from pretrace import load_run, open_model
-from pretrace.backends.serving.backend import EVERY
+from pretrace import load_run
 from pretrace.backends.serving.self_check import SENTENCES as PROBES
-from pretrace.cache.location import text_key
-from pretrace.scoring.evidence import open_store
-from pretrace.types import Quantity
 
 
 def written(path: Path, number: int, *, words: int = 12, seed: int = 0, labels: bool = True) -> Path:
@@ -113,55 +104,6 @@ def test_a_dry_run_sends_no_text_and_counts_what_is_left(
     out = call(*how, "--dry-run")[1]
     assert "0 requests with 0 tokens" in out
     assert "48 more are answered already" in out
-
-
-def test_a_killed_run_asks_nothing_twice(
-    command: Command, server: ModelServer, model_folder: Path, tmp_path: Path
-) -> None:
-    path = written(tmp_path / "t.jsonl", 150)
-    texts = [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
-    arguments = [
-        *("score", path, *target(server, model_folder)),
-        *("--scores", "loss", "--token-budget", "120", "--requests", "2", "--out", str(tmp_path / "RUN")),
-    ]
-    model = open_model(f"vllm:{server.root}", tokenizer=str(model_folder))
-    mine = Counter(tuple(one.tokens.tolist()) for one in model.encode(texts))
-    begun = len(server.asked)  # requests of the check
-    server.ends = begun + EVERY + 1 + 8
-    process = command(*arguments)
-    with open_store(model.fingerprint) as store:
-
-        def kept() -> int:
-            return sum(
-                one is not None for one in store.get([text_key(text) for text in texts], Quantity.LOGP)
-            )
-
-        # What was answered counts, and is kept, once the check's sentences after it were answered as before.
-        until(lambda: len(server.held) == 2 and kept() >= EVERY, process)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        before, there = len(server.asked), kept()
-    assert EVERY <= there < len(asked_of(server, mine, begun)) < 150
-    server.ends = None
-    again = command(*arguments)
-    assert again.wait() == 0, again.said.read_text(encoding="utf-8")
-    assert len(load_run(tmp_path / "RUN").ids) == 150
-    assert len(asked_of(server, mine, before)) == 150 - there
-
-
-def asked_of(server: ModelServer, wanted: Counter[tuple[int, ...]], since: int) -> list[tuple[int, ...]]:
-    """The prompts of the user that a server was asked."""
-    prompts = (tuple(one) for one in server.prompts(since) if not isinstance(one, str))
-    return [one for one in prompts if one in wanted]
-
-
-def until(reached: Callable[[], bool], process: Started) -> None:
-    """Wait for a state that comes; the limit only ends a test that has failed."""
-    end = time.monotonic() + 240
-    while not reached():
-        assert process.poll() is None, process.said.read_text(encoding="utf-8")
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("command", ["tune", "plant"])

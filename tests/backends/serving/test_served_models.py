@@ -100,22 +100,14 @@ def test_no_text_is_sent_before_the_check(kind: str, opened: Open, server: Model
 
 SHIFTED = "shifted by one token"
 TROUBLES = {
-    "early": SHIFTED,
-    "late": SHIFTED,
-    "after": SHIFTED,
-    "constant": "no log-probabilities",
-    "equal": "the same number, -1.5, for every token",
-    "zero": "the same number, 0, for every token",
-    "no null": "for the very first token",
-    "moving": "other numbers for the same text",
-    "none": "gives no log-probabilities of prompts",
-    "html": "does not answer in JSON",
+    "early": SHIFTED, "late": SHIFTED, "after": SHIFTED, "constant": "no log-probabilities",
+    "equal": "the same number, -1.5, for every token", "zero": "the same number, 0, for every token",
+    "no null": "for the very first token", "moving": "other numbers for the same text",
+    "none": "gives no log-probabilities of prompts", "html": "does not answer in JSON",
     "broken json": "does not answer in JSON",
     "redirect": "redirects to elsewhere.example, and no redirect is followed",
-    "500": r"fails \(500\), after 2 more tries",
-    "cut": "cannot be reached",
-    "busy": r"too busy .* \(429\)",
-}
+    "500": r"fails \(500\), after 2 more tries", "cut": "cannot be reached", "busy": r"too busy .* \(429\)",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)

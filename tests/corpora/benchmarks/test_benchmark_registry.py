@@ -72,17 +72,11 @@ def dead_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "expression",
     [
-        "wikimia(64)",
-        "bookmia",
-        "arxivtection",
-        "arxiv_mia",
-        "pile('ArXiv')",
-        "hubble('passages_wikipedia')",
-        "copyright_traps",
-        "checkmia('pythia_dedupe_mia_0-90000_90010-90025')",
-        "panorama",
+        "wikimia(64)", "bookmia", "arxivtection", "arxiv_mia", "pile('ArXiv')",
+        "hubble('passages_wikipedia')", "copyright_traps",
+        "checkmia('pythia_dedupe_mia_0-90000_90010-90025')", "panorama",
     ],
-)
+)  # fmt: skip
 def test_without_a_network_the_cure_comes_at_once(dead_hub: None, expression: str) -> None:
     start = time.perf_counter()
     with pytest.raises(

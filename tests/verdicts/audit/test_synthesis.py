@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from processes import Start
 from tiny import SENTENCES, make_model, make_tokenizer
 from tokenizers import decoders
 
@@ -86,34 +83,6 @@ def test_without_a_cache_everything_is_written_again() -> None:
     for _ in range(2):
         complete(echo, ["one"], Draw(), cache=False)
     assert echo.asked == [["one"]] * 2
-
-
-KILLED = """
-import os, signal, sys
-sys.path[:0] = sys.argv[1:]
-from test_synthesis import Draw, Echo, complete
-
-class Dying(Echo):
-    def complete(self, prompts, **named):
-        if len(self.asked) == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().complete(prompts, **named)
-
-complete(Dying(), [f"text {i}" for i in range(1000)], Draw())
-"""
-
-
-def test_a_killed_run_goes_on(program: Start) -> None:
-    here = Path(__file__).parent
-    killed = program(KILLED, here, here.parent)
-    _, complaints = killed.communicate()
-    assert killed.returncode == -signal.SIGKILL, complaints
-    straight, resumed = Echo(), Echo()
-    prompts = [f"text {i}" for i in range(1000)]
-    made = complete(resumed, prompts, Draw())
-    assert made == complete(straight, prompts, Draw(), cache=False)
-    assert resumed.asked == straight.asked[2:]
-    assert len(straight.asked) == 4
 
 
 @pytest.fixture

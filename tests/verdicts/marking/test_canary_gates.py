@@ -275,15 +275,10 @@ def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
 @pytest.mark.parametrize(
     ("answer", "share"),
     [
-        ("cdef", 1.0),
-        ("cd-ef and", 1.0),
-        ("cdxx", 0.5),
-        ("", 0.0),
-        ("abcdef", 1.0),
-        ("`CDEF`", 1.0),
+        ("cdef", 1.0), ("cd-ef and", 1.0), ("cdxx", 0.5), ("", 0.0), ("abcdef", 1.0), ("`CDEF`", 1.0),
         ("xcdef", 0.0),
     ],
-)
+)  # fmt: skip
 def test_how_much_of_the_rest_was_written(answer, share):
     assert went_on(answer, "ab", "abcdef") == share
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made import written
 from tiny import MORE_WORDS
 
 from pretrace import open_corpus
@@ -38,11 +39,6 @@ def items(number: int) -> list[dict[str, Any]]:
         }
         for i in range(number)
     ]
-
-
-def written(path: Path, some: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
-    return path
 
 
 def call(*arguments: object) -> int:
