@@ -86,10 +86,7 @@ class Proposals:
         """For each text its first `number` neighbours; only what is not on disk yet is made, a batch at a time.
         OutputError where it cannot be stored, ModelError where the model gives no numbers."""
         keys, asked = [text_key(text) for text in texts], _NeighborRequest(number, share, seed)
-        if self._last[0] != (
-            keys,
-            asked,
-        ):  # another model is to read the same: not made twice without a cache
+        if self._last[0] != (keys, asked):  # another model may read the same: not made twice without a cache
             self._last = (keys, asked), self._made(dict(zip(keys, texts, strict=True)), asked)
         return [self._last[1][key][:number] for key in keys]
 

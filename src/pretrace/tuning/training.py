@@ -52,16 +52,22 @@ Head = Callable[[torch.Tensor], torch.Tensor]
 class _NextTokenLoss:
     """The next-token loss of a causal language model, computed in `precision` on the device of its weights."""
 
-    def __init__(self, model: torch.nn.Module, device: torch.device, precision: Precision) -> None:
-        self.model: Any = model
-        self.device, self.precision = device, precision
+    def __init__(self, model: Any, sequences: Sequence[Sequence[int]], precision: Precision) -> None:
+        self.model, self.sequences, self.precision = model, sequences, precision
+        device = self.device = next(weight for _, weight in trainable(model)).device
         self.head = output_layer(model, device)
         self.rows = _CPU_ROWS if device.type == "cpu" else _GPU_ROWS
 
-    def add_gradient(self, sequences: Sequence[Sequence[int]], count: int) -> torch.Tensor:
+    def size(self, batch: Sequence[int]) -> int:
+        """How many tokens are predicted in a batch of rows."""
+        return sum(len(self.sequences[row]) - 1 for row in batch)
+
+    def add_gradient(self, rows: Sequence[int], count: int) -> torch.Tensor:
         """The loss summed over every predicted token, in nats, without gradient; that of the sum over `count` is
         added to the weights."""
-        ids, mask = (torch.from_numpy(array).to(self.device) for array in padded(sequences))
+        ids, mask = (
+            torch.from_numpy(array).to(self.device) for array in padded([self.sequences[row] for row in rows])
+        )
         if self.head is None:
             return self._whole(ids, mask, count)
         with self._autocast():
@@ -239,35 +245,36 @@ def train(
     lengths = _lengths(sequences)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
-        return _Training(model, sequences, lengths, plan, companion).run(on_step, checkpoint)
+        weights = [weight for _, weight in trainable(model)]
+        if not weights:
+            raise ModelError("the model has no trainable weights: all of them are frozen.")
+        loss = _NextTokenLoss(model, sequences, plan.precision)
+        place = Checkpoint(checkpoint, identity(model, sequences, plan)) if checkpoint else None
+        return Training(model, loss, lengths, plan, _optimiser(weights, plan), companion).run(on_step, place)
 
 
-class _Training:
+class Training:
+    """The steps of a training: of a language model, or of a classifier. `loss` has the methods of `_NextTokenLoss`."""
+
     def __init__(
         self,
         model: torch.nn.Module,
-        sequences: Sequence[Sequence[int]],
+        loss: Any,
         lengths: npt.NDArray[np.int64],
         plan: TrainingPlan,
-        companion: Companion | None,
+        optimiser: torch.optim.Optimizer,
+        companion: Companion | None = None,
     ) -> None:
-        self.model, self.sequences, self.lengths, self.plan = model, sequences, lengths, plan
-        self.companion = companion
+        self.model, self.loss, self.lengths, self.plan = model, loss, lengths, plan
+        self.optimiser, self.companion = optimiser, companion
         self.weights = [weight for _, weight in trainable(model)]
-        if not self.weights:
-            raise ModelError("the model has no trainable weights: all of them are frozen.")
-        self.device = self.weights[0].device
-        self.loss = _NextTokenLoss(model, self.device, plan.precision)
-        self.optimiser = _optimiser(self.weights, plan)
-        self.each_epoch = math.ceil(len(sequences) / plan.batch)
+        self.each_epoch = math.ceil(len(lengths) / plan.batch)
         self.steps = self.each_epoch * plan.epochs
         self.position = Position()
         self.batches: list[list[int]] = []
 
-    def run(self, on_step: OnStep | None, place: Path | None) -> History:
-        checkpoint = None
-        if place is not None:
-            checkpoint = Checkpoint(place, identity(self.model, self.sequences, self.plan))
+    def run(self, on_step: OnStep | None = None, checkpoint: Checkpoint | None = None) -> History:
+        if checkpoint:
             self.position = checkpoint.restore(self.model, self.optimiser)
         self.model.train()
         if self.plan.recompute:
@@ -308,10 +315,10 @@ class _Training:
         if index == 0 or not self.batches:
             self.batches = epoch_batches(self.lengths, self.plan, epoch=epoch)
         batch = self.batches[index]
-        count = int(self.lengths[batch].sum()) - len(batch)
+        count = self.loss.size(batch)
         total = 0.0
         for rows in pieces(batch, self.lengths, at_once=self.plan.at_once):
-            total += self.loss.add_gradient([self.sequences[row] for row in rows], count).item()
+            total += self.loss.add_gradient(rows, count).item()
         if self.companion:
             self.companion.penalty().backward()
         # Without a bound the norm is only measured: a gradient that is no number would spoil the weights.
