@@ -330,13 +330,6 @@ def _budget(device: torch.device) -> int:
     return _CPU_BUDGET if device.type == "cpu" else _GPU_BUDGET
 
 
-# Logits at a few positions, from any language model of transformers.
-#
-# The body of the model is run once. What comes after it (the output layer, and in some families a scale, a
-# cap or a small network before it) works position by position, so the model is asked again with its body
-# stood in for by one that answers with the wanted positions alone, a slice at a time: nothing of shape
-# texts × positions × vocabulary ever exists, and no family needs code of its own.
-
 _SLICE_BYTES = 64 << 20
 
 
@@ -344,8 +337,12 @@ _SLICE_BYTES = 64 << 20
 def logits_at(
     model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
 ) -> Iterator[torch.Tensor]:
-    """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), int64, in order, a slice at a time;
-    `inputs` are what the model's forward takes."""
+    """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), int64, in order, a slice at a time.
+    `inputs` are what the model's forward takes.
+
+    The body is run once. What comes after it works position by position, so the model is asked again with its body
+    stood in for by one that answers with the wanted positions alone: no family needs code of its own.
+    """
     output = model.base_model(**inputs)
     hidden = output[0][rows, columns]
     size = max(16, _SLICE_BYTES // (4 * model.config.get_text_config().vocab_size))

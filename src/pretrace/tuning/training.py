@@ -34,14 +34,6 @@ from pretrace.results.atomic import explained
 from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.plan import History, OnStep, Precision, TrainingPlan, TrainingStep
 
-# The loss of the next token and its gradient, with the logits of a few hundred positions at a time.
-#
-# A vocabulary of 49,152 makes the logits of 2,048 tokens 0.4 GB, and a loss over all of them at once keeps and
-# copies them several times. Here each slice is taken through the output layer, to its loss and back to the
-# hidden states; the body of the model is then taken back once. Padding never reaches the output layer. The
-# sums are the same but for their order.
-
-
 IGNORED = -100
 """The label of a position that is no target: cross_entropy leaves it out."""
 _CPU_ROWS, _GPU_ROWS = 256, 4096
@@ -50,7 +42,12 @@ Head = Callable[[torch.Tensor], torch.Tensor]
 
 
 class _NextTokenLoss:
-    """The next-token loss of a causal language model, computed in `precision` on the device of its weights."""
+    """The next-token loss of a causal language model, computed in `precision`.
+
+    The logits of 2,048 tokens over 49,152 take 0.4 GB, and a loss over all at once copies them: here a few hundred
+    positions at a time go through the output layer and back, and the body is taken back once. Only the order of the
+    sums differs. Padding never reaches the output layer.
+    """
 
     def __init__(self, model: Any, sequences: Sequence[Sequence[int]], precision: Precision) -> None:
         self.model, self.sequences, self.precision = model, sequences, precision
@@ -386,19 +383,15 @@ def _recomputing(model: torch.nn.Module, what: str) -> Callable[..., None]:
     return cast(Callable[..., None], method)
 
 
-# In which number format a training computes. It forgives rounding that a score would not: bfloat16 is several times as
-# fast where a processor has matrix units for it, and several times as slow where it has none. The format is in the
-# adapter's card and in the name it is kept under.
-
-
 def settled(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
-    """Return the format a training on this device computes in: `wanted`, or for "auto" the faster one."""
+    """The format a training on this device computes in, `wanted` or the faster one: it forgives rounding that a score
+    would not. The format is in the adapter's card and in the name it is kept under."""
     return fastest_format(device.type) if wanted == "auto" else wanted
 
 
 @functools.cache
 def fastest_format(device: str = "cpu") -> Precision:
-    """Return bfloat16 for a GPU that computes in it and a processor with matrix units (AMX), else float32."""
+    """Bfloat16 for a GPU that computes in it and a processor with matrix units (AMX): elsewhere it is slower."""
     if device == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     has_matrix_units = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
