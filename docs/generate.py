@@ -3,7 +3,7 @@ benchmarks/results/designs.json, and renders the page of scores from their docst
 (`scripts/site` writes that page when it builds the site).
 
 The tables of benchmarks/results/methods.md and docs/methods.md are made from src/pretrace/verdicts/methods.json,
-benchmarks/results/dilution.md from dilution.json.
+benchmarks/results/dilution.md from dilution.json, those of scan.md from scan.json.
 
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
 (`python -m benchmarks.designs.table --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
@@ -27,7 +27,7 @@ from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
 from pretrace.verdicts.advise import CHOICES, OfferedTest, needed
-from pretrace.verdicts.methods import Reached, figure, rows
+from pretrace.verdicts.expected import Reached, figure, rows
 
 AUDITS = Path(__file__).with_name("audits.md")
 DESIGNS = Path(__file__).parent.with_name("benchmarks") / "results" / "designs.json"
@@ -43,7 +43,7 @@ DILUTION = DESIGNS.with_name("dilution.json")
 BY_DILUTION = DESIGNS.with_name("dilution.md")
 SMALL = 2e6
 """Models of fewer parameters are those of the first table of methods."""
-SEARCH = Path(__file__).with_name("scan.md")
+SEARCH = DESIGNS.with_name("scan.md")
 COSTS = Path(__file__).parent.with_name("benchmarks") / "results" / "score_costs.json"
 SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.json"
 SCAN = "<!-- scan: written by docs/generate.py -->\n", "<!-- end of scan -->"

@@ -21,8 +21,7 @@ from unittest import mock
 WARM = (
     "pretrace.cli.commands", "pretrace.runs", "pretrace.scoring.plan", "pretrace.backends.huggingface",
     "pretrace.building.dated", "pretrace.building.patents", "pretrace.building.ccnews",
-    "pretrace.verdicts.marking.orders",
-    "pretrace.verdicts.marking.mark", "pretrace.verdicts.marks", "pretrace.verdicts.canaries",
+    "pretrace.verdicts.marking", "pretrace.verdicts.marks", "pretrace.verdicts.canaries",
     "pretrace.report.run", "pretrace.report.verdict", "pretrace.harnesses.samples", "pretrace.frequencies",
     "pyarrow.parquet", "pyarrow.dataset", "peft",
 )  # fmt: skip

@@ -101,7 +101,13 @@ def test_files_that_one_side_lacks_and_arrays_that_differ_count_and_pages_do_not
 
 @pytest.mark.parametrize(
     ("codes", "printed", "counts"),
-    [((0, 0), "same", False), ((0, 0), "other", True), ((0, 3), "same", True), ((1, 1), "same", True)],
+    [
+        ((0, 0), "same", False),
+        ((0, 0), "other words", False),
+        ((0, 0), "2 of 3", True),
+        ((0, 3), "same", True),
+        ((1, 1), "same", True),
+    ],
 )
 def test_a_command_is_equal_where_it_answers_alike_and_does_not_fail(
     tmp_path: Path, codes: tuple[int, int], printed: str, counts: bool

@@ -18,7 +18,7 @@ from processes import Call
 
 from pretrace.errors import PretraceError
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.marking.strings import random_strings
+from pretrace.verdicts.canaries import random_strings
 
 Case = Callable[[], bool]
 SCORE = """

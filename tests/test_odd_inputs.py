@@ -82,11 +82,11 @@ ALL = [
 ]
 
 
-def made(case: Case, folder: Path, model: Path | None) -> None:
-    """The files that a command line names."""
+def made(case: Case, folder: Path, models: dict[str, Path]) -> None:
+    """The files and models that a command line names."""
     named = set(case.words)
-    if "MODEL" in named and model is not None:
-        (folder / "MODEL").symlink_to(model)
+    for name in named & set(models):
+        (folder / name).symlink_to(models[name])
     for name, content in FILES.items():
         if name in named or name in case.environment.values():
             put(folder / name, content)
@@ -98,10 +98,10 @@ def listing(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-def run(case: Case, folder: Path, model: Path | None) -> tuple[Left, list[str], list[str]]:
+def run(case: Case, folder: Path, models: dict[str, Path]) -> tuple[Left, list[str], list[str]]:
     here = folder / "here"
     here.mkdir()
-    made(case, here, model)
+    made(case, here, models)
     before = listing(here)
     environment = {"PRETRACE_CACHE": str(folder / "cache"), **case.environment}
     if case.closed or case.unread or "PYTHONIOENCODING" in environment:
@@ -120,8 +120,8 @@ def run(case: Case, folder: Path, model: Path | None) -> tuple[Left, list[str], 
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name.encode("unicode_escape").decode())
-def test_odd_input(case: Case, tmp_path: Path, model_folder: Path) -> None:
-    left, before, after = run(case, tmp_path, model_folder if "MODEL" in case.words else None)
+def test_odd_input(case: Case, tmp_path: Path, model_folder: Path, reference_folder: Path) -> None:
+    left, before, after = run(case, tmp_path, {"MODEL": model_folder, "SECOND": reference_folder})
     said = left.out + left.err
     assert "Traceback" not in said, said
     assert left.code == case.code, (left.code, said)
@@ -131,6 +131,5 @@ def test_odd_input(case: Case, tmp_path: Path, model_folder: Path) -> None:
         assert case.says in said, said
     if case.code == 2 and 2 not in case.closed:
         assert after == before
-
         assert left.err.startswith("pretrace: ") or case.line.startswith("runs verify ")
         assert case.says in said, said

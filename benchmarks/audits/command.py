@@ -11,7 +11,7 @@ the same documents, and one notice at the beginning of every document. Audits of
 An audit that rejects is accused where no check withholds it. The check that deals documents out 200 times is left
 out here, and how many controls can be left out is counted with 1,000 permutations in place of 10,000 (they cost most).
 A cell, one target, is written when it is done; a killed run goes on. `--summary` writes
-benchmarks/results/audit_command.json and the figures in README.md and docs/audit.md.
+benchmarks/results/audit_command.json and the table in audit_command.md.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +28,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks import ROOT
 from benchmarks.audits.innocents import counted, read
 from benchmarks.audits.worlds import DOMAINS, MEMBERS, Worlds, joined
 from benchmarks.experiments import DATA, RESULTS
@@ -44,9 +42,9 @@ from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import AuditInputs, kinds
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.designs import ALIKE, differ, widest_gap
-from pretrace.verdicts.audit.generation import compared, cut_alike
 from pretrace.verdicts.audit.planning import _gaps
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
+from pretrace.verdicts.audit.snippets import compared, cut_alike
 from pretrace.verdicts.draws import LEAST_DRAWS
 from pretrace.verdicts.outcome import second_check
 
@@ -265,6 +263,7 @@ NAMED = {
     "null": "of the same draw, nothing read",
     "member": "of the same draw, **the suspect documents read once**",
 }
+PAGE = RESULTS / "audit_command.md"
 BEGIN, END = "<!-- command: written by benchmarks.audits.command -->\n", "<!-- end of command -->"
 
 
@@ -310,32 +309,6 @@ def summary(work: Path) -> dict[str, Any]:
     return content
 
 
-def headline(content: Mapping[str, Any]) -> str:
-    """Return the sentences of the README."""
-    nulls = [row for row in content["rows"] if row["kind"] == "null"]
-    runs, accused = (sum(row[name] for row in nulls) for name in ("runs", "accused"))
-    own, none = (row_of(content, "member", 50, placebo) for placebo in ("own", "none"))
-    return _wrapped(
-        (
-            f"{accused} of {runs} collections that the model had not read were accused. With 50 documents on each side",
-            f"and the model's base, {own['accused']} of {own['runs']} collections that it had read once were",
-            f"found{_ranged(own)}; without another model {none['accused']} of {none['runs']}. Measured on",
-            f"{content['targets']} models of {content['parameters'] / 1e6:.1f} million parameters",
-            "([all conditions](docs/audit.md#how-often-it-errs)).",
-        )
-    )
-
-
-def _ranged(row: Row) -> str:
-    """The range over kinds of text, where there are several."""
-    low, high = found_range(row)
-    return f" ({low:.0%} to {high:.0%} by kind of text)" if len(row["domains"]) > 1 else ""
-
-
-def _wrapped(parts: Sequence[str]) -> str:
-    return textwrap.fill(" ".join(parts), 130, break_long_words=False, break_on_hyphens=False) + "\n"
-
-
 def row_of(content: Mapping[str, Any], kind: str, size: int, placebo: str) -> Row:
     """The row of this kind, size and placebo."""
     return next(
@@ -352,7 +325,7 @@ def found_range(row: Row) -> tuple[float, float]:
 
 
 def table(content: Mapping[str, Any]) -> str:
-    """Return the tables of docs/audit.md."""
+    """Return the table of the page."""
     heads = [f"{words}: {said}" for words in ("no placebo", "own base") for said in ("rejected", "accused")]
     lines = [
         f"| control documents | a side | audits | {' | '.join(heads)} |",
@@ -388,16 +361,10 @@ def _accused(row: Row) -> str:
     return f"{row['accused']} ({low:.0%} to {high:.0%})" if row["accused"] else "0"
 
 
-def between(page: str, text: str) -> str:
-    """The page with this text between its two marks."""
-    head, rest = page.split(BEGIN)
-    return head + BEGIN + text + END + rest.split(END, 1)[1]
-
-
-def pages(content: Mapping[str, Any]) -> dict[Path, str]:
-    """The pages that tell these figures, as they should be."""
-    wanted = {ROOT / "README.md": headline(content), ROOT / "docs/audit.md": table(content)}
-    return {path: between(path.read_text(encoding="utf-8"), text) for path, text in wanted.items()}
+def page(content: Mapping[str, Any]) -> str:
+    """Return the page of these figures with the table between its two marks."""
+    head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    return head + BEGIN + table(content) + END + rest.split(END, 1)[1]
 
 
 def _locked(bench: Bench, domain: str, seed: int, lock: Path | None) -> None:
@@ -421,11 +388,10 @@ if __name__ == "__main__":
     parser.add_argument("--cells", type=int, default=len(DOMAINS))
     parser.add_argument("--lock", type=Path, default=None)
     parser.add_argument("--until", default="", help="no cell is begun after this time of day, as 19:35")
-    parser.add_argument("--summary", action="store_true", help="write the results and the pages, and stop")
+    parser.add_argument("--summary", action="store_true", help="write the results and the page, and stop")
     given = parser.parse_args()
     if given.summary:
-        for path, page in pages(summary(given.work)).items():
-            atomic_text(path, page)
+        atomic_text(PAGE, page(summary(given.work)))
         raise SystemExit
     bench = Bench(given.work, given.data)
     for number in range(given.cells):

@@ -35,8 +35,8 @@ from pretrace.scoring.evidence import open_store, trace
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity, Text
 from pretrace.verdicts.audit import checks
+from pretrace.verdicts.audit.built import DocumentValues, p_value
 from pretrace.verdicts.audit.data import AuditData, beyond
-from pretrace.verdicts.audit.document_values import DocumentValues, p_value
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import Pieces, Sample, Samples
 from pretrace.verdicts.draws import LEAST_DRAWS

@@ -33,8 +33,7 @@ from benchmarks.machine import commit, machine
 from pretrace.statistics.permutation import lot_test
 from pretrace.types import Corpus, Doubles, Text
 from pretrace.verdicts.advise import FEWEST_STRINGS
-from pretrace.verdicts.canaries import blind_check, few_check, known_check
-from pretrace.verdicts.marking.strings import random_strings
+from pretrace.verdicts.canaries import blind_check, few_check, known_check, random_strings
 
 RESULT = RESULTS / "innocents_marking.json"
 LEVEL, DRAWS, STRINGS, ALTERNATIVES, CONTEXT, STEP = 0.05, 999, 20, 19, 200, 100

@@ -31,11 +31,10 @@ from pretrace.results.atomic import atomic_text
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
+from pretrace.verdicts import marking
 from pretrace.verdicts.canaries import check_canaries
 from pretrace.verdicts.flag import FlagSettings, flag
-from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking.mark import MarkSettings
-from pretrace.verdicts.marking.variants import VariantCandidates
+from pretrace.verdicts.marking import MarkSettings, VariantCandidates
 from pretrace.verdicts.marks import CheckSettings, check_marks
 
 DOMAINS = ("wikipedia_en", "hackernews", "pubmed_abstracts", "stackexchange", "nih_exporter")

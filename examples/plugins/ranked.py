@@ -10,6 +10,7 @@ from pretrace.scoring.plan import Models
 from pretrace.types import Backend, Check, Corpus, Doubles, Power, Verdict
 from pretrace.verdicts.frame import (
     ExcessOverSecondModel,
+    Numbers,
     Test,
     Tested,
     TestWording,
@@ -39,12 +40,17 @@ class Ranked(Test[Doubles]):
             .values
         )
 
-    def tested(self, values: Doubles) -> Tested:
-        return Tested(p=rank(values), units=len(values))
+    def numbers(self, values: Doubles) -> Numbers:
+        return {"value": values}
 
-    def beyond(self, own: Doubles, other: Doubles) -> ExcessOverSecondModel:
+    @classmethod
+    def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
+        return Tested(p=rank(numbers["value"]), units=len(numbers["value"]))
+
+    @classmethod
+    def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
         # what is taken off follows from the controls alone, which nobody suspects
-        x, y = ((one - one[1:].mean()) / one[1:].std() for one in (own, other))
+        x, y = ((one - one[1:].mean()) / one[1:].std() for one in (own["value"], other["value"]))
         d = second_model_multiple(float(np.mean(x[1:] * y[1:])))
         return ExcessOverSecondModel(rank(x - d * y) if np.isfinite(d) else 1.0, d)
 

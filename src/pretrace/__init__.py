@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from pretrace.verdicts.canaries import check_canaries
     from pretrace.verdicts.flag.flag import flag
     from pretrace.verdicts.flag.planning import FlagSettings
-    from pretrace.verdicts.marking.mark import mark, publish
-    from pretrace.verdicts.marking.sealed import read_seal
+    from pretrace.verdicts.marking import mark, publish, read_seal
     from pretrace.verdicts.marks import check_marks, check_triggers
     from pretrace.verification import Verification, verify
 
@@ -59,8 +58,7 @@ _PLACES = {
     "pretrace.verdicts.canaries": "check_canaries",
     "pretrace.verdicts.flag.flag": "flag",
     "pretrace.verdicts.flag.planning": "FlagSettings",
-    "pretrace.verdicts.marking.mark": "mark publish",
-    "pretrace.verdicts.marking.sealed": "read_seal",
+    "pretrace.verdicts.marking": "mark publish read_seal",
     "pretrace.verdicts.marks": "check_marks check_triggers",
     "pretrace.verification": "Verification verify",
 }

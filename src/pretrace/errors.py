@@ -7,7 +7,7 @@ PretraceError
 ├── TableError         a token count table that is damaged or belongs to another tokenizer
 ├── LeakError          a text that a score was fitted on is about to be scored
 ├── DesignError        an audit that could not answer: no comparison is possible with what there is (exit code 4),
-│                      in `pretrace.types.audit` with the plan that it holds
+│                      in `pretrace.types` with the plan that it holds
 ├── EngineError        no Ray cluster where one was named, no room on it, or workers that die
 ├── OutputError        no place to write, or something there already
 └── MissingPackageError  an optional package that is not installed

@@ -273,9 +273,13 @@ def plugin_fault(error: BaseException) -> str | None:
     at = [one for one in frames if one.filename in _names]
     if not at:
         return None
+    return f"the plug-in {at[-1].filename} failed in line {at[-1].lineno}: {_named(error)}."
+
+
+def _named(error: BaseException, *, plain: bool = False) -> str:
     reason = " ".join(str(error).split()).rstrip(".")[:300]
-    told = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
-    return f"the plug-in {at[-1].filename} failed in line {at[-1].lineno}: {told}."
+    name = type(error).__name__
+    return reason if plain else f"{name}: {reason}" if reason else name
 
 
 def loaded_plugins() -> tuple[Path, ...]:
@@ -290,13 +294,11 @@ def _loading(origin: str) -> Iterator[_Added]:
     _loads.append((origin, added))
     try:
         yield added
-    except KeyboardInterrupt:
-        for registry, name in added:
-            registry.remove(name)
-        raise
     except BaseException as error:  # code of others can raise anything
         for registry, name in added:
             registry.remove(name)
+        if isinstance(error, KeyboardInterrupt):
+            raise
         raise ExpressionError(f"the plug-in {origin} cannot be loaded: {_told(error)}.") from error
     finally:
         _loads.pop()
@@ -306,8 +308,7 @@ def _told(error: BaseException) -> str:
     """An error of a plug-in on one line, with the file and line of the plug-in."""
     if isinstance(error, SyntaxError):
         return f"{error.msg} ({error.filename}, line {error.lineno})"
-    reason = " ".join(str(error).split()).rstrip(".")[:300]
-    said = reason if isinstance(error, PretraceError) else f"{type(error).__name__}: {reason}"
+    said = _named(error, plain=isinstance(error, PretraceError))
     ours = (__file__, "<frozen", str(Path(importlib.__file__).parent))
     frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(ours)]
     if not frames:

@@ -73,7 +73,7 @@ def _columns(settings: Facts, given: Facts, override: Columns) -> Columns:
 
 
 def _sealed(place: str) -> str:
-    from pretrace.verdicts.marking.sealed import read_seal
+    from pretrace.verdicts.marking import read_seal
 
     return texts_hash(read_seal(Path(place)).corpus.texts)
 

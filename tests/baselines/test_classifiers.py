@@ -9,7 +9,7 @@ import pytest
 from tiny import MORE_WORDS, WORDS, make_tokenizer
 
 from pretrace.baselines.classifiers import Cutting, Pretrained, classifiers
-from pretrace.errors import ExpressionError, MissingPackageError, ModelError, TextsError
+from pretrace.errors import MissingPackageError, ModelError
 from pretrace.statistics.roc import auc
 from pretrace.tuning.plan import PAPER, SMALL, TunedClassifier
 
@@ -45,15 +45,6 @@ def test_odd_texts_have_a_probability(expression):
     assert len(judge([])) == 0
     assert isinstance(judge, Cutting)
     assert judge.cut(odd) == 1
-
-
-@pytest.mark.parametrize("expression", ["words", "gpt2"])
-def test_one_kind_of_text_is_refused(expression):
-    classifier = classifiers.make(expression)
-    with pytest.raises(TextsError, match="all 3 are of one"):
-        classifier.fit(["a b", "c", "d"], np.ones(3, dtype=bool), seed=0)
-    with pytest.raises(TextsError, match="one label for each of 3 texts, found 2"):
-        classifier.fit(["a b", "c", "d"], np.array([True, False]), seed=0)
 
 
 @pytest.mark.parametrize(
@@ -96,25 +87,6 @@ def test_expressions_set_what_they_name_and_keep_the_rest_of_the_preset():
     assert tuned.model == "some/bert"
     assert (tuned.settings.method, tuned.settings.epochs) == ("full", 2)
     assert TunedClassifier("full").plan(0).learning_rate < TunedClassifier("lora").plan(0).learning_rate
-
-
-@pytest.mark.parametrize(
-    ("expression", "words"),
-    [
-        ("gpt2(width=30, heads=4)", "width must be a multiple of heads"),
-        ("gpt2(layers=0)", "layers must be at least 1"),
-        ("gpt2(epochs=0)", "epochs must be at least 1"),
-        ("gpt2(preset='big')", "'small', 'paper'"),
-        ("gpt2(learning_rate=-1.0)", "learning_rate must be above 0"),
-        ("pretrained(method='qlora')", "'lora', 'full'"),
-        ("pretrained(max_tokens=2)", "max_tokens must be at least 8"),
-        ("pretrained(model=' ')", "must name a model"),
-        ("bert", "no text classifier is called 'bert'"),
-    ],
-)
-def test_a_wrong_expression_says_what_is_wrong(expression, words):
-    with pytest.raises(ExpressionError, match=words):
-        classifiers.make(expression)
 
 
 @pytest.fixture(scope="module")

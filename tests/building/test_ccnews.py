@@ -6,7 +6,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from pretrace.building.ccnews_transforms import (
     Transform,
 )
 from pretrace.corpora import Columns, open_corpus
-from pretrace.errors import ExpressionError, ModelError, OutputError, TextsError
+from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.types import Corpus, Text
 
 PAGES = ["page", "site", "forum", "home", "click", "shop", "review", "menu"]
@@ -179,21 +179,6 @@ def test_another_build_is_not_overwritten(tmp_path: Path) -> None:
     other = CcnewsSettings(texts=36, fewest_words=10, most_words=32, seed=1)
     with pytest.raises(OutputError, match="other settings"):
         build_ccnews(MEMBERS, NONMEMBERS, Marked(), folder=tmp_path, settings=other)
-
-
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        (lambda: CcnewsSettings(texts=0), "--texts"),
-        (lambda: CcnewsSettings(texts=7), "--texts"),
-        (lambda: CcnewsSettings(fewest_words=300), "--min-words"),
-        (lambda: Rewriting("smollm2", prompt="Rewrite this"), r"\{text\}"),
-        (lambda: Masking(share=1.5), "--mask-share"),
-    ],
-)
-def test_settings_that_make_no_sense(make: Callable[[], object], says: str) -> None:
-    with pytest.raises(ExpressionError, match=says):
-        make()
 
 
 def test_the_papers_split_and_lengths() -> None:

@@ -12,7 +12,7 @@ import pytest
 from pretrace.building.dated import DatedSettings, DatedTexts, build_dated
 from pretrace.building.writing import Built
 from pretrace.corpora import open_corpus
-from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.errors import OutputError, TextsError
 
 SETTINGS = DatedSettings(cutoff="2023-03-01", margin_days=30)
 DATES = {
@@ -146,22 +146,6 @@ def test_the_blind_baseline_is_told(tmp_path: Path, apart: bool) -> None:
     if apart:
         assert blind["bag_of_words_auc"][0] > 0.95
         assert "shows nothing about membership" in blind["says"]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"cutoff": "2023"}, "cutoff wants a day"),
-        ({"margin_days": -1}, "margin is a number of days"),
-        ({"margin_days": 10**9}, "reaches before"),
-        ({"words": 0}, "words must be"),
-        ({"length": 0}, "length must be"),
-        ({"words": 3, "length": 3}, "give one of them"),
-    ],
-)
-def test_settings_that_make_no_sense(wrong: dict[str, object], message: str) -> None:
-    with pytest.raises(ExpressionError, match=message):
-        DatedSettings(**{"cutoff": "2023-03-01", **wrong})  # type: ignore[arg-type]
 
 
 def test_a_margin_may_reach_behind_all_dates(texts: DatedTexts, tmp_path: Path) -> None:

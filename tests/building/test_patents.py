@@ -18,7 +18,7 @@ from pretrace.building.segmenting import ChineseWords
 from pretrace.building.writing import Built
 from pretrace.corpora import open_corpus
 from pretrace.corpora.dates import days
-from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.errors import OutputError, TextsError
 
 _spec = importlib.util.spec_from_file_location("patent_pages", Path(__file__).with_name("patent_pages.py"))
 assert _spec is not None
@@ -236,25 +236,6 @@ def test_on_which_side_a_page_is(published: str | None, priority: str | None, ex
     else:
         assert isinstance(found, str)
         assert any(part in found for part in expected.split("|"))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"before": "2023"}, "before wants a day"),
-        ({"before": "2024-06-01"}, "must not be later"),
-        ({"words": 0}, "at least one word"),
-        ({"lengths": (64, 600)}, r"between 1 and the 512 words of a snippet, found \[600\]"),
-        ({"lengths": (64, 64)}, "must differ"),
-        ({"size": 0}, "size must be"),
-        ({"chinese": 1.5}, "chinese is a share"),
-        ({"near": 0.3}, "near is 0 or between 0.7 and 1"),
-        ({"seed": -1}, "seed"),
-    ],
-)
-def test_settings_that_make_no_sense(wrong: dict[str, object], message: str) -> None:
-    with pytest.raises(ExpressionError, match=message):
-        PatentSettings(**wrong)  # type: ignore[arg-type]
 
 
 def test_nothing_left_says_why_and_writes_nothing(tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from processes import Call
 
-from pretrace.cli.folders import command_line, recorded
+from pretrace.cli.folders import command_line
 from pretrace.cli.options import options_of
-from pretrace.errors import OutputError
 from pretrace.registry import backends
 
 
@@ -121,8 +120,3 @@ def test_every_test_has_a_command_that_takes_its_options(test: str, tmp_path: Pa
     positional = next(name for name, leaf in leaves.items() if leaf.option.metavar)
     words = command_line(tmp_path, command, {positional: "x", "model": "m", "out": "o"}, leaves)
     assert words == [*command.split(), "--model=m", "--out=o", "x"]
-
-
-def test_what_is_no_result_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="is not a pretrace run"):
-        recorded(tmp_path)

@@ -153,39 +153,3 @@ def test_two_sets_of_texts_are_compared_without_a_model(ask: Call, tmp_path: Pat
     other = tmp_path / "c.jsonl"
     other.write_text("".join(json.dumps({"text": f"quite other words {i} here"}) + "\n" for i in range(60)))
     assert "1.000 [1.000, 1.000]" in ask("build", "gap", a, other)[0]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ("--procedure", "magic"),
-            "no procedure is called 'magic'; there are pretrace, paper, release, original.",
-        ),
-        (("--level", 0.7), "the level of a test is between 0 and 0.5, found 0.7."),
-        (("--tokens", 4), "'--tokens': Input should be greater than or equal to 8."),
-        (("--temperature", -1), "temperature"),
-        (("--classifiers", "wrods"), "no text classifier is called 'wrods'; did you mean words?"),
-        (("--method", "lorra"), "no tuning method is called 'lorra'"),
-        (("--placebo", "MODEL"), "is the target itself"),
-        (("--placebo", "OTHER", "--placebo", "OTHER"), "names OTHER twice: name each model once."),
-        (("--heldout", "TEXTS"), "control documents are among the suspect texts"),
-        (("--heldout", "FEW"), "gives 19 control documents long enough for a snippet"),
-        (("--generator", "none"), "--generator names a model"),
-        (("--power", "--procedure", "paper"), "power is measured for the procedure"),
-        (("--tokens", 200), "at least 20 snippets of 200 tokens"),
-        (("--heldout", "nowhere.jsonl"), "nowhere.jsonl"),
-    ],
-)
-def test_errors_name_the_cure_and_nothing_is_left(
-    ask: Call, tmp_path: Path, model_folder: Path, options: tuple[object, ...], message: str
-) -> None:
-    texts = written(tmp_path / "texts.jsonl", 30, seed=1)
-    known = {"MODEL": model_folder, "TEXTS": texts, "FEW": written(tmp_path / "few.jsonl", 19, seed=2)}
-    given = [known.get(str(option), option) for option in options]
-    common = ("--model", model_folder, "--generator", model_folder, "--out", tmp_path / "AUDIT")
-    _, error = ask("audit", texts, *common, *given, code=2)
-    assert message in error
-    assert error.startswith("pretrace: ")
-    assert error.count("\n") == 1
-    assert not (tmp_path / "AUDIT").exists()

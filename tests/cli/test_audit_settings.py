@@ -6,8 +6,7 @@ import dataclasses
 from typing import Any
 
 from pretrace.cli.auditing import AuditOptions, completed
-from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.audit.snippets import SnippetSettings
+from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 
 
 def settings(**given: Any) -> AuditSettings:

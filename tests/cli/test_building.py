@@ -79,29 +79,3 @@ def test_dated_warns(tmp_path: Path) -> None:
     assert "made with other settings (balanced True, now False, margin_days 10, now 0)" in str(
         again.exception
     )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("patents", "gone", "--out", "x.jsonl"), "no file or folder 'gone'"),
-        (("patents", "gone", "--out", "x.jsonl", "--lengths", "64,many"), "--lengths wants whole numbers"),
-        (("patents", "gone", "--out", "x.jsonl", "--before", "soon"), "before wants a day"),
-        (
-            ("dated", "gone", "--date-column", "d", "--cutoff", "2023-03-01", "--out", "x.jsonl"),
-            "no file, folder or corpus",
-        ),
-        (
-            ("dated", "gone", "--date-column", "d", "--cutoff", "2023-03-01", "--out", "x.csv"),
-            "--out x.csv.jsonl",
-        ),
-    ],
-)
-def test_errors_name_the_cure_and_write_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = called(*arguments)
-    assert isinstance(done.exception, PretraceError)
-    assert message in str(done.exception)
-    assert not list(tmp_path.iterdir())

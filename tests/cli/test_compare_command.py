@@ -132,6 +132,8 @@ def test_a_table_for_a_paper_in_latex_and_markdown(runs: Path, capsys: pytest.Ca
     assert main(["runs", "table", "LABELLED", "--markdown"]) == 0
     assert f"| **{best.auc.value:.3f}** {spread} |" in capsys.readouterr().out
     assert format_table(run, "latex").splitlines() == latex
+    assert main(["runs", "table", "SCORED", "--latex"]) == 2
+    assert "give labelled texts to pretrace evaluate" in capsys.readouterr().err
 
 
 def test_figures_for_a_paper_are_pdf_and_svg_and_bear_no_date(
@@ -145,18 +147,3 @@ def test_figures_for_a_paper_are_pdf_and_svg_and_bear_no_date(
     assert Path("F/roc.pdf").read_bytes().startswith(b"%PDF")
     for name in names:
         assert Path("F", name).read_bytes() == Path("G", name).read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("SCORED", "--latex"), "give labelled texts to pretrace evaluate"),
-        (("LABELLED", "--latex", "--markdown"), "a table has one form"),
-        (("LABELLED", "--figures", "SCORED"), "SCORED"),
-    ],
-)
-def test_what_has_no_table_is_refused(
-    runs: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
-) -> None:
-    assert main(["runs", "table", *words]) == 2
-    assert said in capsys.readouterr().err

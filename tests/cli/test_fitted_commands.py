@@ -160,34 +160,6 @@ def test_labelled_texts_in_a_file_and_scores_without_labels(
     assert run.settings["reference"]["texts"] == 160
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (["--scores", "fsd(ppl)"], "--tune-share 0.3"),
-        (["--scores", "na_pdd"], "--reference-share 0.2"),
-        (["--scores", "neighbor"], "--neighbors causal"),
-        (["--scores", "ppl", "--tune-share", "0.3"], "--tune-share has no use"),
-        (["--scores", "ppl", "--neighbors", "causal"], "--neighbors has no use"),
-        (["--scores", "ppl", "--reference-share", "0.3"], "--reference-share has no use"),
-        (["--scores", "ppl", "--reference", "no-such-file"], "--reference has no use"),
-        (["--scores", "fsd(ppl)", "--tuned", "A", "--tune-share", "0.3"], "one of the two"),
-        (["--scores", "fsd(ppl)", "--tuned", "no-such-folder"], "no-such-folder"),
-        (["--scores", "fsd(ppl)", "--tune-share", "0.3", "--method", "lora(rank=0)"], "rank"),
-        (["--scores", "fsd(ppl)", "--tune-share", "0.3", "--method", "prefix"], "lora"),
-        (["--scores", "neighbor", "--neighbors", "sometimes"], "causal"),
-        (["--scores", "na_pdd,fsd(ppl)", "--tune-share", "0.6", "--reference-share", "0.5"], "leave no text"),
-    ],
-)
-def test_mistakes_are_named_and_leave_nothing(
-    ask: Call, texts: Path, tmp_path: Path, model_folder: Path, more: list[str], words: str
-) -> None:
-    out = tmp_path / "RUN"
-    said = ask("evaluate", texts, "--model", model_folder, *more, "--out", out, code=2)
-    assert words in said
-    assert said.count("\n") == 1
-    assert not out.exists()
-
-
 def test_an_adapter_of_other_weights_is_refused(
     ask: Call, texts: Path, tmp_path: Path, model_folder: Path, reference_folder: Path
 ) -> None:

@@ -13,7 +13,6 @@ from tiny import MORE_WORDS
 from pretrace.cli.flagging import flag
 from pretrace.cli.options import command_of
 from pretrace.corpora import open_corpus
-from pretrace.errors import PretraceError
 from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
 
@@ -100,34 +99,6 @@ def test_texts_of_another_kind_are_refused_and_the_report_is_there(ask, tmp_path
     assert "Refused" in said
     assert "by their words: no." in " ".join(said.split())
     assert (out / "report.html").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--fdr", 0), "above 0"),
-        (("--level", 0), "--level lies between 0.001 and 0.5"),
-        (("--score", "probe"), "probe is fitted on known members"),
-        (("--score", "ref"), "name it with --reference-model"),
-        (("--score", "dc_pdd"), "counts"),
-        (
-            ("--reference-model", "MODEL"),
-            "--reference-model has no use: --score min_k_plus_plus does not ask it",
-        ),
-        (("--placebo", "MODEL"), "is the target itself"),
-        (("--method", "holm"), "auto, bh or by"),
-        (("--nonmembers", "TEXTS"), "are among the known non-members"),
-        (("--nonmembers", "nowhere.jsonl"), "nowhere.jsonl"),
-    ],
-)
-def test_errors_name_the_cure_and_nothing_is_left(ask, tmp_path, planted, model_folder, options, message):
-    given = [
-        {"MODEL": model_folder, "TEXTS": planted["texts"]}.get(str(option), option) for option in options
-    ]
-    sets = (planted["texts"], "--nonmembers", planted["known"], "--model", model_folder)
-    with pytest.raises(PretraceError, match=message):
-        ask(*sets, "--out", tmp_path / "FLAGS", *given)
-    assert not (tmp_path / "FLAGS").exists()
 
 
 def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder):

@@ -16,8 +16,8 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import PretraceError
 from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking.mark import MarkSettings
+from pretrace.verdicts import marking
+from pretrace.verdicts.marking import MarkSettings
 
 
 @pytest.fixture
@@ -228,39 +228,6 @@ def test_strings_that_anybody_could_guess_are_refused_before_a_model_is_opened(a
     assert not (tmp_path / "R").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--canary", "--sealed", "OUT/s.json"), "must stay secret"),
-        (("--canary", "--sealed", "TEXTS"), "would overwrite|never overwritten"),
-        (("--sealed", "NEW"), "found none"),
-        (("--canary", "--rewriter", "smollm2", "--sealed", "NEW"), "--rewriter and --canary"),
-        (("--words", "causal", "--sealed", "NEW"), "give --model, or --words causal:MODEL"),
-        (("--variant-column", "empty", "--sealed", "NEW"), "'t0' has an empty variant"),
-        (("--variant-column", "text", "--sealed", "NEW"), "'t0' has two variants that are equal"),
-        (("--variant-column", "nowhere", "--sealed", "NEW"), "no column 'nowhere'"),
-        (("--canary", "--sealed", "NEW", "--out", "FULL"), "is not empty"),
-    ],
-)
-def test_mark_refuses_before_a_model_is_opened_and_leaves_nothing(
-    ask, tmp_path, monkeypatch, options, message
-):
-    monkeypatch.setattr("pretrace.backends.open_model", _opened)
-    texts = written(tmp_path / "t.jsonl", [{**row, "empty": " "} for row in rows(9)])
-    (tmp_path / "FULL").mkdir()
-    (tmp_path / "FULL" / "mine.txt").write_text("mine")
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    places = {"OUT/s.json": tmp_path / "OUT" / "s.json", "TEXTS": texts, "NEW": tmp_path / "s.json"}
-    places["FULL"] = tmp_path / "FULL"
-    given = [places.get(option, option) for option in options]
-    out = () if "--out" in options else ("--out", tmp_path / "OUT")
-    model = () if "causal" in options else ("--model", "smollm2")
-    with pytest.raises(PretraceError, match=message):
-        ask("mark", "texts", texts, *model, *out, *given)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
-    assert not (tmp_path / "OUT").exists()
-
-
 def _opened(*_, **__):
     raise AssertionError("a model was opened")
 
@@ -292,13 +259,4 @@ def test_check_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch, mark
     given = [option for option in given if option not in ("", "--model")]
     with pytest.raises(PretraceError, match=message):
         ask("mark", "check", marked / "sealed.json", *model, "--out", tmp_path / "R", *given)
-    assert not (tmp_path / "R").exists()
-
-
-def test_canaries_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.scoring.plan.open_model", _opened)
-    texts = written(tmp_path / "t.jsonl", rows(4))
-    for options, message in (((), "holds no hash"), (("--pattern", "("), "no regular expression")):
-        with pytest.raises(PretraceError, match=message):
-            ask("mark", "canaries", texts, "--model", "smollm2", "--out", tmp_path / "R", *options)
     assert not (tmp_path / "R").exists()

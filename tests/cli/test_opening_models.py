@@ -76,37 +76,6 @@ def test_a_placebo_that_is_the_target_is_refused_by_its_name() -> None:
     assert ModelsSettings.beside(target, [None], None, Companions()).placebos == ()
 
 
-@pytest.mark.parametrize(
-    ("command", "more"),
-    [("evaluate", ()), ("flag", ("--nonmembers", "TEXTS")), ("audit", ("--heldout", "TEXTS"))],
-)
-def test_no_command_takes_the_target_as_placebo(
-    call: Call, tmp_path: Path, model_folder: Path, command: str, more: tuple[str, ...]
-) -> None:
-    texts = written(tmp_path / "texts.jsonl", (0, 1))
-    rest = [texts if one == "TEXTS" else one for one in more]
-    models = ("--model", model_folder, "--placebo", model_folder)
-    code, _, said = call(command, texts, *rest, *models, "--out", tmp_path / "OUT")
-    assert code == 2
-    assert "is the target itself" in said
-    assert not (tmp_path / "OUT").exists()
-
-
-@pytest.mark.parametrize("more", [("--placebo", "COPY"), ("--placebo-revision", "step1000")])
-def test_no_evaluation_has_the_weights_of_the_target_as_its_control(
-    call: Call, tmp_path: Path, model_folder: Path, more: tuple[str, str]
-) -> None:
-    """A copy under another name, and a revision that a folder cannot have."""
-    copy = tmp_path / "copy"
-    copy.symlink_to(model_folder)
-    texts = written(tmp_path / "texts.jsonl", (0, 1))
-    named = (more[0], copy if more[1] == "COPY" else more[1])
-    code, _, said = call("evaluate", texts, "--model", model_folder, *named, "--out", tmp_path / "OUT")
-    assert code == 2
-    assert "has the very weights of the target" in said
-    assert not (tmp_path / "OUT").exists()
-
-
 def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes the connection and says nothing; the download itself would wait without a limit."""
     import socket

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import pytest
 import typer
-from processes import Call, Command
+from processes import Call
 
 from pretrace.cli.commands import Root, app, every_command
 from pretrace.cli.help import first_sentence
@@ -248,64 +248,6 @@ def test_a_seed_out_of_range_is_one_line(command: str, seed: int, call: Call) ->
     code, _, said = call(*command.split(), *positional, *given, "--seed", seed)
     assert code == 2
     assert "--seed" in said
-    assert said.count("\n") == 1
-
-
-@pytest.mark.parametrize("settings", [PlantSettings])
-@pytest.mark.parametrize("seed", [-1, 2**63])
-def test_the_library_refuses_such_a_seed_too(settings: type[Any], seed: int) -> None:
-    from pretrace.errors import ExpressionError
-
-    with pytest.raises(ExpressionError, match="seed must be"):
-        settings(seed=seed)
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        ("--width", 100_000_000),
-        ("--vocabulary", 1_000_000_000),
-        ("--layers", 10_000_000),
-        ("--heads", 100_000_000),
-    ],
-)
-def test_a_model_of_a_size_that_cannot_be_is_refused(
-    more: tuple[object, ...], texts: Path, tmp_path: Path, command: Command
-) -> None:
-    """In a process of its own: a vocabulary of a billion ended the process."""
-    process = command("plant", texts, "--out", tmp_path / "OUT", *more)
-    assert process.wait() == 2
-    assert process.said.read_text(encoding="utf-8").count("\n") == 1
-    assert not (tmp_path / "OUT").exists()
-
-
-def test_an_adapter_of_a_size_that_cannot_be_is_refused(call: Call, texts: Path, tmp_path: Path) -> None:
-    code, _, said = call(
-        *("tune", texts, "--model", "no-model", "--method", "lora(rank=100000000)", "--out", tmp_path / "A")
-    )
-    assert code == 2
-    assert "rank must be at most 4,096, found 100,000,000" in said
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "there is no plug-in"),
-        ("def broken(:", "invalid syntax"),
-        ("raise RuntimeError('not\\ntoday')", "not today"),
-        ("import nothing_of_this_name", "nothing_of_this_name"),
-    ],
-)
-def test_a_plugin_that_fails_is_one_line(
-    content: str | None, message: str, call: Call, tmp_path: Path
-) -> None:
-    plugin = tmp_path / "mine.py"
-    if content is not None:
-        plugin.write_text(content)
-    code, _, said = call("list", "--plugin", plugin)
-    assert code == 2
-    assert "mine.py" in said
-    assert message in said
     assert said.count("\n") == 1
 
 

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.columns import messages_of
-from pretrace.errors import ExpressionError, PretraceError, TextsError
+from pretrace.errors import PretraceError, TextsError
 
 ITEM = {
     "id": "q",
@@ -76,19 +76,6 @@ def test_a_column_whose_name_has_a_comma(tmp_path: Path) -> None:
 def test_columns_that_are_not_there(tmp_path: Path, how: dict[str, str], said: str) -> None:
     with pytest.raises(TextsError, match=said):
         read(tmp_path, ITEM, **how)
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"template": "{question"}, "--template cannot be read"),
-        ({"template": "no column"}, "--template names columns in braces"),
-        ({"template": "{a}", "text": "a"}, "give one of the two"),
-    ],
-)
-def test_templates_that_are_none(how: dict[str, str], said: str) -> None:
-    with pytest.raises(ExpressionError, match=said):
-        Columns(**how)
 
 
 @pytest.mark.parametrize(

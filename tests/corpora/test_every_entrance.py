@@ -27,7 +27,7 @@ from pretrace.errors import PretraceError
 from pretrace.scan import scan as room
 from pretrace.scan.files import files_of
 from pretrace.types import Corpus, Text
-from pretrace.web import archives
+from pretrace.web import uploads
 from pretrace.web.facts import look_into
 from pretrace.web.settings import Limits
 
@@ -206,7 +206,7 @@ def by_build(path: Path, tmp: Path) -> list[str]:
 def by_page(path: Path, tmp: Path) -> list[str]:
     """The beginnings of the first texts that the page shows, of as many as it counts."""
     if path.is_file():
-        archives.check(path, path.name, Limits())
+        uploads.check(path, path.name, Limits())
     facts = look_into(path, path.name, "", Limits())
     assert facts.texts == len(facts.first)
     return list(facts.first)

@@ -100,12 +100,6 @@ def test_offline_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
             open_corpus(source)
 
 
-@pytest.mark.parametrize("source", ["hub:", "hub::a", "hub:a:b:c:d"])
-def test_malformed(source: str) -> None:
-    with pytest.raises(TextsError, match=r"hub:NAME\[:CONFIG\]\[:SPLIT\]"):
-        open_corpus(source)
-
-
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     real = [entry for entry in sys.path if "site-packages" not in entry]
     monkeypatch.setattr(sys, "path", real)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.audits.command import END, pages
+from benchmarks.audits.command import PAGE, found_range, page, row_of
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
@@ -20,21 +20,30 @@ ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "benchmarks/results/audit_command.json"
 
 
+def words_of(page: str) -> str:
+    return " ".join((ROOT / page).read_text(encoding="utf-8").split())
+
+
 def test_the_figures_of_the_command_come_from_their_file() -> None:
     content = json.loads(FIGURES.read_text(encoding="utf-8"))
-    for path, wanted in pages(content).items():
-        assert path.read_text(encoding="utf-8") == wanted, (
-            f"{path.name}: python -m benchmarks.audits.command --summary"
-        )
-        assert END in wanted
+    assert PAGE.read_text(encoding="utf-8") == page(content), "python -m benchmarks.audits.command --summary"
+    nulls = [row for row in content["rows"] if row["kind"] == "null"]
+    runs, accused = (sum(row[name] for row in nulls) for name in ("runs", "accused"))
+    own, alone = (row_of(content, "member", 50, placebo) for placebo in ("own", "none"))
+    low, high = found_range(own)
+    readme = words_of("README.md")
+    assert f"{accused} of {runs} collections that the model had not read were accused" in readme
+    assert f"{own['accused']} of {own['runs']} collections that it had read once were found" in readme
+    assert f"({low:.0%} to {high:.0%} by kind of text)" in readme
+    assert f"Without another model it was {alone['accused']} of {alone['runs']}" in readme
 
 
 def test_the_pages_name_the_exposures_and_the_share_of_the_program() -> None:
-    page = (ROOT / "docs/audit.md").read_text(encoding="utf-8")
+    audits = words_of("docs/audit.md")
     assert (LIGHT, HEAVY) == (5e-5, 5e-4)
-    assert "*light* exposure at a learning rate of 5e-5" in page
-    assert "*heavy* one at 5e-4" in page
-    assert f"without the {MIXED:.0%} of the control documents" in page
+    assert "*light* exposure at a learning rate of 5e-5" in audits
+    assert "*heavy* one at 5e-4" in audits
+    assert f"without the {MIXED:.0%} of the control documents" in audits
 
 
 class Served(FakeBackend):
@@ -45,7 +54,7 @@ class Served(FakeBackend):
 
 def test_a_served_model_is_audited_beside_a_placebo_and_not_without() -> None:
     """docs/limits.md says so."""
-    said = " ".join((ROOT / "docs/limits.md").read_text(encoding="utf-8").split())
+    said = words_of("docs/limits.md")
     assert (
         "A model [behind a server](servers.md) can be audited with a placebo; without one the score needs"
         in said
@@ -64,10 +73,11 @@ def test_a_served_model_is_audited_beside_a_placebo_and_not_without() -> None:
 def test_the_power_of_a_flagging_comes_from_its_file() -> None:
     rows = json.loads((ROOT / "benchmarks/results/innocents_flag.json").read_text(encoding="utf-8"))["rows"]
     found = {row["kind"]: row["members"]["found"] for row in rows if row["members"]}
-    page = (ROOT / "docs/flagging.md").read_text(encoding="utf-8")
-    for asked, known in ((200, 200), (400, 400), (200, 2000), (1000, 1000)):
-        kind = f"a tenth seen, AUC 0.93; {asked} asked, {known} known"
-        cells = [
-            f"{one} of 200 ({one / 200:.0%})" for one in (found[kind], found[f"{kind} (with a placebo)"])
-        ]
-        assert f"| {asked:,} texts, {known:,} known | {' | '.join(cells)} |" in page
+    flags = words_of("docs/flagging.md")
+    for number in (200, 1000):
+        kind = f"a tenth seen, AUC 0.93; {number} asked, {number} known"
+        alone, beside = found[kind], found[f"{kind} (with a placebo)"]
+        assert (
+            f"{number:,} texts and {number:,} known ones: {alone} of 200 sets, {beside} with a placebo"
+            in flags
+        )

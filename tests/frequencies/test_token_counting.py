@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pytest
 from net.api import (
     Counting,
-    ExpressionError,
     Frequencies,
     TableError,
     counting,
@@ -107,11 +106,6 @@ def test_special_tokens_read_as_text_if_the_tokenizer_does(built: Build) -> None
     table = counted(["a<|endoftext|>b"], tokenizer)
     assert table.counts[tokenizer.token_to_id("<|endoftext|>")] == 0
     np.testing.assert_array_equal(table.counts, naive(["a<|endoftext|>b"], tokenizer))
-
-
-def test_workers_below_zero_are_refused() -> None:
-    with pytest.raises(ExpressionError, match="workers must be 0"):
-        Counting(workers=-1)
 
 
 def test_no_texts(built: Build) -> None:

@@ -20,9 +20,15 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.model import ChatCompletionChoice, Logprob, Logprobs, ModelOutput, ModelUsage, get_model
 
 import pretrace
-from pretrace.errors import ExpressionError, ModelError, TableError
-from pretrace.harnesses.inspect_scorers import SCORERS, _warn, contamination, membership, opened_by
-from pretrace.harnesses.sample_logs import trace_in_prompt
+from pretrace.errors import ExpressionError, ModelError
+from pretrace.harnesses.inspect_scorers import (
+    SCORERS,
+    _warn,
+    contamination,
+    membership,
+    opened_by,
+    trace_in_prompt,
+)
 from pretrace.scoring.plan import Models
 
 USAGE = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
@@ -188,11 +194,6 @@ def test_other_scores_refuse_by_name(score, reason):
     if "(" not in score:
         with pytest.raises(ExpressionError, match=reason):
             SCORERS[score]()
-
-
-def test_dc_pdd_needs_counts():
-    with pytest.raises(TableError, match="dc_pdd needs token counts"):
-        SCORERS["dc_pdd"]()
 
 
 def test_every_score_has_a_scorer_that_the_entry_point_finds():

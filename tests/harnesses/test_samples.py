@@ -16,8 +16,7 @@ from lm_eval_logs import CHOOSING, LETTERS, WRITING, evaluated, items, log_as_wr
 import pretrace
 from pretrace.cli import main
 from pretrace.errors import TextsError
-from pretrace.harnesses.sample_logs import ItemTexts, KnownItems, SamplesSettings, is_log, metric_of, read_log
-from pretrace.harnesses.samples import samples
+from pretrace.harnesses.samples import KnownItems, SamplesSettings, is_log, metric_of, read_log, samples
 from pretrace.runs import load, render
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
@@ -55,9 +54,9 @@ def test_requests_are_rebuilt_as_the_harness_made_them(logs, model_folder):
         assert list(item.continuations) == [f" {one}" for one in doc["choices"]]
     doc = PUBLISHED[3]
     own = f"Question: {doc['question']}\nAnswer: {doc['choices'][doc['answer']]}"
-    assert ItemTexts(log).corpus().texts[3].text == own
-    assert ItemTexts(log, "question").corpus().texts[3].text == f"Question: {doc['question']}\nAnswer:"
-    whole = ItemTexts(log, "prompt").corpus().texts[3].text
+    assert log.corpus().texts[3].text == own
+    assert log.corpus("question").texts[3].text == f"Question: {doc['question']}\nAnswer:"
+    whole = log.corpus("prompt").texts[3].text
     assert whole.endswith(f"\n\n{own}")  # behind one example
 
 
@@ -77,14 +76,14 @@ def test_accuracies_of_the_log_are_those_of_the_harness(logs):
 
 def test_letters_and_written_answers(logs):
     letters, doc = read_log(str(logs[0]), task="letters"), PUBLISHED[5]
-    text = ItemTexts(letters).corpus().texts[5].text
+    text = letters.corpus().texts[5].text
     assert text.endswith(f"C. {doc['choices'][2]}\nAnswer: {'ABC'[doc['answer']]}")
     writing = read_log(str(logs[0]), task="writing")
     assert writing.filter == "whole"
     assert "the figures are those of whole" in writing.notes[0]
     assert len(writing.items) == len(PUBLISHED)
     answer = doc["choices"][doc["answer"]]
-    assert ItemTexts(writing).corpus().texts[5].text == f"Question: {doc['question']}\nAnswer: {answer}"
+    assert writing.corpus().texts[5].text == f"Question: {doc['question']}\nAnswer: {answer}"
 
 
 def test_the_command(logs, tmp_path, monkeypatch, capsys):
@@ -123,8 +122,8 @@ def test_the_command(logs, tmp_path, monkeypatch, capsys):
 def test_items_that_were_seen_are_set_apart(logs):
     """A model to which a third of the items is familiar: those are suspect, and their accuracy stands beside."""
     log, held = read_log(str(logs[0]), task="quiz"), read_log(str(logs[1]))
-    seen = [text.text for text in ItemTexts(log).corpus().texts[:14]]
-    known = KnownItems(ItemTexts(held).corpus(), held)
+    seen = [text.text for text in log.corpus().texts[:14]]
+    known = KnownItems(held.corpus(), held)
     flagging = FlagSettings(score="loss", cache=False, fdr=0.2)
     verdict, flagged = samples(log, known, Models(FakeBackend(seen)), SamplesSettings(), flagging)
     assert verdict.outcome == "consistent"
@@ -149,7 +148,7 @@ def test_a_refused_flagging_has_no_sides(logs, tmp_path):
     )
     strange = pretrace.open_corpus([f"{i} {' '.join(draw.choice(words, 9))}" for i in range(60)])
     flagging = FlagSettings(score="loss", cache=False)
-    seen = [text.text for text in ItemTexts(log).corpus().texts]
+    seen = [text.text for text in log.corpus().texts]
     verdict, _ = samples(log, KnownItems(strange), Models(FakeBackend(seen)), None, flagging)
     assert verdict.outcome == "inconclusive"
     assert (verdict.p, verdict.effect) == (None, None)

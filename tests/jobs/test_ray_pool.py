@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pretrace.errors import EngineError, ExpressionError, ModelError, PretraceError
+from pretrace.errors import EngineError, ModelError, PretraceError
 from pretrace.jobs.engine import pool
 from pretrace.jobs.engine.pool import Piece, PieceAnswer, Pool
 from pretrace.jobs.engine.work import SMALL, shard_size
@@ -178,17 +178,3 @@ def test_shards_depend_on_the_source_alone_and_keep_the_batches() -> None:
         assert size % CHUNK == 0
         assert CHUNK <= size <= SHARD
     assert shard_size(10**8) == SHARD
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"address": "auto"}, "--address has no use without --engine ray"),
-        ({"workers": 2}, "--workers has no use"),
-        ({"engine": "spark"}, "--engine is local or ray"),
-        ({"engine": "ray", "workers": -1}, "--workers must be at least 0"),
-    ],
-)
-def test_settings_that_make_no_sense(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ExpressionError, match=said):
-        EngineSettings(**given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +16,9 @@ import pytest
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
-from pretrace.jobs import flagging
 from pretrace.jobs import worker as shards
-from pretrace.jobs.flagging import Both, Gathered, PlannedFlagging, flagged_of, unscored
 from pretrace.jobs.job import ShardJob, fingerprint, work
+from pretrace.jobs.merging import ScoredRows
 from pretrace.jobs.worker import Worker
 from pretrace.report import flags as report
 from pretrace.runs import load_verdict, render, save_verdict, scan
@@ -27,9 +27,12 @@ from pretrace.scoring.detect import Options, recorded
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Encoded, Quantity, States, Trace, Verdict
-from pretrace.verdicts.flag import FlagSettings, flag
+from pretrace.verdicts.flag import FlagPlan, FlagSettings, flag
+from pretrace.verdicts.flag.flag import flag_rows, unscored
+from pretrace.verdicts.flag.planning import BothSets
 
 SIZE = 32
+flagging = sys.modules["pretrace.verdicts.flag.flag"]  # the function hides its module
 WORDS = [
     *re.findall(r"\w+", "the cat sat on a mat one two railway nothing so again and left"),
     "ü漢",
@@ -73,11 +76,10 @@ def written(path: Path, content: list[dict[str, Any]]) -> Path:
     return path
 
 
-def planned(mine: Path, known: Path, settings: FlagSettings) -> tuple[PlannedFlagging, shards.Survey]:
-    found = Gathered()
-    asked, others = open_stream(mine), open_stream(known)
-    survey = shards.survey(Both(asked, others, found), SIZE)
-    return PlannedFlagging.of(Both(asked, others), found, settings), survey
+def planned(mine: Path, known: Path, settings: FlagSettings) -> tuple[FlagPlan, shards.Survey]:
+    both = BothSets(open_stream(mine), open_stream(known))
+    survey = shards.survey(both, SIZE)
+    return FlagPlan.of(both, settings), survey
 
 
 def in_shards(
@@ -98,8 +100,9 @@ def in_shards(
             source={},
         )
         work(job, made.both, worker, job.parts(folder), size=SIZE)
-    found, tables = flagged_of(job, job.parts(folder), made, models.target.name, command={})
-    assert [one.id for one in found.skipped] == [one.id for one in unscored(job, job.parts(folder))]
+    scored = ScoredRows.of_job(job, job.parts(folder))
+    found, tables = flag_rows(scored, made, models.target.name)
+    assert [one.id for one in found.skipped] == [one.id for one in unscored(scored)]
     save_verdict(found, out, beside=tables.writers())
     return found, load_verdict(out)
 

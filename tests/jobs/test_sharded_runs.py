@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from net.api import (
     Encoded,
-    ExpressionError,
     FakeBackend,
     Job,
     Merged,
@@ -291,12 +290,6 @@ def test_the_survey_counts_and_refuses(texts: Path, tmp_path: Path) -> None:
         shards.survey(open_stream(texts), SIZE)
     with pytest.raises(TextsError, match="1 of 151 texts of texts have no label"):
         shards.check_labelled(replace(found, texts=151, unlabelled="t3"), "texts")
-
-
-@pytest.mark.parametrize("written", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2"])
-def test_a_turn_that_is_none(written: str) -> None:
-    with pytest.raises(ExpressionError, match="--shard"):
-        Turn.parse(written)
 
 
 @pytest.mark.parametrize("unlearned", [None, 0.2])

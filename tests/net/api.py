@@ -87,32 +87,26 @@ NAMES = {
     ),
     "pretrace.verdicts": "recite",
     "pretrace.verdicts.audit": "checks",
-    "pretrace.verdicts.audit.built": "ACCUSING",
+    "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer null_of p_value reversed_p",
     "pretrace.verdicts.audit.data": (
         "AuditData COMMAND LOG_PERPLEXITIES Logprobs PERPLEXITIES SampleLogprobs beyond bytewise "
         "expressions gain_scale logprob_gains logprobs sample_logprobs"
     ),
-    "pretrace.verdicts.audit.document_values": "DocumentValues answer null_of p_value reversed_p",
     "pretrace.verdicts.audit.planning": "closeness graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
-    "pretrace.verdicts.audit.procedures.dual_classifier": (
-        "DualClassifier LinearLayer Normaliser gradient halves loss outlier_share scaled_by_suspect"
-    ),
-    "pretrace.verdicts.audit.procedures.post_hoc": (
-        "OriginalSettings PaperSettings ReleaseSettings original paper release"
+    "pretrace.verdicts.audit.procedures": (
+        "DualClassifier LinearLayer Normaliser OriginalSettings PaperSettings ReleaseSettings gradient halves loss "
+        "original outlier_share paper release scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample Samples",
-    "pretrace.verdicts.canaries": "CanarySettings check_canaries natural_canaries",
+    "pretrace.verdicts.canaries": "CanarySettings check_canaries natural_canaries random_strings",
     "pretrace.verdicts.draws": "LEAST_DRAWS seed_of texts_hash",
     "pretrace.verdicts.flag": "FlagSettings flag plan",
     "pretrace.verdicts.flag.built": "set_test",
     "pretrace.verdicts.flag.checks": "checks_placebo_check=placebo_check set_checks",
     "pretrace.verdicts.frame": "watched",
-    "pretrace.verdicts.marking.mark": "MarkSettings mark",
-    "pretrace.verdicts.marking.sealed": "Seal",
-    "pretrace.verdicts.marking.strings": "random_strings",
-    "pretrace.verdicts.marking.variants": "Candidates=VariantCandidates canaries",
+    "pretrace.verdicts.marking": "Candidates=VariantCandidates MarkSettings Seal canaries mark",
     "pretrace.verdicts.marks": "CheckSettings check_marks effect_unit enough_check",
     "pretrace.verdicts.outcome": (
         "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure"

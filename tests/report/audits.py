@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import tomllib
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,24 +49,8 @@ TUNED = f"{PLACEBO} + lora"
 UNIT = "of a typical token's lead"
 MARGIN, LEVEL, DRAWS = 0.031, 0.05, 2_000
 
-PREFIXES = (
-    "The kettle had been on the stove since five, and by the time the children came down it had boiled itself",
-    "It is a mistake to think that the harbour was built for the fishermen. The first stones were laid in",
-    "My grandmother kept two ledgers: one for the butcher, and one, with a lock, for everything that",
-    'def area(self) -> float:\n    """Square metres, without the <b>terrace</b>."""\n    return',
-)
-TRUE = (
-    " dry. Nobody had the heart to say so; we drank milk instead, and my uncle told the story of the flood.",
-    " 1794 by prisoners of war, who were paid in herring and, if the parish books are right, in gin.",
-    " she could not forgive. The lock was brass. I have it on my desk, still shut, because the key went with her.",
-    " self.width * self.depth - self.terrace.area()\n\n# {{ 7*7 }} & <script>alert(1)</script>",
-)
-GENERATED = (
-    " over. They sat at the table and waited for their father, who had gone out to look for the dog again.",
-    " 1851, when the railway company wanted a place to land the coal it could no longer bring over the hills.",
-    " she had bought for the house. The second was the larger one, and she wrote in it every evening after tea.",
-    " self.width * self.height\u202e\x07\n\n    def perimeter(self) -> float:",
-)
+DATA = tomllib.loads(Path(__file__).with_name("audits.toml").read_text(encoding="utf-8"))
+CHECKS = tuple(Check(**one) for one in DATA["checks"])
 
 
 def audit_of(  # noqa: PLR0913 (an audit has many parts)
@@ -472,7 +458,7 @@ def hostile() -> Verdict:
 
 def pairs(number: int) -> tuple[Pair, ...]:
     """Texts to compare, with controls and markup among them."""
-    texts = list(zip(PREFIXES, TRUE, GENERATED, strict=True))
+    texts = [tuple(one.values()) for one in DATA["pairs"]]
     return tuple(
         Pair(f"notes/{i // 2:04d}.md#{i % 2}", f"notes/{i // 2:04d}.md", *texts[i % len(texts)])
         for i in range(number)
@@ -481,54 +467,10 @@ def pairs(number: int) -> tuple[Pair, ...]:
 
 def settings(documents: int) -> dict[str, Any]:
     """What an audit records of itself."""
-    return {
-        "corpus": {
-            "name": "Harbour notes 2009–2021",
-            "source": "/home/ines/notes",
-            "texts": documents + 9,
-            "documents": documents,
-            "sha256": "9f2d3c1b7e5a48d0c6b1f0e2d4a3958677665544332211ffeeddccbbaa998877",
-            "notes": ["9 texts are shorter than 64 tokens and were put aside."],
-        },
-        "models": {
-            "target": model(MODEL, "3b1e"),
-            "placebo": model(PLACEBO, "77aa"),
-            "generator": model(f"{MODEL} + lora", "3b1e")
-            | {"adapter": {"method": "lora(rank=32)", "seed": 0}},
-        },
-        "procedure": "pretrace",
-        "also": ["paper", "original"],
-        "classifiers": ["words"],
-        "generator_method": "lora(rank=32, epochs=6, learning_rate=0.0005)",
-        "sampling": {"temperature": 1.0, "top_p": 1.0, "repetition_penalty": 1.0},
-        "snippets": {"tokens": 64, "most": None, "pairs": 2000, "share": 0.5, "learnt": None, "judged": 602},
-        "time": "2026-11-22T14:03:09+00:00",
-        "earlier": [
-            {"time": "2026-11-02", "procedure": "pretrace", "seed": 0, "p": 0.031, "outcome": "inconclusive"}
-        ],
-        "software": {"pretrace": "0.1.0", "torch": "2.13.0", "transformers": "5.1.0", "numpy": "2.3.4"},
-        "timings": {
-            "training the generator": 412.4,
-            "writing continuations": 96.1,
-            "reading with the target": 141.7,
-        },
-        "seed": 0,
-        "command": {
-            "texts": "notes of Ines",
-            "model": MODEL,
-            "revision": None,
-            "dtype": "auto",
-            "trust_remote_code": False,
-            "generator": "smollm2",
-            "tokens": 64,
-            "placebo": [PLACEBO],
-            "quick": True,
-            "also": "",
-            "level": 0.05,
-            "seed": 0,
-            "out": "AUDIT",
-        },
-    }
+    tuned = model(f"{MODEL} + lora", "3b1e") | {"adapter": {"method": "lora(rank=32)", "seed": 0}}
+    models = {"target": model(MODEL, "3b1e"), "placebo": model(PLACEBO, "77aa"), "generator": tuned}
+    counts = {"texts": documents + 9, "documents": documents}
+    return {**DATA["settings"], "corpus": {**DATA["settings"]["corpus"], **counts}, "models": models}
 
 
 def model(name: str, start: str) -> dict[str, Any]:
@@ -543,89 +485,9 @@ def model(name: str, start: str) -> dict[str, Any]:
     }
 
 
-CHECKS = (
-    Check("documents", "At least 20 documents", "passed", "The test counts documents, and there are 203."),
-    Check(
-        "halves",
-        "One half of your texts against the other shows nothing",
-        "passed",
-        "The suspect documents were divided at random and one half was compared with the other. There "
-        "is nothing to find, and the test gave p = 0.55.",
-        "",
-        {"p": 0.5512345},
-    ),
-    Check(
-        "reverse",
-        "No difference in the opposite direction",
-        "passed",
-        "Training on the texts can only make the target know them better than expected. That it knows them worse was "
-        "tested as well: p = 1.",
-        "",
-        {"p": 1.0},
-    ),
-    Check(
-        "shuffled",
-        "With the sides dealt out at random, nothing is found",
-        "passed",
-        "In 1,000 audits of the same numbers, which text is true and which is not was decided by lot. 51 of them "
-        "rejected; up to 66 may, by chance.",
-        "",
-        {"repeats": 1000, "rejected": 51, "most": 66},
-    ),
-    Check(
-        "gap",
-        "The two sets of texts are alike as texts, as far as this design needs it",
-        "passed",
-        "A classifier that never saw the model (gpt2) tells your texts from the generated ones with an AUC of 0.54 "
-        "[0.50, 0.58]; 0.5 is a coin, and above 0.70 nothing else is believed.",
-        "",
-        {"bag of words": [0.51, 0.47, 0.55], "gpt2": [0.54, 0.5, 0.58]},
-    ),
-    Check(
-        "copies",
-        "The generated texts are not copies",
-        "passed",
-        "0% of the generated continuations are the true ones, word for word.",
-        "",
-        {"identical": 0.0033},
-    ),
-    Check(
-        "placebo",
-        "The target is held against a model that never saw the texts",
-        "passed",
-        "The placebo is the target in an earlier state: the best placebo there is. On texts that neither was trained "
-        "on the two agree to a correlation of 0.993. That it never saw the texts is your statement; no test can show "
-        "it.",
-        "",
-        {"grade": "own", "closeness": 0.993},
-    ),
-    Check(
-        "stand-in",
-        "A model that is not accused shows nothing",
-        "not run",
-        "There is no other model here that could take the target's place.",
-        "Name one. [--placebo]",
-    ),
-)
 GIVE_CONTROLS = say("cures.controls")
-NO_CONTROLS = Check(
-    "controls",
-    "Control documents show how far an innocent model may lean",
-    "failed",
-    "There are none. A model that knows a kind of text well finds true text likelier than generated text even where it "
-    "never saw it. How far differs from one kind of text to another, and a margin that was measured on some kinds does "
-    "not hold on others.",
-    GIVE_CONTROLS,
-)
-POWERFUL = Check(
-    "power",
-    "Training on these texts would have been seen",
-    "passed",
-    "A copy of the target was trained on 101 of your documents, once. Had the target been trained like that, this "
-    "audit would have seen it with probability 0.94 [0.90, 0.97].",
-    "",
-    {"probability": [0.94, 0.9, 0.97], "needed": 112},
-)
+NO_CONTROLS = Check(**DATA["no_controls"], cure=GIVE_CONTROLS)
+POWERFUL = Check(**DATA["powerful"])
 POWER = Power(
     probability=Estimate(0.94, 0.90, 0.97),
     needed=112,
@@ -635,20 +497,7 @@ POWER = Power(
     curve=((20, 0.22), (50, 0.47), (100, 0.76), (150, 0.88), (203, 0.94), (400, 0.998), (800, 1.0)),
     facts={"method": "full, one epoch at 5e-5", "loss_before": 3.12},
 )
-OWN = Placebo(
-    PLACEBO,
-    "own",
-    0.993,
-    "the target in an earlier state (its base, or an earlier checkpoint). That is the best placebo there is, if it is "
-    "the last state before the texts can have come in",
-    {
-        "likeness": 0.98,
-        "family": "llama",
-        "parameters": 134_515_008,
-        "revision": "step-240000",
-        "weights": "77aa" * 16,
-    },
-)
+OWN = Placebo(**DATA["own"])
 LEANS = (
     Lean("Hacker News", 1, "SmolLM2-135M", 0.012),
     Lean("Wikipedia", 1, "SmolLM2-135M", 0.021),

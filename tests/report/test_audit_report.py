@@ -18,8 +18,8 @@ from report import audits
 from report.audits import altered, answer_of, plan_of
 from report.test_report_html import HIDDEN, Page, check_safe
 
-from pretrace.report import audit_plots as plots
-from pretrace.report import chance_plots, facts, wording
+from pretrace.report import facts, wording
+from pretrace.report import verdict_plots as plots
 from pretrace.report.audit import SECTIONS, first_page, render, repeating
 from pretrace.report.frame import speaking
 from pretrace.statistics.permutation import sign_flip_test
@@ -436,7 +436,7 @@ def test_control_documents_are_dots_of_their_own() -> None:
 
 
 def drawn(null: Null) -> Axes:
-    return chance_plots.against_chance(null).axes[0]
+    return plots.against_chance(null).axes[0]
 
 
 def bars(axes: Axes) -> dict[str, float]:

@@ -77,7 +77,7 @@ def test_the_report_takes_no_statistic_except_to_place_an_axis() -> None:
 
 def test_a_result_without_a_spread_is_known_by_the_most_that_a_test_gives() -> None:
     """The report imports nothing that computes, so that the number stands in it a second time."""
-    from pretrace.report import chance_plots
+    from pretrace.report import verdict_plots
     from pretrace.statistics.permutation import STEEPEST
 
-    assert pytest.approx(0.99 * STEEPEST) == chance_plots._SCALELESS
+    assert pytest.approx(0.99 * STEEPEST) == verdict_plots._SCALELESS

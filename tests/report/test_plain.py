@@ -10,8 +10,8 @@ import pytest
 from report import audits
 
 from pretrace.report.audit import first_page
-from pretrace.report.audit_plots import titles
 from pretrace.report.frame import fill
+from pretrace.report.verdict_plots import titles
 from pretrace.report.wording import once
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of
 from pretrace.verdicts.wording import sentences_of

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jinja2 import UndefinedError
 from made import EMPTY
 
 from pretrace.report import run as report
 from pretrace.report.facts import flattened
-from pretrace.report.frame import fill, speaking
+from pretrace.report.frame import speaking
 from pretrace.report.run import SECTIONS, render
 from pretrace.types import Estimate, Heat, Run, Skipped
 
@@ -276,8 +275,3 @@ def test_anchors_are_names_that_links_can_use(labelled: Callable[..., Run]) -> N
     assert anchors[:2] == ["summary", "results"]
     assert len(anchors) == len(set(anchors))
     assert all(re.fullmatch(r"[a-z-]+", anchor) for anchor in anchors)
-
-
-def test_a_blank_that_is_not_filled_is_an_error() -> None:
-    with pytest.raises(UndefinedError):
-        fill("run/settings.html", {})

@@ -10,7 +10,6 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from pretrace.backends.generation import never_drawn
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ExpressionError
 from pretrace.scores import parse
 from pretrace.scores.extraction import covered
 from pretrace.types import Continued, Quantity, State
@@ -73,9 +72,3 @@ def test_the_fewest_tokens_leave_an_end_with_a_run() -> None:
         fewest = score.fewest
         assert fewest - state.read(fewest) >= score.n
         assert fewest == score.n + 1 or fewest - 1 - state.read(fewest - 1) < score.n
-
-
-@pytest.mark.parametrize("wrong", ["n=0", "samples=0", "share=1.0", "temperature=-1", "seed=-1"])
-def test_values_out_of_range_are_refused(wrong: str) -> None:
-    with pytest.raises(ExpressionError, match="coverage: "):
-        parse(f"coverage({wrong})")

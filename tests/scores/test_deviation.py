@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrace.errors import ExpressionError
 from pretrace.scores import parse, scores
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Needs, Peak, Quantity, Recipe, Reference, Score, Text, View
@@ -75,11 +74,3 @@ def test_it_needs_what_the_score_needs_of_both_models() -> None:
         "tuned",
         "reference",
     }
-
-
-@pytest.mark.parametrize(
-    "expression", ["fsd('zlib')", "fsd(3)", "fsd(fsd(ppl))", "fsd(na_pdd)", "fsd(probe)", "fsd", "fsd()"]
-)
-def test_what_has_no_deviation_is_refused(expression: str) -> None:
-    with pytest.raises(ExpressionError, match="fsd"):
-        parse(expression)

@@ -7,7 +7,6 @@ import math
 import pytest
 
 from pretrace.cache.location import text_key
-from pretrace.errors import ExpressionError
 from pretrace.rewrites import disturbances
 from pretrace.scores import parse, scores
 from pretrace.scores.perturbed import Perturbed
@@ -70,23 +69,6 @@ def test_it_works_through_another_model() -> None:
     both = Evidence(one.text, {**one.views, view: (make_trace([-4.0]),)})
     assert score(both.through("tuned")) == -0.75
     assert set(parse("fsd(perturbed)")["fsd(perturbed)"].needs.views) == set(both.views)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    ["perturbed(kind='synonyms')", "perturbed(kind='lower')", "perturbed(share=0)", "perturbed(seed=-1)"],
-)
-def test_what_it_cannot_do_is_refused(wrong: str) -> None:
-    with pytest.raises(
-        ExpressionError, match=r"kind must be 'case' or 'deletion'|share must be|seed must be"
-    ):
-        parse(wrong)
-
-
-@pytest.mark.parametrize("k", ["0", "1.5", "-1", "'a'"])
-def test_max_k_takes_a_share(k: str) -> None:
-    with pytest.raises(ExpressionError, match="max_k"):
-        parse(f"max_k(k={k})")
 
 
 def test_the_release_families_are_scores_and_need_no_model_but_the_target() -> None:

@@ -125,13 +125,6 @@ def test_what_is_missing_is_said_before_a_model_is_asked() -> None:
     assert model.asked == []
 
 
-def test_texts_that_give_nothing_at_all() -> None:
-    with pytest.raises(TextsError, match="no texts"):
-        detect(Corpus("none", ()), FakeBackend(), "loss")
-    with pytest.raises(TextsError, match="token to predict"):
-        detect(Corpus("tiny", (Text("a", "x"), Text("b", ""))), FakeBackend(), "loss")
-
-
 def test_evaluation_needs_both_classes() -> None:
     run = detect(corpus(), FakeBackend(), "loss")
     unknown = Corpus("u", tuple(replace(t, member=None) for t in corpus().texts))

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from net.api import (
-    ExpressionError,
-    TextsError,
     adjusted,
     by_document,
     drawn_pieces,
@@ -195,14 +193,3 @@ def test_resolution_says_what_can_be_flagged(known, texts, fdr, method):
     half = needed(texts // 2, texts, fdr, method)
     assert can(half, max(1, texts // 2))
     assert half == 1 or not can(half - 1, max(1, texts // 2))
-
-
-def test_what_is_no_score_is_refused():
-    with pytest.raises(TextsError, match="known non-members to compare with, found none"):
-        p_values([1.0], [])
-    with pytest.raises(ExpressionError, match="1 of 2 that are not"):
-        p_values([1.0, np.nan], [1.0])
-    with pytest.raises(ExpressionError, match="between 0 and 1, found"):
-        resolution(20, 5, 1.5)
-    with pytest.raises(ExpressionError, match="'bh' or 'by', found 'holm'"):
-        adjusted([0.1], "holm")  # type: ignore[arg-type]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics.permutation import lot_effects, lot_test
 
 
@@ -51,12 +50,3 @@ def test_equal_values_say_nothing():
     test = lot_test([[1.0, 1.0]] * 5, draws=100)
     assert test.p == 1.0
     assert len(test.null) == 100
-
-
-@pytest.mark.parametrize(
-    ("values", "error"),
-    [([], TextsError), ([[1.0, np.nan]], TextsError), ([[1.0]], ExpressionError)],
-)
-def test_what_cannot_be_tested_is_refused(values, error):
-    with pytest.raises(error):
-        lot_test(values)

@@ -8,10 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from net.api import (
     Calls,
-    ExpressionError,
     RankedScores,
     Spread,
-    TextsError,
     accuracy,
     affordable,
     auc,
@@ -193,15 +191,3 @@ def test_the_tail_gives_back_the_width_few_groups_lose():
     assert tail_share(1_000_000) == pytest.approx(0.025, rel=1e-3)
     assert tail_share(1) == 0
     assert 0 <= tail_share(2) < tail_share(3) < tail_share(10)
-
-
-def test_what_cannot_be_resampled_is_refused():
-    members, groups = np.array([True, False]), ["a", "b"]
-    with pytest.raises(ExpressionError, match="NaN"):
-        group_bootstrap(np.array([[1.0], [np.nan]]), members, groups=groups)
-    with pytest.raises(TextsError, match="add known non-members"):
-        group_bootstrap(np.ones((2, 1)), np.array([True, True]), groups=groups)
-    with pytest.raises(ExpressionError, match="scores for 2 texts"):
-        group_bootstrap(np.ones((3, 1)), members, groups=groups)
-    with pytest.raises(ExpressionError, match="at least one resample"):
-        group_bootstrap(np.ones((2, 1)), members, groups=groups, resamples=0)

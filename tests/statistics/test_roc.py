@@ -5,8 +5,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from net.api import (
-    ExpressionError,
-    TextsError,
     accuracy,
     allowance,
     auc,
@@ -157,25 +155,6 @@ def test_a_long_curve_is_thinned_and_stays_true_at_the_low_end():
         exact = tpr_at_fpr(scores, members, fpr)
         assert max(below) == (pytest.approx(exact, abs=0.006) if fpr == 0.0005 else exact)
     assert sum(0 < f <= 0.01 for f in curve.fpr) > 30
-
-
-@pytest.mark.parametrize("labels", [[True, True], [False, False], []])
-def test_one_class_is_refused_with_the_cure(labels):
-    with pytest.raises(TextsError, match="add known"):
-        auc([1.0, 2.0][: len(labels)], np.array(labels, dtype=bool))
-
-
-@pytest.mark.parametrize("labels", [[True, None], [1.0, float("nan")], ["yes", "no"], [0, 2]])
-def test_labels_that_are_no_labels_are_refused(labels):
-    with pytest.raises(TextsError, match="True or False"):
-        auc([1.0, 2.0], labels)
-
-
-def test_a_missing_score_and_a_missing_row_are_refused():
-    with pytest.raises(ExpressionError, match="NaN for 1 of 2"):
-        auc([1.0, float("nan")], [True, False])
-    with pytest.raises(TextsError, match="one score and one label"):
-        auc([1.0, 2.0, 3.0], [True, False])
 
 
 def test_infinite_scores_have_their_place():

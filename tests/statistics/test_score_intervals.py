@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pretrace.errors import TextsError
 from pretrace.statistics.intervals import score_difference, score_interval
 
 
@@ -34,8 +33,3 @@ def test_score_intervals(number, trials, low, high):
 def test_differences(first, second, low, high):
     found = score_difference(hits(*first), hits(*second))
     assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
-
-
-def test_a_side_without_documents_has_no_interval():
-    with pytest.raises(TextsError, match="found 0"):
-        score_interval([])

@@ -9,8 +9,6 @@ from tiny import SENTENCES, opened
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.cache.location import cache_folder
-from pretrace.errors import ModelError
-from pretrace.testing import FakeBackend
 from pretrace.tuning import tune
 from pretrace.tuning.plan import TrainingStep
 from pretrace.types import Corpus, Text
@@ -56,9 +54,3 @@ def test_into_a_folder_and_not_into_the_cache(model: HuggingFace, tmp_path: Path
     assert (tmp_path / "adapter" / "adapter_card.json").is_file()
     assert len(tuned.seen) == len(SENTENCES)
     assert kept() == []
-
-
-def test_a_model_without_weights_is_refused(tmp_path: Path) -> None:
-    for folder in (None, tmp_path / "adapter"):
-        with pytest.raises(ModelError, match="local weights"):
-            tune(FakeBackend(), CORPUS, folder=folder)

@@ -104,12 +104,6 @@ def test_fewer_than_two_groups_cannot_be_divided(groups, found):
         split_members(corpus_of(groups))
 
 
-def test_groups_all_tied_together_cannot_be_divided():
-    texts = tuple(Text(str(i), "the same") for i in range(3))
-    with pytest.raises(TextsError, match="all 3 groups of tied share texts"):
-        split_members(Corpus("tied", texts))
-
-
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, float("nan")])
 def test_a_share_out_of_range_is_refused(share):
     with pytest.raises(ExpressionError, match="between 0 and 1"):

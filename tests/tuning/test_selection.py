@@ -82,8 +82,3 @@ def test_copies_of_a_text_are_kept_and_nothing_but_a_start_token_is_no_text(back
 def test_what_cannot_be_chosen_is_refused_with_the_cure(backend, labels, settings, message):
     with pytest.raises(TextsError, match=message):
         select(corpus_of(labels), backend, Lora(**settings), seed=0)
-
-
-def test_texts_of_one_token_leave_nothing_to_tune_on():
-    with pytest.raises(TextsError, match="texts of 2 tokens or more, and none in c"):
-        select(Corpus("c", (Text("a", "x"), Text("b", ""))), opened("opt"), Lora(), seed=0)

@@ -15,8 +15,7 @@ import typer
 from pretrace.cli.commands import app
 from pretrace.corpora import Columns
 from pretrace.errors import TextsError
-from pretrace.types import Situation
-from pretrace.types.verdicts import VerdictTest
+from pretrace.types import Situation, VerdictTest
 from pretrace.verdicts.advise import CHOICES, FEWEST_CHOICES, Names, Needed, advise, look, needed
 
 EMPTY = Situation()

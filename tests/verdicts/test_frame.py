@@ -16,7 +16,7 @@ from pretrace.testing import FakeBackend
 from pretrace.types import Corpus
 from pretrace.verdicts import frame
 from pretrace.verdicts.frame import beyond_by_lot, with_second
-from pretrace.verdicts.marking.orders import OrderSettings, mark_order
+from pretrace.verdicts.marking import OrderSettings, mark_order
 from pretrace.verdicts.marks import CheckSettings, check_marks
 from pretrace.verdicts.outcome import CARRIES, DOSE, MOST_DOSE, ExcessOverSecondModel, second_model_multiple
 from pretrace.verdicts.register import UNREGISTERED

@@ -32,9 +32,7 @@ def test_what_a_value_is_comes_from_the_settings():
 
 
 def test_a_number_keeps_its_bounds():
-    form = CommandForm(
-        "made up", ("made", "up"), "", (Field("months", "number", "How many.", least=1, most=120),)
-    )
+    form = CommandForm(("made", "up"), "", (Field("months", "number", "How many.", least=1, most=120),))
     assert form.arguments({"months": ["120"]}, str) == ["--months=120"]
     for written in ("121", "0", "many", "nan"):
         with pytest.raises(RequestError, match="Months is a number, 1 to 120"):
@@ -51,27 +49,6 @@ def test_lines_become_an_option_each():
     given = {"model": ["m"], "placebo": ["one\n two \n\n"], "power": ["on"]}
     made = FORMS["canaries"].arguments(given, str.upper)
     assert made == ["--model=m", "--placebo=one", "--placebo=two", "--power"]
-
-
-@pytest.mark.parametrize(
-    ("command", "given", "said"),
-    [
-        ("flag", {"nonmembers": ["u"]}, "Model is needed"),
-        ("flag", {"model": ["m"]}, "Known non-members is needed"),
-        ("canaries", {"model": ["m"], "level": ["many"]}, "Level is a number"),
-        ("canaries", {"model": ["m"], "level": ["nan"]}, "Level is a number"),
-        ("canaries", {"model": ["m"], "access": ["odd"]}, "Access is one of weights"),
-        ("score", {"model": ["m\0"]}, "a character that cannot be part of a command"),
-        (
-            "score",
-            {"model": ["m" * 10_001]},
-            "Model holds 10,001 characters, and 10,000 is the most: shorten it",
-        ),
-    ],
-)
-def test_what_cannot_be_is_said(command, given, said):
-    with pytest.raises(RequestError, match=said):
-        FORMS[command].arguments(given, str)
 
 
 def test_no_help_speaks_of_what_one_types():

@@ -12,7 +12,7 @@ import pytest
 
 from pretrace.backends.serving.address import KEY_HOSTS, api_key, wants_key
 from pretrace.backends.serving.client import Client
-from pretrace.errors import ExpressionError, ModelError
+from pretrace.errors import ModelError
 from pretrace.web.jobs import Jobs
 from pretrace.web.settings import ServeSettings
 from pretrace.web.workspace import Workspace
@@ -131,11 +131,3 @@ def test_the_environment_of_a_job_names_the_hosts_and_holds_the_key_only_for_the
     named = ServeSettings(key_host=("a.example", "b.example:80")).environment(given)
     keys = {"PRETRACE_API_KEY": KEY, "OPENAI_API_KEY": KEY}
     assert named == {"HOME": "/", KEY_HOSTS: "a.example,b.example:80", **keys}
-
-
-@pytest.mark.parametrize(
-    "host", ["http://a.example", "a.example/v1", "a,b", "", "me:secret@a.example", "a:port", "a b"]
-)
-def test_a_host_is_a_host(host):
-    with pytest.raises(ExpressionError, match="--key-host is a host such as"):
-        ServeSettings(key_host=(host,))

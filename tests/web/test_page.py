@@ -107,12 +107,12 @@ def test_a_plan_is_made_first_and_started_with_one_click(visitor, still):
     address = visitor.upload("mine.jsonl", rows())
     visitor.post(f"{address}/test/score", {"model": "m", "ahead": "on", "notes": "for <Ann>"})
     (planned,) = Jobs(visitor.workspace).all()
-    assert (planned.command[-1], planned.plans, planned.notes) == ("--dry-run", True, "for <Ann>")
+    assert (planned.command[-1], planned.plans, planned.form.notes) == ("--dry-run", True, "for <Ann>")
     assert "for &lt;Ann&gt;" in visitor.client.get(f"/jobs/{planned.id}").text
     visitor.post(f"/jobs/{planned.id}/begin")
     begun = next(job for job in Jobs(visitor.workspace).all() if not job.plans)
     assert begun.command == planned.command[:-1]
-    assert (begun.test, begun.notes) == ("score", "for <Ann>")
+    assert (begun.form.test, begun.form.notes) == ("score", "for <Ann>")
     assert visitor.post(f"/jobs/{begun.id}/begin").status_code == 409
 
 

@@ -12,7 +12,7 @@ from pretrace.results.verdicts import save_verdict
 from pretrace.runs import save_run
 from pretrace.types import Estimate, Heat, Run, Table, Verdict
 from pretrace.verdicts.audit.built import documents_table
-from pretrace.web import charts, results, single_texts
+from pretrace.web import charts, reading_texts, results
 
 NASTY = "<script>alert(1)</script>"
 
@@ -130,15 +130,15 @@ def test_a_result_that_cannot_be_read_is_said_and_not_hidden(filled):
 
 def test_where_a_text_stands_among_known_ones():
     one = make_run("text").rows(np.array([False, False, True, False]))  # loss 4, zlib 5
-    (loss, zlib) = single_texts.places(one, make_run("known"))
-    assert (loss.known, loss.above, loss.share, loss.p) == (4, 2, 0.5, 0.6)
+    (loss, zlib) = reading_texts.places(one, make_run("known"))
+    assert (loss.known, loss.above, loss.share) == (4, 2, 0.5)
     *known, own = loss.chart.rows[0].marks
     assert (own.value, own.kind, [mark.value for mark in known]) == (4.0, "own", [0.0, 2.0, 4.0, 6.0])
     assert (known[1].said, own.said) == ("b: 2.000", "the text: 4.000")
-    assert (loss.chart.ends, loss.chart.at(2.0), loss.chart.ticks[0]) == ((0.0, 6.0), 2 / 6, 0.0)
+    assert (loss.chart.ends, loss.chart.ticks[0]) == ((0.0, 6.0), 0.0)
     assert zlib.score == "zlib"
-    lower = single_texts.places(one, make_run("known", 10.0))[0]
-    assert (lower.above, lower.share, lower.chart.at(lower.value)) == (4, 0.0, 0.0)
+    lower = reading_texts.places(one, make_run("known", 10.0))[0]
+    assert (lower.above, lower.share, lower.chart.ends[0]) == (4, 0.0, lower.value)
 
 
 def verdict(**more):
@@ -154,7 +154,7 @@ def test_the_documents_of_an_audit_stand_above_their_controls():
         ("2 suspect documents", ["a: 1.000", "b: 3.000"]),
         ("2 control documents", ["c: \N{MINUS SIGN}1.000", "d: 0.5000"]),
     ]
-    assert (found.ends, found.at(0.0), found.zero) == ((-1.0, 3.0), 0.25, True)
+    assert (found.ends, found.zero) == ((-1.0, 3.0), True)
     assert charts.of_documents(verdict(tables=())) is None
     assert charts.of_documents(make_run("a run")) is None
 
@@ -163,6 +163,6 @@ def test_only_what_is_alike_is_drawn_on_one_axis():
     one, other = (verdict(effect=Estimate(value, value - 1, value + 1)) for value in (1.0, 4.0))
     (chart,) = charts.side_by_side([("one", one), ("other", other)])
     assert (chart.title, [row.label for row in chart.rows]) == ("Effect: nats", ["one", "other"])
-    assert (chart.ends, chart.rows[1].marks[0].reach, chart.at(0.0)) == ((0.0, 5.0), (3.0, 5.0), 0.0)
+    assert (chart.ends, chart.rows[1].marks[0][-2:]) == ((0.0, 5.0), (3.0, 5.0))
     assert charts.side_by_side([("one", one), ("other", replace(other, effect_unit="bits"))]) == ()
     assert charts.side_by_side([("one", one), ("a run", make_run("a run"))]) == ()

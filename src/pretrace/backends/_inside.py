@@ -20,8 +20,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from pretrace.errors import ModelError
-from pretrace.types import Firing, Hidden, State
-from pretrace.types.traces import Pool
+from pretrace.types import Firing, Hidden, Pool, State
 
 _PLACES = (128, 64, 32, 16, 8, 4, 2, 1)  # numpy.packbits: the first of eight is the highest bit
 _STRETCH = 255  # positions whose firings can be counted in a byte

@@ -20,7 +20,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from pretrace.backends.serving.address import called, served_kind, text_kind
+from pretrace.backends.serving.address import called
 from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import closing, expected_of
@@ -31,6 +31,8 @@ from pretrace.corpora.opening import Source, operand
 from pretrace.errors import ExpressionError, ShortTextsError, TextsError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.report.wording import duration
+from pretrace.results.atomic import check_writable
+from pretrace.results.verdicts import AUDIT, VERDICTS
 from pretrace.scoring.settings import Target
 from pretrace.settings import option
 from pretrace.statistics.documents import FEW_DOCUMENTS
@@ -38,6 +40,7 @@ from pretrace.types import AuditPlan, Situation
 from pretrace.verdicts.advise import Advice, Advised, Seen, advise, look, situate
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.expected import chance, documents_needed, enough, expected_for
+from pretrace.verdicts.wording import say as sentence
 
 Call = Callable[[Sequence[str]], int]
 _SHORTER = (32, 16)
@@ -45,9 +48,6 @@ _SHORTER = (32, 16)
 _RUN_BY_ITSELF = ("controls-placebo", "controls", "canaries", "recite", "placebo")
 """The tests that need no more than what `ask` is given, the first that applies is made; the others need a word of the
 owner, such as how an order came about."""
-_ACCUSES_NOBODY = (
-    "it accuses nobody. It ends with “nothing shown” only if a planted reading would have been seen."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,25 +88,31 @@ class _AskInputs:
 
 @dataclass(frozen=True, slots=True)
 class AskStep:
-    """A command that answers: its words without --out, what it finds out, the test's name with what it assumes, how
-    likely it finds a single reading, the time it takes ("" where nobody knows), and the picture of documents needed."""
+    """A command that answers: its words without --out, the name of its `folder`, what it finds out, the test with what
+    it assumes, how likely it finds a single reading, the time it takes ("" where nobody knows), and the picture of
+    documents needed."""
 
-    command: str
     words: tuple[str, ...]
+    folder: str
     question: str
     test: str
     chance: str
     time: str = ""
     picture: tuple[str, ...] = ()
 
-    def lines(self) -> Iterator[str]:
+    def lines(self) -> tuple[str, ...]:
         """The step for people."""
-        yield f"Question: {self.question}"
-        yield f"Test: {self.test}"
-        yield f"Chance: {self.chance}"
-        yield from self.picture
-        if self.time:
-            yield f"Time: {self.time}"
+        time = (f"Time: {self.time}",) if self.time else ()
+        said = f"Question: {self.question}", f"Test: {self.test}", f"Chance: {self.chance}"
+        return (*said, *self.picture, *time)
+
+    def typed(self, place: Path) -> tuple[str, ...]:
+        """The words of the command, with the folder of its answer in `place`."""
+        return (*self.words, "--out", str(place / self.folder))
+
+    def said(self, place: Path) -> str:
+        """The command as it is typed."""
+        return f"pretrace {shlex.join(self.typed(place))}"
 
 
 def ask(source: Source, inputs: _AskInputs) -> Reply:
@@ -122,15 +128,14 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     place = inputs.out or Path(f"{_stem(source.texts)}-answer")
     if not inputs.plan:
         _check_places(place, inputs)
-    seen = look(source.texts, source.columns)
-    _check_models(inputs)
+    seen = _look(source, inputs)
     if inputs.model is None and not inputs.corpus:
         return _listed(_advised(source, inputs, seen), seen)
     steps, cannot = _steps(source, inputs, seen)
     told = [*seen.said[: None if steps else 1], *(line for step in steps for line in step.lines()), *cannot]
     if not steps:
         return Reply(say=lines(*told), outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
-    commands = [_said(step, place) for step in steps]
+    commands = [step.said(place) for step in steps]
     if inputs.plan:
         shown = [*told, *(f"$ {command}" for command in commands)]
         return Reply(say=lines(*shown), outcome="plan", statement=steps[0].test, own={"commands": commands})
@@ -143,23 +148,22 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     return _answer([_run(call, step, place) for step in steps], commands, cannot)
 
 
-def _check_places(place: Path, inputs: _AskInputs) -> None:
-    from pretrace.results.atomic import check_writable
-    from pretrace.results.verdicts import AUDIT, VERDICTS
-
-    if inputs.corpus:
-        check_writable(place / "scan", VERDICTS.of("scan"))
-    if inputs.model is not None:
-        check_writable(place / "audit", AUDIT)
-        check_writable(place / "canaries", VERDICTS.of("canaries"))
-        check_writable(place / "recite", VERDICTS.of("recite"))
-
-
-def _check_models(inputs: _AskInputs) -> None:
+def _look(source: Source, inputs: _AskInputs) -> Seen:
+    """What stands in the texts; a PretraceError for a model that cannot be opened."""
     from pretrace.backends import check_model
 
+    seen = look(source.texts, source.columns)
     for model in filter(None, (inputs.model, inputs.before)):
         check_model(model)
+    return seen
+
+
+def _check_places(place: Path, inputs: _AskInputs) -> None:
+    kinds = [("scan", VERDICTS.of("scan"))] if inputs.corpus else []
+    if inputs.model is not None:
+        kinds += [("audit", AUDIT), *((one, VERDICTS.of(one)) for one in ("canaries", "recite"))]
+    for name, kind in kinds:
+        check_writable(place / name, kind)
 
 
 def _start() -> bool:
@@ -205,13 +209,6 @@ def _advised(source: Source, inputs: _AskInputs, seen: Seen) -> Advice:
     return advise(has, source.texts, model=inputs.model or "MODEL", names=names)
 
 
-_STATES = {
-    "applies": "This can be made now:",
-    "could": "This could be made:",
-    "cannot": "This cannot be made with this model:",
-}
-
-
 def _listed(advice: Advice, seen: Seen) -> Reply:
     """Every test with what it takes; exit code 4 where none could answer with what there is."""
     closing = (
@@ -232,7 +229,7 @@ def _list_tests(advice: Advice) -> Iterator[str]:
         choice = row.choice
         if row.state != state:
             state = row.state
-            yield _STATES[row.state]
+            yield sentence(f"ask.{state}")
         yield f"  {choice.title} ({choice.kind_words})"
         if row.missing:
             yield f"    {'why' if row.state == 'cannot' else 'missing'}: {row.missing}"
@@ -259,60 +256,38 @@ def _plain(advice: Advice) -> Iterator[dict[str, Any]]:
         }
 
 
-_CONTROLS = (
-    "Control documents are texts of the same kind and author that the model cannot have seen. Unpublished ones of the "
-    "same time do (letters, manuscripts); drafts of these texts do not, and later texts mostly do not.",
-    "Give them with --unseen FOLDER: at least {fewest}; to find a single reading in 8 of 10 cases, about {enough}.",
-)
-_ELSEWHERE = (
-    "If training data can be read, name them with --corpus: a search needs no control documents.",
-    "Of your next texts, keep a half back, drawn at random, as control documents; or mark them first (pretrace mark "
-    "texts).",
-)
-
-
 def _missing(advice: Advice) -> list[str]:
     easiest = advice.easiest
     assert easiest is not None  # trigger sentences can be put into the next texts, whatever the model offers
-    enough = documents_needed(advice.situation)
-    needs = () if "control documents" in easiest.missing else (f"It needs {easiest.choice.needs}.",)
-    return [
-        f"No test can answer with this. Most easily had: {easiest.choice.title}. Missing: {easiest.missing}.",
-        *(needs or (one.format(fewest=FEW_DOCUMENTS, enough=enough) for one in _CONTROLS)),
-        *_ELSEWHERE,
-    ]
+    numbers: dict[str, Any] = {
+        "title": easiest.choice.title,
+        "missing": easiest.missing,
+        "needs": easiest.choice.needs,
+    }
+    numbers |= {"least": FEW_DOCUMENTS, "enough": documents_needed(advice.situation)}
+    needed = ("controls", "give") if "control documents" in easiest.missing else ("needs",)
+    return [sentence(f"ask.{one}", **numbers) for one in ("easiest", *needed, "search", "mark")]
 
 
 def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> AskStep | list[str]:
     """The step of a test, or what is said where its plan has no design."""
-    has = seen.situation
-    model, test = inputs.model or "", f"{row.choice.title}. It assumes: {row.choice.assumes}"
-    question = f"was {called(model)} trained on {Path(source.texts).name}?"
-    named = (operand(source.texts), *seen.names.columns, "--model", model)
-    beside: tuple[str, ...] = ("--placebo", inputs.before) if inputs.before else ()
-    in_text = ("--access", "text") if text_kind(model) == "chat" else ()
-    if row.choice.name == "canaries":
-        return AskStep(
-            "mark canaries",
-            (*named, *in_text, *beside),
-            question,
-            test,
-            chance("canaries", has, has.canaries),
+    has, name = seen.situation, row.choice.name
+    test = f"{row.choice.title}. It assumes: {row.choice.assumes}"
+    question = f"was {called(inputs.model or '')} trained on {Path(source.texts).name}?"
+    words = shlex.split(row.commands[0])[1:-2]  # as it is advised, without --out
+    if inputs.before and "--placebo" not in words:
+        words += ["--placebo", inputs.before]
+    if name in ("canaries", "recite"):
+        likely = (
+            chance(name, Situation(), has.documents) if name == "recite" else chance(name, has, has.canaries)
         )
-    beside = (*(("--heldout", inputs.unseen) if inputs.unseen else ()), *beside)
-    if row.choice.name == "recite":
-        asked = ("--access", "text") if text_kind(model) or served_kind(model) else ()
-        return AskStep(
-            "recite", (*named, *beside, *asked), question, test, chance("recite", Situation(), has.documents)
-        )
-    beside += () if row.choice.accuses else ("--power",)
-    plan, shorter = _planned(source, inputs, power=not row.choice.accuses)
-    beside += shorter
+        return AskStep(tuple(words), name, question, test, likely)
+    plan, shorter = _planned(source, inputs, power="--power" in words)
     if plan.design is None:
         return [plan.why, *(f"What would help: {_own_options(cure)}" for cure in plan.cures)]
     took = "" if plan.seconds is None else f"about {duration(max(1, round(plan.seconds)))}, a guess."
-    likely, *drawn = (_ACCUSES_NOBODY,) if not row.choice.accuses else tuple(expected_of(plan))
-    return AskStep("audit", (*named, *beside), question, test, likely, took, tuple(drawn))
+    likely, *drawn = expected_of(plan) if row.choice.accuses else [sentence("ask.accuses_nobody")]
+    return AskStep((*words, *shorter), "audit", question, test, likely, took, tuple(drawn))
 
 
 def _own_options(cure: str) -> str:
@@ -329,40 +304,33 @@ def _recitable(source: Source, inputs: _AskInputs) -> bool:
     from pretrace.verdicts.recite import FEWEST, windows_of
 
     columns = replace(source.columns, label=source.columns.label or "")
+    controls = open_corpus(inputs.unseen, columns.of_another) if inputs.unseen else None
     try:
-        found = windows_of(
-            open_corpus(source.texts, columns),
-            open_corpus(inputs.unseen, columns.of_another) if inputs.unseen else None,
-        )
+        found = windows_of(open_corpus(source.texts, columns), controls)
     except TextsError:
         return False
     return len(found.documents(control=True)) >= FEWEST
 
 
 def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditPlan, tuple[str, ...]]:
-    """What the audit could answer, as `audit --plan` finds it, and the option that shortens its snippets where too few
-    texts are as long as those it takes by itself."""
+    """Plan the audit as `audit --plan` does, with the option that shortens snippets where too few texts are long."""
     from pretrace.cli.auditing import AuditOptions, audit
 
-    asked = AuditOptions(
-        heldout=inputs.unseen, placebo=(inputs.before,) if inputs.before else (), power=power, plan=True
-    )
-    settings, shorter = AuditSettings(), iter(_SHORTER)
-    words: tuple[str, ...] = ()
-    while True:
+    placebo = (inputs.before,) if inputs.before else ()
+    asked = AuditOptions(heldout=inputs.unseen, placebo=placebo, power=power, plan=True)
+    target, usual = Target(model=inputs.model or ""), AuditSettings()
+    for tokens in (usual.snippets.tokens, *_SHORTER):
+        settings = replace(usual, snippets=replace(usual.snippets, tokens=tokens))
         try:
-            answer = audit(
-                source, Target(model=inputs.model or ""), asked, settings, EngineSettings(), RawOptions()
-            )
+            plan: AuditPlan = audit(source, target, asked, settings, EngineSettings(), RawOptions()).own[
+                "plan"
+            ]
         except ShortTextsError:
-            tokens = next(shorter, None)
-            if tokens is None:
+            if tokens == _SHORTER[-1]:
                 raise
-            settings = replace(settings, snippets=replace(settings.snippets, tokens=tokens))
-            words = ("--tokens", str(tokens))
         else:
-            plan: AuditPlan = answer.own["plan"]
-            return plan, words
+            return plan, () if settings == usual else ("--tokens", str(tokens))
+    raise AssertionError
 
 
 def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
@@ -374,13 +342,14 @@ def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
     texts = Texts.of(open_corpus(source.texts, columns), None, exact=False)
     plan = plan_scan(Searching(texts, files_of(inputs.corpus), ScanSettings(), inputs.corpus))
     words = (
+        "scan",
         operand(source.texts),
         *seen.names.columns,
         *(one for name in inputs.corpus for one in ("--corpus", name)),
     )
     return AskStep(
-        "scan",
         (*words, *(("--heldout", inputs.unseen) if inputs.unseen else ())),
+        "scan",
         f"does {Path(source.texts).name} stand in {' '.join(Path(one).name for one in inputs.corpus)}?",
         "Search. It assumes nothing; it says nothing of data that are not in this corpus.",
         f"certain for every passage of {RUN} characters or more.",
@@ -388,21 +357,12 @@ def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
     )
 
 
-def _said(step: AskStep, place: Path) -> str:
-    return f"pretrace {shlex.join(_typed(step, place))}"
-
-
-def _typed(step: AskStep, place: Path) -> tuple[str, ...]:
-    command = step.command.split()
-    return (*command, *step.words, "--out", str(place / command[-1]))
-
-
 def _run(call: Call, step: AskStep, place: Path) -> dict[str, Any]:
     """The answer of a command, as the JSON document that it prints."""
-    note(f"runs {_said(step, place)}")
+    note(f"runs {step.said(place)}")
     printed = io.StringIO()
     with redirect_stdout(printed), plan_was_shown():
-        call((*_typed(step, place), "--json"))
+        call((*step.typed(place), "--json"))
     found: dict[str, Any] = json.loads(printed.getvalue())
     return found
 

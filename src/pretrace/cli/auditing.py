@@ -21,8 +21,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option, requested_option, statements_of
-from pretrace.types import AuditPlan, Backend
-from pretrace.types.audit import COMPARED, DesignError
+from pretrace.types import COMPARED, AuditPlan, Backend, DesignError
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100

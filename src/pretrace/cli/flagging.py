@@ -19,14 +19,14 @@ from pretrace.cli.progress import Stages, watched
 from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
 from pretrace.cli.streams import note as say_note
 from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_command, with_found, with_text_column
-from pretrace.corpora import Columns, TextStream, open_stream
+from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
+from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.work import Scoring, counted, shard_size
-from pretrace.jobs.flagging import Both, Gathered, PlannedFlagging, flagged_of, unscored
 from pretrace.jobs.job import OpenedScoring, ShardJob
-from pretrace.jobs.merging import UNREADABLE, remove
+from pretrace.jobs.merging import UNREADABLE, ScoredRows, remove
 from pretrace.jobs.settings import EngineSettings, JobDivision, JobSettings
 from pretrace.report.wording import first_of
 from pretrace.results.atomic import check_writable
@@ -42,8 +42,9 @@ from pretrace.scoring.workload import Workload, workload
 from pretrace.settings import CONTROLS, dry_run_option, like, option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
-from pretrace.verdicts.flag.flag import Asking, check_power
-from pretrace.verdicts.flag.planning import FLAGGING, DetectionLimits, FlagSettings
+from pretrace.verdicts.flag import flag as flag_texts
+from pretrace.verdicts.flag.flag import Asking, check_power, flag_rows, unscored
+from pretrace.verdicts.flag.planning import FLAGGING, BothSets, DetectionLimits, FlagPlan, FlagSettings, plan
 
 # `flag` over more texts than a shard holds, and its part of `pretrace runs merge`.
 
@@ -52,48 +53,14 @@ KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""
 
 
-def _flag_shards(command: _FlagCommand, asked: TextStream, known: TextStream, division: JobDivision) -> Reply:
-    """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
-    settings, how, engine, found = command.settings, division.job, division.engine, Gathered()
-    both = Both(asked, known)
-    size = shard_size(counted(both)) if engine.on_ray else None
-    watched = Both(asked, known, found)
-    sharded = surveyed(watched, command.source, how, command.out, labelled=False, size=size)
-    sharded = replace(sharded, stream=both)
-    planned = PlannedFlagging.of(both, found, settings)
-    settings.plan.check_texts(sharded.first)
-    command.announce(planned.prospect.notes)
-    options = Options(cache=settings.cache)
-    make = partial(_job, command, sharded)
-    if engine.on_ray and not command.dry_run:
-        none = CorpusParts(None, None, Corpus(both.name, ()))
-        task = Scoring(command.wanted, settings.score, none, None, options)
-        job = scored_on_ray(sharded, task, engine, make)
-        return _finish(job, sharded.folder, planned, command.out)
-    models = opened(command.wanted)
-    if command.dry_run:
-        work = sharded.foreseen(models, settings.plan, cache=settings.cache)
-        return command.foretold(work, planned.prospect, models)
-    models = with_texts(models, command.wanted)
-    if settings.power:
-        check_power(models)
-    job, made = scored_here(sharded, models, settings.plan, options, make)
-    if how.turn.of > 1:
-        return part_done(sharded, job, made)
-    asking = Asking(models, Stages()) if settings.power else None
-    return _finish(job, sharded.folder, planned, command.out, asking)
-
-
 def finish(job: ShardJob, folder: Path, out: Path) -> Reply:
     """Conclude from parts that are all there, as `pretrace runs merge` does."""
-    own = _own(job)
     columns, skip = Columns(**job.source["columns"]), bool(job.source["skip_unreadable"])
     asked, known = (
         open_stream(job.source[name], read, skip_unreadable=skip)
         for name, read in (("texts", columns), ("nonmembers", columns.of_another))
     )
-    both = Both(asked, known)
-    planned = PlannedFlagging.of(both, both.gathered(), FlagSettings(**own["settings"]))
+    planned = FlagPlan.of(BothSets(asked, known), FlagSettings(**_own(job)["settings"]))
     return _finish(job, folder, planned, out)
 
 
@@ -132,22 +99,21 @@ def _job(command: _FlagCommand, sharded: Sharded, opened: OpenedScoring) -> Shar
     )
 
 
-def _finish(
-    job: ShardJob, folder: Path, planned: PlannedFlagging, out: Path, asking: Asking | None = None
-) -> Reply:
+def _finish(job: ShardJob, folder: Path, planned: FlagPlan, out: Path, asking: Asking | None = None) -> Reply:
     """Conclude, write the folder, take the parts away, and say what was found."""
-    parts, own = job.parts(folder), _own(job)
-    flagged, tables = flagged_of(
-        job, parts, planned, own["model"], command=job.source["command"], asking=asking
+    parts = job.parts(folder)
+    rows, lost = ScoredRows.of_job(job, parts), job.survey.unreadable
+    flagged, tables = flag_rows(
+        rows, planned, _own(job)["model"], asking=asking, command=job.source["command"], unreadable=lost
     )
     flagged = _asked_for(with_found(flagged, job.source.get("found")))
-    rows = ((one.id, one.reason, one.tokens) for one in unscored(job, parts))
+    skipped = ((one.id, one.reason, one.tokens) for one in unscored(rows))
     beside: dict[str, Write] = {
         **tables.writers(),
-        "skipped.csv": lambda path: write_csv(path, SKIPPED_COLUMNS, rows),
+        "skipped.csv": lambda path: write_csv(path, SKIPPED_COLUMNS, skipped),
     }
     unreadable = folder / UNREADABLE
-    if job.survey.unreadable and unreadable.exists():
+    if lost and unreadable.exists():
         beside[UNREADABLE] = lambda path: path.write_bytes(unreadable.read_bytes())
     answer = save_flagging(flagged, out, beside=beside)
     remove(parts)
@@ -215,8 +181,6 @@ def flag(
     together. Exit code 3 when any is flagged or they stand out as a whole; 0 when neither, and --power showed that a
     tenth of the texts, if seen, would have; 4 when there is no answer: the two sets differ as texts, or it could have
     been missed."""
-    from pretrace.jobs import worker
-
     division = JobDivision(job, engine)
     check_use(settings, inputs.companions)
     wanted = ModelsSettings.beside(
@@ -225,43 +189,61 @@ def flag(
     check_writable(inputs.out, FLAGGING_FOLDER)
     source = with_text_column(source)
     stream = source.stream(skip_unreadable=job.skip_unreadable)
-    beside = found_of(inputs.found, stream.texts, source.texts)
-    other = open_stream(inputs.nonmembers, source.columns.of_another, skip_unreadable=job.skip_unreadable)
-    unread: list[Unreadable] = []
-    corpus = None if division.named else stream.whole(worker.SHARD, unread.append)
-    known = other.whole(worker.SHARD, unread.append) if corpus else None
     command = _FlagCommand(
         source=source,
         nonmembers=inputs.nonmembers,
         out=inputs.out,
         wanted=wanted,
         settings=settings,
-        dry_run=inputs.dry_run,
-        found=beside,
+        found=found_of(inputs.found, stream.texts, source.texts),
         given=RawOptions({name: value for name, value in given.items() if name not in _NOT_RECORDED}),
     )
+    other = open_stream(inputs.nonmembers, source.columns.of_another, skip_unreadable=job.skip_unreadable)
+    unread: list[Unreadable] = []
+    corpus = None if division.named else stream.whole(shards.SHARD, unread.append)
+    known = other.whole(shards.SHARD, unread.append) if corpus else None
     if corpus is None or known is None:
-        return _flag_shards(command, stream, other, division)
-    return _at_once(command, corpus, known, unread)
-
-
-def _at_once(command: _FlagCommand, corpus: Corpus, known: Corpus, unread: list[Unreadable]) -> Reply:
-    from pretrace.verdicts.flag import flag as flag_texts
-    from pretrace.verdicts.flag import plan
-
-    settings = command.settings
+        return _flag_shards(command, BothSets(stream, other), division, dry_run=inputs.dry_run)
     planned = plan(corpus, known, settings)
     command.announce(planned.notes)
-    models = opened(command.wanted)
-    if command.dry_run:
+    models = opened(wanted)
+    if inputs.dry_run:
         work = workload(planned.corpus, models, settings.plan, cache=settings.cache)
         return command.foretold(work, planned.prospect, models)
-    models = with_texts(models, command.wanted)
+    models = with_texts(models, wanted)
     with watched("reading", REPORT + SET_TEST) as progress:
         made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
     made = _asked_for(with_found(with_command(made, command.given), command.found))
     beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
-    return save_flagging(made, command.out, beside=beside)
+    return save_flagging(made, inputs.out, beside=beside)
+
+
+def _flag_shards(command: _FlagCommand, both: BothSets, division: JobDivision, *, dry_run: bool) -> Reply:
+    """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
+    settings, engine = command.settings, division.engine
+    size = shard_size(counted(both)) if engine.on_ray else None
+    sharded = surveyed(both, command.source, division.job, command.out, labelled=False, size=size)
+    planned = FlagPlan.of(both, settings)
+    settings.plan.check_texts(sharded.first)
+    command.announce(planned.notes)
+    options, make = Options(cache=settings.cache), partial(_job, command, sharded)
+    if engine.on_ray and not dry_run:
+        none = CorpusParts(None, None, Corpus(both.name, ()))
+        task = Scoring(command.wanted, settings.score, none, None, options)
+        job = scored_on_ray(sharded, task, engine, make)
+        return _finish(job, sharded.folder, planned, command.out)
+    models = opened(command.wanted)
+    if dry_run:
+        work = sharded.foreseen(models, settings.plan, cache=settings.cache)
+        return command.foretold(work, planned.prospect, models)
+    models = with_texts(models, command.wanted)
+    if settings.power:
+        check_power(models)
+    job, made = scored_here(sharded, models, settings.plan, options, make)
+    if division.job.turn.of > 1:
+        return part_done(sharded, job, made)
+    asking = Asking(models, Stages()) if settings.power else None
+    return _finish(job, sharded.folder, planned, command.out, asking)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +255,6 @@ class _FlagCommand:
     out: Path
     wanted: ModelsSettings
     settings: FlagSettings
-    dry_run: bool
     found: Mapping[str, Any] | None
     given: RawOptions
 

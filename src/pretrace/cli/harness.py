@@ -9,19 +9,16 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply
 from pretrace.cli.flagging import FlagInputs, check_use
 from pretrace.cli.options import RawOptions
-from pretrace.harnesses.sample_logs import (
-    ItemTexts,
-    KnownItems,
-    SampleLog,
-    SamplesSettings,
-    is_log,
-    metric_of,
-    read_log,
-)
+from pretrace.cli.progress import watched
+from pretrace.cli.verdicts import finished, opened, with_command
+from pretrace.corpora import open_corpus
+from pretrace.harnesses.samples import KnownItems, SamplesSettings, is_log, metric_of, read_log
+from pretrace.harnesses.samples import samples as compare
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.results.verdicts import VERDICTS
-from pretrace.scoring.plan import Models, with_texts
+from pretrace.runs import save_verdict
+from pretrace.scoring.plan import with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
@@ -78,11 +75,6 @@ def samples(
     """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
     wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither and --power showed
     that it would have been seen, 4 when there is no answer."""
-    from pretrace.cli.progress import watched
-    from pretrace.cli.verdicts import finished, with_command
-    from pretrace.harnesses.samples import samples as compare
-    from pretrace.runs import save_verdict
-
     check_use(flagging, inputs.companions)
     kinds = (VERDICTS.of("samples"), FLAGGING_FOLDER)
     for folder, kind in zip((inputs.out, inputs.flags_out), kinds, strict=True):
@@ -91,8 +83,15 @@ def samples(
     log = read_log(logs.logs, task=settings.task, filter=settings.filter)
     known = _known(inputs.nonmembers, settings)
     metric_of([log, known.log] if known.log else [log], settings.metric)
-    target = _evaluated(log, logs)
-    models = _opened(target, inputs, flagging)
+    target = Target(model=logs.model, opening=logs.opening)
+    if not logs.model:  # the one that the log names, at the revision that it names
+        revision = logs.opening.revision or log.revision
+        target = Target(model=log.model, opening=replace(logs.opening, revision=revision))
+    wanted = ModelsSettings.beside(
+        target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=flagging.cache
+    )
+    flagging.plan.check_servers(wanted.roles)
+    models = with_texts(opened(wanted), wanted)
     with watched("reading") as progress:
         verdict, flagged = compare(log, known, models, settings, flagging, progress=progress)
     if inputs.flags_out:
@@ -100,30 +99,9 @@ def samples(
     return finished(verdict, inputs.out, given)
 
 
-def _opened(target: Target, inputs: _SamplesInputs, flagging: FlagSettings) -> Models:
-    from pretrace.cli.verdicts import opened
-
-    wanted = ModelsSettings.beside(
-        target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=flagging.cache
-    )
-    flagging.plan.check_servers(wanted.roles)
-    return with_texts(opened(wanted), wanted)
-
-
-def _evaluated(log: SampleLog, logs: Logs) -> Target:
-    """The evaluated model: what was named, or what the log names, at the revision that it names."""
-    if logs.model:
-        return Target(model=logs.model, opening=logs.opening)
-    revision = logs.opening.revision or log.revision
-    return Target(model=log.model, opening=replace(logs.opening, revision=revision))
-
-
 def _known(nonmembers: str, settings: SamplesSettings) -> KnownItems:
     """The known non-members: the items of a log, read as the others are, or texts."""
-    from pretrace.corpora import open_corpus
-
     if not is_log(nonmembers):
         return KnownItems(open_corpus(nonmembers))
     log = read_log(nonmembers, task=settings.task, filter=settings.filter)
-    corpus = ItemTexts(log, settings.part, settings.group_field).corpus()
-    return KnownItems(replace(corpus, name=nonmembers), log)
+    return KnownItems(replace(log.corpus(settings.part, settings.group_field), name=nonmembers), log)

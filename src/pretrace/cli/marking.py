@@ -4,34 +4,49 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich.console import Console
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines
 from pretrace.cli.options import Only, RawOptions
+from pretrace.cli.progress import Stages
 from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_text
+from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
+from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, RUN, Option, like, option, shared
-from pretrace.types import Corpus, Verdict
+from pretrace.types import Backend, Corpus
+from pretrace.verdicts import marking
 from pretrace.verdicts.canaries import CanarySettings, check_canaries, natural_canaries, prompts_of
-from pretrace.verdicts.marking.mark import MarkSettings
-from pretrace.verdicts.marking.orders import OrderSettings, mark_order
-from pretrace.verdicts.marks import CheckSettings, check_marks, check_published, write_prompts
+from pretrace.verdicts.marking import (
+    MarkSettings,
+    OrderSettings,
+    Seal,
+    VariantCandidates,
+    checked_texts,
+    mark_order,
+    read_seal,
+)
+from pretrace.verdicts.marks import (
+    CheckSettings,
+    check_marks,
+    check_published,
+    check_triggers,
+    read_answers,
+    sample_size,
+    say_sample_size,
+    write_prompts,
+)
+from pretrace.verdicts.planting import check_plantable
+from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings
-
-if TYPE_CHECKING:
-    from pretrace.types import Backend
-    from pretrace.verdicts.marking.mark import SampleSize
-    from pretrace.verdicts.marking.sealed import Seal
-    from pretrace.verdicts.marking.variants import VariantCandidates
-
 
 _PLANTING = Only(("level", "power_epochs", "power_method"), essential=False)
 
@@ -74,10 +89,6 @@ def mark(
     """Mark texts before you publish them: of several variants of each text a lot decides which one you publish. The
     variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace mark check` says exactly
     whether a model was trained on what you published."""
-    from pretrace.verdicts.marking import mark as marking
-    from pretrace.verdicts.marking.mark import words_of
-    from pretrace.verdicts.marking.variants import checked_texts
-
     if settings.words == "causal" and outputs.model is None:
         raise ModelError(
             "--words causal lets --model propose the words: give --model, or --words causal:MODEL."
@@ -87,11 +98,13 @@ def mark(
     corpus = checked_texts(replace(source, columns=columns).open())
     candidates = marking.own_candidates(corpus, settings, source.columns)
     model = _opened(outputs)
-    candidates = candidates or _made(corpus, settings, outputs, model)
-    seal = marking.mark(corpus, candidates, settings)
-    size = _measured(seal, model, replace(planting, cache=settings.cache))
-    advice = words_of(size, planting.level)
-    seal = marking.with_advice(seal, advice)
+    seal = marking.mark(corpus, candidates or _made(corpus, settings, outputs, model), settings)
+    size = None
+    if model is not None:
+        training = replace(planting, cache=settings.cache)
+        size = sample_size(seal, Models(model), training, watch=Stages())
+    advice = say_sample_size(size, planting.level)
+    seal = replace(seal, about={**seal.about, "advice": list(advice)})
     further = further_columns(source.texts, columns, corpus)
     commitment = marking.publish(seal, outputs.out, outputs.sealed, further)
     return _marked(seal, advice, commitment, outputs)
@@ -103,8 +116,6 @@ def order(
     """Put the rows of a set, or the answer options of its items, in an order drawn by lot before you publish it. The
     order and the others that the lot could have given are sealed in a file, whose hash is your commitment. Later,
     `pretrace mark check` tests whether a model was trained on the rows in that order."""
-    from pretrace.verdicts.marking import mark as marking
-
     marking.check_places(outputs.out, outputs.sealed)
     corpus = source.open()
     further = further_columns(source.texts, source.columns, corpus)
@@ -116,7 +127,6 @@ def order(
 def _opened(outputs: _MarkOutputs) -> Backend | None:
     """The model that the sample size is measured with; ModelError where no copy of it can be trained."""
     from pretrace.backends import open_model
-    from pretrace.verdicts.planting import check_plantable
 
     if outputs.model is None:
         return None
@@ -130,24 +140,15 @@ def _made(
 ) -> VariantCandidates:
     from pretrace.backends.proposals import open_proposer
     from pretrace.building.instructed import open_instructed
-    from pretrace.verdicts.marking.mark import model_candidates
 
     names = ("dtype", "device", "trust_remote_code", "allow_pickle")
     how = {name: getattr(outputs.opening, name) for name in names}
     if settings.rewriter is not None:
         rewriter = open_instructed(settings.rewriter, ModelSettings(**how), cache=settings.cache)
-        return model_candidates(corpus, settings, rewriter=rewriter)
+        return marking.model_candidates(corpus, settings, rewriter=rewriter)
     own = {} if settings.words == "causal" else how
     proposer = open_proposer(str(settings.words), model, cache=settings.cache, **own)
-    return model_candidates(corpus, settings, proposer=proposer)
-
-
-def _measured(seal: Seal, model: Backend | None, settings: TestSettings) -> SampleSize | None:
-    from pretrace.cli.progress import Stages
-    from pretrace.scoring.plan import Models
-    from pretrace.verdicts.marking.mark import sample_size
-
-    return None if model is None else sample_size(seal, Models(model), settings, watch=Stages())
+    return marking.model_candidates(corpus, settings, proposer=proposer)
 
 
 def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Reply:
@@ -261,9 +262,6 @@ def check(
 ) -> Reply:
     """Was a model trained on texts that were marked? An exact test of the sealed draw. Exit code 3 for "consistent with
     training", 0 for "nothing shown" (with --power), 4 when there is no answer."""
-    from pretrace.corpora import open_corpus
-    from pretrace.verdicts.marking.sealed import read_seal
-
     if inputs.prompts is not None:
         if inputs.answers is not None:
             raise ExpressionError("--prompts writes what --answers answers: give one of them.")
@@ -278,10 +276,35 @@ def check(
         )
     answered = inputs.answers is not None
     check_writable(beside.out, VERDICTS.of("triggers" if answered else "marks"))
-    _check(inputs, beside, settings)
+    unused = {
+        "--reference-model": beside.reference_model,
+        "--placebo": beside.placebo or beside.placebo_revision,
+        "--score": settings.score,
+        "--power": settings.power,
+    }
+    if answered and (found := [name for name, value in unused.items() if value]):
+        raise ExpressionError(
+            f"{found[0]} has no use with --answers, where no model is opened: leave it away."
+        )
+    if not answered and inputs.model is None:
+        raise ModelError(
+            "name the model in question with --model; for a server that gives text only, see --prompts."
+        )
+    if settings.score or beside.reference_model:
+        settings.plan(reference=beside.reference_model is not None)
     seal = read_seal(sealed, inputs.commitment)
     notes = check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
-    verdict = (_by_answers if answered else _by_model)(seal, inputs, beside, settings, notes)
+    if inputs.answers is not None:
+        answers, model = read_answers(inputs.answers), inputs.model or "the model that answered"
+        verdict = check_triggers(
+            seal, answers, settings, model=model, statements=beside.statements, notes=notes
+        )
+    else:
+        target = Target(model=str(inputs.model), opening=inputs.opening)
+        models = opened(named(target, beside, settings), second=bool(seal.parts))
+        verdict = check_marks(
+            seal, models, settings, statements=beside.statements, notes=notes, watch=Stages()
+        )
     return finished(verdict, beside.out, given)
 
 
@@ -296,9 +319,6 @@ def canaries(
     """Does a model know the random strings of these texts (hashes, UUIDs)? Each is compared with fresh strings of the
     same format, under the model in question and a second one. Exit code 3 for "consistent with training", 0 for
     "nothing shown" (with --power), 4 when there is no answer."""
-    from pretrace.cli.progress import Stages
-    from pretrace.verdicts.reading import draws_of
-
     check_writable(beside.out, VERDICTS.of("canaries"))
     corpus = source.open()
     found = natural_canaries(corpus, settings, text=asked.text)
@@ -316,46 +336,3 @@ def canaries(
         watch=Stages(),
     )
     return finished(verdict, beside.out, given)
-
-
-def _check(inputs: _CheckInputs, beside: ModelsBeside, settings: CheckSettings) -> None:
-    """A PretraceError for what fits together badly, before anything is read or opened."""
-    if inputs.answers is None:
-        if inputs.model is None:
-            raise ModelError(
-                "name the model in question with --model; for a server that gives text only, see --prompts."
-            )
-        if settings.score or beside.reference_model:
-            settings.plan(reference=beside.reference_model is not None)
-        return
-    unused = {
-        "--reference-model": beside.reference_model,
-        "--placebo": beside.placebo or beside.placebo_revision,
-        "--score": settings.score,
-        "--power": settings.power,
-    }
-    found = [name for name, value in unused.items() if value]
-    if found:
-        raise ExpressionError(
-            f"{found[0]} has no use with --answers, where no model is opened: leave it away."
-        )
-
-
-def _by_model(
-    seal: Seal, inputs: _CheckInputs, beside: ModelsBeside, settings: CheckSettings, notes: tuple[str, ...]
-) -> Verdict:
-    from pretrace.cli.progress import Stages
-
-    target = Target(model=str(inputs.model), opening=inputs.opening)
-    models = opened(named(target, beside, settings), second=bool(seal.parts))
-    return check_marks(seal, models, settings, statements=beside.statements, notes=notes, watch=Stages())
-
-
-def _by_answers(
-    seal: Seal, inputs: _CheckInputs, beside: ModelsBeside, settings: CheckSettings, notes: tuple[str, ...]
-) -> Verdict:
-    from pretrace.verdicts.marks import check_triggers, read_answers
-
-    answers = read_answers(str(inputs.answers))
-    model = inputs.model or "the model that answered"
-    return check_triggers(seal, answers, settings, model=model, statements=beside.statements, notes=notes)

@@ -234,7 +234,7 @@ def list_(
 ) -> Reply:
     """List scores, corpora and what --model takes, one line each."""
     if measured:
-        from pretrace.verdicts import methods as reached
+        from pretrace.verdicts import expected as reached
 
         rows = reached.rows()
         return Reply(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})

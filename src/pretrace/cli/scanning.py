@@ -24,7 +24,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scan.scan import ScanSettings
 from pretrace.settings import TEXTS, like, option
-from pretrace.types.audit import COMPARED
+from pretrace.types import COMPARED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import MISSING
 from importlib.util import find_spec
@@ -16,10 +16,11 @@ from pretrace.errors import MissingPackageError, shown
 from pretrace.web.settings import ServeSettings
 
 if TYPE_CHECKING:
-    from pretrace.cli.answer import Answered
     from pretrace.cli.options import CliOption
     from pretrace.web.forms import CommandForm, Field
 
+OFFERED = ("score", "evaluate", "flag", "audit", "mark canaries", "scan")
+"""The commands that can be started from the page."""
 TEXTS = ("heldout", "nonmembers", "controls", "reference")
 """Options that name texts; on the page they are chosen among the uploads."""
 LEFT_OUT = ("plan", "seed", "tuned", "plugin")
@@ -66,42 +67,28 @@ def _ready(address: str, settings: ServeSettings) -> None:
 
 def forms() -> dict[str, CommandForm]:
     """The commands that can be started from the page, with their essential options."""
-    from pretrace.cli import auditing, flagging, marking, scanning, scoring
-
-    commands: tuple[Callable[..., Answered], ...] = (
-        scoring.score,
-        scoring.evaluate,
-        flagging.flag,
-        auditing.audit,
-        marking.canaries,
-        scanning.scan,
-    )
-    return {command.__name__: _form(command) for command in commands}
-
-
-def _form(command: Callable[..., Answered]) -> CommandForm:
     from pretrace.cli.commands import every_command
-    from pretrace.cli.options import command_of
     from pretrace.web.forms import CommandForm
 
-    place = f"{command.__module__.rpartition('.')[2]}:{command.__name__}"
-    words = next(one.words for one in every_command() if one.place == place).split()
-    declared: Mapping[str, CliOption] = command_of(command).declared  # type: ignore[attr-defined]
-    fields = [_field(leaf) for leaf in declared.values() if _shown(leaf)]
-    summary = " ".join((command.__doc__ or "").split())
-    return CommandForm(
-        command.__name__, tuple(words), summary, tuple(sorted(fields, key=lambda one: not one.required))
-    )
+    found = {}
+    for one in every_command():
+        if one.words in OFFERED:
+            made, words = one.made(), tuple(one.words.split())
+            fields = sorted(_fields(made.callback.declared), key=lambda field: not field.required)
+            found[words[-1]] = CommandForm(words, " ".join(made.help.split()), tuple(fields))
+    return found
 
 
-def _shown(leaf: CliOption) -> bool:
-    own = leaf.option
-    return (
-        (own.essential or leaf.name in ALWAYS)
-        and not own.metavar
-        and own.path != "out"
-        and leaf.name not in LEFT_OUT
-    )
+def _fields(declared: Mapping[str, CliOption]) -> Iterator[Field]:
+    for name, leaf in declared.items():
+        own = leaf.option
+        if (
+            not own.metavar
+            and own.path != "out"
+            and name not in LEFT_OUT
+            and (own.essential or name in ALWAYS)
+        ):
+            yield _field(leaf)
 
 
 def _field(leaf: CliOption) -> Field:

@@ -18,7 +18,9 @@ from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
 from pretrace.settings import option
-from pretrace.types.audit import COMPARED
+from pretrace.types import COMPARED
+from pretrace.verdicts import recite as room
+from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.recite import ReciteSettings, Windows, stages_of
 from pretrace.verdicts.settings import ModelsBeside
 
@@ -47,9 +49,6 @@ def recite(
 ) -> Reply:
     """Does the model print these texts, word for word? Held against control texts, other documents' ends and a second
     model. Exit code 3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
-    from pretrace.verdicts import recite as room
-    from pretrace.verdicts.reading import draws_of
-
     check_writable(beside.out, VERDICTS.of("recite"))
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
@@ -77,9 +76,6 @@ def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, t
     took = f", about {duration(max(1, round(first.seconds)))}, a guess" if first.seconds else ""
     note(f"{len(windows.found):,} windows of texts and controls are asked{took}.")
     for model, stage in zip(models.placebos, others, strict=True):
-        more = (
-            f"about {duration(max(1, round(stage.seconds)))} more, a guess"
-            if stage.seconds
-            else "as many more"
-        )
+        longer = f"about {duration(max(1, round(stage.seconds)))} more, a guess"
+        more = longer if stage.seconds else "as many more"
         note(f"Where the test then speaks for training, {called(model.name)} is asked as well: {more}.")

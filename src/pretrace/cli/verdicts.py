@@ -25,6 +25,7 @@ from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, MODEL, option
 from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
+from pretrace.verdicts.wording import say
 
 
 def with_text_column(source: Source) -> Source:
@@ -52,8 +53,7 @@ def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> Model
 
 
 def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
-    """The models that `named` gives; errors as in `open_models`. With `second` the packaged model stands beside a
-    target that is another one, where no placebo is named."""
+    """Open the models that `named` gives; with `second` the packaged one beside them, where no placebo is named."""
     from pretrace.verdicts.frame import with_second
 
     with doing("opening the models"):
@@ -70,8 +70,7 @@ def finished(
     checked: str = "check",
     shown: RenderableType | None = None,
 ) -> Reply:
-    """Write the verdict with the options that were `given`; what it says, with the exit code of its outcome. Its checks
-    are printed below the heading `checked`, after what else is `shown`."""
+    """Write the verdict with the options that were `given`; its checks are printed below the heading `checked`."""
     made = with_command(verdict, given)
     return save_result(made, out, partial(conclusion, made, out, checked, shown=shown))
 
@@ -123,17 +122,13 @@ def opened_for_text(
     prompts: Callable[[bool], Sequence[str]],
     draws: Sequence[Draw],
 ) -> Models:
-    """The models that are asked to continue `prompts` (of one that chats, or of another) so often, the cost of asking
-    told first; ModelError where it is too much."""
+    """Open the models that continue `prompts`, the cost told first; ModelError where it is too much."""
     from pretrace.backends import open_model
     from pretrace.backends.serving.continuing import Budget, cost, open_continuing
     from pretrace.verdicts.frame import with_second
 
     if beside.reference_model:
-        raise ModelError(
-            "with --access text no reference model is taken off: leave --reference-model away, or name it with "
-            "--placebo."
-        )
+        raise ModelError(say("answers.reference"))
     if settings.power and text_kind(target.model):
         raise ModelError(
             "--power trains a copy of the target, and a model that gives text alone has no weights here: leave --power "
@@ -183,8 +178,7 @@ class FoundInputs:
 
 
 def found_of(found: Path | None, texts: Callable[[], Iterable[Text]], source: str) -> dict[str, Any] | None:
-    """What `--found` names, checked against the texts of the test; None where nothing is named. ExpressionError for
-    texts that can be read only once."""
+    """Read what `--found` names, checked against the texts; ExpressionError for texts that are read once."""
     from pretrace.scan.labels import found_beside
 
     if found is None:

@@ -391,7 +391,7 @@ class TextStream:
         return Corpus(self.name, texts, self.source, self.notes, self.card)
 
 
-class _GivenStream(TextStream):
+class GivenStream(TextStream):
     """The texts of a corpus that is in memory."""
 
     def __init__(self, corpus: Corpus) -> None:
@@ -411,7 +411,7 @@ def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable
     """The stream of what a source names, as `open_corpus` reads it; the same errors, those of a record when it is
     reached. TextsError where there is no such source."""
     if isinstance(source, str) and source != "-" and not _is_file(source):
-        return _GivenStream(open_corpus(source, columns))
+        return GivenStream(open_corpus(source, columns))
     name, called, rows = resolve_source(source, columns)
     if source == "-":
         rows = _copied(standard_input())

@@ -12,8 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -36,27 +35,26 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-# What a count has come to so far, kept on disk so that a killed run goes on where it was.
-
-
 MAX_PIECES = 2 << 20
 MAX_PIECE_BYTES = 64 << 20
 MAX_PENDING = 1 << 20
 """Rows of tables that wait to be merged: merging costs about as much for one as for many."""
+KIND = "checkpoint of a token count"
 
 
+@dataclass(slots=True)
 class _Tally:
-    """Counts that grow batch by batch, in bounded memory; begins where `progress` left off."""
+    """The first `texts` texts of a source, counted in bounded memory: `tokens` int64 [ids], and pieces still to be
+    encoded. `last` is the hash of the last text, by which another source is recognised. It is kept on disk, so that a
+    killed run goes on where it was."""
 
-    def __init__(self, size: int, progress: Counted | None = None) -> None:
-        self.tokens: Counts = np.zeros(size, dtype=np.int64) if progress is None else progress.tokens
-        self.texts = 0 if progress is None else progress.texts
-        self.bytes = 0 if progress is None else progress.bytes
-        self.last = "" if progress is None else progress.last
-        self._last_text: str | None = None
-        self._pieces: pa.Table = empty_pieces() if progress is None else progress.pieces
-        self._pending: list[pa.Table] = []
-        self._pending_rows = 0
+    tokens: Counts
+    pieces: pa.Table
+    texts: int = 0
+    bytes: int = 0
+    last: str = ""
+    _last_text: str | None = None
+    _pending: list[pa.Table] = field(default_factory=list)
 
     def add(self, part: PartCounts, texts: int, last: str) -> None:
         """Add what the next batch came to: so many texts, of which `last` is the last."""
@@ -66,92 +64,59 @@ class _Tally:
         self._last_text = last
         if part.pieces is not None:
             self._pending.append(part.pieces)
-            self._pending_rows += len(part.pieces)
-            if self._pending_rows > MAX_PENDING:
+            if sum(map(len, self._pending)) > MAX_PENDING:
                 self._merge()
 
     @property
     def is_full(self) -> bool:
         """Whether there are so many distinct pieces that they should be taken and encoded."""
-        return len(self._pieces) > MAX_PIECES or self._pieces.nbytes > MAX_PIECE_BYTES
+        return len(self.pieces) > MAX_PIECES or self.pieces.nbytes > MAX_PIECE_BYTES
 
     def take_pieces(self) -> pa.Table:
         """The distinct pieces and their counts, which the tally then holds no longer."""
         self._merge()
-        pieces, self._pieces = self._pieces, empty_pieces()
+        pieces, self.pieces = self.pieces, empty_pieces()
         return pieces
 
-    def progress(self) -> Counted:
-        """All of it, as a checkpoint keeps it."""
+    def _merge(self) -> None:
+        self.pieces = merge_pieces([self.pieces, *self._pending])
+        self._pending = []
+
+    def save(self, path: Path, settings: dict[str, Any]) -> None:
+        """Write it for a run with these settings, whole or not at all; OutputError if that fails."""
         self._merge()
         if self._last_text is not None:
             self.last = _text_hash(self._last_text)
-        return Counted(self.tokens, self._pieces, self.texts, self.bytes, self.last)
+        facts = {"settings": settings, "texts": self.texts, "bytes": self.bytes, "last": self.last}
+        pieces = self.pieces["piece"].to_pylist()
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "tokens": self.tokens,
+            "pieces": np.frombuffer(b"".join(pieces), dtype=np.uint8),
+            "lengths": np.array([len(piece) for piece in pieces], dtype=np.int64),
+            "counts": np.asarray(self.pieces["count"].to_numpy(), dtype=np.int64),
+        }
+        save_arrays(path, KIND, facts, arrays)
 
-    def _merge(self) -> None:
-        self._pieces = merge_pieces([self._pieces, *self._pending])
-        self._pending, self._pending_rows = [], 0
+    @classmethod
+    def load(cls, path: Path, settings: dict[str, Any]) -> _Tally:
+        """What `save` wrote. TableError where the file is damaged, or comes from a run with other settings: going on
+        from it would mix two counts."""
+        import pyarrow as pa
 
-
-KIND = "checkpoint of a token count"
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """The first `texts` texts of a source, counted: `tokens` int64 [ids], and pieces still to be encoded.
-
-    `last` is the hash of the last of them, by which another source is recognised.
-    """
-
-    tokens: Counts
-    pieces: pa.Table
-    texts: int
-    bytes: int
-    last: str
-
-
-def _save_checkpoint(path: Path, settings: dict[str, Any], progress: Counted) -> None:
-    """Write the progress of a run with these settings, whole or not at all; OutputError if that fails."""
-    facts = {
-        "settings": settings,
-        "texts": progress.texts,
-        "bytes": progress.bytes,
-        "last": progress.last,
-    }
-    pieces = progress.pieces["piece"].to_pylist()
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "tokens": progress.tokens,
-        "pieces": np.frombuffer(b"".join(pieces), dtype=np.uint8),
-        "lengths": np.array([len(piece) for piece in pieces], dtype=np.int64),
-        "counts": np.asarray(progress.pieces["count"].to_numpy(), dtype=np.int64),
-    }
-    save_arrays(path, KIND, facts, arrays)
-
-
-def _load_checkpoint(path: Path, settings: dict[str, Any]) -> Counted | None:
-    """The progress kept at `path`, None where there is none.
-
-    Raises TableError where the file is damaged, or comes from a run with other settings: going on from it
-    would mix two counts.
-    """
-    import pyarrow as pa
-
-    if not path.exists():
-        return None
-    facts, arrays = load_arrays(path, KIND, cure="delete it to begin anew")
-    for name, wanted in settings.items():
-        found = facts["settings"].get(name)
-        if found != wanted:
-            raise TableError(
-                f"the checkpoint {path} was begun with {name} {found!r} and this run has {wanted!r}; "
-                "delete it to begin anew, or give the settings it was begun with."
-            )
-    joined, ends = arrays["pieces"].tobytes(), np.cumsum(arrays["lengths"]).tolist()
-    pieces = [joined[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    table = pa.table(
-        {"piece": pa.array(pieces, pa.binary()), "count": pa.array(arrays["counts"], pa.int64())}
-    )
-    return Counted(arrays["tokens"], table, facts["texts"], facts["bytes"], facts["last"])
+        facts, arrays = load_arrays(path, KIND, cure="delete it to begin anew")
+        for name, wanted in settings.items():
+            found = facts["settings"].get(name)
+            if found != wanted:
+                raise TableError(
+                    f"the checkpoint {path} was begun with {name} {found!r} and this run has {wanted!r}; "
+                    "delete it to begin anew, or give the settings it was begun with."
+                )
+        joined, ends = arrays["pieces"].tobytes(), np.cumsum(arrays["lengths"]).tolist()
+        pieces = [joined[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        table = pa.table(
+            {"piece": pa.array(pieces, pa.binary()), "count": pa.array(arrays["counts"], pa.int64())}
+        )
+        return cls(arrays["tokens"], table, facts["texts"], facts["bytes"], facts["last"])
 
 
 def _text_hash(text: str) -> str:
@@ -279,50 +244,49 @@ class _CountingRun:
     on_progress: OnProgress | None
 
     def count(self, texts: Iterable[str], counter: WholeTexts | ByPieces, method: str) -> Frequencies:
-        tally = self._begun(counter.size)
-        workers = self.settings.workers or _cores()
+        kept, identity = self.settings.checkpoint, self._identity
+        tally = _Tally(np.zeros(counter.size, dtype=np.int64), empty_pieces())
+        if kept is not None:
+            check_writable(kept, OWN)
+            if kept.exists():
+                tally = _Tally.load(kept, identity)
+        workers = self.settings.workers or count_cores()
         due = tally.bytes + self.settings.checkpoint_bytes
-        with _crew(workers) as pool:
-            for found in self._counted(self._remaining(texts, tally), counter, pool):
+        pool = ThreadPoolExecutor(workers, thread_name_prefix="pretrace-count")
+        try:
+            for found in self._counted(self._remaining(texts, tally), counter, pool, workers):
                 if found.part is None:
                     raise _DisagreementError
                 tally.add(found.part, found.texts, found.last)
                 if tally.is_full:
                     _encode(tally, counter, pool, workers)
-                if tally.bytes >= due and self.settings.checkpoint:
-                    _save_checkpoint(self.settings.checkpoint, self._identity, tally.progress())
+                if tally.bytes >= due and kept:
+                    tally.save(kept, identity)
                     due = tally.bytes + self.settings.checkpoint_bytes
                 if self.on_progress:
                     self.on_progress(tally.texts, tally.bytes)
             _encode(tally, counter, pool, workers)
+        finally:
+            pool.shutdown(cancel_futures=True)
         self.discard_checkpoint()
         return Frequencies(tally.tokens, self.tokenizer_hash, self.source, tally.texts, method)
 
     def _counted(
-        self, texts: Iterable[str], counter: WholeTexts | ByPieces, pool: ThreadPoolExecutor | None
+        self, texts: Iterable[str], counter: WholeTexts | ByPieces, pool: ThreadPoolExecutor, workers: int
     ) -> Iterator[Batch]:
         """What the texts come to, batch by batch in their order: counted elsewhere, or by threads."""
-        if self.settings.elsewhere is not None:
-            tokenizer = (counter if isinstance(counter, WholeTexts) else counter.whole).tokenizer
-            portion = Portion(
-                tokenizer.to_str(), tokenizer.encode_special_tokens, isinstance(counter, WholeTexts)
-            )
-            return self.settings.elsewhere(portion, texts)
-        ahead = 2 * (self.settings.workers or _cores())
-        return _in_order(
-            pool, lambda item: _counted(counter, *item), enumerate(batches(texts, _BATCH)), ahead
+        if self.settings.elsewhere is None:
+            items = enumerate(batches(texts, _BATCH))
+            return _in_order(pool, lambda item: _counted(counter, *item), items, 2 * workers)
+        tokenizer = (counter if isinstance(counter, WholeTexts) else counter.whole).tokenizer
+        is_whole = isinstance(counter, WholeTexts)
+        return self.settings.elsewhere(
+            Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, is_whole), texts
         )
 
     @property
     def _identity(self) -> dict[str, str | bool]:
         return {"source": self.source, "tokenizer": self.tokenizer_hash, "whole": self.settings.whole}
-
-    def _begun(self, size: int) -> _Tally:
-        path = self.settings.checkpoint
-        if path is None:
-            return _Tally(size)
-        check_writable(path, OWN)
-        return _Tally(size, _load_checkpoint(path, self._identity))
 
     def _remaining(self, texts: Iterable[str], tally: _Tally) -> Iterator[str]:
         """The texts that are not counted yet; TableError where those before are not the ones that were."""
@@ -355,9 +319,7 @@ def _samples(batch: list[str], index: int) -> Iterator[str]:
         yield text[start : start + _CHECKED_CHARS]
 
 
-def _encode(
-    tally: _Tally, counter: WholeTexts | ByPieces, pool: ThreadPoolExecutor | None, workers: int
-) -> None:
+def _encode(tally: _Tally, counter: WholeTexts | ByPieces, pool: ThreadPoolExecutor, workers: int) -> None:
     """Turn the pieces of a tally into token counts."""
     if isinstance(counter, ByPieces):
         pieces = tally.take_pieces()
@@ -380,32 +342,17 @@ def batches(texts: Iterable[str], characters: int) -> Iterator[list[str]]:
         yield batch
 
 
-def _cores() -> int:
+def count_cores() -> int:
+    """The cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@contextmanager
-def _crew(workers: int) -> Iterator[ThreadPoolExecutor | None]:
-    """Threads to work with; None for one worker, which is the caller itself."""
-    if workers == 1:
-        yield None
-        return
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="pretrace-count")
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
+    return os.cpu_count() or 1  # not on every system
 
 
 def _in_order(
-    pool: ThreadPoolExecutor | None, work: Callable[[T], R], items: Iterable[T], ahead: int
+    pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], ahead: int
 ) -> Iterator[R]:
     """What `work` makes of each item, in order, with at most `ahead` items under way."""
-    if pool is None:
-        yield from map(work, items)
-        return
     under_way: deque[Future[R]] = deque()
     for item in items:
         under_way.append(pool.submit(work, item))

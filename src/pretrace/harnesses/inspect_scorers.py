@@ -8,18 +8,25 @@ that the two sets differ by more than training.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from logging import getLogger
+from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.errors import MissingPackageError, ModelError, PretraceError, TextsError
-from pretrace.harnesses.sample_logs import trace_in_prompt
-from pretrace.harnesses.samples import SampleReading, ScoredSample, against_known, check_given, value_of
+import numpy as np
+
+from pretrace.backends import open_model
+from pretrace.corpora import open_corpus
+from pretrace.errors import ExpressionError, MissingPackageError, ModelError, PretraceError, TextsError
+from pretrace.frequencies import Frequencies
 from pretrace.scores import scores as registered
-from pretrace.scoring.plan import ScorePlan
-from pretrace.types import Verdict
+from pretrace.scoring.detect import detect
+from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.types import Control, Corpus, Evidence, Quantity, Run, Text, Trace, Verdict, View
+from pretrace.verdicts.flag import FlagSettings, flag_run, plan
 from pretrace.verdicts.flag.built import set_test
 
 try:
@@ -29,6 +36,188 @@ try:
     from inspect_ai.solver import TaskState
 except ImportError as missing:
     raise MissingPackageError("inspect-ai", "a scorer for inspect_ai", "inspect") from missing
+
+_BESIDE = {
+    "labelled": "is fitted on texts whose labels are known",
+    "reference": "compares the model with a second one",
+    "tuned": "compares the model with a tuned copy of it",
+    "neighbors": "needs a model that proposes other words",
+}
+_ASKING = threading.Lock()
+"""A model in this process reads one text at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleReading:
+    """How samples are scored: one score by expression, the model as `open_model` takes it ("" where log-probabilities
+    are given), token counts for dc_pdd, and a file of known non-members ("" where they are among the samples)."""
+
+    score: str
+    model: str = ""
+    counts: str = ""
+    nonmembers: str = ""
+    placebo: str = ""
+
+    @property
+    def plan(self) -> ScorePlan:
+        """The score, parsed; ExpressionError where log-probabilities of the model are not all that it needs."""
+        return _logprob_plan(self.score, counts=bool(self.counts))
+
+    def value(self, text: str, model: str = "") -> float:
+        """The score of a text by the model, or another one; TextsError where it has none."""
+        return self.values(Corpus("sample", (Text("sample", text),)), model or self.model)["sample"]
+
+    def values(self, corpus: Corpus, model: str) -> dict[str, float]:
+        """The scores of texts by a model, by id."""
+        with _ASKING:
+            run = detect(corpus, _models(model, self.counts), self.plan)
+        return dict(zip(run.ids, run.matrix[:, 0].tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSample:
+    """A sample, its score, the placebo's (NaN without one), and if it is `known` that no model has seen it."""
+
+    id: str
+    text: str
+    value: float
+    group: str = ""
+    known: bool = False
+    placebo: float = math.nan
+
+
+def _logprob_plan(expression: str, *, counts: bool) -> ScorePlan:
+    """The plan of one score that log-probabilities are enough for; ExpressionError, by name, for any other.
+
+    TableError for dc_pdd without `counts`.
+    """
+    plan = ScorePlan.parse(expression)
+    names = list(plan.scores)
+    if len(names) != 1:
+        raise ExpressionError(f"a scorer has one score, found {', '.join(names)}: use a scorer for each.")
+    missing = [said for name, said in _BESIDE.items() if name in plan.uses]
+    if any(quantity & ~Quantity.LOGP for quantity in plan.needs.views.values()):
+        missing.insert(0, "needs more than the log-probability of each token")
+    if missing:
+        raise ExpressionError(
+            f"{names[0]} {missing[0]}, and a scorer in a harness has the log-probabilities of one model alone: use "
+            "loss, ppl, zlib, min_k, max_k, lowercase, perturbed or dc_pdd here, or `pretrace score` on the texts."
+        )
+    plan.require(["counts"] if counts else [])
+    return plan
+
+
+def check_given(plan: ScorePlan) -> None:
+    """ExpressionError for a score that cannot be had from log-probabilities which a provider gave back."""
+    (name,) = plan.scores
+    if "counts" in plan.uses or set(plan.needs.views) != {View()}:
+        raise ExpressionError(
+            f"{name} needs token ids or another form of the text, which the log-probabilities in the output do not "
+            "give: name the model for pretrace to open (-S model=…)."
+        )
+
+
+def value_of(plan: ScorePlan, text: str, trace: Trace) -> float:
+    """The score of a text from log-probabilities that are there, as `check_given` allows."""
+    (score,) = plan.scores.values()
+    return float(score(Evidence(Text("sample", text), {View(): (trace,)})))  # type: ignore[operator]
+
+
+def against_known(
+    samples: Sequence[ScoredSample], reading: SampleReading, *, level: float, fdr: float
+) -> Verdict:
+    """The test of the samples that are not `known` against those that are and those of the file, as `flag` makes it.
+
+    TextsError where there are too few known ones, or where both sides share texts.
+    """
+    asked = [one for one in samples if not one.known]
+    others = [one for one in samples if one.known]
+    if reading.nonmembers:
+        file = _corpus(reading.nonmembers)
+        values = reading.values(file, reading.model)
+        placebos = reading.values(file, reading.placebo) if reading.placebo else {}
+        others += [
+            ScoredSample(
+                f"{reading.nonmembers}: {one.id}",
+                one.text,
+                values[one.id],
+                one.group,
+                True,
+                placebos.get(one.id, math.nan),
+            )
+            for one in file.texts
+            if one.id in values
+        ]
+    if not others:
+        raise TextsError(
+            "there are no known non-members to compare with: name a file of them (-S nonmembers=FILE), or mark samples "
+            "with metadata {'nonmember': True}."
+        )
+    corpus, known = (
+        Corpus(name, tuple(Text(one.id, one.text, group=one.group) for one in side))
+        for name, side in (("the samples", asked), ("the known non-members", others))
+    )
+    settings = FlagSettings(score=reading.score, level=level, fdr=fdr, cache=False)
+    made = plan(corpus, known, settings)
+    rows = (*asked, *others)
+    placebo = np.array([one.placebo for one in rows])
+    (name,) = settings.plan.scores
+    run = Run(
+        corpus=made.corpus.name,
+        ids=tuple(text.id for text in made.corpus.texts),
+        groups=tuple(text.document for text in made.corpus.texts),
+        members=tuple(text.member for text in made.corpus.texts),
+        tokens=np.zeros(len(rows), dtype=np.int32),
+        cut=np.zeros(len(rows), dtype=np.int32),
+        scores=(name,),
+        matrix=np.array([[one.value] for one in rows], dtype=np.float64),
+        controls=(Control(name, "placebo", placebo[:, None]),) if reading.placebo else (),
+    )
+    return flag_run(run, made, reading.model)
+
+
+@cache
+def _models(model: str, counts: str) -> Models:
+    return Models(open_model(model), counts=Frequencies.load(Path(counts)) if counts else None)
+
+
+@cache
+def _corpus(path: str) -> Corpus:
+    return open_corpus(path)
+
+
+LONGEST_TOKEN = 40
+"""Characters that a prompt may lack at its beginning."""
+
+
+def trace_in_prompt(tokens: Sequence[tuple[str, float]], text: str) -> Trace | None:
+    """The log-probabilities of the text's own tokens, in nats; None where the text is not in the prompt word for word.
+
+    `tokens` are the pieces of the prompt in order, as text, each with its log-probability. A chat template and other
+    messages stand around the text; where the text occurs several times the last one counts. A token belongs to the
+    text where its first character that is no white space stands in it. A text that the prompt begins with may lack its
+    first token, which no model without a start token predicts. Token ids are not known and are all 0.
+    """
+    wanted = text.strip()
+    pieces = [piece for piece, _ in tokens]
+    begin = _begin("".join(pieces), wanted)
+    if begin is None:
+        return None
+    ends = np.cumsum([len(piece) for piece in pieces])
+    firsts = ends - [len(piece.lstrip()) or len(piece) for piece in pieces]
+    inside = (firsts >= begin) & (firsts < begin + len(wanted))
+    logp = np.array([value for _, value in tokens], dtype=np.float32)[inside]
+    return Trace(np.zeros(len(logp), dtype=np.int32), logp) if len(logp) else None
+
+
+def _begin(prompt: str, wanted: str) -> int | None:
+    """Where the text begins in the prompt, below 0 where its first token is lacking; None where it is not there."""
+    begin = prompt.rfind(wanted)
+    if not wanted or begin >= 0:
+        return begin if wanted else None
+    lacking = range(1, min(len(wanted), LONGEST_TOKEN + 1))
+    return next((-number for number in lacking if prompt.startswith(wanted[number:])), None)
+
 
 Part = Literal["input", "target", "both"]
 NONMEMBER = "nonmember"
@@ -192,7 +381,7 @@ async def _read(
         return value_of(plan, text, trace), math.nan, named
     reading = replace(named, model=named.model or opened_by(get_model()))
     value = await anyio.to_thread.run_sync(reading.value, text)
-    blank = await anyio.to_thread.run_sync(reading.placebo_value, text) if named.placebo else math.nan
+    blank = await anyio.to_thread.run_sync(reading.value, text, named.placebo) if named.placebo else math.nan
     return value, blank, reading
 
 

@@ -1,218 +1,357 @@
-"""Accuracy on items that a model seems to have seen, beside its accuracy on the others, from the log of an evaluation.
+"""Accuracy on items that a model seems to have seen, beside its accuracy on the others, from the log of an evaluation:
+what `lm_eval --log_samples` wrote, each item with the exact requests the model was given.
 
 `flag` says which items are suspect: those that stand out from known non-members by a score of the model. It withholds
-its answer where a control says that the two sets differ by more than training, and then there are no two sides.
+its answer where a control says that the two sets differ by more than training, and then there are no two sides. The
+sentences stand in `verdicts/words.toml`.
 """
 
 from __future__ import annotations
 
-import math
-import threading
-from collections.abc import Mapping, Sequence
+import ast
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
+from jinja2 import TemplateError
+from jinja2.sandbox import SandboxedEnvironment
 
-from pretrace.backends import open_model
-from pretrace.corpora import open_corpus
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.frequencies import Frequencies
-from pretrace.harnesses.sample_logs import ItemTexts, KnownItems, SampleLog, SamplesSettings, metric_of
-from pretrace.scoring.detect import detect
+from pretrace.corpora.columns import USUAL
+from pretrace.corpora.opening import rows_of
+from pretrace.corpora.reading import EveryColumn
+from pretrace.errors import TextsError
+from pretrace.registry import require
 from pretrace.scoring.evidence import Progress
-from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.plan import Models
+from pretrace.settings import TEXTS, option
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import score_difference, score_interval
-from pretrace.types import (
-    Bools,
-    Control,
-    Corpus,
-    Doubles,
-    Estimate,
-    Evidence,
-    Outcome,
-    Quantity,
-    Run,
-    Situation,
-    Table,
-    Text,
-    Trace,
-    Verdict,
-    View,
-)
-from pretrace.verdicts.flag import FlagSettings, flag, flag_scored, plan
+from pretrace.types import Corpus, Doubles, Estimate, Outcome, Situation, Table, Text, Verdict
+from pretrace.verdicts.flag import FlagSettings, flag
+from pretrace.verdicts.wording import fill, say, sentences_of
 
-SUSPECT, CLEAN, TOTAL, KNOWN = "suspect items", "clean items", "items in all", "known non-members"
-"""The sides whose accuracy stands side by side."""
+_NAME = re.compile(r"samples_(.+)_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.?\d*)\.jsonl")
+_AGAIN = "run the evaluation again with lm-eval 0.4.5 or later, --log_samples and --output_path"
+_LOCAL = ("hf", "hf-auto", "huggingface")
+
+
+Part = Literal["item", "question", "prompt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of a task: its document, the `contexts` and `continuations` of its requests in order (a continuation is
+    "" where the model wrote the answer itself), the target as the log has it, and the figure of each metric."""
+
+    id: str
+    doc: Mapping[str, Any]
+    hash: str
+    contexts: tuple[str, ...]
+    continuations: tuple[str, ...]
+    target: str
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleLog:
+    """The items of one task, the task's settings, and what the results file says of the model ({} where none was
+    found). `filter` is the filter of the answers whose figures these are."""
+
+    task: str
+    path: Path
+    items: tuple[Item, ...]
+    filter: str
+    config: Mapping[str, Any]
+    results: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+    @property
+    def shots(self) -> int:
+        """How many examples stood in front of each item."""
+        return int(self.config.get("num_fewshot") or 0)
+
+    @property
+    def model(self) -> str:
+        """The evaluated model as `--model` takes it; TextsError where the log does not say, or had it elsewhere."""
+        args, source = self._arguments, self.results.get("model_source")
+        if source in _LOCAL and args.get("pretrained") and not {"peft", "delta", "gguf_file"} & args.keys():
+            return str(args["pretrained"])
+        made = f"was made with {source!r}" if source else "does not say with which model it was made"
+        raise TextsError(f"{self.path.name} {made}: name the model with --model.")
+
+    @property
+    def revision(self) -> str | None:
+        """The revision of that model on the hub, None where none was named."""
+        found = self._arguments.get("revision")
+        return str(found) if found and found != "main" else None
+
+    def corpus(self, part: Part = "item", group: str = "") -> Corpus:
+        """A text an item: what was asked, and the right answer where the log has one. `part` "item" leaves out what
+        stands in front of the item itself, "question" the right answer too, and "prompt" keeps all.
+
+        `group` names the field of a document by which items belong together; items with one document always do.
+        """
+        texts, seen = [], Counter[str]()
+        for item in self.items:
+            if group and group not in item.doc:
+                raise TextsError(
+                    f"{item.id} has no field {group!r}; it has {', '.join(item.doc)}: --group-field."
+                )
+            asked, how = self._asked(item, part)
+            answer, told = ("", "") if part == "question" else self._answer(item)
+            seen.update(filter(None, (how, told)))
+            texts.append(Text(item.id, asked + answer, group=str(item.doc[group]) if group else item.hash))
+        notes = (say(f"samples.notes.{name}", count=n, number=len(texts)) for name, n in seen.items())
+        return Corpus(self.task, tuple(texts), str(self.path), (*self.notes, *notes))
+
+    def _asked(self, item: Item, part: Part) -> tuple[str, str]:
+        prompt = item.contexts[_gold(item) or 0]
+        own = "" if part == "prompt" else self._rendered(item)
+        if own and own in prompt:
+            return own, ""
+        if part == "prompt" or not (self.shots or self.config.get("description")):
+            return prompt, ""
+        return prompt.rpartition(str(self.config.get("fewshot_delimiter") or "\n\n"))[2], "cut"
+
+    def _rendered(self, item: Item) -> str:
+        template = self.config.get("doc_to_text")
+        if not isinstance(template, str) or not template:
+            return ""
+        if template in item.doc:
+            return str(item.doc[template])
+        try:  # a log comes from strangers, so a template runs in a sandbox
+            return SandboxedEnvironment(keep_trailing_newline=True).from_string(template).render(**item.doc)
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError):
+            return ""
+
+    def _answer(self, item: Item) -> tuple[str, str]:
+        """The right answer as the model would have read it, and what there is to say of that."""
+        if any(item.continuations):
+            place = _gold(item)
+            return ("", "bare") if place is None else (item.continuations[place], "")
+        if self.config.get("output_type") == "loglikelihood_rolling":
+            return "", ""
+        return str(self.config.get("target_delimiter", " ")) + item.target, ""
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        args = self.results.get("config", {}).get("model_args") or {}
+        if isinstance(args, str):
+            return dict(part.split("=", 1) for part in args.split(",") if "=" in part)
+        return dict(args)
+
+
+def is_log(path: str) -> bool:
+    """Whether a path names samples of lm-evaluation-harness, or a folder with some."""
+    place = Path(path)
+    return bool(_NAME.fullmatch(place.name)) or (place.is_dir() and any(place.rglob("samples_*.jsonl")))
+
+
+def read_log(path: str, *, task: str | None = None, filter: str | None = None) -> SampleLog:
+    """The log of one task in a file or folder, the latest where there are several.
+
+    TextsError, with the cure, for a folder without samples, several tasks of which none is named, an older format, and
+    a prompt that is not the one whose hash stands beside it.
+    """
+    found = _files(Path(path))
+    tasks = sorted({name for name, _, _ in found})
+    chosen = task or tasks[0]
+    if chosen not in tasks:
+        raise TextsError(
+            f"{path} has samples of {', '.join(tasks)} and none of {task}: name another log or --task."
+        )
+    if task is None and len(tasks) > 1:
+        raise TextsError(f"{path} has samples of {', '.join(tasks)}: name one of them with --task.")
+    of_task = sorted((date, file) for name, date, file in found if name == chosen)
+    date, file = of_task[-1]
+    notes = [f"{file.name} is the latest of {len(of_task)} logs of {chosen}."] if len(of_task) > 1 else []
+    results = _results(file.parent, date)
+    rows = list(_rows(file))
+    if not rows:
+        raise TextsError(f"{file.name} is empty: {_AGAIN}.")
+    filters = list(dict.fromkeys(str(row.get("filter", "none")) for row in rows))
+    named = filter or filters[0]
+    if named not in filters:
+        raise TextsError(f"{file.name} has no filter {named!r}; it has {', '.join(filters)}: --filter.")
+    if len(filters) > 1:
+        notes.append(f"Answers were read with {', '.join(filters)}; the figures are those of {named}.")
+    items = tuple(_item(row, file, chosen) for row in rows if str(row.get("filter", "none")) == named)
+    config = results.get("configs", {}).get(chosen, {})
+    return SampleLog(chosen, file, items, named, config, results, tuple(notes))
+
+
+def _files(place: Path) -> list[tuple[str, str, Path]]:
+    """Task, date and path of each file of samples; a file of another name is a task by its name."""
+    if place.is_file():
+        if place.suffix == ".eval":
+            raise TextsError(f"{place.name} is a log of inspect_ai; this command reads those of lm-eval.")
+        if place.suffix == ".json":
+            raise TextsError(f"{place.name} holds results and no samples: {_AGAIN}.")
+        named = _NAME.fullmatch(place.name)
+        return [(named[1], named[2], place) if named else (place.stem, "", place)]
+    if not place.is_dir():
+        raise TextsError(f"there is no file or folder {place}: give what lm_eval wrote to --output_path.")
+    found = [
+        (named[1], named[2], one) for one in place.rglob("*.jsonl") if (named := _NAME.fullmatch(one.name))
+    ]
+    if not found:
+        held = "results and no samples" if any(place.rglob("results*.json")) else "no samples of lm-eval"
+        raise TextsError(f"{place} holds {held} (samples_TASK_DATE.jsonl): {_AGAIN}.")
+    return found
+
+
+def _results(folder: Path, date: str) -> dict[str, Any]:
+    for path in sorted(folder.glob(f"*_{date}.json")) if date else ():
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as wrong:
+            raise TextsError(f"{path.name} is no JSON file ({wrong}): {_AGAIN}.") from None
+        if isinstance(found, dict) and "configs" in found:
+            return found
+    return {}
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        for row in rows_of(path, EveryColumn(USUAL, path.name)):
+            if not {"doc", "arguments", "target"} <= row.fields.keys():
+                raise TextsError(
+                    f"{path.name}, line {row.line}, is no sample of lm-eval (doc, arguments, target): {_AGAIN}."
+                )
+            if not isinstance(row.fields["arguments"], dict) or "prompt_hash" not in row.fields:
+                raise TextsError(
+                    f"{path.name} was written by an older lm-eval, without hashes of the prompts: {_AGAIN}."
+                )
+            yield row.fields
+    except TextsError as error:
+        raise TextsError(f"{str(error).rstrip('.')}; {_AGAIN}.") from None
+
+
+def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:
+    """One item; TextsError where its prompt is not the one that was hashed."""
+    requests = [
+        row["arguments"][name]
+        for name in sorted(row["arguments"], key=lambda name: int(name.rpartition("_")[2]))
+    ]
+    contexts = tuple(one.get("arg_0") for one in requests)
+    if not contexts or not all(isinstance(one, str) for one in contexts):
+        raise TextsError(
+            f"{path.name}: item {row.get('doc_id')} has no prompt of text: only tasks of text can be read."
+        )
+    if hashlib.sha256(contexts[0].encode()).hexdigest() != row["prompt_hash"]:
+        raise TextsError(
+            f"{path.name}: the prompt of item {row.get('doc_id')} is not the one whose hash stands beside it, so the "
+            f"file was changed: take the file as lm-eval wrote it, or {_AGAIN}."
+        )
+    continuations = tuple(one.get("arg_1") if isinstance(one.get("arg_1"), str) else "" for one in requests)
+    figures = {
+        name: float(row[name]) for name in row.get("metrics", ()) if isinstance(row.get(name), int | float)
+    }
+    doc, mark = row["doc"] if isinstance(row["doc"], dict) else {}, str(row.get("doc_hash", ""))
+    return Item(
+        f"{task} {row.get('doc_id')}", doc, mark, contexts, continuations, str(row["target"]), figures
+    )
+
+
+def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
+    """The metric that counts as right or wrong, in all logs; TextsError where there is none."""
+    shared = [
+        name
+        for name in logs[0].items[0].figures
+        if all(0 <= one.figures.get(name, -1) <= 1 for log in logs for one in log.items)
+    ]
+    if named in shared or (named is None and shared):
+        return named or shared[0]
+    has = f"those that have one are {', '.join(shared)}" if shared else "it has none, as perplexities have"
+    raise TextsError(
+        f"{logs[0].task}: {named or 'no metric'} is no figure from 0 to 1 of each item; {has}: --metric."
+    )
+
+
+def _gold(item: Item) -> int | None:
+    """The place of the right answer among the requests; None where the log does not tell."""
+    if len(item.contexts) == 1:
+        return 0
+    try:
+        written = ast.literal_eval(item.target)
+    except (ValueError, SyntaxError):
+        written = item.target
+    first = written[0] if isinstance(written, list) and written else written
+    if isinstance(first, int) and 0 <= first < len(item.contexts):
+        return first
+    answers = [one.strip() for one in item.continuations]
+    return answers.index(str(first).strip()) if str(first).strip() in answers else None
+
+
+_ACCURACY = "Accuracy"
+"""The group of options on what is compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplesSettings:
+    """What is read of a log and what is compared; ExpressionError for a value out of its range."""
+
+    task: str | None = option(None, "Task of the log, where it has several.", panel=TEXTS, essential=True)
+    metric: str | None = option(
+        None,
+        "Metric that says whether an item is right, such as acc; the first of the log unless given.",
+        panel=_ACCURACY,
+    )
+    filter: str | None = option(
+        None,
+        "Filter by which answers were read, where the log has several; the first unless given.",
+        panel=_ACCURACY,
+    )
+    part: Part = option(
+        "item",
+        "What is read of a request: item (the item and its right answer, without the examples in front of it), "
+        "question (the same without the answer) or prompt (all that the model was given, and the right answer).",
+        panel=TEXTS,
+    )
+    group_field: str = option(
+        "",
+        "Field of an item's document that names what items belong together, such as a passage.",
+        panel=TEXTS,
+    )
+    suspect_p: float | None = option(
+        None,
+        "Compare items with a p-value of at most this, instead of the flagged ones. Of items that were not seen, this "
+        "share is among them.",
+        panel=_ACCURACY,
+    )
+
+    def __post_init__(self) -> None:
+        require(self.part in get_args(Part), f"--part is item, question or prompt, found {self.part!r}.")
+        p = self.suspect_p
+        require(p is None or 0 < p < 1, f"--suspect-p lies between 0 and 1, found {p}.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ComparedSides:
-    """Right and wrong of every judged item, in the flagging's order; `suspect` is None where none may be called so.
+class KnownItems:
+    """Known non-members: as texts, and their log where they were evaluated too."""
 
-    `known` has one figure a document of known non-members that were evaluated too. `line` is the p-value up to which
-    items are suspect, None where those are that were flagged.
-    """
-
-    log: SampleLog
-    flagged: Verdict
-    metric: str
-    right: Doubles
-    suspect: Bools | None
-    known: Doubles | None
-    line: float | None
-
-    @classmethod
-    def of(
-        cls, log: SampleLog, known: KnownItems, flagged: Verdict, metric: str, line: float | None
-    ) -> ComparedSides:
-        figures = {item.id: item.figures[metric] for item in log.items}
-        texts, others = flagged.table("flags"), flagged.table("known")
-        told = flagged.outcome != "refused"
-        right = np.array([figures[name] for name in texts["id"]])
-        chosen = texts["p"] <= line if line is not None and told else np.ma.filled(texts["flagged"], False)
-        beside = None
-        if known.log is not None:
-            own = {item.id: item.figures[metric] for item in known.log.items}
-            values = np.array([own[name] for name in others["id"]])
-            beside = by_document(values, others["document"])[1]
-        return cls(log, flagged, metric, right, chosen if told else None, beside, line)
-
-    @property
-    def sides(self) -> dict[str, Doubles]:
-        """One figure a document of each side that has any, by name."""
-        names = np.array(self.flagged.table("flags")["document"], dtype=object)
-        chosen = {TOTAL: np.ones(len(names), dtype=bool)}
-        if self.suspect is not None:
-            chosen |= {SUSPECT: self.suspect, CLEAN: ~self.suspect}
-        found = {
-            name: by_document(self.right[rows], names[rows].tolist())[1]
-            for name, rows in chosen.items()
-            if rows.any()
-        }
-        return found | ({} if self.known is None else {KNOWN: self.known})
-
-    @property
-    def difference(self) -> Estimate | None:
-        """Accuracy of suspect less that of clean items; None unless there are both."""
-        sides = self.sides
-        return score_difference(sides[SUSPECT], sides[CLEAN]) if {SUSPECT, CLEAN} <= sides.keys() else None
-
-    @property
-    def beside(self) -> Estimate | None:
-        """Accuracy of all items less that of the known non-members; None where those were not evaluated."""
-        return None if self.known is None else score_difference(self.sides[TOTAL], self.known)
+    corpus: Corpus
+    log: SampleLog | None = None
 
 
-_READ = {
-    "item": "Of each request the item itself was read, without the examples in front of it, and the right answer.",
-    "question": "Of each request the item itself was read, without the examples in front of it and without an answer.",
-    "prompt": "Each request was read whole, with the examples in front of the item, and the right answer.",
-}
-_ANSWER = (
-    "The score reads the right answer too: an answer that the model finds likely for any reason makes its item both "
-    "right and suspect. Compare with --part question, which leaves answers out."
-)
-UNIT = "of accuracy: suspect items less clean ones"
-_NO_PROOF = (
-    "A higher accuracy on suspect items does not show that training on them raised it: items that a model finds likely "
-    "are often easier, also for a model that never saw them. Nor does an equal accuracy show that nothing was seen. To "
-    "say how much training on the items brought takes the same evaluation of a model that did not see them."
-)
-
-
-def statement(found: ComparedSides, outcome: Outcome, accuracy: Mapping[str, Estimate]) -> str:
-    """The answer in one sentence, with the accuracy of both sides where there are two."""
-    task, model = found.log.task, found.flagged.model
-    total = f"accuracy on all items is {_percent(accuracy[TOTAL])}"
-    if outcome == "inconclusive":
-        return f"Inconclusive: this log cannot say whether {model} was trained on items of {task}; {total}."
-    if SUSPECT in accuracy and CLEAN in accuracy:
-        suspect, clean = _percent(accuracy[SUSPECT]), _percent(accuracy[CLEAN])
-        sides = ("suspect items", "clean ones")
-        if found.line is not None:
-            sides = (f"items whose p is at most {found.line:g}", "the others")
-        total = f"accuracy is {suspect} on {sides[0]} and {clean} on {sides[1]}"
-    if outcome == "nothing":
-        return f"Nothing was found: no item of {task} stands out; {total}."
-    return f"The predictions of {model} are consistent with training on items of {task}, or on copies of them; {total}."
-
-
-def accuracies(
-    found: ComparedSides, accuracy: Mapping[str, Estimate], sizes: Mapping[str, int]
-) -> tuple[str, ...]:
-    """The accuracy of each side in a sentence, and their differences; intervals are 95%, over documents."""
-    sides = ", ".join(f"{_percent(one)} of {sizes[name]:,} {name}" for name, one in accuracy.items())
-    reasons = [f"Right by {found.metric}: {sides} (95% intervals)."]
-    if found.difference is not None:
-        reasons.append(f"Suspect items less clean ones: {_points(found.difference)}.")
-    elif found.suspect is None:
-        reasons.append(
-            "The flagging was refused, so no item may be called suspect, and there are no two sides."
-        )
-    else:
-        reasons.append(f"No two sides can be compared: {int(found.suspect.sum()):,} items are suspect.")
-    if found.beside is not None:
-        reasons.append(f"All items less the known non-members: {_points(found.beside)}.")
-    return tuple(reasons)
-
-
-def assumption(found: ComparedSides) -> str:
-    """What must hold for p to mean what it says."""
-    return (
-        f"Items of {found.log.task} that were not seen could as well have been among the known non-members "
-        f"({found.flagged.figures['nonmembers']})."
-    )
-
-
-def compared(found: ComparedSides, settings: SamplesSettings) -> tuple[str, ...]:
-    """What was read, what suspect means, and what stands side by side."""
-    flagged, log = found.flagged, found.log
-    read = (
-        "The requests are those in the log, each checked against the hash that the harness wrote beside it. "
-        f"{_READ[settings.part]} {flagged.model} scored them with {flagged.figures['score']}."
-    )
-    suspect = (
-        f"An item is called suspect where it stands out from the known non-members ("
-        f"{flagged.figures['nonmembers']}): at most "
-        f"{100 * flagged.figures['fdr']:g}% of suspect items are so by chance, on average."
-        if found.line is None
-        else f"An item is called suspect where at most {100 * found.line:g}% of unseen items would score as high. That "
-        "share of the items that were not seen is among them."
-    )
-    beside = f"Beside it stands the accuracy that {log.path.name} has for these items."
-    return (
-        read,
-        f"{suspect} The others are called clean, which does not show that they were not seen.",
-        beside,
-    )
-
-
-def trust(found: ComparedSides, settings: SamplesSettings) -> tuple[str, ...]:
-    """What the comparison does not prove."""
-    said = (_NO_PROOF,) if settings.part == "question" else (_NO_PROOF, _ANSWER)
-    if found.beside is None:
-        return said
-    return (
-        *said,
-        f"{KNOWN.capitalize()} were evaluated in the same way. A higher accuracy on the published items is what "
-        "training on them would bring, and also what easier items would bring.",
-    )
-
-
-def _percent(one: Estimate) -> str:
-    return f"{100 * one.value:.1f}% [{100 * one.low:.1f}, {100 * one.high:.1f}]"
-
-
-def _points(one: Estimate) -> str:
-    return f"{100 * one.value:+.1f} percentage points [{100 * one.low:+.1f}, {100 * one.high:+.1f}]"
-
-
+SUSPECT, CLEAN, TOTAL, KNOWN = "suspect items", "clean items", "items in all", "known non-members"
+"""The sides whose accuracy stands side by side."""
 _OUTCOMES: Mapping[Outcome, Outcome] = {"flagged": "consistent", "set": "consistent", "none": "nothing"}
+_LOGGED = (
+    "model_source",
+    "model_name",
+    "lm_eval_version",
+    "transformers_version",
+    "chat_template_sha",
+    "date",
+)
 
 
 def samples(
@@ -228,89 +367,121 @@ def samples(
 
     The outcome is that of the flagging: "consistent" where items or the set stand out, "nothing" where neither does and
     `flagging.power` showed that a tenth of the items, if seen, would have been noticed, else "inconclusive". Errors as
-    in `flag` and `ItemTexts`.
+    in `flag` and `SampleLog.corpus`.
     """
     settings = settings or SamplesSettings()
     metric = metric_of([log, known.log] if known.log else [log], settings.metric)
-    corpus = ItemTexts(log, settings.part, settings.group_field).corpus()
+    corpus = log.corpus(settings.part, settings.group_field)
     flagged = flag(corpus, known.corpus, models, flagging, progress=progress)
-    return verdict_of(
-        ComparedSides.of(log, known, flagged, metric, settings.suspect_p), corpus, settings
-    ), flagged
+    return _verdict(log, known, flagged, metric, settings, corpus.notes), flagged
 
 
-def verdict_of(found: ComparedSides, corpus: Corpus, settings: SamplesSettings) -> Verdict:
-    """The result as it is written down: the flagging's answer, and the accuracy of each side."""
-    flagged, task = found.flagged, found.log.task
-    counts = flagged.figures["counts"]
-    outcome = _OUTCOMES.get(flagged.outcome, "inconclusive")
-    accuracy = {name: score_interval(values) for name, values in found.sides.items()}
-    sizes = {name: len(values) for name, values in found.sides.items()}
+def _verdict(
+    log: SampleLog,
+    known: KnownItems,
+    flagged: Verdict,
+    metric: str,
+    settings: SamplesSettings,
+    notes: tuple[str, ...],
+) -> Verdict:
+    """The flagging's answer, and the accuracy of each side, over documents."""
+    texts, line = flagged.table("flags"), settings.suspect_p
+    right = _figures(log, metric, texts["id"])
+    chosen = {TOTAL: np.ones(len(texts), dtype=bool)}
+    if flagged.outcome != "refused":
+        suspect = texts["p"] <= line if line is not None else np.ma.filled(texts["flagged"], False)
+        chosen |= {SUSPECT: suspect, CLEAN: ~suspect}
+    documents = np.array(texts["document"], dtype=object)
+    sides = {
+        name: by_document(right[rows], documents[rows].tolist())[1]
+        for name, rows in chosen.items()
+        if rows.any()
+    }
+    if known.log is not None:
+        others = flagged.table("known")
+        sides[KNOWN] = by_document(_figures(known.log, metric, others["id"]), others["document"])[1]
+    accuracy = {name: score_interval(values) for name, values in sides.items()}
+    two = {SUSPECT, CLEAN} <= sides.keys()
+    effect = score_difference(sides[SUSPECT], sides[CLEAN]) if two else None
+    outcome, counts = _OUTCOMES.get(flagged.outcome, "inconclusive"), flagged.figures["counts"]
+    numbers = {name: flagged.figures[name] for name in ("nonmembers", "score")} | {
+        "task": log.task,
+        "model": flagged.model,
+        "file": log.path.name,
+        "metric": metric,
+        "share": f"{100 * (flagged.figures['fdr'] if line is None else line):g}%",
+    }
+    at_line = "line" if line is not None else "flagged"
+    rates = {name: _percent(one) for name, one in accuracy.items()}
+    each = ", ".join(f"{rate} of {len(sides[name]):,} {name}" for name, rate in rates.items())
+    reasons = [say("samples.right", **numbers, sides=each)]
+    if effect is not None:
+        reasons.append(say("samples.difference", points=_points(effect)))
+    else:
+        number = int(chosen[SUSPECT].sum()) if SUSPECT in chosen else None
+        reasons.append(say("samples.refused" if number is None else "samples.one_side", number=number))
+    if KNOWN in sides:
+        reasons.append(say("samples.beside", points=_points(score_difference(sides[TOTAL], sides[KNOWN]))))
+    shown = {"line": line, "all": rates[TOTAL], "suspect": rates.get(SUSPECT), "clean": rates.get(CLEAN)}
+    total = say(f"samples.sides.{at_line if two and outcome != 'inconclusive' else 'all'}", **shown)
+    trust = ("no_proof", *(("answer",) * (settings.part != "question")), *(("known",) * (KNOWN in sides)))
+    said: dict[str, Any] = fill(sentences_of("samples.said"), **numbers)
+    compared = [say(f"samples.{one}", **numbers) for one in ("requests", f"read.{settings.part}", "scored")]
+    ends = np.array([[one.value, one.low, one.high] for one in accuracy.values()]).T
+    table = dict(zip(("accuracy", "low", "high"), ends, strict=True))
+    table = {"items": np.array([float(len(one)) for one in sides.values()]), **table}
+    marked = chosen[SUSPECT].astype(np.float64) if SUSPECT in chosen else np.full(len(texts), np.nan)
+    items = {metric: right, **{name: texts[name] for name in ("score", "p", "q")}, "suspect": marked}
     return Verdict(
         test="samples",
-        corpus=task,
+        corpus=log.task,
         model=flagged.model,
         outcome=outcome,
-        statement=statement(found, outcome, accuracy),
+        statement=say(f"samples.statement.{outcome}", **numbers, total=total),
         level=flagged.level,
         exact=False,
-        assumption=assumption(found),
-        hypothesis=f"No item of {task} was among the training texts: they and the known non-members are exchangeable.",
-        statistic="the larger of a rank sum and a sum of squared log ranks, over one score an item",
         p=flagged.p,
         units=flagged.units,
         unit="item",
-        question=f"Was {flagged.model} trained on items of {task}, and is it better on those?",
-        compared=compared(found, settings),
-        trust=trust(found, settings),
-        effect=found.difference,
-        effect_unit=UNIT,
+        compared=(" ".join(compared), *(say(f"samples.{one}", **numbers) for one in (at_line, "stands"))),
+        trust=tuple(say(f"samples.trust.{one}") for one in trust),
+        effect=effect,
         checks=flagged.checks,
-        reasons=(*accuracies(found, accuracy, sizes), flagged.statement, *flagged.reasons),
+        reasons=(*reasons, flagged.statement, *flagged.reasons),
         advice=flagged.advice,
-        notes=(*corpus.notes, *flagged.notes),
+        notes=(*notes, *flagged.notes),
         figures={
-            "metric": found.metric,
+            "metric": metric,
             "accuracy": {name: [one.value, one.low, one.high] for name, one in accuracy.items()},
             "flagged items": counts["flagged"],
         },
-        tables=(_items(found), _sides(accuracy, sizes)),
+        tables=(
+            Table("items", {"item": texts["id"], "document": texts["document"], **items}),
+            Table("accuracy", {"side": tuple(sides), **table}),
+        ),
         skipped=flagged.skipped,
         situation=Situation(documents=flagged.units, unseen=counts["known_documents"]),
-        settings=_record(found, settings),
+        settings=_record(log, flagged.settings, {"metric": metric, "part": settings.part, "suspect_p": line}),
+        **said,
     )
 
 
-def _items(found: ComparedSides) -> Table:
-    """One row an item: its document, whether it was right, score, p, q, and whether it is suspect (1), where p and
-    that are known."""
-    texts = found.flagged.table("flags")
-    suspect = np.full(len(texts), np.nan) if found.suspect is None else found.suspect.astype(np.float64)
-    numbers = {found.metric: found.right, **{name: texts[name] for name in ("score", "p", "q")}}
-    return Table("items", {"item": texts["id"], "document": texts["document"], **numbers, "suspect": suspect})
+def _figures(log: SampleLog, metric: str, ids: Sequence[str]) -> Doubles:
+    """The metric of these items."""
+    found = {item.id: item.figures[metric] for item in log.items}
+    return np.array([found[name] for name in ids])
 
 
-def _sides(accuracy: Mapping[str, Estimate], sizes: Mapping[str, int]) -> Table:
-    columns = {
-        "items": np.array([float(sizes[name]) for name in accuracy]),
-        "accuracy": np.array([one.value for one in accuracy.values()]),
-        "low": np.array([one.low for one in accuracy.values()]),
-        "high": np.array([one.high for one in accuracy.values()]),
-    }
-    return Table("accuracy", {"side": tuple(accuracy), **columns})
+def _percent(one: Estimate) -> str:
+    return f"{100 * one.value:.1f}% [{100 * one.low:.1f}, {100 * one.high:.1f}]"
 
 
-def _record(found: ComparedSides, settings: SamplesSettings) -> dict[str, Any]:
-    log, flagged = found.log, dict(found.flagged.settings)
-    told = (
-        "model_source",
-        "model_name",
-        "lm_eval_version",
-        "transformers_version",
-        "chat_template_sha",
-        "date",
-    )
-    chosen = {"metric": found.metric, "part": settings.part, "suspect_p": settings.suspect_p}
+def _points(one: Estimate) -> str:
+    return f"{100 * one.value:+.1f} percentage points [{100 * one.low:+.1f}, {100 * one.high:+.1f}]"
+
+
+def _record(log: SampleLog, flagged: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What the flagging recorded, with the log in the place of its texts."""
     return {
         **{name: value for name, value in flagged.items() if name != "texts"},
         "corpus": flagged.get("texts", {}),
@@ -319,172 +490,8 @@ def _record(found: ComparedSides, settings: SamplesSettings) -> dict[str, Any]:
             "file": log.path.name,
             "filter": log.filter,
             "few-shot examples": log.shots,
-            **{name: log.results[name] for name in told if log.results.get(name) is not None},
+            **{name: log.results[name] for name in _LOGGED if log.results.get(name) is not None},
         },
         "test": {name: value for name, value in chosen.items() if value is not None},
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-_BESIDE = {
-    "labelled": "is fitted on texts whose labels are known",
-    "reference": "compares the model with a second one",
-    "tuned": "compares the model with a tuned copy of it",
-    "neighbors": "needs a model that proposes other words",
-}
-_ASKING = threading.Lock()
-"""A model in this process reads one text at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class SampleReading:
-    """How samples are scored: one score by expression, the model as `open_model` takes it ("" where log-probabilities
-    are given), token counts for dc_pdd, and a file of known non-members ("" where they are among the samples)."""
-
-    score: str
-    model: str = ""
-    counts: str = ""
-    nonmembers: str = ""
-    placebo: str = ""
-
-    @property
-    def plan(self) -> ScorePlan:
-        """The score, parsed; ExpressionError where log-probabilities of the model are not all that it needs."""
-        return _logprob_plan(self.score, counts=bool(self.counts))
-
-    def value(self, text: str) -> float:
-        """The score of a text by the model; TextsError where it has none."""
-        return self._one(self.model, text)
-
-    def placebo_value(self, text: str) -> float:
-        """The same by the placebo."""
-        return self._one(self.placebo, text)
-
-    def known(self, model: str) -> dict[str, float]:
-        """The scores of the known non-members in the file, by id."""
-        with _ASKING:
-            run = detect(_corpus(self.nonmembers), _models(model, self.counts), self.plan)
-        return dict(zip(run.ids, run.matrix[:, 0].tolist(), strict=True))
-
-    def _one(self, model: str, text: str) -> float:
-        with _ASKING:
-            run = detect(Corpus("sample", (Text("sample", text),)), _models(model, self.counts), self.plan)
-        return float(run.matrix[0, 0])
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredSample:
-    """A sample with its score, and with that of the placebo (NaN where there is none); `known` says that the model
-    cannot have seen it."""
-
-    id: str
-    text: str
-    value: float
-    group: str = ""
-    known: bool = False
-    placebo: float = math.nan
-
-
-def _logprob_plan(expression: str, *, counts: bool) -> ScorePlan:
-    """The plan of one score that log-probabilities are enough for; ExpressionError, by name, for any other.
-
-    TableError for dc_pdd without `counts`.
-    """
-    plan = ScorePlan.parse(expression)
-    names = list(plan.scores)
-    if len(names) != 1:
-        raise ExpressionError(f"a scorer has one score, found {', '.join(names)}: use a scorer for each.")
-    missing = [said for name, said in _BESIDE.items() if name in plan.uses]
-    if any(quantity & ~Quantity.LOGP for quantity in plan.needs.views.values()):
-        missing.insert(0, "needs more than the log-probability of each token")
-    if missing:
-        raise ExpressionError(
-            f"{names[0]} {missing[0]}, and a scorer in a harness has the log-probabilities of one model alone: use "
-            "loss, ppl, zlib, min_k, max_k, lowercase, perturbed or dc_pdd here, or `pretrace score` on the texts."
-        )
-    plan.require(["counts"] if counts else [])
-    return plan
-
-
-def check_given(plan: ScorePlan) -> None:
-    """ExpressionError for a score that cannot be had from log-probabilities which a provider gave back."""
-    (name,) = plan.scores
-    if "counts" in plan.uses or set(plan.needs.views) != {View()}:
-        raise ExpressionError(
-            f"{name} needs token ids or another form of the text, which the log-probabilities in the output do not "
-            "give: name the model for pretrace to open (-S model=…)."
-        )
-
-
-def value_of(plan: ScorePlan, text: str, trace: Trace) -> float:
-    """The score of a text from log-probabilities that are there; ExpressionError as for `check_given`."""
-    check_given(plan)
-    (score,) = plan.scores.values()
-    return float(score(Evidence(Text("sample", text), {View(): (trace,)})))  # type: ignore[operator]
-
-
-def against_known(
-    samples: Sequence[ScoredSample], reading: SampleReading, *, level: float, fdr: float
-) -> Verdict:
-    """The test of the samples that are not `known` against those that are and those of the file, as `flag` makes it.
-
-    TextsError where there are too few known ones, or where both sides share texts.
-    """
-    asked = tuple(one for one in samples if not one.known)
-    others = [one for one in samples if one.known]
-    if reading.nonmembers:
-        others += _from_file(reading)
-    if not others:
-        raise TextsError(
-            "there are no known non-members to compare with: name a file of them (-S nonmembers=FILE), or mark samples "
-            "with metadata {'nonmember': True}."
-        )
-    corpus, known = _side("the samples", asked), _side("the known non-members", others)
-    settings = FlagSettings(score=reading.score, level=level, fdr=fdr, cache=False)
-    made = plan(corpus, known, settings)
-    rows = (*asked, *others)
-    placebo = np.array([one.placebo for one in rows])
-    (name,) = settings.plan.scores
-    run = Run(
-        corpus=made.corpus.name,
-        ids=tuple(text.id for text in made.corpus.texts),
-        groups=tuple(text.document for text in made.corpus.texts),
-        members=tuple(text.member for text in made.corpus.texts),
-        tokens=np.zeros(len(rows), dtype=np.int32),
-        cut=np.zeros(len(rows), dtype=np.int32),
-        scores=(name,),
-        matrix=np.array([[one.value] for one in rows], dtype=np.float64),
-        controls=(Control(name, "placebo", placebo[:, None]),) if reading.placebo else (),
-    )
-    return flag_scored(run, made, settings, corpus=corpus, known=known, model=reading.model)
-
-
-def _side(name: str, samples: Sequence[ScoredSample]) -> Corpus:
-    return Corpus(name, tuple(Text(one.id, one.text, group=one.group) for one in samples))
-
-
-def _from_file(reading: SampleReading) -> list[ScoredSample]:
-    values = reading.known(reading.model)
-    placebo = reading.known(reading.placebo) if reading.placebo else {}
-    return [
-        ScoredSample(
-            f"{reading.nonmembers}: {one.id}",
-            one.text,
-            values[one.id],
-            one.group,
-            True,
-            placebo.get(one.id, math.nan),
-        )
-        for one in _corpus(reading.nonmembers).texts
-        if one.id in values
-    ]
-
-
-@cache
-def _models(model: str, counts: str) -> Models:
-    return Models(open_model(model), counts=Frequencies.load(Path(counts)) if counts else None)
-
-
-@cache
-def _corpus(path: str) -> Corpus:
-    return open_corpus(path)

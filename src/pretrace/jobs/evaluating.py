@@ -10,7 +10,7 @@ import numpy as np
 from pretrace.baselines import blind as baseline
 from pretrace.corpora import TextStream
 from pretrace.jobs.job import ShardJob
-from pretrace.jobs.merging import Merged, in_order, manifests, texts_at
+from pretrace.jobs.merging import Merged, ScoredRows, in_order, manifests
 from pretrace.jobs.worker import PartsFolder
 from pretrace.results.folder import texts_of
 from pretrace.results.run import control_columns
@@ -115,7 +115,7 @@ def _judged(
     documents = beside.groups
     drawn = drawn_documents(documents, members, most=_BLIND_TEXTS, seed=seed)
     assert isinstance(documents, np.ndarray)
-    texts = texts_at(job, parts, stream, drawn)
+    texts = ScoredRows.of_job(job, parts).texts_at(stream, drawn)
     found = baseline.bag_of_words(texts, members[drawn], documents[drawn], seed=seed)
     if found.scores is None or drawn.all():
         return found

@@ -7,7 +7,7 @@ import os
 import shutil
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -20,8 +20,8 @@ from pretrace.corpora import TextStream
 from pretrace.errors import OutputError, TextsError
 from pretrace.jobs.job import ShardJob, missing_shards
 from pretrace.jobs.worker import COLUMNS, Manifest, PartsFolder, remove_parts
-from pretrace.results.folder import texts_of, write_csv
-from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns
+from pretrace.results.folder import arrow_table, texts_of, write_csv
+from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns, score_columns
 from pretrace.scoring.detect import NO_TOKENS, NO_VALUE, NOTHING, CutTokens, Ranked, show_ends
 from pretrace.types import EXTREMES, Bools, Control, Doubles, Heat, Run, TablePart, Whole
 
@@ -43,6 +43,68 @@ def keyed_hashes(ids: Sequence[str], seed: int) -> Hashes:
 
 
 UNREADABLE = "unreadable.jsonl"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredRows:
+    """The scored rows of a source in the order of its texts, a table a part (`worker.table_of`): in a folder of parts,
+    or in one table in memory."""
+
+    corpus: str
+    scores: tuple[str, ...]
+    outlines: tuple[dict[str, Any], ...]
+    settings: Mapping[str, Any]
+    parts: tuple[Manifest, ...]
+    place: Any
+    """The `PartsFolder`, or a pyarrow table."""
+
+    @classmethod
+    def of_job(cls, job: ShardJob, parts: PartsFolder) -> ScoredRows:
+        """Those of a job; OutputError where parts are missing."""
+        found = tuple(manifests(job, parts))
+        return cls(job.corpus, job.scores, job.outlines, job.settings, found, parts)
+
+    @classmethod
+    def of_run(cls, run: Run, lengths: Sequence[int]) -> ScoredRows:
+        """Those of a run in memory, whose texts have so many characters."""
+        rows, lost = len(run.ids), (run.skipped, run.missing)
+        part = Manifest(0, "", rows + len(run.skipped), rows, "", "", 0, *lost, ())
+        further = {"n_cut": np.asarray(run.cut, np.int32), "n_chars": np.array(lengths, np.int32)}
+        outlines = tuple(
+            {"kind": one.kind, "score": one.score, "repeats": one.values.shape[1]} for one in run.controls
+        )
+        table = arrow_table({**score_columns(run, controls=True), **further})
+        return cls(run.corpus, run.scores, outlines, run.settings, (part,), table)
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the rows lie in a folder of parts."""
+        return isinstance(self.place, PartsFolder)
+
+    def table(self, part: Manifest, columns: list[str] | None = None) -> Any:
+        """The table of a part, or some columns of it; OutputError where it is damaged."""
+        if isinstance(self.place, PartsFolder):
+            return self.place.table(part, columns)
+        return self.place.select(columns) if columns else self.place
+
+    def check(self, part: Manifest) -> None:
+        """OutputError unless a part on disk has the hash that its manifest says."""
+        if isinstance(self.place, PartsFolder):
+            self.place.check(part)
+
+    def texts_at(self, stream: TextStream, chosen: Bools) -> list[str]:
+        """The texts of some rows, `chosen` [rows]: the parts have their ids, and the source, read once more, what it
+        says under these."""
+        ids: list[str] = []
+        begin = 0
+        for part in self.parts:
+            rows = np.flatnonzero(chosen[begin : begin + part.rows])
+            if len(rows):
+                ids += texts_of(self.table(part, ["id"]).take(rows), "id")
+            begin += part.rows
+        wanted = set(ids)
+        texts = {text.id: text.text for text in stream.texts() if text.id in wanted}
+        return [texts[name] for name in ids]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,21 +302,6 @@ def _ranges(numbers: list[int]) -> str:
         found = [number for _, number in some]
         runs.append(f"{found[0]} to {found[-1]}" if len(found) > 1 else f"{found[0]}")
     return ", ".join(runs[:10]) + (", …" if len(runs) > 10 else "")
-
-
-def texts_at(job: ShardJob, parts: PartsFolder, stream: TextStream, chosen: Bools) -> list[str]:
-    """The texts of some rows, `chosen` [rows of all parts]: the parts have their ids, and the source, read once
-    more, what it says under these."""
-    ids: list[str] = []
-    begin = 0
-    for manifest in manifests(job, parts):
-        rows = np.flatnonzero(chosen[begin : begin + manifest.rows])
-        if len(rows):
-            ids += texts_of(parts.table(manifest, ["id"]).take(rows), "id")
-        begin += manifest.rows
-    wanted = set(ids)
-    texts = {text.id: text.text for text in stream.texts() if text.id in wanted}
-    return [texts[name] for name in ids]
 
 
 def in_order(blocks: Sequence[Any]) -> tuple[Any, npt.NDArray[np.int32]]:

@@ -6,15 +6,14 @@ A section gives a heading and markup, or None where the audit has nothing to say
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report import audit_plots as plots
-from pretrace.report.chance_plots import against_chance, power_curve, strength
-from pretrace.report.facts import searched
+from pretrace.report import verdict_plots as plots
 from pretrace.report.first_page import (
     UNSTATED,
     IdentityRow,
@@ -22,13 +21,15 @@ from pretrace.report.first_page import (
     first_values,
     hash_of,
     repeating,
+    searched,
     title_of,
     who_asked,
     why_inconclusive,
 )
-from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
+from pretrace.report.frame import ReportPage, Sections, fill, section, titled
 from pretrace.report.svg import to_svg
-from pretrace.types import AuditFigures, Pair, Power, Verdict
+from pretrace.report.verdict_plots import against_chance, power_curve, strength
+from pretrace.types import AuditFigures, Doubles, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, widest_gap
 
@@ -48,27 +49,35 @@ def first_page(audit: Verdict) -> Markup:
     """The answer, who asked and what was compared, the figures, how strong it is, the checks, and what would help."""
     own = figures_of(audit)
     values = first_values(audit, title_of(audit, _TITLES))
-    failed, advised = values["failed"], values["advised"]
-    other, tuned = _other(own)
+    failed, shown = values["failed"], facts.rejected(audit)
+    found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
+    base = next(
+        (one.name for one in own.placebos if (own.compared_with or "").startswith(f"{one.name} + ")), None
+    )
+    tuned = base is not None and own.placebo is None
+    shows_test = own.procedure == "pretrace"
     values |= {
         "audit": audit,
         "own": own,
-        "suspects": len(documents_of(audit, SUSPECT)[0]),
-        "controls": len(documents_of(audit, CONTROL)[0]),
+        "suspects": len(found),
+        "controls": len(others),
         "rows": identity(audit),
         "failed": [(one, "" if audit.outcome == "inconclusive" else words) for one, words in failed],
-        "advice": advised[:_ADVICE],
-        "advised": len(advised),
+        "most": _ADVICE,
         "reasons": wording.once(audit.reasons),
         "why": why_inconclusive(audit, [one for one, _ in failed]),
-        "withheld": facts.rejected(audit) and audit.outcome == "inconclusive",
-        "meant": _meant(audit, own),
-        "other": other,
+        "withheld": shown and audit.outcome == "inconclusive",
+        "shows_test": shows_test,
+        "share_ahead": _ahead(found, others),
+        "other": base if tuned else own.compared_with,
         "tuned": tuned,
-        "margin": own.margin,
         "told_apart": _told_apart(own),
+        "often": wording.strength(audit.p, own.facts) if audit.p is not None else "",
+        "sensitivity": own.sensitivity if shown and shows_test else None,
+        "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
+        "seen": _tried(audit),
     }
-    return fill("audit/first.html", values | _drawn(audit, own) | _strength(audit, own))
+    return fill("audit/first.html", values | _drawn(audit, own, found, others))
 
 
 def identity(audit: Verdict) -> tuple[IdentityRow, ...]:
@@ -87,14 +96,6 @@ def identity(audit: Verdict) -> tuple[IdentityRow, ...]:
     )
 
 
-def _other(own: AuditFigures) -> tuple[str | None, bool]:
-    """The name of the model that the deciding test compares with, and whether it is a copy that the audit tuned: the
-    name is then that of the placebo it was made from."""
-    other = own.compared_with
-    base = next((one.name for one in own.placebos if other and other.startswith(f"{one.name} + ")), None)
-    return (base, True) if base and own.placebo is None else (other, False)
-
-
 def _told_apart(own: AuditFigures) -> str:
     """How often a program that sees only texts tells a suspect text from a control document, by the classifier that
     decides; empty where it is not known, or there are none."""
@@ -106,68 +107,31 @@ def _told_apart(own: AuditFigures) -> str:
     return f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
 
 
-def _drawn(audit: Verdict, own: AuditFigures) -> dict[str, object]:
-    found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
-    ahead = int((found > 0).sum())
-    shows_test = own.procedure == "pretrace"
-    values: dict[str, object] = {
-        "ahead": ahead,
-        "behind": len(found) - ahead,
-        "per_dot": plots.per_dot(audit),
-        "shows_test": shows_test,
-        "dots": "",
-        "hill": "",
-    }
+def _drawn(audit: Verdict, own: AuditFigures, found: Doubles, others: Doubles) -> dict[str, Any]:
+    """The dots and the hill, and how many suspect documents lie ahead."""
+    values: dict[str, Any] = {"ahead": int((found > 0).sum()), "per_dot": plots.per_dot(audit), "dots": ""}
     if len(found):
         label = f"One dot for each of {len(found)} suspect and {len(others)} control documents."
         values["dots"] = to_svg(plots.documents(audit), name="dots", label=label, titles=plots.titles(audit))
-    if audit.null and shows_test:
+    hill = ""
+    if audit.null and own.procedure == "pretrace":
         label = (
             f"A histogram of the {sum(audit.null.counts)} results that chance gave, the result of this audit at "
             f"{strength(audit.null.observed, wording.brief(audit.null.observed, 3))}, and a line at "
             f"{strength(audit.null.critical, wording.brief(audit.null.critical, 3))}."
         )
-        values["hill"] = to_svg(against_chance(audit.null), name="hill", label=label)
-    return values
+        hill = to_svg(against_chance(audit.null), name="hill", label=label)
+    return values | {"hill": hill}
 
 
-def _strength(audit: Verdict, own: AuditFigures) -> dict[str, object]:
-    shown = facts.rejected(audit) and own.procedure == "pretrace"
-    found = own.sensitivity if shown else None
-    return {
-        "often": wording.strength(audit.p, own.facts) if audit.p is not None else "",
-        "gamma": found and found.gamma_sign,
-        "shift": found and found.shift,
-        "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
-        "seen": own.powers or ((audit.planted,) if audit.planted else ()),
-        "left_out": _left_out(audit, own) if shown else "",
-    }
-
-
-def _meant(audit: Verdict, own: AuditFigures) -> str:
-    found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
-    if not len(found) or own.procedure != "pretrace":
-        return ""
-    if not len(others):
-        ahead = int((found > 0).sum())
-        return f"In {wording.count(ahead)} of the {wording.plural(len(found), 'document')} the true text is ahead."
-    ranked = np.searchsorted(np.sort(others), found, side="left") + np.searchsorted(
-        np.sort(others), found, side="right"
-    )
-    share = int(ranked.sum()) / (2 * len(others) * len(found))  # a tie counts half
-    return (
-        "Of one suspect document and one control document drawn by lot, the suspect one lies ahead in "
-        f"{wording.cases(share)}; 50 is no difference."
-    )
-
-
-def _left_out(audit: Verdict, own: AuditFigures) -> str:
-    """How many control documents of another kind could not explain the result; empty where that was not recorded."""
-    number = own.sensitivity.left_out if own.sensitivity else None
-    if number is None:
-        return ""
-    controls = len(documents_of(audit, CONTROL)[0])
-    return f"{wording.count(number)} of the {wording.count(controls)} control documents ({number / controls:.0%})"
+def _ahead(found: Doubles, others: Doubles) -> float | None:
+    """How often a suspect document lies ahead of a control document, both drawn by lot; a tie counts half. None where
+    one side is empty."""
+    if not len(found) or not len(others):
+        return None
+    ordered = np.sort(others)
+    ranked = np.searchsorted(ordered, found, side="left") + np.searchsorted(ordered, found, side="right")
+    return int(ranked.sum()) / (2 * len(others) * len(found))
 
 
 def _models(audit: Verdict, own: AuditFigures) -> Iterator[IdentityRow]:
@@ -201,78 +165,69 @@ def _hash(audit: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
     return hash_of(facts.mapping(audit.settings.get(part)))
 
 
-def deciding_test(audit: Verdict) -> Section:
+@section("The test", "test", "audit/test.html")
+def deciding_test(audit: Verdict) -> dict[str, Any]:
     """What was set beforehand, what was found, and the sentences that lead from there to the answer."""
-    own = figures_of(audit)
-    values = {
-        "audit": audit,
-        "own": own,
-        "controls": len(documents_of(audit, CONTROL)[0]),
-        "facts": facts.rounded(own.facts),
-        "sensitivity": own.sensitivity if facts.rejected(audit) else None,
-    }
-    return Section("The test", "test", fill("audit/test.html", values))
+    controls, own = len(documents_of(audit, CONTROL)[0]), figures_of(audit)
+    sensitivity = own.sensitivity if facts.rejected(audit) else None
+    return {"audit": audit, "own": own, "controls": controls, "sensitivity": sensitivity}
 
 
-def plan(audit: Verdict) -> Section | None:
+@section("The plan", "plan", "audit/plan.html", appendix=True)
+def plan(audit: Verdict) -> dict[str, Any] | None:
     """What the audit could answer, settled before any model read the texts; nothing where no plan was recorded."""
     made = figures_of(audit).plan
-    if made is None:
-        return None
-    return Section("The plan", "plan", fill("audit/plan.html", {"plan": made}), appendix=True)
+    return {"plan": made} if made else None
 
 
-def placebo(audit: Verdict) -> Section:
+def _placebos(audit: Verdict) -> str:
+    return "The placebos" if len(figures_of(audit).placebos) > 1 else "The placebo"
+
+
+@section(_placebos, "placebo", "audit/placebo.html")
+def placebo(audit: Verdict) -> dict[str, Any]:
     """The models that the target is compared with, their grades, or what it means that there are none."""
-    own = figures_of(audit)
-    placebos = [(one, facts.rounded(one.facts)) for one in own.placebos]
-    values = {"own": own, "placebos": placebos, "said": audit.statements.get("placebo")}
-    title = "The placebos" if len(own.placebos) > 1 else "The placebo"
-    return Section(title, "placebo", fill("audit/placebo.html", values))
+    return {"own": figures_of(audit), "said": audit.statements.get("placebo")}
 
 
-def leans(audit: Verdict) -> Section | None:
+@section("What innocent models showed", "leans", "audit/leans.html")
+def leans(audit: Verdict) -> dict[str, Any] | None:
     """What innocent models showed where it was measured, the largest first; nothing where it was not."""
     own = figures_of(audit)
-    if not own.leans:
-        return None
-    values = {
-        "leans": sorted(own.leans, key=lambda lean: -lean.value),
-        "margin": own.margin,
-        "words": wording.beside_leans(own.leans, audit.effect, own.margin),
-    }
-    return Section("What innocent models showed", "leans", fill("audit/leans.html", values))
+    words = wording.beside_leans(own.leans, audit.effect, own.margin)
+    return {"leans": own.leans, "margin": own.margin, "words": words} if own.leans else None
 
 
-def power(audit: Verdict) -> Section | None:
+@section("What the audit could have seen", "power", "audit/power.html")
+def power(audit: Verdict) -> dict[str, Any] | None:
     """The power at each exposure that was tried, the lightest first, with its curve; or what it means that it was not
     measured. Nothing beside a result without one."""
-    tried = figures_of(audit).powers or ((audit.planted,) if audit.planted else ())
+    tried = _tried(audit)
     if not tried and facts.rejected(audit):
         return None
-    shown = [_exposed(audit, one, f"power{i or ''}") for i, one in enumerate(tried)]
-    values = {"audit": audit, "powers": shown}
-    return Section("What the audit could have seen", "power", fill("audit/power.html", values))
+    shown = [(one, _curve(audit, one, f"power{place or ''}")) for place, one in enumerate(tried)]
+    return {"audit": audit, "powers": shown}
 
 
-def _exposed(audit: Verdict, found: Power, name: str) -> dict[str, object]:
+def _tried(audit: Verdict) -> tuple[Power, ...]:
+    return figures_of(audit).powers or ((audit.planted,) if audit.planted else ())
+
+
+def _curve(audit: Verdict, found: Power, name: str) -> str:
     words = ", ".join(f"{share:.0%} with {number} documents" for number, share in found.curve)
     label = f"Probability of seeing the planted texts: {words}."
-    drawn = power_curve(found, audit.units) if found.curve else None
-    facts_beside = {name: value for name, value in found.facts.items() if name not in ("how", "units")}
-    plot = to_svg(drawn, name=name, label=label) if drawn else ""
-    return {"power": found, "plot": plot, "facts": facts.rounded(facts_beside)}
+    return to_svg(power_curve(found, audit.units), name=name, label=label) if found.curve else ""
 
 
-def gap(audit: Verdict) -> Section | None:
+@section("The texts without the model", "gap", "audit/gap.html", appendix=True)
+def gap(audit: Verdict) -> dict[str, Any] | None:
     """How far classifiers that saw texts alone tell the two sides apart; nothing where none was asked."""
     own = figures_of(audit)
-    if not own.gaps:
-        return None
-    return Section("The texts without the model", "gap", fill("audit/gap.html", {"own": own}), appendix=True)
+    return {"own": own} if own.gaps else None
 
 
-def texts(audit: Verdict) -> Section | None:
+@section("The generated texts", "texts", "audit/texts.html", appendix=True)
+def texts(audit: Verdict) -> dict[str, Any] | None:
     """The quality of the generated texts, and a dozen of them to read; nothing where no text was generated."""
     quality = figures_of(audit).quality
     pairs, others = pairs_of(audit, SUSPECT), pairs_of(audit, CONTROL)
@@ -280,27 +235,22 @@ def texts(audit: Verdict) -> Section | None:
         return None
     examples = [(SUSPECT, pair) for pair in _spaced(pairs, _EXAMPLES)]
     examples += [(CONTROL, pair) for pair in _spaced(others, _CONTROL_EXAMPLES)]
-    values = {"quality": quality, "examples": examples, "total": len(pairs) + len(others)}
-    return Section("The generated texts", "texts", fill("audit/texts.html", values), appendix=True)
+    return {"quality": quality, "examples": examples, "total": len(pairs) + len(others)}
 
 
-def variants(audit: Verdict) -> Section:
+@section("Everything that was tried", "variants", "audit/variants.html")
+def variants(audit: Verdict) -> dict[str, Any]:
     """Everything else that was tried: further procedures, and audits made before this one."""
     earlier = audit.settings.get("earlier")
     entries = [] if audit.register or not isinstance(earlier, list | tuple) else earlier
-    values = {
-        "variants": [(one, facts.line(one.facts)) for one in figures_of(audit).variants],
-        "register": audit.register,
-        "earlier": [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries],
-    }
-    return Section("Everything that was tried", "variants", fill("audit/variants.html", values))
+    told = [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries]
+    return {"variants": figures_of(audit).variants, "register": audit.register, "earlier": told}
 
 
-def limits(audit: Verdict) -> Section:
+@section("What this audit cannot say", "limits", "audit/limits.html")
+def limits(audit: Verdict) -> dict[str, Any]:
     """What an audit of this design and outcome cannot say."""
-    power = audit.planted is not None or not facts.rejected(audit)
-    values = {"own": figures_of(audit), "power": power}
-    return Section("What this audit cannot say", "limits", fill("audit/limits.html", values))
+    return {"own": figures_of(audit), "power": audit.planted is not None or not facts.rejected(audit)}
 
 
 SECTIONS: Sections[Verdict] = (

@@ -11,7 +11,6 @@ import numpy as np
 
 from pretrace.backends.serving.address import served_as
 from pretrace.report import wording
-from pretrace.report.frame import Section, fill
 from pretrace.report.wording import named
 from pretrace.types import Check, Measured, Placebo, Run, Verdict
 
@@ -183,9 +182,9 @@ def control(run: Run) -> Measured | None:
     return max(blind, key=lambda row: row.auc.value, default=None)
 
 
-def of_model(audit: Verdict, role: str) -> Mapping[str, Any]:
+def of_model(result: Run | Verdict, role: str) -> Mapping[str, Any]:
     """What was recorded of the model in this role; nothing where it was not."""
-    return mapping(mapping(audit.settings.get("models")).get(role))
+    return mapping(mapping(result.settings.get("models")).get(role))
 
 
 def of_placebo(audit: Verdict, placebo: Placebo) -> Mapping[str, Any]:
@@ -249,10 +248,6 @@ def _figure(value: Any, name: str = "") -> Any:
     return wording.brief(value)
 
 
-MOST_ROWS = 50
-"""Texts that the section names; the result has up to 1,000, and the folder of the search all."""
-
-
 def sentences(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """What page one says of the search; nothing where there was none.
 
@@ -281,18 +276,3 @@ def shares(settings: Mapping[str, Any]) -> dict[str, str]:
     """For each text of which something was found, how much, by its id."""
     found = mapping(settings.get("found"))
     return {str(row["id"]): wording.percent(float(row["share"]), 0) for row in found.get("rows", ())}
-
-
-def searched(result: Verdict) -> Section | None:
-    """The texts of which most was found."""
-    found = mapping(result.settings.get("found"))
-    if not found:
-        return None
-    rows = found.get("rows", ())
-    values = {
-        "said": sentences(result.settings),
-        "rows": rows[:MOST_ROWS],
-        "more": max(0, len(rows) - MOST_ROWS) + int(found.get("more rows", 0)),
-        "scan": str(found["scan"]),
-    }
-    return Section("What a search found of these texts", "searched", fill("searched.html", values))

@@ -9,13 +9,15 @@ from datetime import datetime
 from typing import Any
 
 from pretrace.report import advice, facts, wording
-from pretrace.report.frame import Section, fill
+from pretrace.report.frame import section
 from pretrace.report.wording import named
 from pretrace.types import Check, Verdict
 
 UNSTATED = "not stated"
 _GAVE = "The test gave p ="
 """How the reason begins that says what the test found."""
+MOST_FOUND = 50
+"""Texts that the section on a search names; the result has up to 1,000, and the folder of the search all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +95,23 @@ def hash_of(texts: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
     return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()
 
 
-def checks(verdict: Verdict) -> Section | None:
+@section("The checks", "checks", "checks.html")
+def checks(verdict: Verdict) -> dict[str, Any] | None:
     """Show each check with its figures, in the order in which they were made."""
-    made = [(check, facts.line(check.figures)) for check in facts.checks(verdict)]
-    return Section("The checks", "checks", fill("checks.html", {"checks": made})) if made else None
+    made = facts.checks(verdict)
+    return {"checks": made} if made else None
+
+
+@section("What a search found of these texts", "searched", "searched.html")
+def searched(verdict: Verdict) -> dict[str, Any] | None:
+    """Show the texts of which most was found."""
+    found = facts.mapping(verdict.settings.get("found"))
+    if not found:
+        return None
+    rows = found.get("rows", ())
+    more = max(0, len(rows) - MOST_FOUND) + int(found.get("more rows", 0))
+    said = facts.sentences(verdict.settings)
+    return {"said": said, "rows": rows[:MOST_FOUND], "more": more, "scan": str(found["scan"])}
 
 
 _PARTS = {
@@ -109,17 +124,15 @@ _PARTS = {
 }
 
 
-def repeating(verdict: Verdict) -> Section | None:
+@section("To repeat this", "repeat", "repeating.html", appendix=True)
+def repeating(verdict: Verdict) -> dict[str, Any] | None:
     """Show everything needed to make the result again; nothing where no settings were recorded."""
     recorded = {key: value for key, value in verdict.settings.items() if key != "earlier"}
     if isinstance(recorded.get("timings"), Mapping):
         recorded["timings"] = _timed(recorded["timings"])
     kind = {"audit": "This audit", "flag": "This flagging"}.get(verdict.test, "This test")
     parts = facts.parts(recorded, kind, _PARTS)
-    if not parts:
-        return None
-    values = {"parts": parts, "skipped": () if verdict.test == "flag" else verdict.skipped}
-    return Section("To repeat this", "repeat", fill("repeating.html", values), appendix=True)
+    return {"parts": parts, "skipped": () if verdict.test == "flag" else verdict.skipped} if parts else None
 
 
 def _timed(timings: Mapping[str, Any]) -> dict[str, Any]:

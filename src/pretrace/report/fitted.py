@@ -18,7 +18,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from pretrace.report import wording
 from pretrace.report.facts import elsewhere, flattened, mapping, without_tables
-from pretrace.report.frame import Section, fill
+from pretrace.report.frame import section
 from pretrace.report.plots import CHANCE, CONTROL, KINDS, REST
 from pretrace.report.svg import canvas, styled, to_svg
 from pretrace.types import Run
@@ -169,20 +169,13 @@ class FittedFacts:
     others: Mapping[str, Any]
 
 
-def fitted(run: Run) -> Section | None:
+@section("What the detectors were fitted on", "fitted", "run/fitted.html", appendix=True)
+def fitted(run: Run) -> dict[str, Any] | None:
     """FSD's tuning and one part a fitted score; nothing where nothing was fitted."""
     adapter = run.settings.get("adapter")
     scores = [_score(facts, number) for number, facts in enumerate(fitted_facts(run))]
-    if not scores and not isinstance(adapter, Mapping):
-        return None
-    values = {
-        "scores": scores,
-        "adapter": _adapter(adapter) if isinstance(adapter, Mapping) else None,
-        "controlled": elsewhere(run),
-    }
-    return Section(
-        "What the detectors were fitted on", "fitted", fill("run/fitted.html", values), appendix=True
-    )
+    tuned = _adapter(adapter) if isinstance(adapter, Mapping) else None
+    return {"scores": scores, "adapter": tuned, "controlled": elsewhere(run)} if scores or tuned else None
 
 
 def fitted_facts(run: Run) -> tuple[FittedFacts, ...]:

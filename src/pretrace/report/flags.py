@@ -16,9 +16,17 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts
-from pretrace.report.facts import searched, shares
-from pretrace.report.first_page import IdentityRow, checks, first_values, hash_of, repeating, who_asked
-from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
+from pretrace.report.facts import shares
+from pretrace.report.first_page import (
+    IdentityRow,
+    checks,
+    first_values,
+    hash_of,
+    repeating,
+    searched,
+    who_asked,
+)
+from pretrace.report.frame import ReportPage, Sections, fill, section, titled
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.svg import canvas, hide_height, to_svg
 from pretrace.report.wording import count, named, p_value, plural
@@ -68,7 +76,7 @@ def first_page(flagged: Verdict) -> Markup:
         "rows": tuple(identity(flagged)),
         "sides": to_svg(sides(flagged), name="sides", label=label),
     }
-    return _filled("first", values)
+    return fill("flags/first.html", values)
 
 
 def identity(flagged: Verdict) -> Iterator[IdentityRow]:
@@ -91,7 +99,8 @@ def identity(flagged: Verdict) -> Iterator[IdentityRow]:
         yield IdentityRow(label, f"{named(name)}, {plural(counts[texts_], 'text')}{of}", hash_of(recorded))
 
 
-def deciding_test(flagged: Verdict) -> Section:
+@section("The test", "test", "flags/test.html")
+def deciding_test(flagged: Verdict) -> dict[str, Any]:
     """Hypothesis, rate and what was found, for each text and for the set."""
     drawn = ""
     if flagged.outcome != "refused":
@@ -99,14 +108,12 @@ def deciding_test(flagged: Verdict) -> Section:
         due = f"{low} at or below 0.05, where 1 in 20 is due to chance."
         label = f"p-values of {sum(bars.every)} documents: {due}"
         drawn = to_svg(p_values(flagged), name="pvalues", label=label)
-    values = {
-        "method": _METHODS.get(flagged.figures["method"], flagged.figures["method"]),
-        "p_values": drawn,
-    }
-    return Section("The test", "test", _filled("test", _numbers(flagged) | values))
+    method = flagged.figures["method"]
+    return _numbers(flagged) | {"method": _METHODS.get(method, method), "p_values": drawn}
 
 
-def texts(flagged: Verdict) -> Section:
+@section("The texts", "texts", "flags/texts.html")
+def texts(flagged: Verdict) -> dict[str, Any]:
     """The texts with the highest scores, flagged or not."""
     found, told = flagged.table("flags"), flagged.outcome != "refused"
     ids, groups, scores = found["id"], found["group"], found["score"]
@@ -122,17 +129,14 @@ def texts(flagged: Verdict) -> Section:
         }
         for i in sorted(range(len(found)), key=lambda i: -scores[i])[:MOST_ROWS]
     ]
-    return Section(
-        "The texts", "texts", _filled("texts", _numbers(flagged) | {"rows": rows, "sought": sought})
-    )
+    return _numbers(flagged) | {"rows": rows, "sought": sought}
 
 
-def limits(flagged: Verdict) -> Section:
-    """What a flagging cannot say."""
-    return Section("What this cannot say", "limits", _filled("limits", _numbers(flagged)))
-
-
-SECTIONS: Sections[Verdict] = (deciding_test, texts, searched, checks, limits, repeating, advice.of_verdict)
+SECTIONS: Sections[Verdict] = (
+    *(deciding_test, texts, searched, checks),
+    section("What this cannot say", "limits", "flags/limits.html")(lambda flagged: _numbers(flagged)),
+    *(repeating, advice.of_verdict),
+)
 """The sections of the technical part in reading order."""
 
 
@@ -207,10 +211,6 @@ def _p_bars(flagged: Verdict) -> tuple[Bars, int]:
     first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
     p, chosen = texts["p"][first], texts["flagged"][first]
     return p_bars(p, chosen), int((p <= 0.05).sum())
-
-
-def _filled(template: str, values: dict[str, Any]) -> Markup:
-    return Markup(fill(f"flags/{template}.html", values).rstrip("\n"))
 
 
 def _numbers(flagged: Verdict) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import shown
-from pretrace.report import heat, wording
+from pretrace.report import facts, heat, wording
 from pretrace.report.wording import named, shortened
 
 Result = TypeVar("Result")
@@ -32,6 +32,30 @@ class Section:
 
 Sections = Sequence[Callable[[Result], Section | Sequence[Section] | None]]
 """Functions that take a result and give a section, or some, or None where they have nothing to say on it."""
+
+
+def section(
+    title: str | Callable[[Any], str],
+    anchor: str,
+    template: str,
+    *,
+    appendix: bool | Callable[[Any], bool] = False,
+) -> Callable[[Callable[[Any], Mapping[str, Any] | None]], Callable[[Any], Section | None]]:
+    """Make a section of a function that gives the values of its template, or None where it has nothing to say."""
+
+    def of_values(values: Callable[[Any], Mapping[str, Any] | None]) -> Callable[[Any], Section | None]:
+        @functools.wraps(values)
+        def made(result: Any) -> Section | None:
+            found = values(result)
+            if found is None:
+                return None
+            heading = title if isinstance(title, str) else title(result)
+            folded = appendix if isinstance(appendix, bool) else appendix(result)
+            return Section(heading, anchor, fill(template, found), folded)
+
+        return made
+
+    return of_values
 
 
 def speaking(sections: Sections[Result], result: Result) -> tuple[Section, ...]:
@@ -85,6 +109,14 @@ def titled(kind: str, corpus: str, model: str) -> str:
     return f"{kind}: {named(corpus, 80)}, {named(model, 80)}"
 
 
+_FILTERS: tuple[Callable[..., object], ...] = (
+    *(wording.brief, wording.fixed, wording.significant, wording.percent, wording.share, wording.count),
+    *(wording.plural, wording.times, wording.p_value, wording.cases, wording.plain),
+    *(wording.interval, wording.figure, wording.spread, wording.effect, wording.case_spread),
+    *(named, shortened, called, facts.rounded, facts.line),
+)
+
+
 @functools.cache
 def _environment(package: str) -> Environment:
     packages = [name for name in (package, "pretrace.report") if name]
@@ -96,20 +128,7 @@ def _environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    numbers = (
-        wording.brief,
-        wording.fixed,
-        wording.significant,
-        wording.percent,
-        wording.share,
-        wording.count,
-    )
-    words = (wording.plural, wording.times, wording.p_value, wording.cases, wording.plain)
-    estimates = (wording.interval, wording.figure, wording.spread, wording.effect, wording.case_spread)
-    names = (named, shortened, called)
-    environment.filters |= {
-        function.__name__: function for function in (*numbers, *words, *estimates, *names)
-    }
+    environment.filters |= {function.__name__: function for function in _FILTERS}
     environment.globals |= {"heat_steps": heat.STEPS, "unseen_colour": heat.UNSEEN}
     return environment
 

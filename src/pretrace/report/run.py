@@ -15,7 +15,7 @@ import numpy as np
 
 from pretrace.report import facts, plots, wording
 from pretrace.report.fitted import fitted
-from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
+from pretrace.report.frame import ReportPage, Sections, section, titled
 from pretrace.report.heat import MAX_PIECES, heat_step, shown, summarise
 from pretrace.report.svg import to_svg
 from pretrace.results.run import axis_range, counts
@@ -24,13 +24,16 @@ from pretrace.types import Heat, Run
 _MOST_MAPS = 24
 
 
-def tokens(run: Run) -> Section | None:
+def _many(run: Run) -> bool:
+    """Whether an evaluation has so many scores that their curves and shapes are for the appendix."""
+    return run.evaluation is not None and len(run.scores) > FEW
+
+
+@section("Texts, token by token", "tokens", "run/tokens.html", appendix=_many)
+def tokens(run: Run) -> dict[str, Any] | None:
     """Token heat maps of the texts that the run kept for this; nothing where it kept none."""
-    if not run.heat:
-        return None
     maps = [_map(heat, run) for heat in run.heat[:_MOST_MAPS]]
-    values = {"maps": maps, "hidden": max(0, len(run.heat) - _MOST_MAPS)}
-    return Section("Texts, token by token", "tokens", fill("run/tokens.html", values), appendix=_many(run))
+    return {"maps": maps, "hidden": len(run.heat) - len(maps)} if maps else None
 
 
 def _map(heat: Heat, run: Run) -> dict[str, object]:
@@ -68,41 +71,45 @@ _CARD = {"size": "Size", "licence": "Licence", "citation": "Source", "home": "Wh
 _ADDRESS = re.compile(r"https?://[^\s\"'<>]+")
 
 
-def summary(run: Run) -> Section:
+@section("Summary", "summary", "run/summary.html")
+def summary(run: Run) -> dict[str, Any]:
     """What was asked, of which model and which texts, and what was found."""
-    others = {role: name for role, name in facts.model_names(run).items() if role != "target"}
-    values = {"run": run, "counts": counts(run), "model": facts.model_name(run), "others": others}
-    target = facts.mapping(facts.mapping(run.settings.get("models")).get("target"))
-    values["weights"] = str(target.get("weights") or "")
-    values["hash"] = str(facts.mapping(run.settings.get("texts")).get("sha256") or "")
-    values["served"] = facts.served(run.settings)
-    return Section("Summary", "summary", fill("run/summary.html", values))
+    return {
+        "run": run,
+        "counts": counts(run),
+        "model": facts.model_name(run),
+        "others": {role: name for role, name in facts.model_names(run).items() if role != "target"},
+        "weights": str(facts.of_model(run, "target").get("weights") or ""),
+        "hash": str(facts.mapping(run.settings.get("texts")).get("sha256") or ""),
+        "served": facts.served(run.settings),
+    }
 
 
-def benchmark(run: Run) -> Section | None:
+@section("The benchmark", "benchmark", "run/benchmark.html")
+def benchmark(run: Run) -> dict[str, Any] | None:
     """The card of a published benchmark: what its texts are, and what a figure on them does not show."""
     card = facts.mapping(run.settings.get("texts")).get("card")
     if not isinstance(card, Mapping):
         return None
     flaws = card.get("flaws") or ()
     home = str(card.get("home") or "")
-    values = {
+    return {
         "title": str(card.get("title") or run.corpus),
         "what": str(card.get("what") or ""),
         "flaws": [str(flaw) for flaw in flaws] if isinstance(flaws, list | tuple) else [str(flaws)],
         "facts": {name: str(card[key]) for key, name in _CARD.items() if card.get(key)},
         "link": home if _ADDRESS.fullmatch(home) else "",
     }
-    return Section("The benchmark", "benchmark", fill("run/benchmark.html", values))
 
 
-def results(run: Run) -> Section | None:
+@section("Results", "results", "run/results.html")
+def results(run: Run) -> dict[str, Any] | None:
     """How well each score told members from non-members, in a table and a plot; nothing without an evaluation."""
     rows = facts.compared(run)
     if run.evaluation is None or not rows:
         return None
     label = f"AUC of {len(rows)} rows with 95% intervals; the same numbers stand in the table."
-    values = {
+    return {
         "evaluation": run.evaluation,
         "texts": counts(run)["texts"],
         "scores": [row for row in rows if row.kind == "score"],
@@ -112,10 +119,10 @@ def results(run: Run) -> Section | None:
         "with_low": any(row.tpr_low is not None for row in rows),
         "forest": to_svg(plots.forest(rows), name="forest", label=label),
     }
-    return Section("Results", "results", fill("run/results.html", values))
 
 
-def by_copies(run: Run) -> Section | None:
+@section("AUC by the number of copies", "copies", "run/copies.html")
+def by_copies(run: Run) -> dict[str, Any] | None:
     """The AUC of each score for members with so many copies in the training data; nothing where they were not
     counted."""
     found = run.evaluation.by_copies if run.evaluation else ()
@@ -124,7 +131,7 @@ def by_copies(run: Run) -> Section | None:
     spans = sorted({(one.least, one.most) for one in found})
     members = {(one.least, one.most): max(o.members for o in found if o.least == one.least) for one in found}
     cells = {(one.score, one.least): one.auc for one in found}
-    values = {
+    return {
         "spans": [(least, most, members[least, most]) for least, most in spans],
         "rows": [
             (name, [cells.get((name, least)) for least, _ in spans])
@@ -132,10 +139,10 @@ def by_copies(run: Run) -> Section | None:
             if any(one.score == name for one in found)
         ],
     }
-    return Section("AUC by the number of copies", "copies", fill("run/copies.html", values))
 
 
-def controls(run: Run) -> Section | None:
+@section("Controls", "controls", "run/controls.html")
+def controls(run: Run) -> dict[str, Any] | None:
     """What the scores reach on a model that never saw the members, and with shuffled labels; nothing without either."""
     rows = run.evaluation.rows if run.evaluation else ()
     by_kind = {kind: {row.name: row for row in rows if row.kind == kind} for kind in ("placebo", "shuffled")}
@@ -148,7 +155,7 @@ def controls(run: Run) -> Section | None:
     if not found or run.evaluation is None:
         return None
     label = f"AUC of {len(found)} scores beside their controls; the same numbers stand in the tables."
-    values = {
+    return {
         "placebos": [(one.target, one.placebo) for one in found if one.placebo],
         "shuffled": [(one.target, one.shuffled) for one in found if one.shuffled],
         "repeats": {c.score: c.values.shape[1] for c in run.controls if c.kind == "shuffled"},
@@ -156,10 +163,10 @@ def controls(run: Run) -> Section | None:
         "evaluation": run.evaluation,
         "plot": to_svg(plots.contrasts(found), name="controls", label=label),
     }
-    return Section("Controls", "controls", fill("run/controls.html", values))
 
 
-def curves(run: Run) -> Section | None:
+@section("ROC curves", "roc", "run/curves.html", appendix=_many)
+def curves(run: Run) -> dict[str, Any] | None:
     """ROC curves on linear and on logarithmic axes with one legend; nothing without an evaluation."""
     rows, evaluation = facts.compared(run), run.evaluation
     if evaluation is None or not rows:
@@ -167,7 +174,7 @@ def curves(run: Run) -> Section | None:
     drawn = list(zip(rows, plots.strokes(rows), strict=True))
     # The logarithmic axes start at half of the smallest rate that a single text can make.
     floor = 0.5 / max(10, evaluation.nonmembers, evaluation.members)
-    values = {
+    return {
         "linear": to_svg(plots.roc(rows), name="roc", label="ROC curves, linear axes"),
         "logarithmic": to_svg(
             plots.roc(rows, floor=floor), name="roc-log", label="ROC curves, logarithmic axes"
@@ -178,30 +185,20 @@ def curves(run: Run) -> Section | None:
         "chance_colour": plots.CHANCE,
         "nonmembers": evaluation.nonmembers,
     }
-    return Section("ROC curves", "roc", fill("run/curves.html", values), appendix=_many(run))
 
 
-def comparisons(run: Run) -> Section | None:
+@section("Is one score better than another?", "comparisons", "run/comparisons.html", appendix=_many)
+def comparisons(run: Run) -> dict[str, Any] | None:
     """The differences in AUC from the score fixed beforehand; nothing without an evaluation of two scores or more."""
     if run.evaluation is None or not run.evaluation.comparisons:
         return None
     found = run.evaluation.comparisons
     ordered = sorted(found, key=lambda one: -one.difference.value)
-    values = {
-        "found": ordered,
-        "first": found[0],
-        "resamples": run.evaluation.resamples,
-        "shown": [one for one in ordered if one.shown],
-    }
-    return Section(
-        "Is one score better than another?",
-        "comparisons",
-        fill("run/comparisons.html", values),
-        appendix=_many(run),
-    )
+    return {"found": ordered, "first": found[0], "resamples": run.evaluation.resamples}
 
 
-def distributions(run: Run) -> Section | None:
+@section("Distributions of the scores", "distributions", "run/distributions.html", appendix=_many)
+def distributions(run: Run) -> dict[str, Any] | None:
     """How each score is distributed over the texts: one small histogram a score; nothing for a handful of texts."""
     sampled, run = facts.sampled(run), facts.drawn(run)
     if len(run.ids) < _FEWEST_FOR_HISTOGRAM or not run.scores:
@@ -223,16 +220,11 @@ def distributions(run: Run) -> Section | None:
         beyond = int(((column < low) | (column > high)).sum())
         texts = 0 if known.all() else len(column)
         panels.append((score, to_svg(figure, name=f"histogram-{number}", label=label), beyond, texts))
-    values = {"panels": panels, "kinds": kinds, "colours": plots.KINDS, "sampled": sampled}
-    return Section(
-        "Distributions of the scores",
-        "distributions",
-        fill("run/distributions.html", values),
-        appendix=_many(run),
-    )
+    return {"panels": panels, "kinds": kinds, "colours": plots.KINDS, "sampled": sampled}
 
 
-def texts(run: Run) -> Section | None:
+@section("Scores of the texts", "texts", "run/texts.html")
+def texts(run: Run) -> dict[str, Any] | None:
     """Ranges of the scores, and the texts from the top and the bottom; nothing where an evaluation speaks instead."""
     if run.evaluation is not None or not run.ids or not run.scores:
         return None
@@ -244,7 +236,7 @@ def texts(run: Run) -> Section | None:
         range(1, len(order) + 1) if whole else [*range(1, _EDGE + 1), *range(count - _EDGE + 1, count + 1)]
     )
     columns = run.scores[:_COLUMNS]
-    values = {
+    return {
         "run": run,
         "count": count,
         "sampled": sampled,
@@ -255,7 +247,6 @@ def texts(run: Run) -> Section | None:
         "matrix": {i: [run.matrix[i, run.scores.index(score)] for score in columns] for i in listed},
         "labels": any(member is not None for member in run.members),
     }
-    return Section("Scores of the texts", "texts", fill("run/texts.html", values))
 
 
 def _ranges(run: Run) -> list[tuple[str, tuple[float, ...]]]:
@@ -264,11 +255,12 @@ def _ranges(run: Run) -> list[tuple[str, tuple[float, ...]]]:
     return [(name, (all_[0], *drawn.quartiles(name)[1:-1], all_[-1])) for name, all_ in every.items()]
 
 
-def skipped(run: Run) -> Section:
+@section("What was cut and skipped", "skipped", "run/skipped.html", appendix=True)
+def skipped(run: Run) -> dict[str, Any]:
     """What was cut and what was skipped: counts, shares and the names of up to fifty texts of each kind."""
     cut = [(run.ids[i], int(run.tokens[i]), int(run.cut[i])) for i in np.flatnonzero(run.cut > 0)]
     reasons = Counter(text.reason for text in run.skipped).most_common()
-    values = {
+    return {
         "run": run,
         "whole": run.whole,
         "counts": counts(run),
@@ -276,26 +268,24 @@ def skipped(run: Run) -> Section:
         "reasons": list(run.whole.reasons.items()) if run.whole else reasons,
         "most": _MOST_SKIPPED,
     }
-    return Section("What was cut and skipped", "skipped", fill("run/skipped.html", values), appendix=True)
 
 
-def limits(run: Run) -> Section:
+@section("What the numbers mean, and what they do not", "limits", "run/limits.html")
+def limits(run: Run) -> dict[str, Any]:
     """What the numbers mean and what they do not, in plain words."""
     strongest, elsewhere = facts.control(run), facts.elsewhere(run)
-    values = {"run": run, "counts": counts(run), "strongest": strongest, "elsewhere": elsewhere}
-    return Section("What the numbers mean, and what they do not", "limits", fill("run/limits.html", values))
+    return {"run": run, "counts": counts(run), "strongest": strongest, "elsewhere": elsewhere}
 
 
-def settings(run: Run) -> Section | None:
+@section("Settings", "settings", "run/settings.html", appendix=True)
+def settings(run: Run) -> dict[str, Any] | None:
     """The settings as one table of names and values, in the order they were recorded: enough to make the run again."""
     listed = {key: value for key, value in run.settings.items() if key != "given"}  # most say it again
     told = {key: _without_sections(key, value) for key, value in listed.items()}
     rows = [
         (name, facts.cut(value, "run.json"), facts.is_code(value)) for name, value in facts.flattened(told)
     ]
-    if not rows:
-        return None
-    return Section("Settings", "settings", fill("run/settings.html", {"rows": rows}), appendix=True)
+    return {"rows": rows} if rows else None
 
 
 SECTIONS: Sections[Run] = (
@@ -312,11 +302,6 @@ PAGE = ReportPage(
     template="run/page.html",
 )
 render = PAGE.render
-
-
-def _many(run: Run) -> bool:
-    """Whether an evaluation has so many scores that their curves and shapes are for the appendix."""
-    return run.evaluation is not None and len(run.scores) > FEW
 
 
 def _without_sections(key: str, value: Any) -> Any:

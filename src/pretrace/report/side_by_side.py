@@ -5,26 +5,26 @@ What does not compare stands first, then a table and a figure for each score.
 
 from __future__ import annotations
 
+from typing import Any
+
 from pretrace.report import plots, wording
-from pretrace.report.frame import ReportPage, Section, Sections, fill
+from pretrace.report.frame import ReportPage, Section, Sections, fill, section
 from pretrace.report.svg import to_svg
 from pretrace.report.wording import named
-from pretrace.types import ComparedRun, Estimate, RunScore, SettingDifference, SideBySide
+from pretrace.types import ComparedRun, Estimate, RunScore, SideBySide
 
 _NAME = 32
 """Characters of a model's and of a corpus's name in a figure."""
 
 
-def summary(found: SideBySide) -> Section:
+@section("What can be compared", "differences", "side_by_side/differences.html")
+def summary(found: SideBySide) -> dict[str, Any]:
     """The settings in which the runs differ, those that forbid a comparison first."""
-    values = {
+    return {
         "found": found,
-        "apart": [_difference(one) for one in found.differences if not one.compares],
-        "care": [_difference(one) for one in found.differences if one.compares],
         "blind": any(run.blind for run in found.runs),
         "placebo": any(one.placebo for run in found.runs for one in run.scores),
     }
-    return Section("What can be compared", "differences", fill("side_by_side/differences.html", values))
 
 
 def score(found: SideBySide, name: str, place: int) -> Section:
@@ -55,7 +55,7 @@ def score(found: SideBySide, name: str, place: int) -> Section:
 SECTIONS: Sections[SideBySide] = (
     summary,
     lambda found: [score(found, name, place) for place, name in enumerate(found.scores, 1)],
-    lambda found: Section("The runs", "runs", fill("side_by_side/runs.html", {"runs": found.runs})),
+    section("The runs", "runs", "side_by_side/runs.html")(lambda found: {"runs": found.runs}),
 )
 """The sections in reading order."""
 
@@ -67,13 +67,6 @@ PAGE = ReportPage(
     template="side_by_side/page.html",
 )
 render = PAGE.render
-
-
-def _difference(one: SettingDifference) -> dict[str, object]:
-    values = [
-        (value, f"run{'s' * (len(runs) > 1)} {', '.join(map(str, runs))}") for value, runs in one.values
-    ]
-    return {"setting": one.setting, "values": values, "words": one.words}
 
 
 def _lanes(run: ComparedRun, one: RunScore) -> tuple[tuple[str, Estimate | None], ...]:

@@ -1,18 +1,17 @@
 """The report of a test that needs no earlier checkpoint: one self-contained HTML file, the same result the same bytes.
 
-The sentences come with the result. Each test has one figure of its own, in `report/figures.py`.
+The sentences come with the result. Each test has one figure of its own, in `report/verdict_plots.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.chance_plots import against_chance, power_curve, strength
-from pretrace.report.figures import figures_of
 from pretrace.report.first_page import (
     IdentityRow,
     checks,
@@ -24,8 +23,9 @@ from pretrace.report.first_page import (
     who_asked,
     why_inconclusive,
 )
-from pretrace.report.frame import ReportPage, Section, Sections, fill, titled
+from pretrace.report.frame import ReportPage, Sections, fill, section, titled
 from pretrace.report.svg import to_svg
+from pretrace.report.verdict_plots import against_chance, figures_of, power_curve, strength
 from pretrace.report.wording import named
 from pretrace.types import Bools, Doubles, Verdict
 from pretrace.verdicts.outcome import SECOND
@@ -116,14 +116,18 @@ def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
     return found
 
 
-def deciding_test(verdict: Verdict) -> Section:
+def _test_or_search(verdict: Verdict) -> str:
+    return "The test" if verdict.hypothesis else "The search"
+
+
+@section(_test_or_search, "test", "verdict/test.html")
+def deciding_test(verdict: Verdict) -> dict[str, Any]:
     """Hypothesis, statistic, and the sentences that lead to the answer."""
-    values = {"verdict": verdict, "figures": facts.rounded(facts.without_tables(verdict.figures))}
-    title = "The test" if verdict.hypothesis else "The search"
-    return Section(title, "test", fill("verdict/test.html", values))
+    return {"verdict": verdict, "figures": facts.without_tables(verdict.figures)}
 
 
-def power(verdict: Verdict) -> Section | None:
+@section("What it would have seen", "power", "verdict/power.html")
+def power(verdict: Verdict) -> dict[str, Any] | None:
     """What the test would have seen, where that was measured."""
     found = verdict.planted
     if found is None:
@@ -131,30 +135,23 @@ def power(verdict: Verdict) -> Section | None:
     curve = ""
     if found.curve:
         label = f"The chance that this test finds training, by the number of {verdict.unit}s."
-        curve = to_svg(
-            power_curve(found, verdict.units, this=THIS, unit=verdict.unit), name="power", label=label
-        )
-    values = {"power": found, "curve": curve, "verdict": verdict}
-    return Section("What it would have seen", "power", fill("verdict/power.html", values))
+        drawn = power_curve(found, verdict.units, this=THIS, unit=verdict.unit)
+        curve = to_svg(drawn, name="power", label=label)
+    return {"power": found, "curve": curve, "verdict": verdict}
 
 
-def tables(verdict: Verdict) -> Section | None:
+@section("The tables", "tables", "verdict/tables.html", appendix=True)
+def tables(verdict: Verdict) -> dict[str, Any] | None:
     """The first rows of every table."""
-    if not verdict.tables:
-        return None
     shown = [
         (one.name, tuple(one.columns), list(zip(*map(_cells, one.columns.values()), strict=True)), len(one))
         for one in verdict.tables
     ]
-    return Section(
-        "The tables",
-        "tables",
-        fill("verdict/tables.html", {"tables": shown, "most": MOST_ROWS}),
-        appendix=True,
-    )
+    return {"tables": shown, "most": MOST_ROWS} if shown else None
 
 
-def passages(verdict: Verdict) -> Section | None:
+@section("What was found", "found", "verdict/found.html")
+def passages(verdict: Verdict) -> dict[str, Any] | None:
     """The texts of a search with their passages marked, and the documents that hold most of each."""
     if verdict.test != "scan":
         return None
@@ -172,11 +169,11 @@ def passages(verdict: Verdict) -> Section | None:
             about = ", ".join(str(one) for one in (url, known, date) if one)
             place = f"{file}, document {int(document) + 1:,}"
             where[name].append((named(place, 200), named(about, 200), *map(str, around)))
-    values = {"texts": [(named(name), state, some, where[name]) for name, (state, some) in shown.items()]}
-    return Section("What was found", "found", fill("verdict/found.html", values))
+    return {"texts": [(named(name), state, some, where[name]) for name, (state, some) in shown.items()]}
 
 
-def _recitations(verdict: Verdict) -> Section | None:
+@section("What the model prints", "recited", "verdict/recited.html")
+def _recitations(verdict: Verdict) -> dict[str, Any] | None:
     """What a model printed of texts and controls: beginning, text and continuation side by side, common runs marked."""
     if verdict.test != "recite":
         return None
@@ -184,7 +181,7 @@ def _recitations(verdict: Verdict) -> Section | None:
     columns = verdict.table("windows").columns
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     shown = (("texts", "The texts", WINDOWS), ("controls", "The control documents", FEWER))
-    values = {
+    return {
         "verdict": verdict,
         "date": when(verdict.settings.get("time")),
         "asked": asked,
@@ -193,7 +190,6 @@ def _recitations(verdict: Verdict) -> Section | None:
         "longest": LONGEST,
         "most": _MOST_TOLD,
     }
-    return Section("What the model prints", "recited", fill("verdict/recited.html", values))
 
 
 def _marked(text: str, runs: str) -> list[tuple[str, bool]]:

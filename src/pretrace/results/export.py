@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.errors import MissingPackageError
-from pretrace.results.folder import Column, arrow_column
+from pretrace.results.folder import Column, arrow_table
 from pretrace.results.run import score_columns
 from pretrace.types import Run, Table, Verdict
 
@@ -17,9 +17,7 @@ def to_arrow(result: object) -> Any:
 
     A cell without a value is null. A column with a lone surrogate is of bytes (WTF-8), as on disk.
     """
-    import pyarrow as pa
-
-    return pa.table({name: arrow_column(values) for name, values in _columns(result).items()})
+    return arrow_table(_columns(result))
 
 
 def to_pandas(result: object) -> Any:

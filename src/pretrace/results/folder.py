@@ -231,10 +231,9 @@ def write_parquet(
     path: Path, columns: Mapping[str, Column], facts: Mapping[bytes, bytes] | None = None
 ) -> None:
     """Write columns of texts or numbers (a masked array where some are missing), and `facts` beside them."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.table({name: arrow_column(values) for name, values in columns.items()})
+    table = arrow_table(columns)
     with path.open("wb") as file:  # given a name, pyarrow refuses those that are not UTF-8
         pq.write_table(table.replace_schema_metadata(facts) if facts else table, file)
 
@@ -257,6 +256,13 @@ def texts_of(table: Any, name: str) -> tuple[str, ...]:
     if not all(isinstance(text, str) for text in texts):
         raise TypeError(f"the column {name} holds something else than texts")
     return texts
+
+
+def arrow_table(columns: Mapping[str, Column]) -> Any:
+    """Columns by name as a pyarrow table."""
+    import pyarrow as pa
+
+    return pa.table({name: arrow_column(values) for name, values in columns.items()})
 
 
 def arrow_column(values: Column) -> Any:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -25,9 +24,11 @@ import numpy as np
 
 from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.frequencies.counting import count_cores
 from pretrace.jobs.job import Turn
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
+from pretrace.results.rounding import plural
 from pretrace.scan.corpus import CorpusDocuments, CorpusReader, DocumentFacts
 from pretrace.scan.files import INDEX, CorpusFile, Unread, find_own_files
 from pretrace.scan.folding import Streams, Strings, fold_all
@@ -48,6 +49,7 @@ from pretrace.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, check_ranges, option, requested_option, statements_of
 from pretrace.types import Corpus, Doubles, Estimate, Skipped, Table, Text, Verdict
+from pretrace.verdicts.wording import say
 
 SEARCH = "Search"
 """The group of options on how the corpus is searched."""
@@ -145,20 +147,15 @@ class _ScanPlan:
     @property
     def words(self) -> str:
         """The plan in one sentence or two."""
-        asked = (
-            f"About {self.questions:,} questions are asked of an index, which takes about {say_duration(self.asking)}."
-            if self.questions
-            else ""
-        )
-        if not self.files:
-            return asked
-        took = (
-            ""
-            if self.seconds is None
-            else f" It takes about {say_duration(self.seconds)} here, by {self.probed / 1e6:,.0f} MB."
-        )
-        read = f"{self.files:,} files of {self.bytes / 1e6:,.0f} MB are read once, {self.columns}.{took}"
-        return f"{read} {asked}".strip()
+        said = []
+        if self.files:
+            said.append(say("scan.plan.read", files=self.files, size=self.bytes / 1e6, columns=self.columns))
+        if self.files and self.seconds is not None:
+            said.append(say("scan.plan.takes", seconds=say_duration(self.seconds), probed=self.probed / 1e6))
+        if self.questions:
+            asking = say_duration(self.asking)
+            said.append(say("scan.plan.asked", questions=self.questions, asking=asking))
+        return " ".join(said)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -496,14 +493,6 @@ def _whole(part: ScanPart | None) -> bool:
     return part is not None and not any(one.unread for one in part.files)
 
 
-def count_cores() -> int:
-    """The cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
-
-
 def _long(content: bytes) -> bool:
     return int(np.count_nonzero(np.frombuffer(content, dtype=np.uint8) & 0xC0 != 0x80)) >= RUN
 
@@ -580,6 +569,12 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     documents, size = sum(one.documents for one in read), sum(one.bytes for one in read)
     number = len(files) - len(asked.indexes)
     own = find_own_files(files, texts.corpus.source)
+    words = {
+        "files": plural(number, "file"),
+        "documents": plural(documents, "document"),
+        "size": _megabytes(size),
+    }
+    read_words = [say(f"scan.{'one_file' if number == 1 else 'files'}", **words)] if number else []
     return Verdict(
         test="scan",
         corpus=texts.corpus.name,
@@ -588,34 +583,30 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
         statement=_statement(asked, mine, controls, chance, outcome, unread),
         level=0.0,
         exact=True,
-        assumption=(
-            "That an index says what stands in its corpus: it was asked, and the corpus was not read."
-            if asked.indexes
-            else "Nothing is assumed: what is found was compared letter by letter."
-        ),
+        assumption=say("scan.asked" if asked.indexes else "scan.read"),
         hypothesis="",
-        statistic=f"share of a text's letters in runs of {RUN} or more that stand in the corpus as well",
+        statistic=say("scan.statistic", run=RUN),
         p=None,
         units=len(usable),
         unit="text",
-        question=f"Do the texts of “{texts.corpus.name}” stand in {asked.name}?",
-        compared=_compared(asked, documents, size),
-        trust=_trust(controls, exact=texts.exact),
+        question=say("scan.question", name=texts.corpus.name, where=asked.name),
+        compared=_compared(asked, words),
+        trust=_chosen(
+            "trust",
+            {
+                "corpus": True,
+                "exact": texts.exact,
+                "folded": not texts.exact,
+                "common": True,
+                "no_controls": controls is None,
+            },
+            common=COMMON,
+        ),
         effect=Estimate(coverage, coverage, coverage),
-        effect_unit="of a text's letters found, on average",
+        effect_unit=say("scan.effect_unit"),
         reasons=(*_reasons(mine, controls, chance, unread, own), *_word_by_word(asked, found, overlap)),
         advice=_advice(outcome, mine, controls, unread, own),
-        notes=(
-            *texts.corpus.notes,
-            *(
-                [
-                    f"{_many(number, 'file')} with {_many(documents, 'document')} {'was' if number == 1 else 'were'} "
-                    f"read, {_megabytes(size)} as {'it lies' if number == 1 else 'they lie'} there."
-                ]
-                if number
-                else []
-            ),
-        ),
+        notes=(*texts.corpus.notes, *read_words),
         figures={
             "found": counted,
             **({} if controls else {"whole texts with a long passage of their own": unique}),
@@ -638,7 +629,7 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
         },
         tables=_tables(asked, found, (*mine.states, *(controls.states if controls else ())), overlap),
         skipped=tuple(
-            Skipped(text.id, f"it has fewer than {RUN} letters and digits", 0)
+            Skipped(text.id, say("scan.skipped", run=RUN), 0)
             for text, state in zip(texts.corpus.texts, mine.states, strict=True)
             if state == "too short"
         ),
@@ -688,17 +679,13 @@ def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles
         mine = found[part]
         if asked.settings.near:
             number, copies = sum(one.near > 0 for one in mine), sum(one.near for one in mine)
-            said.append(
-                f"{number:,} of {len(mine):,} {kind} have near copies ({copies:,} documents with a Jaccard index of "
-                f"{NEAR} or more by sequences of {SHINGLE} words; copies that are exact are among them)."
-            )
+            words = {"texts": len(mine), "kind": kind, "copies": copies, "near": NEAR, "shingle": SHINGLE}
+            said.append(say("scan.near", number=number, **words))
         if overlap is not None:
             able = overlap[part][~np.isnan(overlap[part])]
             if len(able):
-                said.append(
-                    f"{int((able > 0).sum()):,} of {len(able):,} {kind} with {GRAM} words or more share a sequence of "
-                    f"{GRAM} words with the corpus; on average {able.mean():.1%} of a text's sequences stand there."
-                )
+                words = {"texts": len(able), "kind": kind, "gram": GRAM, "mean": able.mean()}
+                said.append(say("scan.overlap", number=int((able > 0).sum()), **words))
     return tuple(said)
 
 
@@ -710,106 +697,54 @@ def _statement(
     outcome: str,
     unread: Sequence[FileFacts],
 ) -> str:
-    total, name, where = len(mine.states), asked.texts.corpus.name, asked.name
     read = "asked" if len(asked.indexes) == len(asked.files) else "read"
+    numbers: dict[str, Any] = {"chance": chance, "unique": UNIQUE, "where": asked.name}
 
-    def both(*states: State) -> str:
-        beside = f" and {controls.count(*states):,} of {len(controls.states):,} controls" if controls else ""
-        return f"{mine.count(*states):,} of {total:,} texts of {name}{beside}"
+    def tell(kind: str, **more: object) -> str:
+        return say(f"scan.statement.{kind}", **numbers, **more)
 
-    left = [f"not all of the corpus could be {read}"] if unread else []
-    if mine.count("too short"):
-        left.append(f"{_many(mine.count('too short'), 'text')} could not be looked for, being too short")
-    missing = f" {'; '.join(left).capitalize()}." if left else ""
+    for name, states in _TOLD.items():
+        sides = {"some": mine.count(*states), "total": len(mine.states), "name": asked.texts.corpus.name}
+        if controls:
+            sides |= {"known": controls.count(*states), "controls": len(controls.states)}
+        numbers[name] = say(f"scan.statement.{'controls' if controls else 'both'}", **sides)
+    short = mine.count("too short")
+    left = [tell("unread", read=read)] if unread else []
+    left += [tell("short", short=plural(short, "text"))] if short else []
+    numbers |= {"missing": f" {'; '.join(left).capitalize()}." if left else "", "left": " and ".join(left)}
     if outcome == "found":
-        why = (
-            f"p = {chance:.2g}"
-            if chance is not None
-            else f"with passages of {UNIQUE} letters that no other text or document has"
-        )
-        return f"Found: {both('whole')} stand whole in {where} ({why}).{missing}"
+        return tell("found", why=tell("by_passage" if chance is None else "by_chance"))
     if mine.count("whole"):
-        why = (
-            f"but none has a passage of {UNIQUE} letters that is its own, so any text of this kind could"
-            if chance is None
-            else f"which is not more than chance allows (p = {chance:.2g})"
-        )
-        return f"Inconclusive: {both('whole')} stand whole in {where}, {why}.{missing}"
+        return tell("whole", why=tell("not_unique" if chance is None else "not_more"))
     if mine.seen:
-        kinds = (
-            "passages" if mine.count("template", "part") else "only passages that very many documents hold"
-        )
-        return f"Inconclusive: {both('template', 'part', 'common')} share {kinds} with {where}, none is whole.{missing}"
-    if outcome == "inconclusive":
-        return f"Inconclusive: {both('whole', 'template', 'part')} were found in {where}, and {' and '.join(left)}."
-    ending = "as far as its index can tell" if read == "asked" else "and all of the corpus was read"
-    return f"Not found: {both('whole', 'template', 'part')} stand in {where}, {ending}."
+        return tell("passages" if mine.count("template", "part") else "common")
+    return tell("inconclusive" if outcome == "inconclusive" else f"absent_{read}")
 
 
-def _compared(asked: Searching, documents: int, size: int) -> tuple[str, ...]:
-    texts, files, indexes = asked.texts, len(asked.files) - len(asked.indexes), asked.indexes
-    how = (
-        "Every letter had to agree."
-        if texts.exact
-        else "Only letters, digits and accents were compared: case, white space, punctuation, tags, escapes and the "
-        "numbers of lines made no difference."
+_TOLD: dict[str, tuple[State, ...]] = {
+    "whole": ("whole",), "own": ("whole", "template", "part"), "seen": ("template", "part", "common"),
+}  # fmt: skip
+"""The states of the texts that a statement counts."""
+
+
+def _chosen(part: str, holds: Mapping[str, object], /, **numbers: object) -> tuple[str, ...]:
+    """The sentences of a part of the verdict that hold, in order."""
+    return tuple(say(f"scan.{part}.{kind}", **numbers) for kind, true in holds.items() if true)
+
+
+def _compared(asked: Searching, read: Mapping[str, str]) -> tuple[str, ...]:
+    texts, indexes, files = asked.texts, asked.indexes, len(asked.files) > len(asked.indexes)
+    kinds = {"files": files, "runs": files, "index": indexes, "tokens": indexes,
+             "words": asked.settings.near or asked.settings.overlap}  # fmt: skip
+    return _chosen(
+        "compared",
+        kinds,
+        **{"run": RUN, "columns": asked.columns, "named": ", ".join(one.address for one in indexes), **read},
+        number=len(texts.corpus),
+        how=say(f"scan.compared.{'exact' if texts.exact else 'folded'}"),
+        texts="They were also" if files and kinds["index"] else f"{len(texts.corpus):,} texts were",
+        indexes="an index" if len(indexes) == 1 else f"{len(indexes)} indexes",
     )
-    said = []
-    if files:
-        said += [
-            f"{len(texts.corpus):,} texts were looked for in {_many(documents, 'document')} of "
-            f"{_many(files, 'file')} ({_megabytes(size)}), {asked.columns}. The whole corpus was read; nothing was "
-            "sampled.",
-            f"A passage counts where {RUN} or more letters and digits stand in the corpus in the same order, also "
-            f"across rows of a file. {how} Each passage was compared letter by letter, so none was found by mistake, "
-            "and none of this length was missed. Shorter ones count where several stand in one place.",
-        ]
-    if indexes:
-        named = ", ".join(one.address for one in indexes)
-        said += [
-            f"{'They' if files else f'{len(texts.corpus):,} texts'} were {'also ' if files else ''}looked for in "
-            f"{'an index' if len(indexes) == 1 else f'{len(indexes)} indexes'} of infini-gram, which was asked and not "
-            f"read ({named}). It says at how many places whole words stand exactly as they are written. A passage "
-            f"counts where {RUN} or more characters do.",
-            "An index cuts texts into tokens, so it can miss a passage of which the corpus cuts the first or the last "
-            "word in another way, such as at the beginning of a line. It counts places and not documents, names a few "
-            "documents at most, and does not say where in them a passage stands.",
-        ]
-    if asked.settings.near or asked.settings.overlap:
-        said.append(
-            "Sequences of words were compared by hashes of 64 bits, in lower case and without punctuation, and not "
-            "letter by letter."
-        )
-    return tuple(said)
-
-
-UNSEEN = (
-    "What stands in the corpus in another form is not found: encoded (base64, percent signs), encrypted, translated, "
-    "in other words, in letters of another script, as numbers of tokens, or as an image."
-)
-
-
-def _trust(controls: _FoundSide | None, *, exact: bool) -> tuple[str, ...]:
-    said = [
-        "“In this corpus” means “in the training data” only if the model was trained on this corpus. “Not in this "
-        "corpus” does not mean “not in the training data”: a model may have read other collections.",
-        UNSEEN
-        if not exact
-        else "What is written in any other way, such as with another line end, is not found.",
-        "What stands in very many documents, such as a licence or a famous quotation, says nothing about one text. "
-        f"Such passages are shown apart and do not count ({_COMMON_WORDS}). Of a passage that stands in more than "
-        f"{COMMON:,} documents of one file no more than these are counted.",
-    ]
-    if controls is None:
-        said.append(
-            "No control texts were searched for, so it is not known how much any text of this kind has in common."
-        )
-    return tuple(said)
-
-
-_COMMON_WORDS = (
-    "in 1,000 documents or more, or in 100 or more and ten times as many as the text's rarest passages"
-)
 
 
 def _reasons(
@@ -819,32 +754,32 @@ def _reasons(
     unread: Sequence[FileFacts],
     own: Sequence[CorpusFile],
 ) -> tuple[str, ...]:
-    said = [
-        f"Whole ({WHOLE:.0%} of the letters or more in one place, with hardly anything else between): "
-        f"{mine.count('whole'):,}. As a template ({MANY} documents or more differ from the text at the same places): "
-        f"{mine.count('template'):,}. In part: {mine.count('part'):,}. Only in common passages: "
-        f"{mine.count('common'):,}. Not found ({SLIGHT:.0%} or less): {mine.count('no'):,}."
-    ]
-    if mine.count("too short"):
-        said.append(
-            f"Too short to be looked for (fewer than {RUN} letters and digits): {mine.count('too short'):,}."
-        )
+    numbers: dict[str, Any] = {
+        **{state: mine.count(state) for state in STATES}, "short": mine.count("too short"), "mine": mine,
+        "whole_share": WHOLE, "many": MANY, "slight": SLIGHT, "run": RUN,
+    }  # fmt: skip
+    said = [*_chosen("reasons", {"found": True, "short": numbers["short"]}, **numbers)]
     if controls:
-        said.append(
-            f"Of {len(controls.states):,} control texts {controls.count('whole'):,} stand whole in the corpus, "
-            f"{controls.count('template', 'part'):,} in part or as a template. By documents: {mine.whole:,} of "
-            f"{mine.units:,} and {controls.whole:,} of {controls.units:,} have a whole text. Were both sides alike, so "
-            f"many more would occur with p = {chance:.2g} (Fisher's exact test; needed: {LEVEL:g})."
-        )
-    for one in unread[:5]:
-        why = one.unread or f"{one.file}: {_many(one.unreadable, 'document')} with no text that can be read"
-        said.append(f"Not read: {why}.")
-    if len(unread) > 5:
-        said.append(f"Not read: {len(unread) - 5:,} more files, or documents in them.")
-    said += [f"The corpus holds the file of the texts itself: {one.address}." for one in own[:5]]
-    if len(own) > 5:
-        said.append(f"The corpus holds {len(own) - 5:,} more files of the texts themselves.")
-    return tuple(said)
+        whole, part = controls.count("whole"), controls.count("template", "part")
+        sides = {
+            "texts": len(controls.states),
+            "whole": whole,
+            "part": part,
+            "chance": chance,
+            "level": LEVEL,
+        }
+        said.append(say("scan.reasons.controls", mine=mine, controls=controls, **sides))
+    for one in unread[:_NAMED]:
+        documents = plural(one.unreadable, "document")
+        why = one.unread or say("scan.reasons.unreadable", file=one.file, documents=documents)
+        said.append(say("scan.reasons.unread", why=why))
+    said += _chosen("reasons", {"more_unread": len(unread) > _NAMED}, more=len(unread) - _NAMED)
+    said += [say("scan.reasons.own", file=one.address) for one in own[:_NAMED]]
+    return (*said, *_chosen("reasons", {"more_own": len(own) > _NAMED}, more=len(own) - _NAMED))
+
+
+_NAMED = 5
+"""Files of a kind that the reasons name."""
 
 
 def _advice(
@@ -854,32 +789,14 @@ def _advice(
     unread: Sequence[FileFacts],
     own: Sequence[CorpusFile],
 ) -> tuple[str, ...]:
-    said = []
-    if any(one.unread and one.file.startswith(INDEX) for one in unread):
-        said.append("Ask the index again with the same command: what it has answered is kept.")
-    if any(one.unread and not one.file.startswith(INDEX) for one in unread):
-        said.append(
-            "Fetch the files that could not be read anew, and run the same command: only they are read again."
-        )
-    if own:
-        said.append("Take the file of the texts out of the corpus: every text is found there.")
-    if mine.seen and controls is None:
-        said.append(
-            "Name control texts: how much of them is found says what texts of this kind share. [--heldout]"
-        )
-    if outcome == "inconclusive" and controls and mine.whole * controls.units > controls.whole * mine.units:
-        said.append("Name more control texts: with these few, no more could be shown. [--heldout]")
-    if outcome == "inconclusive" and mine.count("too short"):
-        said.append(f"Leave out texts with fewer than {RUN} letters and digits, or join them.")
-    if outcome == "absent":
-        said.append(
-            "To learn more of a model whose training data are not open, test the model. [pretrace ask]"
-        )
-    return tuple(said)
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    broken = [one.file.startswith(INDEX) for one in unread if one.unread]
+    more = controls is not None and mine.whole * controls.units > controls.whole * mine.units
+    holds = {
+        "index": any(broken), "files": not all(broken), "own": own, "controls": mine.seen and controls is None,
+        "more_controls": outcome == "inconclusive" and more,
+        "short": outcome == "inconclusive" and mine.count("too short"), "absent": outcome == "absent",
+    }  # fmt: skip
+    return _chosen("advice", holds, run=RUN)
 
 
 def _megabytes(size: int) -> str:

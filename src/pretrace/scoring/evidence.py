@@ -28,6 +28,7 @@ from pretrace.types import (
     Peak,
     Proposer,
     Quantity,
+    Rewrite,
     State,
     States,
     Streaming,
@@ -37,7 +38,6 @@ from pretrace.types import (
 )
 from pretrace.types import Progress as Progress  # what reads texts is told of here
 from pretrace.types import Silent as Silent
-from pretrace.types.scoring import Rewrite
 
 CHUNK = 2048
 """Texts whose traces are in memory at once."""

@@ -11,6 +11,7 @@ from pretrace.baselines.blind import gap
 from pretrace.corpora.near_copies import Sketches, link
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.scoring.findings import listed, others, shown, survival
 from pretrace.scoring.settings import RETRAINED
 from pretrace.statistics.controls import PLACEBO
@@ -72,15 +73,14 @@ def unlike(
             seed=seed,
         )
     except TextsError as error:
-        return f"whether members and non-members are alike as texts is not known: {str(error).rstrip('.')}"
+        return say("unlearned.unknown", why=str(error).rstrip("."))
     length, widest = gaps[-1], max(gaps, key=lambda one: one.auc.low)
     if length.auc.high < 0.5:
         widest = length
     elif widest.auc.low <= 0.5:
         return ""
-    sees = "the length" if widest is length else f"a classifier that sees texts alone ({widest.classifier})"
-    auc = "{} [{}, {}]".format(*shown(widest.auc, edges=(0.5,)))
-    return f"members and non-members differ as texts: {sees} tells them apart with an AUC of {auc}"
+    sees = say(f"unlearned.sees_{'length' if widest is length else 'texts'}", classifier=widest.classifier)
+    return say("unlearned.apart", sees=sees, auc="{} [{}, {}]".format(*shown(widest.auc, edges=(0.5,))))
 
 
 def reread(
@@ -107,35 +107,24 @@ def reread(
     kept = (sentence for sentence in evaluation.findings if sentence not in gone)
     told = sentences(found, retrained)
     if copies:
-        told.append(
-            f"Near copies: {copies:,} texts without a group say mostly the same as others of their label, and count "
-            "with these as one document."
-        )
+        told.append(say("unlearned.copies", copies=copies))
     return replace(evaluation, unlearned=found, findings=(*told, *kept))
 
 
 def sentences(found: Sequence[Unlearned], retrained: str) -> list[str]:
     """Whether the members were forgotten: by the score that was named first, and what the others say beside it."""
     first, *more = found
-    than = f"on {retrained or 'the placebo'}, the model retrained without them"
-    by = "the difference is {} (95% interval {} to {})".format(*shown(first.difference, edges=(0.0,)))
-    margin = f"the margin of {first.margin:g} that was given"
-    how = {
-        "still known": f"The members are not forgotten: the AUC of {first.score} is higher than {than}; {by}.",
-        "over-unlearned": f"The model is over-unlearned: the AUC of {first.score} is lower than {than}; {by}. It finds "
-        "the members less likely than a model that never saw them does, so that they still stand out.",
-        "as retrained": f"By {first.score} the members are as good as never read: its AUC is that {than}, within "
-        f"{margin}; {by}. Another score, or another way of asking, may still find them.",
-        "inconclusive": f"Whether the members are forgotten cannot be said: the AUC of {first.score} neither differs "
-        f"from that {than} nor lies within {margin}; {by}. Give more documents.",
+    value, low, high = shown(first.difference, edges=(0.0,))
+    numbers = {
+        "score": first.score,
+        "than": say("unlearned.than", retrained=retrained or "the placebo"),
+        "by": say("unlearned.by", value=value, low=low, high=high),
+        "margin": say("unlearned.margin", margin=first.margin),
     }
     if first.withheld:
-        return [
-            f"Whether the members are forgotten cannot be said: {first.withheld}. Then two models can differ on them, "
-            f"whatever they read. By {first.score} {by}. Take members and non-members from one source by lot."
-        ]
-    told = [how[first.reading]]
+        return [say("unlearned.withheld", why=first.withheld, **numbers)]
+    told = [say(f"unlearned.{first.reading}", **numbers)]
     if more:
         readings = listed([f"{one.score}: {one.reading}" for one in more])
-        told.append(f"Beside it ({readings}): these were looked at together, and the first score decides.")
+        told.append(say("unlearned.beside", readings=readings))
     return told

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -43,14 +43,6 @@ about the texts holds ("exact if"); or it rests on an assumption that can be tes
 
 
 @dataclass(frozen=True, slots=True)
-class _Lack:
-    """What is missing before a test can be made; `begun` says that a part of it is there."""
-
-    words: str
-    begun: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class OfferedTest:
     """A test that can be asked for. `needs` and `assumes` are sentences for everybody.
 
@@ -75,65 +67,45 @@ class OfferedTest:
         return "exact if its assumption holds" if self.kind == "exact if" else self.kind
 
 
-def fewer(has: float, fewest: int, things: str) -> _Lack | None:
-    """What is missing of so many things; None where there are enough."""
-    if has >= fewest:
-        return None
-    missing = math.ceil(fewest - has)
-    return _Lack(f"{missing} more {things}" if has else f"{fewest} {things}", has > 0)
-
-
-def _of_both(one: _Lack | None, other: _Lack | None) -> _Lack | None:
-    """What is missing of two things that are both needed; None where nothing is."""
-    if one is None or other is None:
-        found = one or other
-        return None if found is None else _Lack(found.words, begun=True)
-    return _Lack(f"{one.words} and {other.words}", one.begun or other.begun)
-
-
-def _unpublished(has: Situation) -> _Lack | None:
-    return fewer(has.unpublished, FEWEST_CHOICES, "texts that are not yet published")
-
-
-def _unseen(has: Situation) -> _Lack | None:
-    return fewer(has.unseen, FEW_DOCUMENTS, "control documents")
-
-
-def _recited(has: Situation) -> _Lack | None:
-    known = fewer(has.unseen, FEWEST_RECITED, "control documents")
-    if has.documents and has.documents < FEWEST_RECITED:
-        return _of_both(known, fewer(has.documents, FEWEST_RECITED, "documents in question"))
-    if has.windowed is not None and has.windowed < FEWEST_RECITED:
-        long = f"documents in question with {2 * PIECE} bytes that stand nowhere else"
-        return _of_both(known, fewer(has.windowed, FEWEST_RECITED, long))
-    return known
-
-
-def _checkpoint(has: Situation) -> _Lack | None:
-    return None if has.checkpoint else _Lack("an earlier checkpoint of the model, or its base")
-
-
-def _audited(lack: _Lack | None, has: Situation) -> _Lack | None:
-    """The same, and documents in question where too few were counted; to have these is no beginning."""
-    suspect = fewer(has.documents, FEW_DOCUMENTS, "documents in question") if has.documents else None
-    if suspect is None or lack is None:
-        return suspect or lack
-    return _Lack(f"{suspect.words} and {lack.words}", lack.begun)
-
-
 _STRINGS = "random strings in the texts, such as hashes and UUIDs of version 4"
-_LACKING: Mapping[str, Callable[[Situation], _Lack | None]] = {
-    "marks": _unpublished,
-    "triggers": _unpublished,
-    "order": lambda has: fewer(has.unpublished, FEWEST_ROWS, "rows that are not yet published"),
-    "canaries": lambda has: fewer(has.canaries, FEWEST_STRINGS, _STRINGS),
-    "controls-placebo": lambda has: _audited(_of_both(_unseen(has), _checkpoint(has)), has),
-    "controls": lambda has: _audited(_unseen(has), has),
-    "flag": _unseen,
-    "recite": _recited,
-    "placebo": lambda has: _audited(_checkpoint(has), has),
-}
-"""What is missing for each test, None where nothing is."""
+_AUDITS = ("controls-placebo", "controls", "placebo")
+_WINDOWED = f"documents in question with {2 * PIECE} bytes that stand nowhere else"
+
+
+def _find_missing(test: str, has: Situation) -> tuple[str, bool]:
+    """What is missing for a test, in words ("" where nothing is), and whether a part of it is there."""
+    unseen = has.unseen, FEW_DOCUMENTS, "control documents"
+    texts = has.unpublished, FEWEST_CHOICES, "texts that are not yet published"
+    earlier = int(has.checkpoint), 1, "an earlier checkpoint of the model, or its base"
+    material = {
+        "marks": [texts],
+        "triggers": [texts],
+        "order": [(has.unpublished, FEWEST_ROWS, "rows that are not yet published")],
+        "canaries": [(has.canaries, FEWEST_STRINGS, _STRINGS)],
+        "controls-placebo": [unseen, earlier],
+        "controls": [unseen],
+        "flag": [unseen],
+        "recite": [(has.unseen, FEWEST_RECITED, "control documents")],
+        "placebo": [earlier],
+    }[test]
+    suspect: tuple[float, int, str] = (math.inf, 0, "")  # the documents in question, where they were counted
+    if test in _AUDITS or test == "recite":
+        fewest = FEW_DOCUMENTS if test in _AUDITS else FEWEST_RECITED
+        if 0 < has.documents < fewest:
+            suspect = has.documents, fewest, "documents in question"
+        elif test == "recite" and has.windowed is not None and has.windowed < fewest:
+            suspect = has.windowed, fewest, _WINDOWED
+    lacking: list[tuple[float, int, str]] = [one for one in material if one[0] < one[1]]
+    begun = any(some > 0 for some, _, _ in material) or (
+        suspect[1] > 0 < suspect[0] and (test == "recite" or not lacking)
+    )
+    lacking = [suspect, *lacking] if test in _AUDITS else [*lacking, suspect]
+    said = (
+        what if fewest == 1 else f"{math.ceil(fewest - some)} {'more ' if some else ''}{what}"
+        for some, fewest, what in lacking
+        if some < fewest
+    )
+    return " and ".join(said), begun
 
 
 def _offered(name: str, said: Mapping[str, Any]) -> OfferedTest:
@@ -262,8 +234,7 @@ def advise(
     model: str = "MODEL",
     names: Names | None = None,
 ) -> Advice:
-    """The tests for one case, with what each needs and the command to type, in which `corpus` and `model` stand, and
-    what else is named in `names`."""
+    """List the tests for one case, with the commands, in which `corpus`, `model` and `names` stand."""
     known = replace(names or Names(), texts=corpus, model=model)
     found = [_advised(choice, situation, known) for choice in CHOICES]
     order: tuple[State, ...] = ("applies", "could", "cannot")
@@ -278,9 +249,8 @@ def needed() -> Mapping[str, Needed]:
 
 
 def _advised(choice: OfferedTest, situation: Situation, names: Names) -> Advised:
-    lack = _LACKING[choice.name](situation)
+    lack, begun = _find_missing(choice.name, situation)
     barred = _OFFERS.index(situation.access) < _OFFERS.index(choice.reads)
-    missing = _BARRED[choice.reads] if barred else lack.words if lack else ""
     text = " --access text"
     # a server's log-probabilities do not tell which tokens are the likeliest, so that recite asks it for text
     asked = {
@@ -290,8 +260,8 @@ def _advised(choice: OfferedTest, situation: Situation, names: Names) -> Advised
     return Advised(
         choice=choice,
         state="cannot" if barred else "could" if lack else "applies",
-        missing=missing,
-        begun=lack is not None and lack.begun,
+        missing=_BARRED[choice.reads] if barred else lack,
+        begun=bool(lack) and begun,
         needed=needed()[choice.name],
         commands=tuple(command.format_map({**names.quoted, **asked}) for command in choice.commands),
     )
@@ -303,8 +273,7 @@ _RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen in a file: the part of the situation that it settles, the columns for the commands, and a sentence
-    on each thing."""
+    """The part of the situation that a file settles, the columns for the commands, and a sentence on each thing."""
 
     situation: Situation
     names: Names
@@ -312,8 +281,7 @@ class Seen:
 
 
 def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
-    """What stands in `source`, as far as that can be seen; errors as for `open_corpus`. `corpus` is its texts, where
-    they were read already."""
+    """Look at what stands in `source`, or in its texts, where they were read already; errors as for `open_corpus`."""
     # What a label says is no matter here, and a column of that name may say something else than membership.
     given, columns = columns, replace(columns, label="")
     options = () if corpus is not None else tuple(_options_of(source, given))
@@ -334,8 +302,7 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
 
 
 def situate(has: Situation, model: str, *, unseen: int = 0, checkpoint: bool = False) -> Situation:
-    """What was seen, with so many control documents, and with what the model offers and its size, as far as its name
-    and the headers of its files tell: what `ask`, the page and reports plan with."""
+    """Add control documents, what the model offers, and its size, as its name and the headers of its files tell."""
     access: Literal["weights", "logprobs", "text"] = "weights"
     if served_kind(model):
         access = "logprobs"

@@ -8,6 +8,9 @@ so. From an AUC to the power of the test: `statistics.power.auc_power`.
 
 One function makes the sentence (`chance`) and one the picture (`picture`); plans, `ask`, the page and page one of an
 inconclusive report call them.
+
+What each score and each test of a collection reached on models with known training data stands in `methods.json`,
+which `python -m benchmarks.methods` writes; benchmarks/results/methods.md shows all.
 """
 
 from __future__ import annotations
@@ -18,8 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
 from statistics import NormalDist
+
+import numpy as np
 
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.power import auc_documents, auc_power
@@ -116,8 +120,7 @@ def _read(name: str) -> tuple[Study, ...]:
 def expected(
     documents: int, controls: int, *, parameters: float | None = None, tokens: float | None = None
 ) -> _Expected:
-    """What a test of so many documents against so many controls finds, for a model of so many parameters that was
-    trained on so many tokens, 0 or None where they are not known."""
+    """What so many documents and controls find, for parameters and training tokens (0 or None: unknown)."""
     parameters, tokens = parameters or None, tokens or None
     wanted = parameters or _SUPPOSED
     here = own_studies()
@@ -141,18 +144,13 @@ def expected(
 
 
 def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, float, float] | None:
-    """The distance in standard deviations of documents read so often from others: the middle, the lowest and the
-    highest; None where it was not measured."""
-    found = [(math.log(one.parameters), _three(one.auc[copies])) for one in same if copies in one.auc]
+    """The middle, lowest and highest distance in standard deviations; None where it was not measured."""
+    found = [(math.log(one.parameters), *_three(one.auc[copies])) for one in same if copies in one.auc]
     if not found:
         return None
-    at = math.log(size)
-    for (low, first), (high, second) in pairwise(found):
-        if low <= at <= high:
-            share = (at - low) / (high - low)
-            middle, least, most = (a + (b - a) * share for a, b in zip(first, second, strict=True))
-            return middle, min(least, most), max(least, most)
-    return min(found, key=lambda one: abs(one[0] - at))[1]
+    sizes, *effects = zip(*found, strict=True)
+    middle, least, most = (float(np.interp(math.log(size), sizes, one)) for one in effects)
+    return middle, min(least, most), max(least, most)
 
 
 def _three(aucs: Sequence[float]) -> tuple[float, float, float]:
@@ -253,8 +251,7 @@ def expected_for(test: str, has: Situation) -> _Expected | None:
 
 
 def picture(found: _Expected) -> Iterator[str]:
-    """The documents needed against copies, as lines of equal-width letters: a bar each on a scale of powers of ten, and
-    in how many of 100 cases the documents that there are find it, with the range."""
+    """Draw the documents needed against copies as bars, and in how many of 100 cases those that there are find it."""
     yield "Documents needed on each side, for 8 of 10 cases;"
     yield "behind them, in how many of 100 cases yours find it:"
     longest = max((math.log10(row.needed) for row in found.rows if row.needed), default=1.0)
@@ -271,3 +268,69 @@ def picture(found: _Expected) -> Iterator[str]:
 def _hundredths(share: float) -> str:
     """A share as a number of cases in a hundred: never "0" or "100" where it is not."""
     return "fewer than 1" if share < 0.005 else "more than 99" if share > 0.995 else str(round(100 * share))
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a method reached: `value` and `never_saw` (a model that read none of the texts) are [value, low, high] of an
+    AUC of documents or of a share of tests that reject at 5%, whichever `what` says. None where it was not measured or
+    means nothing: `units` are those of a test, `passes` how often the models read a text, `dilution` how many times as
+    much other text was read."""
+
+    method: str
+    what: str
+    kind: str
+    copies: int
+    dilution: float | None
+    place: str | None
+    parameters: float | None
+    units: int | None
+    value: tuple[float, float, float]
+    never_saw: tuple[float, float, float] | None
+    passes: int | None
+    source: str
+
+
+@cache
+def rows() -> tuple[Reached, ...]:
+    """All that was measured: by what, copies and dilution, then the best first."""
+    written = json.loads(files("pretrace.verdicts").joinpath("methods.json").read_text(encoding="utf-8"))
+    found = (
+        Reached(**{**one, **{k: one[k] and tuple(one[k]) for k in ("value", "never_saw")}})
+        for one in written["rows"]
+    )
+    return tuple(
+        sorted(found, key=lambda one: (one.what, one.copies, one.dilution or 0, -one.value[0], one.method))
+    )
+
+
+def table(found: Sequence[Reached]) -> Iterator[str]:
+    """The rows as lines of equal-width letters."""
+    head = (
+        *("method", "what", "value (95%)", "never saw", "copies", "other text", "place", "model", "units", "passes"),
+        *("kind of text", "source"),
+    )  # fmt: skip
+    lines = [head, *map(_cells, found)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    for line in lines:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _cells(one: Reached) -> tuple[str, ...]:
+    other = "" if one.dilution is None else "none" if one.dilution == 0 else f"{one.dilution:g} times"
+    known = ["" if number is None else f"{number:,}" for number in (one.units, one.passes)]
+    return (
+        one.method, one.what, figure(one.value), f"{one.never_saw[0]:.3f}" if one.never_saw else "not measured",
+        str(one.copies), other, one.place or "", parameters_words(one.parameters) if one.parameters else "", *known,
+        one.kind, one.source,
+    )  # fmt: skip
+
+
+def figure(value: Sequence[float]) -> str:
+    """A value with its interval.
+
+    >>> figure((0.6172, 0.5781, 0.6559))
+    '0.617 (0.578 to 0.656)'
+    """
+    middle, low, high = value
+    return f"{middle:.3f} ({low:.3f} to {high:.3f})"

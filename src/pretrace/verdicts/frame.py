@@ -10,7 +10,7 @@ test, `ByLot` where each unit has alternatives, one of which was drawn by lot.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -51,13 +51,15 @@ from pretrace.verdicts.outcome import (
     second_check,
     second_model_multiple,
 )
-from pretrace.verdicts.planting import paired_power, planted_shift
+from pretrace.verdicts.planting import PlantedShift, paired_power, planted_shift
 from pretrace.verdicts.settings import TestSettings
-from pretrace.verdicts.wording import fill, sentences_of
+from pretrace.verdicts.wording import fill, say, sentences_of
 
 V = TypeVar("V")
 Rows = tuple[Doubles, ...]
 """The values of every unit's alternatives, [units][alternatives], the realised one first; NaN where there is none."""
+Numbers = Mapping[str, Doubles]
+"""The numbers that p rests on, a column each."""
 
 VALUES = "values"
 """The name of the table of the numbers that p rests on."""
@@ -100,8 +102,9 @@ class TestWording:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tested:
-    """The p-value (None where no test could be made), what chance makes of the statistic, and the effect. `units` took
-    part; `reasons` are sentences that stand in front of those of the conclusion."""
+    """The p-value (None where no test could be made), what chance makes of the statistic (of the test that is
+    `deciding`), and the effect. `units` took part; `reasons` are sentences that stand in front of those of the
+    conclusion."""
 
     p: float | None
     units: int
@@ -109,6 +112,7 @@ class Tested:
     effect: Estimate | None = None
     standardised: float | None = None
     reasons: tuple[str, ...] = ()
+    deciding: PermutationTest | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,11 +163,17 @@ class Test(ABC, Generic[V]):
         """What a model makes of the units; `stage` is shown while it reads."""
 
     @abstractmethod
-    def tested(self, values: V) -> Tested:
-        """The test of these values."""
+    def numbers(self, values: V) -> Numbers:
+        """The numbers that p rests on, for the table `VALUES`: `runs verify` makes the test of them again."""
 
+    @classmethod
     @abstractmethod
-    def beyond(self, own: V, other: V) -> ExcessOverSecondModel:
+    def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
+        """The test of these numbers."""
+
+    @classmethod
+    @abstractmethod
+    def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
         """What the target (`own`) shows beyond `second_model_multiple` times what the second model (`other`) shows."""
 
     @abstractmethod
@@ -174,6 +184,17 @@ class Test(ABC, Generic[V]):
     def words(self, values: V) -> TestWording:
         """The sentences of the report."""
 
+    def planted_shift(
+        self, texts: Sequence[str], values: Doubles, again: Callable[[V], Doubles]
+    ) -> PlantedShift:
+        """Train a copy of the target on half of the texts; `again` makes of what it reads one value a unit."""
+
+        def read(copy: Backend) -> Doubles:
+            return again(self.read(copy, "reading with the trained copy"))
+
+        settings, watch = self.settings, self.watch
+        return planted_shift(self.models.target, texts, values, read, settings, watch, seed=self.seed)
+
     def checks(self, values: V) -> tuple[Check, ...]:
         """The test's own checks."""
         return ()
@@ -181,10 +202,6 @@ class Test(ABC, Generic[V]):
     def shown(self, values: V) -> TestDetails:
         """Figures, tables, and what was left out."""
         return TestDetails()
-
-    def numbers(self, values: V) -> Mapping[str, Doubles]:
-        """The numbers that p rests on, a column each, for the table `VALUES`: `runs verify` computes p from them."""
-        return {}
 
     @property
     def trainable(self) -> bool:
@@ -231,22 +248,22 @@ class ByLot(Test[Rows]):
         """What is compared of the values that were read: they themselves."""
         return values
 
-    def tested(self, values: Rows) -> Tested:
-        """The exact test over the units; see `lot_test`."""
-        found, test = run_lot_test(self.compared(values), draws=self.settings.draws, seed=self.seed)
-        return replace(found, null=null_of(test, self.settings.level, self.words(values).statistic))
-
-    def beyond(self, own: Rows, other: Rows) -> ExcessOverSecondModel:
-        """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
-        how = {"draws": self.settings.draws, "seed": self.seed}
-        return self.beyond_rows(self.compared(own), self.compared(other), **how)
+    @classmethod
+    def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
+        """The exact test over the units that have all their values; see `lot_test`."""
+        rows = [row for row in _rows(numbers) if np.isfinite(row).all()]
+        test, effects = lot_test(rows, draws=draws, seed=seed), lot_effects(rows)
+        effect = mean_interval(effects) if len(effects) > 1 else None
+        size = standardised(effects)
+        return Tested(test.p, len(rows), effect=effect, standardised=size, deciding=test)
 
     @classmethod
-    def beyond_rows(cls, own: Rows, other: Rows, *, draws: int, seed: int) -> ExcessOverSecondModel:
-        """The same of what is compared."""
-        return beyond_by_lot(own, other, draws=draws, seed=seed, multiple=cls.multiple, scaled=cls.scaled)
+    def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
+        """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
+        how: dict[str, Any] = {"multiple": cls.multiple, "scaled": cls.scaled}
+        return beyond_by_lot(_rows(own), _rows(other), draws=draws, seed=seed, **how)
 
-    def numbers(self, values: Rows) -> Mapping[str, Doubles]:
+    def numbers(self, values: Rows) -> Numbers:
         """The values of every unit's alternatives, the realised one in the column "0"; none of a unit without all."""
         rows = self.compared(values)
         found = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
@@ -282,24 +299,14 @@ class ByLot(Test[Rows]):
     def power(self, values: Rows) -> Power:
         """The power of the test of one effect a unit."""
         effects = self.effects(values)
-        shift = planted_shift(
-            self.models.target,
-            self.planted(),
-            effects,
-            lambda copy: self.effects(self.read(copy, "reading with the trained copy")),
-            self.settings,
-            self.watch,
-            seed=self.seed,
-        )
+        shift = self.planted_shift(self.planted(), effects, self.effects)
         return paired_power(effects, shift, self.settings, seed=self.seed)
 
 
-def run_lot_test(values: Rows, *, draws: int, seed: int) -> tuple[Tested, PermutationTest]:
-    """Test by lot the units that have all their values; without the distribution that chance makes of it."""
-    rows = [row for row in values if np.isfinite(row).all()]
-    test, effects = lot_test(rows, draws=draws, seed=seed), lot_effects(rows)
-    effect = mean_interval(effects) if len(effects) > 1 else None
-    return Tested(test.p, len(rows), effect=effect, standardised=standardised(effects)), test
+def _rows(numbers: Numbers) -> Rows:
+    """The values by unit, as `ByLot.numbers` has them by alternative."""
+    found = np.column_stack(list(numbers.values()))
+    return tuple(row[np.isfinite(row)] if np.isfinite(row).any() else row[:1] for row in found)
 
 
 def verdict(
@@ -317,10 +324,14 @@ def verdict(
         raise ModelError(
             f"the reference model {reference.name} is the target, so nothing would be left of its scores: name another."
         )
-    values = test.read(models.target, ASKED)
-    found, words = test.tested(values), test.words(values)
+    values, how = test.read(models.target, ASKED), {"draws": settings.draws, "seed": test.seed}
+    own, words = test.numbers(values), test.words(values)
+    found = test.tested(own, **how)
+    if found.deciding is not None:
+        found = replace(found, null=null_of(found.deciding, settings.level, words.statistic))
     beside = _read_second(test, found)
-    second = _second(test, values, beside, found, words)
+    answers = second_answers(type(test), own, beside, found, settings.level, **how)
+    second = _second(test, answers, words)
     checks = (*test.checks(values), *((second,) if second else ()))
     power = test.power(values) if settings.power and found.p is not None else None
     shown, name = test.shown(values), models.target.name
@@ -334,7 +345,7 @@ def verdict(
         replace(
             shown,
             figures={**shown.figures, **(second.figures if second else {})},
-            tables=(*shown.tables, *_values_table(test, {test.models.names()[name]: values, **beside})),
+            tables=(*shown.tables, _values_table({test.models.names()[name]: own, **beside})),
             notes=(*test.corpus.notes, *shown.notes, *notes),
         ),
         checks,
@@ -365,6 +376,12 @@ def verdict(
     )
 
 
+_WORDED = ("assumption", "hypothesis", "statistic", "unit", "question", "compared", "trust", "effect_unit")
+_FOUND = ("p", "units", "null", "effect", "standardised")
+_SHOWN = ("notes", "figures", "tables", "skipped", "situation")
+"""What a verdict has of the sentences of its test, of what was tested, and of what it shows."""
+
+
 def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     test: str,
     corpus: str,
@@ -378,17 +395,14 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     power: Power | None,
     entry: register.RegisterEntry,
     settings: Mapping[str, Any],
-    accusing: tuple[str, ...] = (),
-    informing: tuple[str, ...] = (),
-    second: bool = False,
-    trainable: bool = True,
     keep: bool = True,
     advice: Sequence[str] = (),
     statements: Mapping[str, str] | None = None,
+    **rule: Any,
 ) -> Verdict:
     """Conclude by the one rule, note the verdict in the register, and build it. `settings` is what it records, `advice`
-    what would help an inconclusive one besides; for the others see `outcome.ObservedFinding`. ValueError where p is no
-    probability."""
+    what would help an inconclusive one besides, `rule` what else `outcome.ObservedFinding` takes. ValueError where p is
+    no probability."""
     if found.p is not None and not 0 <= found.p <= 1:
         raise ValueError(f"the p-value of a test is {found.p}")
     said = conclude(
@@ -400,17 +414,15 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
             effect=found.effect,
             effect_unit=words.effect_unit,
             planted=power,
-            accusing=accusing,
-            informing=informing,
-            second=second,
             noun=words.noun,
             unit=words.read or words.unit,
-            trainable=trainable,
             said=words.said,
+            **rule,
         ),
         checks,
     )
     more = advice if said.outcome == "inconclusive" else ()
+    parts = (words, _WORDED), (found, _FOUND), (shown, _SHOWN)
     return Verdict(
         test=test,
         corpus=corpus,
@@ -418,38 +430,20 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         outcome=said.outcome,
         statement=said.statement,
         level=level,
-        exact=words.exact and not second,
-        assumption=words.assumption,
-        hypothesis=words.hypothesis,
-        statistic=words.statistic,
-        p=found.p,
-        units=found.units,
-        unit=words.unit,
-        question=words.question,
-        compared=words.compared,
-        trust=words.trust,
-        null=found.null,
-        effect=found.effect,
-        effect_unit=words.effect_unit,
-        standardised=found.standardised,
+        exact=words.exact and not rule.get("second", False),
         planted=power,
         checks=tuple(checks),
         reasons=(*found.reasons, *said.reasons),
         advice=tuple(dict.fromkeys((*said.advice, *more))),
-        notes=shown.notes,
-        figures=shown.figures,
-        tables=shown.tables,
-        skipped=shown.skipped,
         register=register.enter(entry, level, found.p, said.outcome, keep=keep),
         statements=dict(statements or {}),
-        situation=shown.situation,
         settings=settings,
+        **{name: getattr(part, name) for part, names in parts for name in names},
     )
 
 
 def with_second(models: Models, **opening: Any) -> Models:
-    """The models with the packaged one as the second, where none is named, it is installed, and it is neither the
-    target nor the reference model. `opening` goes to `open_model`."""
+    """Add the packaged model as the second, where none is named, it is installed, and it has no other role."""
     from pretrace.backends import open_model
 
     if models.placebos:
@@ -509,58 +503,58 @@ def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
     return shared / np.sqrt(alone * beside) if alone * beside > 0 else 0.0
 
 
-def _read_second(test: Test[V], found: Tested) -> dict[str, V]:
-    """What each second model makes of the units, by its name; with `second_if_found` a test that found nothing asks
-    none."""
+def _read_second(test: Test[V], found: Tested) -> dict[str, Numbers]:
+    """The numbers of each second model, by its name; none with `second_if_found` where nothing was found."""
     if test.second_if_found and (found.p is None or found.p > test.settings.level):
         return {}
     names = test.models.names()
     return {
-        names[one.name]: test.read(one, f"reading with {names[one.name]}") for one in test.models.placebos
+        names[one.name]: test.numbers(test.read(one, f"reading with {names[one.name]}"))
+        for one in test.models.placebos
     }
 
 
-def _values_table(test: Test[V], read: Mapping[str, V]) -> tuple[Table, ...]:
+def _values_table(numbers: Mapping[str, Numbers]) -> Table:
     """The numbers of the model in question and of each second model, one under the other."""
-    numbers = {name: test.numbers(values) for name, values in read.items()}
-    columns = next(iter(numbers.values()))
-    if not columns:
-        return ()
-    models = tuple(name for name, one in numbers.items() for _ in next(iter(one.values())))
-    return (
-        Table(
-            VALUES,
-            {
-                "model": models,
-                **{name: np.concatenate([one[name] for one in numbers.values()]) for name in columns},
-            },
-        ),
-    )
+    sizes = {name: len(next(iter(one.values()))) for name, one in numbers.items()}
+    columns = {
+        name: np.concatenate([one[name] for one in numbers.values()]) for name in next(iter(numbers.values()))
+    }
+    return Table(VALUES, {"model": tuple(name for name in sizes for _ in range(sizes[name])), **columns})
 
 
-def _second(
-    test: Test[V], values: V, beside: Mapping[str, V], found: Tested, words: TestWording
-) -> Check | None:
-    """The same test with each second model; see `second_check`. Where the lot itself is known (`second`, `repeatable`),
-    its own p is enough, as it is where the test `found` nothing: there is no preference to compare with."""
+def second_answers(  # noqa: PLR0913
+    test: type[Test[Any]],
+    own: Numbers,
+    others: Mapping[str, Numbers],
+    found: Tested,
+    level: float,
+    *,
+    draws: int,
+    seed: int,
+) -> list[SecondAnswer]:
+    """The same test with each second model. Its own p is enough where the lot itself is known (`second`, `repeatable`),
+    and where the test `found` nothing: there is no preference to compare with."""
+    compares = test.second and not test.repeatable and found.p is not None and found.p <= level
+    answers = []
+    for name, numbers in others.items():
+        p = test.tested(numbers, draws=draws, seed=seed).p
+        if p is None:
+            raise ModelError(f"the second model {name} reads none of the units: name another one.")
+        rest = test.beyond(own, numbers, draws=draws, seed=seed) if compares else None
+        answers.append(SecondAnswer(name, p, rest))
+    return answers
+
+
+def _second(test: Test[V], answers: Sequence[SecondAnswer], words: TestWording) -> Check | None:
     models, level = test.models.placebos, test.settings.level
     if not models and not test.second:
         return None
     role = SECOND if test.second else "placebo"
     asked = {"does": f"{words.verb} {words.preferred}", "preferred": words.preferred, "role": role}
-    if models and not beside:
-        said = (
-            "No such model was asked: the test alone does not speak for training, and there was nothing that a second "
-            "model could have withheld."
-        )
+    if models and not answers:
+        said = say("outcome.second.spared")
         return replace(second_check((), level, **asked), words=said, cure="")
-    answers = []
-    for name, read in beside.items():
-        p = test.tested(read).p
-        if p is None:
-            raise ModelError(f"the second model {name} reads none of the units: name another one.")
-        compares = test.second and not test.repeatable and found.p is not None and found.p <= level
-        answers.append(SecondAnswer(name, p, test.beyond(values, read) if compares else None))
     return second_check(answers, level, **asked)
 
 

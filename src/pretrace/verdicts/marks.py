@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date
@@ -22,14 +23,14 @@ from pretrace.corpora.dates import days
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
-from pretrace.results.rounding import listed, recorded_p
+from pretrace.results.rounding import listed, recorded_p, times
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.scoring.provenance import record_corpus
-from pretrace.settings import option
+from pretrace.settings import option, shared
 from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.permutation import chance_of_hits
-from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Situation, Table, Verdict
+from pretrace.types import Backend, Bools, Check, Corpus, Doubles, Estimate, Power, Situation, Table, Verdict
 from pretrace.verdicts.draws import TextsSketch
 from pretrace.verdicts.frame import (
     ByLot,
@@ -42,10 +43,10 @@ from pretrace.verdicts.frame import (
     verdict,
     watched,
 )
-from pretrace.verdicts.marking.orders import JOINT, MOST_ROWS
-from pretrace.verdicts.marking.sealed import MarkedText, Seal
-from pretrace.verdicts.marking.variants import Trigger, collapsed
-from pretrace.verdicts.reading import Read, ScoreReader, chosen_score
+from pretrace.verdicts.marking import JOINT, MOST_ROWS, Lot, MarkedText, Seal, Trigger, collapsed
+from pretrace.verdicts.outcome import ENOUGH
+from pretrace.verdicts.planting import paired_power, planted_shift
+from pretrace.verdicts.reading import ScoreReader, chosen_score
 from pretrace.verdicts.register import RegisterEntry, read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
@@ -121,9 +122,10 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
         "texts that are another variant than the one drawn",
         "the test holds only for what the lot decided; publish the variant that was drawn",
     )
-    compared = f"{len(published):,} published texts were compared with the sealed file: they are those drawn."
     missing = sorted(set(variants) - {text.id for text in published.texts})
-    return (compared, *_missing_note(missing))
+    kinds = ("texts", *(("missing",) if missing else ()))
+    numbers: dict[str, Any] = {"number": len(published), "missing": len(missing), "names": listed(missing)}
+    return tuple(say(f"marks.published.{kind}", **numbers) for kind in kinds)
 
 
 def _check_order(seal: Seal, published: Corpus) -> tuple[str, ...]:
@@ -136,16 +138,12 @@ def _check_order(seal: Seal, published: Corpus) -> tuple[str, ...]:
         "shards that stand in another order than the one drawn",
         "the test holds only for what the lot decided; publish the rows in the order of published.jsonl",
     )
-    return (f"{len(published):,} published rows were compared with the sealed file: they stand as drawn.",)
+    return (say("marks.published.rows", number=len(published)),)
 
 
-def _missing_note(missing: Sequence[str]) -> tuple[str, ...]:
-    if not missing:
-        return ()
-    return (
-        f"{len(missing):,} marked texts are not among the published ones ({listed(missing)}). They stay in the test, "
-        "which costs power but keeps it exact.",
-    )
+def _refuse(names: Sequence[str], what: str, cure: str) -> None:
+    if names:
+        raise TextsError(f"the published texts hold {len(names):,} {what}: {listed(names)}; {cure}.")
 
 
 def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
@@ -171,8 +169,7 @@ def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
 
 
 def older_check(seal: Seal, model: str, day: tuple[date, str] | None) -> Check:
-    """Check that the model may be younger than the draw: one that was finished before cannot have read what it
-    decided."""
+    """Check that the model may be younger than the draw: an older one cannot have read what it decided."""
     drawn = f"{seal.made_at:%Y-%m-%d}"
     if day is None:
         return word_check("marks.older", None, words="unknown", model=model, drawn=drawn)
@@ -183,51 +180,35 @@ def older_check(seal: Seal, model: str, day: tuple[date, str] | None) -> Check:
     return word_check("marks.older", False, figures, words="older", said=said)
 
 
-def time_note(seal: Seal) -> str:
-    """The time that the sealed file says, which nobody has verified."""
-    return (
-        f"The sealed file says that it was made on {seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC. This time was "
-        "not verified by this tool."
-    )
+def seal_words(seal: Seal) -> dict[str, str]:
+    """What all reports of a seal say of the draw, of its time, which nobody has verified, and of what it shows."""
+    made = f"{seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M}"
+    kinds = ("assumption", "decided", "draw", "shows", "time")
+    return {"name": seal.name, **{kind: say(f"marks.{kind}", made=made) for kind in kinds}}
 
 
-def seal_check(seal: Seal) -> Check:
-    """The check that the seal is the one that was committed to, which reading it has made."""
-    return word_check("marks.seal", True, sha256=seal.sha256)
-
-
-def seal_words() -> dict[str, str]:
-    """What the reports of all tests of a seal say of the draw and of what it shows."""
-    return {name: say(f"marks.{name}") for name in ("assumption", "decided", "draw", "shows")}
-
-
-def earlier_checks(seal: Seal) -> tuple[dict[str, Any], ...]:
-    """List what this machine's register holds on tests of this seal, of any model, oldest first."""
-    return tuple(line for line in read_tests() if _registered_settings(line).get("seal") == seal.sha256)
-
-
-def tries_check(earlier: Sequence[Mapping[str, Any]], weights: str, asked: Mapping[str, Any]) -> Check:
-    """Whether this seal was never tested against the same weights in another way (`asked` holds score and reference).
+def tries_check(seal: Seal, weights: str, asked: Mapping[str, Any]) -> Check:
+    """Whether this seal was never tested against the same weights in another way (`asked` holds score and reference),
+    as far as this machine's register knows.
 
     The same test again gives the same p. Another one is a second chance, and the smallest of several p-values is no
     p-value.
     """
-    same = [one for one in earlier if one.get("weights") == weights]
-    differing = [one for one in same if {**_registered_settings(one), **asked} != _registered_settings(one)]
+    found = [(line, line.get("settings")) for line in read_tests()]
+    earlier = [
+        (line, own) for line, own in found if isinstance(own, Mapping) and own.get("seal") == seal.sha256
+    ]
+    same = [(line, own) for line, own in earlier if line.get("weights") == weights]
+    differing = [(line, own) for line, own in same if {**own, **asked} != own]
     numbers: dict[str, Any] = {"earlier": len(earlier), "same": len(same), "differing": len(differing)}
     if not differing:
         return word_check("marks.tries", True, **numbers)
     told = "; ".join(
-        f"{one.get('time')}: score {_registered_settings(one).get('score')}, {recorded_p(one.get('p'))}"
-        for one in differing[:5]
+        f"{one.get('time')}: score {own.get('score')}, {recorded_p(one.get('p'))}"
+        for one, own in differing[:5]
     )
-    figures = {"earlier": [{name: one[name] for name in one if name != "texts"} for one in differing]}
+    figures = {"earlier": [{name: one[name] for name in one if name != "texts"} for one, _ in differing]}
     return word_check("marks.tries", False, figures, words="differing", told=told, **numbers)
-
-
-def _registered_settings(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = line.get("settings")
-    return found if isinstance(found, Mapping) else {}
 
 
 def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
@@ -238,9 +219,21 @@ def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
     return word_check("marks.enough", good, {unit + "s": len(sizes)}, **numbers)
 
 
-def _refuse(names: Sequence[str], what: str, cure: str) -> None:
-    if names:
-        raise TextsError(f"the published texts hold {len(names):,} {what}: {listed(names)}; {cure}.")
+def seal_checks(
+    seal: Seal,
+    model: str,
+    settings: CheckSettings,
+    asked: tuple[str, Mapping[str, Any]],
+    sizes: Sequence[int],
+    unit: str,
+) -> tuple[Check, ...]:
+    """The checks of every test of a seal; `asked` are the weights and how they are asked."""
+    return (
+        word_check("marks.seal", True, sha256=seal.sha256),
+        tries_check(seal, *asked),
+        older_check(seal, model, model_day(model, settings.model_date)),
+        enough_check(sizes, settings.level, unit),
+    )
 
 
 def check_marks(
@@ -290,7 +283,10 @@ class Marks(ByLot):
     def read(self, model: Backend, stage: str) -> Rows:
         """The score of every variant, the published one first; in nats a text for canary sentences."""
         reader = ScoreReader(self.models, self.score, self.watch, self.settings.cache)
-        rows, read = variant_values(self.seal, reader, model, stage, totals=self.totals)
+        texts = [text for one in self.seal.documents for text in one.realised_first]
+        read = reader.read(texts, under=model, stage=stage)
+        ends = np.cumsum([len(one.variants) for one in self.seal.documents])
+        rows = tuple(np.split(read.totals if self.totals else read.values, ends[:-1]))
         if model is self.models.target:
             places = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
             cut = len(set(places[read.cut > 0].tolist()))
@@ -304,14 +300,9 @@ class Marks(ByLot):
         return [one.published for one in self.seal.documents]
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
-        name, weights = self.models.target.name, weights_of(self.models.target)
         sizes = [len(row) for row in values if np.isfinite(row).all()]
-        return (
-            seal_check(self.seal),
-            tries_check(earlier_checks(self.seal), weights, self.registered),
-            older_check(self.seal, name, model_day(name, self.settings.model_date)),
-            enough_check(sizes, self.settings.level, self.unit),
-        )
+        asked = weights_of(self.models.target), self.registered
+        return seal_checks(self.seal, self.models.target.name, self.settings, asked, sizes, self.unit)
 
     def words(self, values: Rows) -> TestWording:
         return self.words_of_kind("marks.said", differ=say(f"marks.made.{self.seal.source}"))
@@ -321,36 +312,29 @@ class Marks(ByLot):
         return TestWording.of_kind(
             kind,
             unit=self.unit,
-            name=self.seal.name,
             model=called(self.models.target.name),
-            time=time_note(self.seal),
             effect_unit=effect_unit(self.score, totals=self.totals),
-            **seal_words(),
+            **seal_words(self.seal),
             **numbers,
         )
 
     def shown(self, values: Rows) -> TestDetails:
         effects = self.effects(values)
         names = [one.id for one in self.seal.documents]
-        sizes = [len(row) for row, effect in zip(values, effects, strict=True) if np.isfinite(effect)]
+        sizes = sorted(len(row) for row, one in zip(values, effects, strict=True) if np.isfinite(one))
         cut, reasons = int(self._read["cut"]), self._read["reasons"]
-        long = (
-            f"{cut:,} {self.unit}s are longer than the model reads; what differs beyond that takes no part."
-        )
+        between = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+        above = int(np.count_nonzero(effects > 0))
         return TestDetails(
             figures={
                 f"marked {self.unit}s": len(self.seal.documents),
                 f"{self.unit}s without variants": len(self.seal.unmarked),
-                f"variants a {self.unit}": f"{min(sizes)}"
-                if min(sizes) == max(sizes)
-                else f"{min(sizes)} to {max(sizes)}",
-                f"{self.unit}s whose published variant lies above the others' mean": int(
-                    np.count_nonzero(effects > 0)
-                ),
+                f"variants a {self.unit}": between,
+                f"{self.unit}s whose published variant lies above the others' mean": above,
             },
             tables=(self.units_table("texts", names, values),),
             skipped=self.left_out(names, values, reasons),
-            notes=(*self.seal.notes, *((long,) if cut else ())),
+            notes=(*self.seal.notes, *((say("marks.cut", cut=cut, unit=self.unit),) if cut else ())),
             situation=Situation(documents=len(sizes)),
             recorded={"sealed": self.seal.described, "totals": self.totals},
         )
@@ -395,19 +379,6 @@ def ranks(values: Doubles) -> Doubles:
     )
 
 
-def variant_values(
-    seal: Seal, reader: ScoreReader, model: Backend, stage: str, *, totals: bool
-) -> tuple[Rows, Read]:
-    """The score of every variant of a seal under a model, the published one first, and all that was read; `totals` are
-    sums over a text."""
-    read = reader.read(
-        [text for one in seal.documents for text in one.realised_first], under=model, stage=stage
-    )
-    values = read.totals if totals else read.values
-    ends = np.cumsum([len(one.variants) for one in seal.documents])
-    return tuple(np.split(values, ends[:-1])), read
-
-
 def effect_unit(score: str, *, totals: bool) -> str:
     """The unit of an effect."""
     if score not in (ALONE, BESIDE):
@@ -417,44 +388,22 @@ def effect_unit(score: str, *, totals: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Hits:
-    """For each trigger the word that was published, the one that the answer says ("" for none), and whether there was
-    an answer; `chances` holds 1 / K of each."""
+    """Of each trigger the published word, the one that was said ("" for none), if it was answered, and 1 / K."""
 
-    ids: tuple[str, ...]
     published: tuple[str, ...]
     said: tuple[str, ...]
     answered: tuple[bool, ...]
     chances: tuple[float, ...]
 
     @property
-    def number(self) -> int:
-        """How many answers say the published word."""
-        return sum(word == said for word, said in zip(self.published, self.said, strict=True))
+    def right(self) -> Bools:
+        """Which answers say the published word."""
+        return np.array([word == said for word, said in zip(self.published, self.said, strict=True)])
 
     @property
     def p(self) -> float:
         """The chance of as many hits or more, if answers know nothing of the lot."""
-        return min(1.0, float(chance_of_hits(self.chances)[self.number :].sum()))
-
-    def critical(self, level: float) -> int:
-        """The fewest hits with p at or below the level; one more than there are triggers where none has."""
-        tail = chance_of_hits(self.chances)[::-1].cumsum()[::-1]
-        return int(np.argmax(tail <= level)) if tail[-1] <= level else len(tail)
-
-    @property
-    def tables(self) -> tuple[Table, Table]:
-        """A row a trigger, and how likely each number of hits is by chance."""
-        found = [float(word == said) for word, said in zip(self.published, self.said, strict=True)]
-        sentences: dict[str, tuple[str, ...] | Doubles] = {
-            "id": self.ids,
-            "published": self.published,
-            "said": self.said,
-            "hit": np.array(found),
-            "chance": np.array(self.chances),
-        }
-        law = chance_of_hits(self.chances)
-        chance = {"hits": np.arange(len(law), dtype=np.float64), "probability": law}
-        return Table("sentences", sentences), Table("chance", chance)
+        return min(1.0, float(chance_of_hits(self.chances)[int(self.right.sum()) :].sum()))
 
 
 def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
@@ -502,7 +451,6 @@ def hits_of(seal: Seal, answers: Corpus) -> _Hits:
         for one, trigger in found
     ]
     return _Hits(
-        tuple(one.id for one, _ in found),
         tuple(trigger.words[one.drawn] for one, trigger in found),
         tuple(said),
         tuple(one.id in given for one, _ in found),
@@ -523,26 +471,28 @@ def check_triggers(
 
     An answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`.
     """
-    hits = hits_of(seal, answers)
-    number, chance = len(hits.ids), float(np.sum(hits.chances))
+    hits, marked = hits_of(seal, answers), _triggers_of(seal)
+    number, chance, right = len(marked), float(np.sum(hits.chances)), hits.right.astype(np.float64)
     recorded = record_corpus(answers)
     asked = {"score": "triggers", "reference": recorded["sha256"], "seal": seal.sha256}
     weights, of = f"named {model}", f"the published texts of {seal.name}"
-    share = share_interval(hits.number, number)
+    share = share_interval(int(right.sum()), number)
     effect = Estimate(*(value - chance / number for value in (share.value, share.low, share.high)))
-    words = TestWording.of_kind(
-        "triggers.said",
-        of=of,
-        name=seal.name,
-        model=model,
-        time=time_note(seal),
-        number=number,
-        chance=chance,
-        hits=hits.number,
-        **seal_words(),
-    )
+    numbers: dict[str, Any] = {"number": number, "chance": chance, "hits": int(right.sum())}
+    words = TestWording.of_kind("triggers.said", of=of, model=model, **numbers, **seal_words(seal))
     unanswered = number - sum(hits.answered)
-    note = (f"{unanswered:,} sentences have no answer and count as missed.",) if unanswered else ()
+    note = (say("triggers.unanswered", number=unanswered),) if unanswered else ()
+    law = chance_of_hits(hits.chances)
+    tail = law[::-1].cumsum()[::-1]
+    critical = int(np.argmax(tail <= settings.level)) if tail[-1] <= settings.level else len(tail)
+    sentences: dict[str, Any] = {
+        "id": tuple(one.id for one, _ in marked),
+        "published": hits.published,
+        "said": hits.said,
+        "hit": right,
+        "chance": np.array(hits.chances),
+    }
+    chances = {"hits": np.arange(len(law), dtype=np.float64), "probability": law}
     return build_verdict(
         "triggers",
         seal.name,
@@ -551,26 +501,23 @@ def check_triggers(
         Tested(hits.p, number, effect=effect),
         TestDetails(
             figures={
-                "hits": hits.number,
+                "hits": numbers["hits"],
                 "expected by chance": round(chance, 2),
-                "hits from which on the test rejects": hits.critical(settings.level),
+                "hits from which on the test rejects": critical,
             },
-            tables=hits.tables,
+            tables=(Table("sentences", sentences), Table("chance", chances)),
             notes=(*seal.notes, *note, *notes),
             situation=Situation(documents=number, access="text"),
         ),
-        (
-            seal_check(seal),
-            tries_check(earlier_checks(seal), weights, asked),
-            older_check(seal, model, model_day(model, settings.model_date)),
-            enough_check([round(1 / chance) for chance in hits.chances], settings.level, "trigger"),
+        seal_checks(
+            seal, model, settings, (weights, asked), [round(1 / one) for one in hits.chances], "trigger"
         ),
         level=settings.level,
         power=None,
         accusing=(TRIES, OLDER),
         trainable=False,  # a model that is not here cannot be trained to see what a test would have found
         entry=RegisterEntry(
-            "triggers", TextsSketch.of(one.published for one, _ in _triggers_of(seal)), weights, asked, model
+            "triggers", TextsSketch.of(one.published for one, _ in marked), weights, asked, model
         ),
         keep=settings.cache,
         statements=statements,
@@ -583,3 +530,84 @@ def check_triggers(
             rule={"of": of, "unit": "text"},
         ),
     )
+
+
+_FACTOR = 6.2
+"""(z of 0.95 + z of 0.8) squared: a one-sided test at 5% with power 0.8 needs this over d² documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """`d` is the mean of a text's difference after training over its spread; `documents` counts texts."""
+
+    d: float
+    documents: int
+    power: Power
+
+    @property
+    def formula(self) -> int | None:
+        """About 6.2 / d² texts are needed for power 0.8 at 5%; None where training moved nothing."""
+        return math.ceil(_FACTOR / self.d**2) if self.d > 0 else None
+
+
+def sample_size(
+    seal: Seal,
+    models: Models,
+    settings: TestSettings,
+    *,
+    lot: Lot = secrets.randbelow,
+    watch: Watch | None = None,
+) -> SampleSize:
+    """The sample size for a model like `models.target`, of which a copy reads half of the texts.
+
+    The copy reads variants of a fresh draw by `lot`, so that nothing of the sealed one gets into a model. ModelError
+    without weights here, TextsError for fewer than eight texts.
+    """
+    anew = replace(
+        seal, documents=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents)
+    )
+    test = Marks(
+        corpus=anew.corpus,
+        models=models,
+        settings=shared(CheckSettings, settings),
+        watch=watched(watch),
+        score=seal.score,
+        seal=anew,
+    )
+    before = test.effects(test.read(models.target, "reading with the model"))
+    shift = planted_shift(
+        models.target,
+        test.planted(),
+        before,
+        lambda copy: test.effects(test.read(copy, "reading with the copy")),
+        settings,
+        test.watch,
+        seed=lot(2**32),
+    )
+    power = paired_power(before, shift, settings)
+    places = list(shift.units)
+    after = before[places] + shift.moved
+    spread = float(np.std(after[np.isfinite(after)], ddof=1))
+    d = power.effect.value / spread if spread > 0 else 0.0
+    return SampleSize(d, int(np.isfinite(before).sum()), power)
+
+
+def say_sample_size(found: SampleSize | None, level: float) -> tuple[str, ...]:
+    """What to tell the one who marks, a sentence each; `found` is None where nothing was measured."""
+    formula = say("sample_size.formula", factor=_FACTOR)
+    if found is None:
+        return formula, say("sample_size.unmeasured")
+    power = found.power
+    needed = "no number of texts would do" if power.needed is None else f"{power.needed:,} texts are needed"
+    numbers = {
+        "times": times(power.epochs),
+        "d": found.d,
+        "level": level,
+        "needed": needed,
+        "formula": "" if found.formula is None else f" ({found.formula:,} by the formula)",
+        "documents": found.documents,
+        "chance": power.probability,
+        "enough": say(f"sample_size.{'enough' if power.probability.value >= ENOUGH else 'few'}"),
+    }
+    said = (say(f"sample_size.{one}", **numbers) for one in ("found", "power", "favourable"))
+    return formula, *said

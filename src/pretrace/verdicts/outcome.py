@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pretrace.results.rounding import p_value, times
+from pretrace.results.rounding import times
 from pretrace.statistics.permutation import STEEPEST, PermutationTest
 from pretrace.types import Check, Estimate, Null, Outcome, Power
 from pretrace.verdicts.wording import say, word_check
@@ -79,8 +79,7 @@ class ObservedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The outcome, the statement in one sentence or two, the reasons and what would help, a sentence each, and the
-    names of the checks that withheld something."""
+    """The outcome, its statement, reasons and advice in sentences, and the checks that withheld something."""
 
     outcome: Outcome
     statement: str
@@ -152,43 +151,34 @@ def _advice(
     if not found.rejects and found.planted is None:
         advice += [POWER.format(found.noun)] if found.trainable else []
     elif not found.rejects and not found.powered:
-        advice.append(f"Give more {found.unit}s: then the {found.noun} finds such training more often.")
+        advice.append(say("outcome.more", unit=found.unit, noun=found.noun))
     if outcome == "inconclusive":
         advice += [check.cure for check in checks if check.status == "not run" and check.cure]
     return tuple(dict.fromkeys(advice))
 
 
 def _statement(found: ObservedFinding, outcome: Outcome, withheld: Sequence[str], *, unasked: bool) -> str:
-    model, of = found.model, found.of
-    if outcome == "consistent":
-        usual = f"The predictions of {model} are consistent with training on {of}, or on copies of them."
-        return found.said.get(outcome, usual)
-    if outcome == "nothing" and found.planted is not None:
-        usual = f"Nothing was found: the predictions of {model} show no trace of {of}."
-        return f"{found.said.get(outcome, usual)} {_excluded(found.planted, found)}"
-    if tuple(withheld) == (SECOND,):
-        why = "no model that cannot have seen the texts was asked as well"
-        if not unasked:
-            why = "a model that cannot have seen the texts may find the same"
-        return f"Inconclusive: {why}, so this {found.noun} cannot say whether {model} was trained on {of}."
-    if withheld or found.rejects or (found.p is None and found.rejected is None):
-        return f"Inconclusive: this {found.noun} cannot say whether {model} was trained on {of}."
-    sign = f"no sign of training on {of} was found in {model}"
-    return f"Inconclusive: {sign}, but this {found.noun} could have missed it."
-
-
-def _excluded(power: Power, found: ObservedFinding) -> str:
-    exposed, share = exposure(power, found.unit), power.probability.value
-    return say("outcome.excluded", exposure=exposed, share=share, noun=found.noun, unit=found.unit)
+    numbers = {"model": found.model, "of": found.of, "noun": found.noun, "unit": found.unit}
+    kind: str = outcome
+    if outcome == "inconclusive":
+        kind = "missed"
+        if tuple(withheld) == (SECOND,):
+            kind = "unasked" if unasked else "same"
+        elif withheld or found.rejects or (found.p is None and found.rejected is None):
+            kind = "withheld"
+    said = found.said.get(outcome) or say(f"outcome.statement.{kind}", **numbers)
+    power = found.planted
+    if outcome != "nothing" or power is None:
+        return said
+    tried, share = exposure(power, found.unit), power.probability.value
+    return f"{said} {say('outcome.excluded', exposure=tried, share=share, **numbers)}"
 
 
 def _tested(found: ObservedFinding) -> str:
     if found.p is None:
         return "No test could be made."
     word = "at or below" if found.p <= found.level else "above"
-    return (
-        f"The test gave p = {p_value(found.p)}, {word} the level of {found.level:g} that was set beforehand."
-    )
+    return say("outcome.tested", p=found.p, word=word, level=found.level)
 
 
 def _missed(found: ObservedFinding) -> str:
@@ -228,8 +218,7 @@ def second_model_multiple(correlation: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SecondAnswer:
-    """What a second model, `name`, gave for the same test: its p-value, and what the target shows beyond it; None where
-    there is nothing to compare with it."""
+    """What a second model gave for the same test; `beyond` is None where there is nothing to compare with it."""
 
     name: str
     p: float

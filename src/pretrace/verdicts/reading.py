@@ -4,15 +4,16 @@ that gives text alone, what it writes."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.cache.store import Draw
 from pretrace.errors import ModelError, TextsError
+from pretrace.results.rounding import p_value
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.outlook import Watch
@@ -20,12 +21,12 @@ from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.words import Worded
 from pretrace.types import Backend, Check, Corpus, Doubles, Sampling, Text, Written
 from pretrace.verdicts.settings import ALONE, BESIDE
+from pretrace.verdicts.wording import say, word_check
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Read:
-    """What a model said of texts, one entry each: the score (NaN where a text has none), the tokens it rests on, and
-    the tokens that were cut off at the model's limit."""
+    """What a model said of texts: score (NaN without one), tokens it rests on, and tokens cut off at its limit."""
 
     values: Doubles
     tokens: npt.NDArray[np.int64]
@@ -128,7 +129,7 @@ def continued(
     if isinstance(model, Continues):
         return model.continued(prompts, draws, progress)
     from pretrace.backends.generation import Completer
-    from pretrace.verdicts.audit.generation import complete
+    from pretrace.verdicts.audit.snippets import complete
 
     completer = Completer(model)
     made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]
@@ -150,16 +151,25 @@ def alike(written: Sequence[Sequence[Written]]) -> list[list[bool]]:
 def check_without_reference(models: Models) -> None:
     """ModelError for a reference model, which has no place where nothing but text is compared."""
     if models.reference is not None:
-        raise ModelError(
-            "with --access text no reference model is taken off: leave --reference-model away, or name it with "
-            "--placebo."
-        )
+        raise ModelError(say("answers.reference"))
 
 
 def answers_check(sets: Sequence[tuple[str, int, int]]) -> Check:
     """Whether the model answered; `sets` are names, as in "questions", with how many of how many have an answer."""
     some = [(name, had, of) for name, had, of in sets if of]
     said = " and ".join(f"{had:,} of {of:,} {name}" for name, had, of in some)
-    good = all(had >= ANSWERED * of for _, had, of in some)
-    cure = "Where a provider refuses or filters, the rest says little: ask the weights, or another provider."
-    return Check.of("answers", "The model answered", good, f"It answered for {said}.", cure)
+    return word_check("answers", all(had >= ANSWERED * of for _, had, of in some), said=said)
+
+
+GATE = 0.1
+"""How often fair texts are withheld: each score without a model is tested at this level over their number."""
+
+
+def gate_check(kind: str, found: Mapping[str, float]) -> Check:
+    """Check that no score that sees no model tells the texts from what they are compared with, by its p-value."""
+    level = GATE / len(found)
+    seen = " and by ".join(f"{name} (p = {p_value(p)})" for name, p in found.items() if p <= level)
+    numbers: dict[str, Any] = {"number": len(found), "seen": seen, "p": min(found.values())}
+    return word_check(
+        kind, not seen, {"p": found, "level": level}, words="seen" if seen else "words", **numbers
+    )

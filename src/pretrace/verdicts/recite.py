@@ -21,7 +21,6 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
-from pretrace.results.rounding import p_value
 from pretrace.scores.extraction import tries_for
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
 from pretrace.scoring.outlook import REPORT, Stage, Watch, device_of, guessed_seconds
@@ -48,10 +47,10 @@ from pretrace.types import (
     Verdict,
     Written,
 )
-from pretrace.verdicts.frame import ASKED, Test, TestDetails, Tested, TestWording, verdict, watched
-from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, null_of
-from pretrace.verdicts.planting import planted_shift, trained
-from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of
+from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
+from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
+from pretrace.verdicts.planting import trained
+from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.settings import TEST, TestSettings
 from pretrace.verdicts.wording import say, word_check
 
@@ -95,8 +94,7 @@ TEXTS, CONTROLS = "texts", "controls"
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A beginning and its end in one document; `other` is the end of a window of another document of the same set, from
-    about the same place. `control` says which set."""
+    """A beginning, its end, and the end (`other`) of a window of another document, from about the same place."""
 
     document: str
     place: int
@@ -108,8 +106,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of both sets, documents one after the other; `left` counts what was left out by reason, `short` are
-    the documents that are too short for a window."""
+    """The windows of both sets by document; how many were `left` out by reason, and documents that are too `short`."""
 
     found: tuple[Window, ...]
     left: Mapping[str, int]
@@ -121,8 +118,7 @@ class Windows:
 
 
 def pieces(text: str) -> list[str]:
-    """The text in pieces of about `PIECE` bytes, cut before a white space where there is one; together they are the
-    text, less a rest that is shorter than a piece."""
+    """Cut a text into pieces of about `PIECE` bytes, before a white space where there is one; a short rest goes."""
     found, start, size = [], 0, 0
     over = 0
     for i, character in enumerate(text):
@@ -158,8 +154,7 @@ def windows_of(
 
 
 def windowed(corpus: Corpus) -> int:
-    """How many of the first 1,000 documents have a window in their first 4,000 characters; 5 are enough for the
-    test."""
+    """How many of the first 1,000 documents have a window in their first 4,000 characters."""
     beginnings = [(name, text[:4_000]) for name, text in _documents(corpus)[:1_000]]
     return len(_cut(beginnings, [], 1, 0).documents(control=False))
 
@@ -427,11 +422,7 @@ class Recite(Test[Recited]):
             [one.document for one in found], np.array([one.control for one in found]), values
         )
 
-    def sets(self, values: Doubles) -> RecitedSets:
-        """Both tests of one value a window: own less other."""
-        return RecitedSets.of(*self.means(values), draws=self.settings.draws, seed=self.seed)
-
-    def numbers(self, values: Recited) -> Mapping[str, Doubles]:
+    def numbers(self, values: Recited) -> Numbers:
         found = self.windows.found
         codes = {name: code for code, name in enumerate(dict.fromkeys(one.document for one in found))}
         return {
@@ -441,23 +432,28 @@ class Recite(Test[Recited]):
             "other": values.other,
         }
 
-    def tested(self, values: Recited) -> Tested:
-        found = self.sets(values.own - values.other)
-        own, controls, swap, held = found.own, found.controls, found.swap, found.held
+    @classmethod
+    def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
+        found = RecitedSets.of(numbers, numbers["own"] - numbers["other"], draws=draws, seed=seed)
+        own, swap, held = found.own, found.swap, found.held
         if swap is None:
             said = f"{len(own)} documents have an answer, and the test takes {FEWEST}."
             return Tested(None, len(own), reasons=(said,))
-        deciding = held if held is not None and held.p >= swap.p else swap
         return Tested(
             p=found.p,
             units=len(own),
-            null=null_of(deciding, self.settings.level, self.words(values).statistic),
-            effect=found.effect,
-            standardised=standardised(own, controls if held is not None else None),
+            effect=difference_interval(own, found.controls) if held else mean_interval(own),
+            standardised=standardised(own, found.controls if held is not None else None),
+            deciding=held if held is not None and held.p >= swap.p else swap,
         )
 
-    def beyond(self, own: Recited, other: Recited) -> ExcessOverSecondModel:
-        return self.sets(prints_more(own.own - own.other, other.own - other.other)).excess
+    @classmethod
+    def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
+        """Test what is left less `DOSE` times a second model's values: both are on one scale, tries or words."""
+        theirs = np.clip(other["own"] - other["other"], 0.0, None)
+        rest = own["own"] - own["other"] - DOSE * theirs
+        p = RecitedSets.of(own, rest, draws=draws, seed=seed).p
+        return ExcessOverSecondModel(1.0 if p is None else p, DOSE)
 
     def power(self, values: Recited) -> Power:
         """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
@@ -465,19 +461,8 @@ class Recite(Test[Recited]):
         own, controls = before[np.isfinite(before)], controls[np.isfinite(controls)]
         whole = dict(_documents(self.corpus))
 
-        def again(copy: Backend) -> Doubles:
-            read = self.read(copy, "reading with the trained copy")
-            return self.means(read.own - read.other)[0]
-
-        shift = planted_shift(
-            self.models.target,
-            [whole[name] for name in self.windows.documents(control=False)],
-            before,
-            again,
-            self.settings,
-            self.watch,
-            seed=self.seed,
-        )
+        texts = [whole[name] for name in self.windows.documents(control=False)]
+        shift = self.planted_shift(texts, before, lambda read: self.means(read.own - read.other)[0])
         moved = shift.moved[np.isfinite(shift.moved)]
         level, seed = self.settings.level, self.seed
         if not moved.any():
@@ -498,16 +483,10 @@ class Recite(Test[Recited]):
     # Gates
 
     def checks(self, values: Recited) -> tuple[Check, ...]:
-        found = [self._controls_check(), self._formulaic()]
-        if self.text:
-            found.append(self._answers(values))
-        return tuple(found)
-
-    def _controls_check(self) -> Check:
         number = len(self.windows.documents(control=True))
-        words = "words" if self.controls is not None else "none"
-        good = number >= FEWEST
-        return word_check("recite.controls", good, words=words, number=number, fewest=FEWEST)
+        told: dict[str, Any] = {"words": "words" if self.controls is not None else "none", "number": number}
+        controls = word_check("recite.controls", number >= FEWEST, fewest=FEWEST, **told)
+        return (controls, self._formulaic(), *((self._answers(values),) if self.text else ()))
 
     def _formulaic(self) -> Check:
         scores = {
@@ -521,20 +500,18 @@ class Recite(Test[Recited]):
             if min(len(own), len(controls)) < FEWEST:
                 return word_check("recite.formulaic", None, words="few")
             found[name] = two_sample_test(own, controls, permutations=_DRAWS, seed=self.seed % 2**32).p
-        level = GATE / len(found)
-        seen = " and by ".join(f"{name} (p = {p_value(p)})" for name, p in found.items() if p <= level)
-        numbers = {"number": len(found), "seen": seen, "p": min(found.values())}
-        figures = {"p": found, "level": level}
-        return word_check("recite.formulaic", not seen, figures, words="seen" if seen else "words", **numbers)
+        return gate_check("recite.formulaic", found)
 
     def _answers(self, values: Recited) -> Check:
-        sets = []
         refuses = refusing(self.windows.found, values.written)
+        answered = [
+            any(answer.text and not no for answer, no in zip(written, says, strict=True))
+            for written, says in zip(values.written, refuses, strict=True)
+        ]
+        sets = []
         for name, control in (("the texts", False), ("the controls", True)):
             some = [
-                any(answer.text and not no for answer, no in zip(written, says, strict=True))
-                for one, written, says in zip(self.windows.found, values.written, refuses, strict=True)
-                if one.control == control
+                had for had, one in zip(answered, self.windows.found, strict=True) if one.control == control
             ]
             sets.append((f"windows of {name}", sum(some), len(some)))
         return answers_check(sets)
@@ -550,47 +527,52 @@ class Recite(Test[Recited]):
         return replace(said, compared=(*said.compared, *held, self._found_words(values)), effect_unit=unit)
 
     def _found_words(self, values: Recited) -> str:
-        said = []
-        for name, found in self._printed(values).items():
-            if values.logp is None:
-                mean = f"{found['']:.0%}" if found else "nothing"
-                said.append(f"{mean} of the words of the {name}")
-            else:
-                shares = " and ".join(f"{found[n]:.0%} in {n}" for n in map(_tries_words, _SHOWN_TRIES[:2]))
-                said.append(f"of the windows of the {name} {shares}")
+        said = [one for one, _ in self._printed(values)]
         if values.logp is not None:
             return f"The model can be expected to print, {'; '.join(said)}."
         number = 1 + self.settings.samples
         tries = f"{number} tries" if number > 1 else "one try"
         return say("recite.wrote", tries=tries, found=" and ".join(said))
 
-    def _printed(self, values: Recited) -> dict[str, dict[str, float]]:
-        """For each set that has windows the share of them that is printed in so many tries, or, of text alone, the
-        share of their words, under "", where there is an answer."""
-        found = {}
-        for name, some in self._chosen().items():
+    def _printed(self, values: Recited) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What was printed of either set that has windows, in words and as figures: the share of its windows in so many
+        tries, or, of text alone, that of their words."""
+        control = np.array([one.control for one in self.windows.found], dtype=bool)
+        refuses = refusing(self.windows.found, values.written) if values.logp is None else []
+        for name, some in ((TEXTS, ~control), (CONTROLS, control)):
+            if not some.any():
+                continue
             if values.logp is not None:
                 tries = _tries(values.logp)[some]
-                found[name] = {_tries_words(n): float(np.mean(tries <= n)) for n in _SHOWN_TRIES}
-            else:
-                own = values.own[some]
-                own = own[np.isfinite(own)]
-                found[name] = {"": float(own.mean())} if len(own) else {}
-        return found
-
-    def _chosen(self) -> dict[str, Bools]:
-        """Which windows are of either set, for the sets that have any."""
-        control = np.array([one.control for one in self.windows.found], dtype=bool)
-        return {name: some for name, some in ((TEXTS, ~control), (CONTROLS, control)) if some.any()}
+                shares = {_tries_words(n): float(np.mean(tries <= n)) for n in _SHOWN_TRIES}
+                said = " and ".join(f"{shares[n]:.0%} in {n}" for n in map(_tries_words, _SHOWN_TRIES[:2]))
+                figures = {f"share of windows of the {name} printed in {n}": one for n, one in shares.items()}
+                yield f"of the windows of the {name} {said}", figures
+                continue
+            own, places = values.own[some & np.isfinite(values.own)], np.flatnonzero(some).tolist()
+            mean = float(own.mean()) if len(own) else None
+            answers = [one for i in places for one in values.written[i]]
+            words = "nothing" if mean is None else f"{mean:.0%}"
+            yield (
+                f"{words} of the words of the {name}",
+                {
+                    f"words of the {name} printed in runs of five or more": mean,
+                    f"tries for the {name}": len(answers),
+                    f"refused or filtered for the {name}": sum(not one.text for one in answers),
+                    f"look like a refusal for the {name}": sum(sum(refuses[i]) for i in places),
+                },
+            )
 
     def shown(self, values: Recited) -> TestDetails:
         found = self.windows.found
-        sets = self.sets(values.own - values.other)
+        how = {"draws": self.settings.draws, "seed": self.seed}
+        sets = RecitedSets.of(self.numbers(values), values.own - values.other, **how)
         figures: dict[str, Any] = {"windows of the texts": sum(not one.control for one in found)}
         figures["windows of the controls"] = len(found) - figures["windows of the texts"]
         figures["p against the ends of other documents"] = sets.swap.p if sets.swap else None
         figures["p against the controls"] = sets.held.p if sets.held else None
-        figures |= self._shares(values)
+        for _, more in self._printed(values):
+            figures |= more
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
         notes = (f"Windows left out: {left}.",) if left else ()
         return TestDetails(
@@ -618,25 +600,6 @@ class Recite(Test[Recited]):
         how = say("recite.asked", tries=1 + number, more=more, tokens=TOKENS)
         prompt = getattr(self.models.target, "prompt", "{beginning}")
         return {"how": how, "prompt": prompt, "tries": 1 + number}
-
-    def _shares(self, values: Recited) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        refuses = refusing(self.windows.found, values.written) if values.logp is None else []
-        for (name, some), printed in zip(self._chosen().items(), self._printed(values).values(), strict=True):
-            if values.logp is not None:
-                found |= {
-                    f"share of windows of the {name} printed in {n}": share for n, share in printed.items()
-                }
-                continue
-            answers = [one for i in np.flatnonzero(some).tolist() for one in values.written[i]]
-            found |= {
-                f"words of the {name} printed in runs of five or more": mean for mean in printed.values()
-            }
-            found[f"tries for the {name}"] = len(answers)
-            found[f"refused or filtered for the {name}"] = sum(not one.text for one in answers)
-            refused = sum(sum(refuses[i]) for i in np.flatnonzero(some).tolist())
-            found[f"look like a refusal for the {name}"] = refused
-        return found
 
     def _table(self, values: Recited) -> Table:
         """A row a window, those of the texts that are printed furthest first."""
@@ -689,14 +652,11 @@ class Recite(Test[Recited]):
 
 WRITTEN = 8
 """Windows of either set that are continued for the report where the model gives log-probabilities."""
-GATE = 0.1
-"""How often fair texts are withheld: each score without a model is tested at this level over their number."""
 _DRAWS = 999
 
 
 def means_of_sets(documents: Sequence[Hashable], control: Bools, values: Doubles) -> tuple[Doubles, Doubles]:
-    """The mean of the windows' values of each document, of the texts and of the controls: in the order in which
-    documents first stand, NaN without any value."""
+    """Average windows by document, texts and controls, in the order of the documents; NaN without a value."""
 
     def means(some: Bools) -> Doubles:
         kept: dict[Hashable, list[float]] = {}
@@ -710,8 +670,7 @@ def means_of_sets(documents: Sequence[Hashable], control: Bools, values: Doubles
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecitedSets:
-    """One value a document of the texts and of the controls, and two tests of them: the swap, and the comparison with
-    the controls; None where documents are too few."""
+    """One value a document of texts and controls, and two tests of them; None where documents are too few."""
 
     own: Doubles
     controls: Doubles
@@ -719,9 +678,11 @@ class RecitedSets:
     held: PermutationTest | None = None
 
     @classmethod
-    def of(cls, own: Doubles, controls: Doubles, *, draws: int, seed: int) -> RecitedSets:
-        """Test these values; documents without one are left out."""
-        own, controls = (side[np.isfinite(side)] for side in (own, controls))
+    def of(cls, table: Numbers, values: Doubles, *, draws: int, seed: int) -> RecitedSets:
+        """Test one value a window; `table` names their documents, and says which are controls. Documents without any
+        value are left out."""
+        sides = means_of_sets(table["document"].tolist(), table["control"] == 1, values)
+        own, controls = (side[np.isfinite(side)] for side in sides)
         if len(own) < FEWEST:
             return cls(own, controls)
         swap = sign_flip_test(own, flips=draws, seed=seed % 2**32)
@@ -733,24 +694,6 @@ class RecitedSets:
     def p(self) -> float | None:
         """The larger p-value: both tests must speak for training."""
         return max((one.p for one in (self.swap, self.held) if one is not None), default=None)
-
-    @property
-    def effect(self) -> Estimate | None:
-        """What the texts are printed further than the controls, or than other documents' ends."""
-        if self.swap is None:
-            return None
-        return difference_interval(self.own, self.controls) if self.held else mean_interval(self.own)
-
-    @property
-    def excess(self) -> ExcessOverSecondModel:
-        """The test of what is left beyond `DOSE` times what a second model prints."""
-        return ExcessOverSecondModel(1.0 if self.p is None else self.p, DOSE)
-
-
-def prints_more(own: Doubles, other: Doubles) -> Doubles:
-    """What the target prints of each window less `DOSE` times what a second model prints of it: both are on one scale,
-    tries or words, so nothing has to be put into units."""
-    return np.asarray(own - DOSE * np.clip(other, 0.0, None))
 
 
 def _tries_words(number: int) -> str:

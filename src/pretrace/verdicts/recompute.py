@@ -18,7 +18,7 @@ from pretrace.statistics.permutation import chance_of_hits
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
-from pretrace.types import Check, Doubles, Estimate, Run, Table, Verdict
+from pretrace.types import Check, Estimate, Run, Table, Verdict
 from pretrace.verdicts.outcome import SECOND, SecondAnswer, second_check
 
 CLOSE = 1e-6
@@ -76,8 +76,8 @@ def _run(run: Run) -> Iterator[Number]:
 
 def _audit(found: Verdict) -> Iterator[Number]:
     from pretrace.verdicts.audit import built, checks
+    from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
     from pretrace.verdicts.audit.data import beyond
-    from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
     from pretrace.verdicts.audit.settings import PRETRACE
 
     if not found.figures and found.p is None and found.outcome == "inconclusive":
@@ -112,44 +112,27 @@ def _audit(found: Verdict) -> Iterator[Number]:
     )
 
 
-def _lot(found: Verdict) -> Iterator[Number]:
+def _of_frame(found: Verdict) -> Iterator[Number]:
+    """A test of the frame, made again of its table of numbers."""
     from pretrace.verdicts.canaries import Canaries, CanariesInText
-    from pretrace.verdicts.frame import run_lot_test
+    from pretrace.verdicts.frame import VALUES, second_answers
     from pretrace.verdicts.marks import ORDERED, Marks, Orders
+    from pretrace.verdicts.recite import Recite
 
-    test: Any = Orders if found.unit in ORDERED.values() else Marks
+    test: Any = Recite if found.test == "recite" else Orders if found.unit in ORDERED.values() else Marks
     if found.test == "canaries":
         test = CanariesInText if found.situation.access == "text" else Canaries
-    how = _draws(found)
-    (_, own), *others = [(name, _rows(columns)) for name, columns in _by_model(found)]
-    tested, lot = run_lot_test(own, **how)
-    asks = test.second and not test.repeatable and lot.p <= found.level
-    seconds = [
-        SecondAnswer(
-            name, run_lot_test(other, **how)[1].p, test.beyond_rows(own, other, **how) if asks else None
-        )
-        for name, other in others
-    ]
-    yield from _framed(found, test, lot.p, tested.effect, seconds)
-
-
-def _recite(found: Verdict) -> Iterator[Number]:
-    from pretrace.verdicts.recite import Recite, RecitedSets, means_of_sets, prints_more
-
-    def sets(table: Mapping[str, Doubles], values: Doubles) -> RecitedSets:
-        means = means_of_sets(table["document"].tolist(), table["control"] == 1, values)
-        return RecitedSets.of(means[0], means[1], **_draws(found))
-
-    (_, own), *others = _by_model(found)
-    difference = own["own"] - own["other"]
-    tested, seconds = sets(own, difference), []
-    for name, other in others:
-        theirs = other["own"] - other["other"]
-        asks = tested.p is not None and tested.p <= found.level
-        rest = sets(own, prints_more(difference, theirs)).excess if asks else None
-        p = sets(other, theirs).p
-        seconds.append(SecondAnswer(name, 1.0 if p is None else p, rest))
-    yield from _framed(found, Recite, tested.p, tested.effect, seconds)
+    table: Table = found.table(VALUES)
+    models, columns = np.array(table["model"]), [name for name in table.columns if name != "model"]
+    numbers = {
+        str(name): {column: table[column][models == name] for column in columns}
+        for name in dict.fromkeys(table["model"])
+    }
+    own = numbers.pop(next(iter(numbers)))
+    how = {"draws": int(found.settings["test"]["draws"]), "seed": int(found.settings["seed"])}
+    tested = test.tested(own, **how)
+    answers = second_answers(test, own, numbers, tested, found.level, **how)
+    yield from _framed(found, test, tested.p, tested.effect, answers)
 
 
 def _triggers(found: Verdict) -> Iterator[Number]:
@@ -209,10 +192,6 @@ def _second(found: Verdict, role: str, answers: Sequence[SecondAnswer]) -> list[
     return [second_check(answers, found.level, does="", preferred="", role=role)] if answers else []
 
 
-def _draws(found: Verdict) -> dict[str, int]:
-    return {"draws": int(found.settings["test"]["draws"]), "seed": int(found.settings["seed"])}
-
-
 def _framed(
     found: Verdict, test: Any, p: float | None, effect: Estimate | None, answers: Sequence[SecondAnswer]
 ) -> Iterator[Number]:
@@ -258,29 +237,9 @@ def _checks(made: Sequence[Check], new: Sequence[Check]) -> Iterator[Number]:
                 yield Number(f"{name} (“{check.title}”)", old.figures.get(name), value)
 
 
-def _by_model(found: Verdict) -> list[tuple[str, dict[str, Doubles]]]:
-    """The numbers of each model in the table of values, by column; the model in question first."""
-    from pretrace.verdicts.frame import VALUES
-
-    table: Table = found.table(VALUES)
-    models = np.array(table["model"])
-    columns = [name for name in table.columns if name != "model"]
-    return [
-        (str(name), {column: table[column][models == name] for column in columns})
-        for name in dict.fromkeys(table["model"])
-    ]
-
-
-def _rows(columns: Mapping[str, Doubles]) -> tuple[Doubles, ...]:
-    found = np.column_stack(list(columns.values()))
-    return tuple(row[np.isfinite(row)] if np.isfinite(row).any() else row[:1] for row in found)
-
-
 _TESTS: Mapping[str, Callable[[Verdict], Iterator[Number]]] = {
     "audit": _audit,
     "flag": _flag,
-    "marks": _lot,
-    "canaries": _lot,
-    "recite": _recite,
+    **dict.fromkeys(("marks", "canaries", "recite"), _of_frame),
     "triggers": _triggers,
 }

@@ -81,8 +81,7 @@ class EarlierTests:
 
 
 def count_earlier_tests(entry: RegisterEntry, level: float, folder: Path | None = None) -> EarlierTests:
-    """Count the different tests (test, settings, model) of the same texts, with this one: the same test made again is
-    no new one. Ask before `note`, or every test was made before."""
+    """Count the different tests (test, settings, model) of the same texts, with this one. Ask before `note`."""
     lines = _different(entry.texts, folder)
     own = _identity(entry.line)
     others = tuple(_described(line) for identity, line in lines.items() if identity != own)

@@ -5,9 +5,8 @@ The templates write them as SVG, and page.js adds the words and the coming close
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
@@ -22,63 +21,44 @@ _MOST_DRAWN = 400
 _MarkKind = Literal["own", "known", "interval"]
 
 
-@dataclass(frozen=True, slots=True)
-class ChartMark:
+class ChartMark(NamedTuple):
     """Something with a value, what is said of it, and for an interval its ends."""
 
     value: float
     said: str
-    kind: _MarkKind = "known"
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """The least and the greatest value of it."""
-        return (self.value if self.low is None else self.low, self.value if self.high is None else self.high)
+    kind: _MarkKind
+    low: float
+    high: float
 
 
-@dataclass(frozen=True, slots=True)
-class ChartRow:
+class ChartRow(NamedTuple):
     """Marks that stand on one line, and what they are."""
 
     label: str
     marks: tuple[ChartMark, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Rows over one axis; `at` says where a value stands, from 0 to 1."""
+class Chart(NamedTuple):
+    """Rows over one axis from the first to the last of its `ends`, with a line at 0 where `zero`."""
 
     title: str
     rows: tuple[ChartRow, ...]
     ends: tuple[float, float]
     ticks: tuple[float, ...]
-    zero: bool = False
-    """Whether a line is drawn at 0."""
+    zero: bool
 
-    @classmethod
-    def of(cls, title: str, rows: Sequence[ChartRow], *, zero: bool = False) -> Chart:
-        """The chart of some rows, whose axis is as long as their marks reach, and to 0 where that is drawn."""
-        reaches = [end for row in rows for mark in row.marks for end in mark.reach] + [0.0] * zero
-        low, high = min(reaches), max(reaches)
-        ticks = MaxNLocator(nbins=6, steps=[1, 2, 5, 10]).tick_values(low, high)
-        return cls(title, tuple(rows), (low, high), tuple(float(t) for t in ticks if low <= t <= high), zero)
 
-    def at(self, value: float) -> float:
-        """Where a value stands on the axis, from 0 to 1."""
-        low, high = self.ends
-        return (value - low) / ((high - low) or 1.0)
+def mark(value: float, said: str, kind: _MarkKind) -> ChartMark:
+    """A mark of a value, which has no interval."""
+    return ChartMark(value, f"{said}: {wording.significant(value)}", kind, value, value)
 
-    @property
-    def words(self) -> str:
-        """What a reader who does not see it is told."""
-        sides = "; ".join(
-            f"{row.label}: {wording.significant(min(mark.reach[0] for mark in row.marks))} to "
-            f"{wording.significant(max(mark.reach[1] for mark in row.marks))}"
-            for row in self.rows
-        )
-        return f"{self.title}. {sides}"
+
+def chart_of(title: str, rows: Sequence[ChartRow], *, zero: bool = False) -> Chart:
+    """The chart of some rows, whose axis is as long as their marks reach, and to 0 where that is drawn."""
+    reaches = [end for row in rows for one in row.marks for end in (one.low, one.high)] + [0.0] * zero
+    low, high = min(reaches), max(reaches)
+    ticks = MaxNLocator(nbins=6, steps=[1, 2, 5, 10]).tick_values(low, high)
+    return Chart(title, tuple(rows), (low, high), tuple(float(t) for t in ticks if low <= t <= high), zero)
 
 
 def thinned(
@@ -87,10 +67,7 @@ def thinned(
     """A mark for each value that is a number, sorted; of more than `_MOST_DRAWN` evenly many."""
     order = [i for i in np.argsort(values, kind="stable") if not np.isnan(values[i])]
     step = max(1, -(-len(order) // _MOST_DRAWN))
-    return tuple(
-        ChartMark(float(values[i]), f"{names[i]}: {wording.significant(float(values[i]))}", kind)
-        for i in order[::step]
-    )
+    return tuple(mark(float(values[i]), names[i], kind) for i in order[::step])
 
 
 def of_documents(found: object) -> Chart | None:
@@ -112,7 +89,7 @@ def of_documents(found: object) -> Chart | None:
         rows.append(_row("known non-members", known, "id", "score", range(len(known)), "known"))
         title = f"The score {found.figures['score']} of each text"
     shown = [row for row in rows if row.marks]
-    return Chart.of(title, shown, zero=found.test == "audit") if len(shown) > 1 else None
+    return chart_of(title, shown, zero=found.test == "audit") if len(shown) > 1 else None
 
 
 def _row(
@@ -129,12 +106,12 @@ def side_by_side(sides: Sequence[tuple[str, object]]) -> tuple[Chart, ...]:
     charts = []
     for axis in dict.fromkeys(label[0] for label in shared):
         rows = [
-            ChartRow(f"{label[1]}{' · ' * bool(label[1])}{name}", (_interval(measured[label]),))
-            for label in shared
-            if label[0] == axis
+            ChartRow(" · ".join(filter(None, (score, name))), (_interval(measured[measure, score]),))
+            for measure, score in shared
+            if measure == axis
             for name, measured in found
         ]
-        charts.append(Chart.of(axis, rows, zero=axis.startswith("Effect")))
+        charts.append(chart_of(axis, rows, zero=axis.startswith("Effect")))
     return tuple(charts)
 
 
@@ -142,10 +119,9 @@ def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
     if isinstance(found, Verdict) and found.effect is not None:
         yield (f"Effect: {found.effect_unit}" if found.effect_unit else "Effect", ""), found.effect
     if isinstance(found, Run) and found.evaluation is not None:
-        rows: Mapping[str, Estimate] = {row.name: row.auc for row in found.evaluation.rows}
-        yield from ((("AUC, where 0.5 is chance", name), auc) for name, auc in rows.items())
+        yield from ((("AUC, where 0.5 is chance", row.name), row.auc) for row in found.evaluation.rows)
 
 
 def _interval(found: Estimate) -> ChartMark:
-    said = f"{wording.figure(found)} {wording.spread(found)}".strip()
+    said = " ".join(wording.effect(found)).strip()
     return ChartMark(found.value, said, "interval", found.low, found.high)

@@ -10,11 +10,11 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from pretrace.backends import check_model
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.verdicts.advise import Advised, OfferedTest
+from pretrace.verdicts.advise import Advised
 from pretrace.web.facts import UploadFacts
 from pretrace.web.settings import Limits
 from pretrace.web.workspace import RequestError
@@ -138,32 +138,24 @@ def _label(name: str) -> str:
 class CommandForm:
     """A command with its fields, those first that must be filled; `words` are what is typed after `pretrace`."""
 
-    command: str
     words: tuple[str, ...]
     summary: str
     fields: tuple[Field, ...]
 
+    @property
+    def command(self) -> str:
+        """What the command is called by itself."""
+        return self.words[-1]
+
+    def changed(self, name: str, **how: Any) -> CommandForm:
+        """The form with one field in another way."""
+        made = [replace(one, **how) if one.name == name else one for one in self.fields]
+        return replace(self, fields=tuple(sorted(made, key=lambda one: not one.required)))
+
     def filled(self, given: Mapping[str, str]) -> CommandForm:
         """The form with other defaults, by field."""
-        made = [replace(one, default=given.get(one.name) or one.default) for one in self.fields]
+        made = [replace(one, default=given.get(one.name, one.default)) for one in self.fields]
         return replace(self, fields=tuple(made))
-
-    def again(self, asked: Mapping[str, Sequence[str]] | None) -> CommandForm:
-        """The form with what was typed before, its empty fields too; as it is where nothing was."""
-        if asked is None:
-            return self
-        typed = {one.name: "\n".join(asked.get(one.name, ())) for one in self.fields}
-        return replace(self, fields=tuple(replace(one, default=typed[one.name]) for one in self.fields))
-
-    def offering(self, name: str, choices: tuple[str, ...]) -> CommandForm:
-        """The form with a field whose value is one of those that whoever serves the page has named."""
-        made = [
-            replace(one, kind="choice", choices=choices, default=choices[0], required=True)
-            if one.name == name
-            else one
-            for one in self.fields
-        ]
-        return replace(self, fields=tuple(sorted(made, key=lambda one: not one.required)))
 
     def arguments(
         self, values: Values, path_of: Callable[[str], str], models: ModelChoice = ModelChoice()
@@ -226,16 +218,18 @@ def _check(field: Field, written: str) -> None:
         )
 
 
-def prefilled(form: CommandForm, row: Advised, facts: UploadFacts, given: Mapping[str, str]) -> CommandForm:
+def prefilled(
+    form: CommandForm, row: Advised | None, facts: UploadFacts, given: Mapping[str, str]
+) -> CommandForm:
     """The form of a test with what is known of the case: columns that were seen, and what was said on the page
-    (`model`, `controls` and `earlier`)."""
-    choice: OfferedTest = row.choice
+    (`model`, `controls` and `earlier`); without a `row` of the advice the test gives no verdict."""
+    alone = row is not None and row.choice.name == "placebo"
     known = {
         "text-column": facts.text_column,
         "model": given.get("model", ""),
-        "heldout": given.get("controls", "") if choice.name != "placebo" else "",
+        "heldout": "" if alone else given.get("controls", ""),
         "nonmembers": given.get("controls", ""),
-        "placebo": given.get("earlier", ""),
-        "power": "on" if choice.name == "placebo" else "",
+        "placebo": given.get("earlier", "") if row else "",
+        "power": "on" if alone else "",
     }
-    return form.filled(known)
+    return form.filled({name: value for name, value in known.items() if value})

@@ -48,7 +48,8 @@ WORDS: dict[Name, str] = {
 
 @dataclass(frozen=True, slots=True)
 class FilledForm:
-    """A form as it was filled in: its test, what stood in each field, and the visitor's own notes."""
+    """A form as it was filled in: its test ("" for a job of no form), what stood in each field, and the visitor's own
+    notes."""
 
     test: str = ""
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -59,7 +60,7 @@ class FilledForm:
 class WebJob:
     """One command: what it is called, its arguments, the folder its result goes to (relative to the workspace), and
     the process that does it (0 while it waits). `stopped` is when a visitor asked it to stop, 0 if nobody did.
-    `test` and `asked` are the form that was filled in, by field, and `notes` what the visitor wrote down."""
+    `texts` is the upload that it is about, `form` the one that was filled in."""
 
     id: str
     title: str
@@ -71,14 +72,12 @@ class WebJob:
     born: float = 0.0
     stopped: float = 0.0
     texts: str = ""
-    test: str = ""
-    asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    notes: str = ""
+    form: FilledForm = FilledForm()
 
     @property
     def plans(self) -> bool:
         """Whether it looks ahead and reads nothing yet."""
-        return bool(self.test) and not AHEAD.isdisjoint(self.command)
+        return bool(self.form.test) and not AHEAD.isdisjoint(self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +141,7 @@ class Jobs:
     ) -> WebJob:
         """A job that waits for its turn; `texts` is the upload it is about. RequestError where `check_room` has one."""
         here = str(Path.cwd())
-        made = WebJob(
-            fresh(command[0]), title, command, out, time.time(), here,
-            texts=texts, test=form.test, asked=form.values, notes=form.notes,
-        )  # fmt: skip
+        made = WebJob(fresh(command[0]), title, command, out, time.time(), here, texts=texts, form=form)
         with self._lock:
             self.check_room()
             self.workspace.check_room("jobs", self.limits.kept)

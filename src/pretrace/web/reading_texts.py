@@ -1,52 +1,143 @@
-"""The page of a single text: its tokens coloured by surprise, its scores, and its rank among known non-members."""
+"""The page of a single text, which a job scores: its tokens coloured by surprise, its scores, and its rank among known
+non-members that another job scored."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from pretrace.errors import OutputError
 from pretrace.report.run import tokens
-from pretrace.types import Heat
-from pretrace.web import single_texts
-from pretrace.web.jobs import State
+from pretrace.results.atomic import atomic_text
+from pretrace.runs import load_run
+from pretrace.types import Doubles, Heat, Run
+from pretrace.web.charts import Chart, ChartRow, chart_of, mark, thinned
+from pretrace.web.jobs import Jobs, State
 from pretrace.web.pages import CurrentPage, PageContext, Posted, file_in, go, line
-from pretrace.web.uploads import text_in, uploads
-from pretrace.web.workspace import RequestError
+from pretrace.web.uploads import Upload, facts_of, text_in, texts_of, upload_of, uploads
+from pretrace.web.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
 
 router = APIRouter()
 _SHOWN = 12
+_SCORES = "loss,zlib,min_k,min_k_plus_plus"
+_FEW_KNOWN = 20
+"""Known non-members below which a rank says next to nothing."""
+_TITLE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One text: which model and scores were asked for, the job that scores it, and the known non-members with theirs:
+    the upload, the job, and the folder of the run (relative to the workspace); empty where none were named."""
+
+    id: str
+    title: str
+    characters: int
+    model: str
+    scores: str
+    at: float
+    job: str
+    known: str = ""
+    known_name: str = ""
+    known_job: str = ""
+    known_run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RankAmongKnown:
+    """Where a text stands in one score among known non-members: its value, how many of `known` are at least as high,
+    and all of them on one axis."""
+
+    score: str
+    value: float
+    known: int
+    above: int
+    chart: Chart
+
+    @property
+    def share(self) -> float:
+        """The share of the known non-members that lie below the text."""
+        return (self.known - self.above) / self.known
 
 
 @router.get("/text", response_class=HTMLResponse)
 def form(desk: CurrentPage, known: str = "") -> HTMLResponse:
     """The form, and texts that were looked at before."""
-    earlier = single_texts.looks(desk.workspace)[:_SHOWN]
-    return desk.page(
-        "text.html",
-        here="text",
-        earlier=earlier,
-        uploads=uploads(desk.workspace),
-        scores=single_texts.SCORES,
-        known=known,
-    )
+    earlier, offered = looks(desk.workspace)[:_SHOWN], uploads(desk.workspace)
+    return desk.page("text.html", here="text", earlier=earlier, uploads=offered, scores=_SCORES, known=known)
 
 
 @router.post("/text")
 def begin(desk: CurrentPage, form: Posted) -> RedirectResponse:
-    """Start to look at a text."""
+    """Start to look at a text: its jobs wait for their turn."""
     text = str(form.get("text") or "").replace("\r\n", "\n")  # browsers send every line end so
     file = file_in(form, "file")
     if file is not None:
-        name = file.filename or "The file"
-        text = text_in(desk.workspace, name, file.file, desk.limits)
-    model = line(form, "model")
+        text = text_in(desk.workspace, file.filename or "The file", file.file, desk.limits)
+    model, scores, known = line(form, "model"), line(form, "scores") or _SCORES, line(form, "known")
     desk.models.check("Model", model)
-    asked = single_texts.TextQuestion(model, line(form, "scores"), line(form, "known"))
-    look = single_texts.begin(desk.jobs, text, asked, desk.models)
-    return go(f"/text/{look.id}")
+    workspace, limits = desk.workspace, desk.limits
+    if not text.strip():
+        raise RequestError("There is no text: paste one, or choose a file that holds one.", 422)
+    if len(text) > limits.text_characters:
+        raise RequestError(
+            f"The text has {len(text):,} characters, and {limits.text_characters:,} is the most here: a collection of "
+            "texts belongs to the page Collections.",
+            413,
+        )
+    if not model:
+        raise RequestError(
+            "No model is named: give smollm2, a hub id, a folder, a .gguf file or a server.",
+            422,
+            field="model",
+        )
+    upload = upload_of(workspace, known) if known else None
+    if upload:
+        texts_of(workspace, known)  # that they can be used
+    desk.jobs.check_room(2 if upload else 1)
+    workspace.check_room("looks", limits.kept)
+    workspace.check_room("jobs", limits.kept - bool(upload))
+    desk.models.find("Model", model)
+    made, title = fresh("text"), " ".join(text.split())[:_TITLE]
+    folder, out = workspace.room("looks") / made, f"looks/{made}/run"
+    folder.mkdir()
+    atomic_text(folder / "text.jsonl", json.dumps({"id": "the text", "text": text}) + "\n")
+    options = (f"--model={model}", f"--scores={scores}")
+    command = ("score", str(folder / "text.jsonl"), f"--out={workspace.folder / out}", *options)
+    job = desk.jobs.add(f"Look at “{title}”", command, out)
+    beside = (upload.id, upload.name, *_known(desk.jobs, upload, options)) if upload else ()
+    save(folder / "look.json", Look(made, title, len(text), model, scores, time.time(), job.id, *beside))
+    workspace.remember(model)
+    return go(f"/text/{made}")
+
+
+def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> tuple[str, str]:
+    """The job that scores known non-members, and its run; an earlier one with the same options is taken again."""
+    workspace = jobs.workspace
+    digest = hashlib.sha256("\0".join((upload.id, *options)).encode()).hexdigest()[:12]
+    out = f"results/known-{slug(upload.name)}-{digest}"
+    for one in jobs.all():
+        if one.out == out and jobs.state(one).name not in ("failed", "unanswered"):
+            if jobs.state(one).name == "stopped":
+                jobs.resume(one)
+            return one.id, out
+    columns, texts = facts_of(workspace, upload).column_options, texts_of(workspace, upload.id)
+    command = ("score", texts, f"--out={workspace.folder / out}", *columns, *options)
+    return jobs.add(f"Known non-members: {upload.name}", command, out, texts=upload.id).id, out
+
+
+def looks(workspace: Workspace) -> list[Look]:
+    """All texts that were looked at, the latest first."""
+    places = sorted(workspace.room("looks").glob("*/look.json"), reverse=True)
+    return [found for place in places if (found := record_in(Look, place))]
 
 
 @router.get("/text/{name}", response_class=HTMLResponse)
@@ -62,28 +153,24 @@ def part(desk: CurrentPage, name: str) -> HTMLResponse:
 
 
 def _found(desk: PageContext, name: str) -> dict[str, Any]:
-    look = single_texts.look_of(desk.workspace, name)
-    job, state = _job(desk, look.job)
-    run, problem = single_texts.run_in(desk.workspace, f"looks/{look.id}/run", state)
-    known_job, known_state = _job(desk, look.known_job)
-    known, known_problem = (
-        single_texts.run_in(desk.workspace, look.known_run, known_state) if look.known_run else (None, "")
-    )
+    look = record_in(Look, inside(desk.workspace.room("looks"), name) / "look.json")
+    if look is None:
+        raise RequestError("There is no such text here: it may have been deleted from the workspace.", 404)
+    (job, state), (known_job, known_state) = _job(desk, look.job), _job(desk, look.known_job)
+    run, problem = _run_in(desk.workspace, f"looks/{look.id}/run", state)
+    known, known_problem = _run_in(desk.workspace, look.known_run, known_state)
     section = tokens(replace(run, heat=tuple(map(_alone, run.heat)))) if run else None
-    over = state.over and (not look.known or known_state.over)
     return {
         "look": look,
-        "job": job,
+        "jobs": (("The text", job, state), ("The known non-members", known_job, known_state)),
         "state": state,
-        "known_job": known_job,
-        "known_state": known_state,
         "run": run,
         "heat": section.body if section else "",
         "values": [(score, float(run.column(score)[0])) for score in run.scores] if run else [],
-        "places": single_texts.places(run, known) if run and known else (),
-        "few": known is not None and len(known.ids) < single_texts.FEW_KNOWN,
+        "places": places(run, known) if run and known else (),
+        "few": known is not None and len(known.ids) < _FEW_KNOWN,
         "problems": [one for one in (problem, known_problem) if one],
-        "over": over,
+        "over": state.over and known_state.over,
     }
 
 
@@ -100,3 +187,35 @@ def _job(desk: PageContext, name: str) -> tuple[object, State]:
     except RequestError:  # deleted by hand; what it made may still be there
         return None, State("stopped", said="It was deleted from the workspace.")
     return job, desk.jobs.state(job)
+
+
+def _run_in(workspace: Workspace, relative: str, state: State) -> tuple[Run | None, str]:
+    """The run of a job that is over, and what is wrong with it; None while there is none."""
+    place = workspace.within(relative)
+    if not state.result:
+        return None, ""
+    try:
+        return load_run(place), ""
+    except OutputError as error:
+        return None, str(error)
+
+
+def places(run: Run, known: Run) -> tuple[RankAmongKnown, ...]:
+    """Where the one text of a run stands among the texts of another, score by score."""
+    found = []
+    for score in run.scores:
+        value = float(run.column(score)[0])
+        if score not in known.scores or np.isnan(value):
+            continue
+        others = known.column(score)
+        scored = np.flatnonzero(~np.isnan(others))
+        if len(scored):
+            found.append(_placed(score, value, others[scored], [known.ids[i] for i in scored]))
+    return tuple(found)
+
+
+def _placed(score: str, value: float, others: Doubles, names: Sequence[str]) -> RankAmongKnown:
+    own = mark(value, "the text", "own")
+    row = ChartRow("known non-members, and the text", (*thinned(others, names), own))
+    chart = chart_of(f"Where the text stands in {score}", (row,))
+    return RankAmongKnown(score, value, len(others), int((others >= value).sum()), chart)

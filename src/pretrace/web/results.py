@@ -1,14 +1,19 @@
-"""The results of a workspace: a list with filters, one beside another, their files, and whether they are as written."""
+"""The pages of results: a list with filters, one beside another, their files, and whether they are as written."""
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from pretrace import runs
 from pretrace.errors import OutputError
@@ -17,8 +22,13 @@ from pretrace.report.facts import mapping
 from pretrace.results.output_checks import FILES_KEY, MARKER
 from pretrace.types import Run, Verdict
 from pretrace.verification import verify_folder
-from pretrace.web.workspace import Workspace, inside, read
+from pretrace.web import charts
+from pretrace.web.guard import REPORT_POLICY
+from pretrace.web.pages import CurrentPage, PageContext, Posted, go
+from pretrace.web.uploads import remove
+from pretrace.web.workspace import RequestError, Workspace, inside, read
 
+router = APIRouter()
 OUTCOMES: Mapping[str, str] = {
     "consistent": "consistent with training",
     "nothing": "nothing shown",
@@ -54,47 +64,22 @@ class ResultEntry:
         return OUTCOMES.get(self.outcome, self.outcome)
 
 
-@dataclass(frozen=True, slots=True)
-class IntegrityMark:
-    """Whether a result is as it was written, and a sentence that says so."""
-
-    sound: bool
-    words: str
-
-
 def entries(workspace: Workspace) -> list[ResultEntry]:
     """All results, the latest first."""
     found = [entry for place in workspace.room("results").iterdir() if (entry := _entry(place))]
     return sorted(found, key=lambda one: one.at, reverse=True)
 
 
-def chosen(all_of_them: Sequence[ResultEntry], kind: str, name: str, outcome: str) -> list[ResultEntry]:
-    """The entries of a kind and outcome whose name, texts or model hold some words; empty filters let all pass."""
-    words = name.lower().split()
-    return [
-        one
-        for one in all_of_them
-        if (not kind or one.kind == kind)
-        and (not outcome or one.outcome == outcome)
-        and all(word in f"{one.name} {one.corpus} {one.model}".lower() for word in words)
-    ]
-
-
-def result_folder(workspace: Workspace, name: str) -> Path:
-    """The folder of a result; RequestError (404) where there is none."""
-    return inside(workspace.room("results"), name)
-
-
 def _entry(place: Path) -> ResultEntry | None:
-    if place.is_symlink() or place.name.startswith(
-        "."
-    ):  # what lies elsewhere, or is being written, is not shown
-        return None
-    for marker in runs.MARKERS:
-        path = place / marker
-        if path.is_file():
-            return _read_entry(place, marker, path.stat().st_mtime_ns)
-    return None
+    marker = _marker(place)
+    if marker is None or place.is_symlink() or place.name.startswith("."):
+        return None  # what lies elsewhere, or is being written, is not shown
+    return _read_entry(place, marker.name, marker.stat().st_mtime_ns)
+
+
+def _marker(folder: Path) -> Path | None:
+    """The JSON part of a result; None where a folder holds none."""
+    return next((folder / marker for marker in runs.MARKERS if (folder / marker).is_file()), None)
 
 
 @lru_cache(maxsize=4096)
@@ -120,45 +105,144 @@ def _read_entry(place: Path, marker: str, changed: int) -> ResultEntry:
     )
 
 
-def verified(folder: Path) -> IntegrityMark:
-    """Whether a result is what was written: its files, its JSON part and its report. The one place that asks."""
-    try:
-        found = verify_folder(folder)
-    except OutputError as error:
-        return IntegrityMark(False, str(error).replace(f"{folder.parent}/", ""))
-    wrong = "; ".join(one.words for one in found.checks if one.state == "no")
-    if wrong:
-        return IntegrityMark(False, f"{wrong.replace(f'{folder.parent}/', '')}. Make the result again.")
-    return IntegrityMark(
-        True, "Every file with a recorded hash is as it was written, and the report is what the tables give."
+@router.get("/results", response_class=HTMLResponse)
+def listed(desk: CurrentPage, kind: str = "", name: str = "", outcome: str = "") -> HTMLResponse:
+    """All results, or those of a kind and outcome whose name, texts or model hold some words."""
+    everything, words = entries(desk.workspace), name.lower().split()
+    return desk.page(
+        "results.html",
+        here="results",
+        entries=[
+            one
+            for one in everything
+            if kind in ("", one.kind)
+            and outcome in ("", one.outcome)
+            and all(word in f"{one.name} {one.corpus} {one.model}".lower() for word in words)
+        ],
+        all=len(everything),
+        kinds=sorted({one.kind for one in everything}),
+        outcomes={one.outcome: one.words for one in everything},
+        filters={"kind": kind, "name": name, "outcome": outcome},
     )
 
 
-def files(folder: Path) -> list[tuple[str, int]]:
-    """The files of a result for download, with their sizes; what has a page of its own is not among them."""
+@router.get("/results/{name}", response_class=HTMLResponse)
+def result(desk: CurrentPage, name: str) -> HTMLResponse:
+    """One result with its report, its tables, and the SHA-256 of its JSON part, to be written down elsewhere."""
+    folder = _folder(desk, name)
+    entry, found, _ = _loaded(desk, name)
+    told, marker = figures(found), _marker(folder)
+    return desk.page(
+        "result.html",
+        here="results",
+        entry=entry,
+        chart=charts.of_documents(found),
+        figures={label: value for label, value in told.items() if label not in ("Outcome", "Statement")},
+        appendix=(folder / runs.APPENDIX).is_file(),
+        # what has a page of its own is not among the files
+        files=[one for one in _files(folder) if one[0] not in (runs.REPORT, runs.APPENDIX)],
+        mark=hashlib.sha256(marker.read_bytes()).hexdigest() if marker else "",
+    )
+
+
+def _folder(desk: PageContext, name: str) -> Path:
+    """The folder of a result; RequestError (404) where there is none."""
+    return inside(desk.workspace.room("results"), name)
+
+
+def _files(folder: Path) -> list[tuple[str, int]]:
+    """The files of a result, with their sizes."""
     found = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    names = ((path.relative_to(folder).as_posix(), path.stat().st_size) for path in found)
-    return [(name, size) for name, size in names if name not in (runs.REPORT, runs.APPENDIX)]
+    return [(path.relative_to(folder).as_posix(), path.stat().st_size) for path in found]
 
 
-def packed(folder: Path) -> Iterator[bytes]:
+def _loaded(desk: PageContext, name: str) -> tuple[ResultEntry, object, str]:
+    """A result with its entry in the list; None, and why, where it cannot be read."""
+    folder = _folder(desk, name)
+    entry = _entry(folder)
+    if entry is None or entry.name != name:
+        raise RequestError("This folder holds no result of pretrace.", 404)
+    try:
+        return entry, runs.load(folder), ""
+    except OutputError as error:
+        return entry, None, str(error)
+
+
+@router.get("/results/{name}/verified", response_class=HTMLResponse)
+def verified(desk: CurrentPage, name: str) -> HTMLResponse:
+    """Whether a result is what was written (its files, its JSON part and its report), to be put into its page."""
+    folder, said = _folder(desk, name), ""
+    try:
+        wrong = "; ".join(one.words for one in verify_folder(folder).checks if one.state == "no")
+        said = f"{wrong}. Make the result again." if wrong else ""
+    except OutputError as error:
+        said = str(error)
+    return desk.page("verified.html", wrong=said.replace(f"{folder.parent}/", ""))
+
+
+@router.get("/results/{name}/all.zip")
+def everything(desk: CurrentPage, name: str) -> Response:
+    """All files of a result in one archive."""
+    named = f"attachment; filename*=UTF-8''{quote(name, safe='')}.zip"
+    packed = _packed(_folder(desk, name))
+    return StreamingResponse(packed, media_type="application/zip", headers={"Content-Disposition": named})
+
+
+def _packed(folder: Path) -> Iterator[bytes]:
     """The files of a result as a zip, piece by piece; it is written beside and never lies in the workspace."""
     with tempfile.TemporaryFile() as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in sorted(folder.rglob("*")):
-                if path.is_file() and not path.is_symlink():
-                    archive.write(path, f"{folder.name}/{path.relative_to(folder).as_posix()}")
+            for name, _ in _files(folder):
+                archive.write(folder / name, f"{folder.name}/{name}")
         file.seek(0)
         while piece := file.read(1 << 20):
             yield piece
 
 
-def marker_hash(folder: Path) -> str:
-    """The SHA-256 of the JSON part of a result, to be written down elsewhere."""
-    for marker in runs.MARKERS:
-        if (folder / marker).is_file():
-            return hashlib.sha256((folder / marker).read_bytes()).hexdigest()
-    return ""
+@router.get("/results/{name}/{page}")
+def report(desk: CurrentPage, name: str, page: Literal["report", "appendix"]) -> Response:
+    """The report, or its appendix for paper, which may load nothing and run nothing."""
+    place = inside(_folder(desk, name), f"{page}.html")
+    headers = {"Content-Security-Policy": REPORT_POLICY}
+    return FileResponse(place, media_type="text/html; charset=utf-8", headers=headers)
+
+
+@router.get("/results/{name}/files/{path:path}")
+def download(desk: CurrentPage, name: str, path: str) -> Response:
+    """A file of a result, to be kept and not shown."""
+    place = inside(_folder(desk, name), path)
+    if not place.is_file():
+        raise RequestError("There is no such file in this result.", 404)
+    return FileResponse(place, media_type="application/octet-stream", filename=f"{name}-{place.name}")
+
+
+@router.post("/results/{name}/delete")
+def delete(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
+    """Delete a result that no job is writing."""
+    folder = _folder(desk, name)
+    for one in desk.jobs.all():
+        if one.out == f"results/{name}" and not desk.jobs.state(one).over:
+            raise RequestError("A job that is not over writes into this folder: stop the job first.", 409)
+    remove(folder)
+    return go("/results")
+
+
+@router.get("/compare", response_class=HTMLResponse)
+def compare(desk: CurrentPage, one: str = "", other: str = "") -> HTMLResponse:
+    """The figures and the reports of two results side by side."""
+    found = [_loaded(desk, name) for name in (one, other) if name]
+    sides = [(entry, figures(result), why) for entry, result, why in found]
+    loaded = [(entry.corpus or entry.name, result) for entry, result, why in found if not why]
+    rows = list(dict.fromkeys(label for _, figures, _ in sides for label in figures))
+    return desk.page(
+        "compare.html",
+        here="results",
+        entries=entries(desk.workspace),
+        sides=sides if len(sides) == 2 else [],
+        rows=rows,
+        charts=charts.side_by_side(loaded) if len(loaded) == 2 else (),
+        chosen=(one, other),
+    )
 
 
 def figures(found: object) -> dict[str, str]:

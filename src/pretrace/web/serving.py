@@ -26,7 +26,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
-from pretrace.web import reading_texts, showing, testing_collections
+from pretrace.web import reading_texts, results, showing, testing_collections
 from pretrace.web.forms import CommandForm
 from pretrace.web.guard import Guard
 from pretrace.web.jobs import Jobs
@@ -73,7 +73,7 @@ def application(
         docs_url=None, redoc_url=None, openapi_url=None, lifespan=_looked_after, middleware=middleware
     )
     app.state.desk = desk
-    for pages in (showing, reading_texts, testing_collections):
+    for pages in (showing, reading_texts, results, testing_collections):
         app.include_router(pages.router)
     app.add_exception_handler(PretraceError, _refused)
     app.add_exception_handler(HTTPException, _http)

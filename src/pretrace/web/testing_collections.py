@@ -9,16 +9,15 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from pretrace.types import Situation
 from pretrace.verdicts.advise import Advice, Advised, advise, situate
 from pretrace.verdicts.expected import enough
 from pretrace.web import example
-from pretrace.web.archives import TAKEN
 from pretrace.web.facts import UNSPOKEN, UploadFacts
 from pretrace.web.forms import COMMANDS, CommandForm, prefilled
 from pretrace.web.jobs import FilledForm
 from pretrace.web.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.web.uploads import (
+    TAKEN,
     Upload,
     facts_of,
     remove,
@@ -155,22 +154,14 @@ def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str 
     given = _given(request.query_params)
     row = _row(_advice(desk, found, facts, given), test)
     wanted = _form(desk, test)
-    filled = (
-        prefilled(wanted, row, facts, given)
-        if row
-        else wanted.filled(
-            {
-                "model": given.get("model", ""),
-                "text-column": facts.text_column,
-                "heldout": given.get("controls", ""),
-            }
-        )
-    )
-    earlier = desk.jobs.get(again) if again else None
+    filled, notes = prefilled(wanted, row, facts, given), ""
+    if again:  # with what was typed before, empty fields too
+        earlier = desk.jobs.get(again).form
+        typed = {one.name: "\n".join(earlier.values.get(one.name, ())) for one in wanted.fields}
+        filled, notes = filled.filled(typed), earlier.notes
     return desk.page(
         "setup.html",
-        asked=earlier.asked if earlier else None,
-        notes=earlier.notes if earlier else "",
+        notes=notes,
         ahead=_AHEAD_OF.get(wanted.command, ""),
         here="collections",
         upload=found,
@@ -279,7 +270,8 @@ def _form(desk: PageContext, test: str) -> CommandForm:
             "Nothing can be searched on this page: whoever serves it names training data with pretrace serve --corpus.",
             403,
         )
-    return desk.forms[command].offering("corpus", desk.corpora)
+    named = {"kind": "choice", "choices": desk.corpora, "default": desk.corpora[0], "required": True}
+    return desk.forms[command].changed("corpus", **named)
 
 
 def _given(query: Mapping[str, str]) -> dict[str, str]:
@@ -292,14 +284,11 @@ def _query(given: Mapping[str, str]) -> str:
 
 
 def _advice(desk: PageContext, upload: Upload, facts: UploadFacts, given: Mapping[str, str]) -> Advice:
-    has: Situation = facts.situation
-    unseen = 0
-    if given.get("controls"):
-        unseen = facts_of(desk.workspace, upload_of(desk.workspace, given["controls"])).documents
-    model = given.get("model", "")
+    controls, model = given["controls"], given["model"]
+    unseen = facts_of(desk.workspace, upload_of(desk.workspace, controls)).documents if controls else 0
     # of a model that may not be chosen nobody learns whether it is there
     known = model if desk.models.free or model in desk.models.listed else ""
-    has = situate(has, known, unseen=unseen, checkpoint=bool(given.get("earlier")))
+    has = situate(facts.situation, known, unseen=unseen, checkpoint=bool(given["earlier"]))
     return advise(has, upload.name, model=model or "MODEL", names=facts.names)
 
 

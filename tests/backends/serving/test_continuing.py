@@ -12,7 +12,6 @@ from model_servers import ModelServer
 
 from pretrace.backends import open_model
 from pretrace.backends.serving import client
-from pretrace.backends.serving.address import parse_text_address
 from pretrace.backends.serving.continuing import Budget, Continuing, open_continuing
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.store import Draw
@@ -101,14 +100,6 @@ def test_a_key_goes_only_to_its_host(server, monkeypatch):
     monkeypatch.setenv("PRETRACE_KEY_HOSTS", "127.0.0.1")
     opened(server).continued(PROMPTS[1:], DRAWS[:1], Silent())
     assert "Bearer secret" in server.keys
-
-
-@pytest.mark.parametrize(
-    "wrong", ["chat:nowhere", "chat:https://user:pass@host/v1", "chat:https://host/v1?key=1"]
-)
-def test_addresses_that_are_refused(wrong):
-    with pytest.raises(ModelError):
-        parse_text_address(wrong)
 
 
 CHOICE = '{"choices": [{"message": %s}]}'

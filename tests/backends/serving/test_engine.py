@@ -136,12 +136,6 @@ def test_a_model_that_vllm_cannot_open_is_said_in_one_line(library: Library) -> 
         open_model("vllm:nobody/nothing")
 
 
-@pytest.mark.parametrize("written", ["vllm:host:8000", "vllm:", "vllm: "])
-def test_what_names_neither_server_nor_model_is_refused(written: str) -> None:
-    with pytest.raises(ModelError, match="vllm:FOLDER or vllm:owner/name"):
-        parse_address(written)
-
-
 def test_an_address_is_a_server_and_another_name_a_model() -> None:
     assert not parse_address("vllm:http://host:8000").here
     assert parse_address("vllm:owner/name").url == "owner/name"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.built import ccnewspdd, patentmia
+from pretrace.corpora.benchmarks.loaders import ccnewspdd, patentmia
 from pretrace.errors import ExpressionError, TextsError
 
 

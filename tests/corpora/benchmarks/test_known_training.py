@@ -11,7 +11,7 @@ import pytest
 from tiny import make_tokenizer
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.known_training import checkmia, copyright_traps, hubble, panorama, toaa
+from pretrace.corpora.benchmarks.loaders import checkmia, copyright_traps, hubble, panorama, toaa
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate

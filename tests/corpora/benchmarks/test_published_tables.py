@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.books_and_papers import bookmia
+from pretrace.corpora.benchmarks.loaders import bookmia
 from pretrace.corpora.benchmarks.published import Schema, find_tables, one_table, read_published
 from pretrace.errors import TextsError
 
@@ -125,13 +125,6 @@ def test_the_data_files_of_a_folder(tmp_path: Path) -> None:
     with pytest.raises(TextsError, match=r"holds 2 data files, 'a.csv.gz', 'b/train.jsonl': name the one"):
         one_table(tmp_path)
     assert one_table(tmp_path, "a").name == "a.csv.gz"
-
-
-def test_no_data_file(tmp_path: Path) -> None:
-    with pytest.raises(TextsError, match=r"holds no data file: it should hold one that ends in .*\.parquet"):
-        one_table(tmp_path)
-    with pytest.raises(TextsError, match="there is no file or folder"):
-        one_table(tmp_path / "nowhere")
 
 
 def test_bookmia(tmp_path: Path) -> None:

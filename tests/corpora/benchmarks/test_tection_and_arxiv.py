@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.books_and_papers import arxiv_mia, arxivtection, booktection
+from pretrace.corpora.benchmarks.loaders import arxiv_mia, arxivtection, booktection
 from pretrace.errors import TextsError
 
 

@@ -11,8 +11,8 @@ import datasets
 import pytest
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks import training_splits as module
-from pretrace.corpora.benchmarks.training_splits import PILE_SUBSETS, dolma_paloma, pile, subset_name
+from pretrace.corpora.benchmarks.loaders import PILE_SUBSETS, dolma_paloma, pile, subset_name
+from pretrace.corpora.benchmarks.published import _facts
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.types import Corpus
 
@@ -64,7 +64,7 @@ def test_a_snapshot_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "README.md").write_text("---\nconfigs:\n" + "".join(configs) + "---\n")
     expected = [("members/0", "cc train", True), ("nonmembers/0", "cc val", False)]
     assert facts(pile("Pile-CC", str(tmp_path))) == expected
-    monkeypatch.setattr(module, "PILE_HUB", str(tmp_path))
+    monkeypatch.setitem(_facts("schemas.toml")["pile"], "hub", str(tmp_path))
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     datasets.disable_progress_bars()
     assert facts(pile("cc")) == expected
@@ -127,10 +127,3 @@ def test_files_that_tell_no_side_are_named(tmp_path: Path) -> None:
     corpus = pile("arxiv", str(tmp_path))
     assert [t.text for t in corpus.texts] == ["train", "val"]
     assert corpus.notes == ("2 files not read, whose names tell no side, such as part2.jsonl.",)
-
-
-def test_dolma_and_paloma_need_files() -> None:
-    with pytest.raises(TextsError, match=r"write dolma_paloma\('common_crawl', path='FOLDER'\)"):
-        open_corpus("dolma_paloma('common_crawl')")
-    with pytest.raises(ExpressionError, match="subset must be one of 'wikipedia', 'common_crawl'"):
-        open_corpus("dolma_paloma('books')")

@@ -9,11 +9,10 @@ from pathlib import Path
 import datasets
 import pytest
 
-from pretrace.corpora import open_corpus
 from pretrace.corpora.benchmarks import wikimia as module
-from pretrace.corpora.benchmarks.published import card_of
+from pretrace.corpora.benchmarks.published import _facts, card_of
 from pretrace.corpora.benchmarks.wikimia import wikimia
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import TextsError
 from pretrace.types import Corpus
 
 ARTICLES = {
@@ -121,13 +120,6 @@ def test_a_length_that_is_not_there_is_named(folder: Path) -> None:
         wikimia(length=64, path=str(folder / "WikiMIA_length32.jsonl"))
 
 
-def test_values_out_of_range() -> None:
-    with pytest.raises(ExpressionError, match="length must be 32, 64, 128, 256 or None, found 65"):
-        open_corpus("wikimia(65)")
-    with pytest.raises(ExpressionError, match="variant must be one of 'plain', 'deletion', 'replacement'"):
-        open_corpus("wikimia(variant='deleted')")
-
-
 def test_from_the_hub(
     folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -138,7 +130,7 @@ def test_from_the_hub(
     (folder / "README.md").write_text(
         "---\nconfigs:\n- config_name: default\n  data_files:\n" + "".join(splits) + "---\n"
     )
-    monkeypatch.setattr(module, "HUB", str(folder))
+    monkeypatch.setitem(_facts("schemas.toml")["wikimia"], "hub", str(folder))
     online, local = wikimia(), wikimia(path=str(folder))
     assert [(t.id, t.text, t.member, t.group) for t in online.texts] == [
         (t.id, t.text, t.member, t.group) for t in local.texts

@@ -71,12 +71,6 @@ def test_features_that_do_not_vary_or_run_away_stay_finite() -> None:
         assert normaliser(train)[:, 0] == pytest.approx(np.zeros(20), abs=1e-12)
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.0, 2.0])
-def test_a_share_is_a_share(share: float) -> None:
-    with pytest.raises(ExpressionError, match="share of outliers"):
-        Normaliser.learn(np.zeros((4, 1)), outliers=share)
-
-
 @pytest.mark.parametrize("constraint", [True, False])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_gradient_is_the_slope_of_the_loss(constraint: bool, seed: int) -> None:

@@ -15,12 +15,10 @@ from pretrace.scoring.outlook import Stage, Timed, Unwatched
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.planting import PlantSettings
-from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
-from pretrace.types.audit import DesignError
+from pretrace.types import Corpus, DesignError, Encoded, Quantity, States, Text, Trace
 from pretrace.verdicts.audit.audit import audit, plan
 from pretrace.verdicts.audit.planning import graded, planned, taking_part
-from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.audit.snippets import SnippetSettings
+from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 
 HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
 

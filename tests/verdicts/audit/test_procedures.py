@@ -13,7 +13,6 @@ from net.api import (
     Answer,
     Doubles,
     DualClassifier,
-    ExpressionError,
     Features,
     OriginalSettings,
     PaperSettings,
@@ -247,10 +246,3 @@ def test_too_few_texts_are_refused() -> None:
             procedure(few, classifier=ByLength())  # type: ignore[operator]
     with pytest.raises(TextsError, match="as many on each side, found 80 suspect and 50"):
         original(replace(unpaired(made(0), 50), paired=True))
-
-
-def test_settings_out_of_range_are_refused() -> None:
-    with pytest.raises(ExpressionError, match="seeds"):
-        PaperSettings(seeds=0)
-    with pytest.raises(ExpressionError, match="seeds"):
-        OriginalSettings(seeds=0)

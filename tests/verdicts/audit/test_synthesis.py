@@ -18,12 +18,13 @@ from pretrace.backends.generation import Completer
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import cache_folder
+from pretrace.cache.store import Draw
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.testing import FakeBackend
 from pretrace.tuning.plan import TrainingStep
 from pretrace.types import Progress, Quantity, Sampling
-from pretrace.verdicts.audit import generation
-from pretrace.verdicts.audit.generation import Draw, complete, tuned_generator
+from pretrace.verdicts.audit import snippets
+from pretrace.verdicts.audit.snippets import complete, tuned_generator
 
 GREEDY = Draw(8, Sampling(temperature=0), 0)
 
@@ -60,7 +61,7 @@ class Shown(Progress):
 
 
 def test_a_text_is_written_once_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation, "_CHUNK", 2)
+    monkeypatch.setattr(snippets, "_CHUNK", 2)
     echo, shown = Echo(), Shown()
     prompts = ["one", "three", "one", "", "seven\ud800"]
     right = [f" {prompt[::-1]} 4 1.0 7" for prompt in prompts]

@@ -20,6 +20,7 @@ from pretrace.statistics.permutation import lot_test
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.canaries import (
     CanarySettings,
+    FoundString,
     blind_check,
     blind_p,
     check_canaries,
@@ -27,9 +28,9 @@ from pretrace.verdicts.canaries import (
     known_check,
     natural_canaries,
     prompts_of,
+    random_strings,
     went_on,
 )
-from pretrace.verdicts.marking.strings import FoundString, random_strings
 
 HEX, CROCKFORD = "0123456789abcdef", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 Rng = np.random.Generator

@@ -15,9 +15,8 @@ from pretrace.cli.commands import app
 from pretrace.errors import PretraceError, TextsError
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking.orders import MOST_ROWS, OrderSettings, mark_order
-from pretrace.verdicts.marking.sealed import read_seal
+from pretrace.verdicts import marking
+from pretrace.verdicts.marking import MOST_ROWS, OrderSettings, mark_order, read_seal
 from pretrace.verdicts.marks import check_published, ranks
 
 SEED = "5eed"

@@ -16,10 +16,8 @@ from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.marking import mark as marking
-from pretrace.verdicts.marking.mark import MarkSettings
-from pretrace.verdicts.marking.sealed import Seal, read_seal
-from pretrace.verdicts.marking.variants import VariantCandidates
+from pretrace.verdicts import marking
+from pretrace.verdicts.marking import MarkSettings, Seal, VariantCandidates, read_seal
 from pretrace.verdicts.marks import CheckSettings, check_marks, check_published, model_day
 
 TEXTS = Corpus("letters", tuple(Text(f"t{i}", f"Text {i}.", group=f"g{i // 2}") for i in range(6)))

@@ -12,18 +12,20 @@ import pytest
 from scipy.stats import binom
 
 from pretrace.corpora import Columns, open_corpus
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import TextsError
 from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Corpus, Text, Written
-from pretrace.verdicts.marking.mark import MarkSettings, mark, model_candidates, own_candidates
-from pretrace.verdicts.marking.sealed import Seal
-from pretrace.verdicts.marking.variants import (
+from pretrace.verdicts.marking import (
     WORDS,
+    MarkSettings,
+    Seal,
     VariantCandidates,
     canaries,
-    checked_variants,
     from_rewriter,
     from_words,
+    mark,
+    model_candidates,
+    own_candidates,
     reading_level,
     small_choices,
 )
@@ -39,22 +41,6 @@ from pretrace.verdicts.marks import (
 
 LONG = "The old man went home and sat by the fire. In 1869 the Railway reached the valley, and it was cold."
 TEXTS = Corpus("letters", (Text("a", LONG), Text("b", "42, 43 and B.")))
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (("One.", ""), "'a' has an empty variant"),
-        (("One.", " \u200b\n"), "'a' has an empty variant"),
-        (("One two.", "One  two.\n"), r"'a' has two variants that are equal \(0 and 1\)"),
-        (("One two.", "One\u00a0two."), "equal"),
-        (("One two.", "One\u200b two."), "equal"),
-        (("One.", "Two.", "One."), r"\(0 and 2\)"),
-    ],
-)
-def test_variants_that_copying_makes_equal_are_refused(texts: tuple[str, ...], message: str) -> None:
-    with pytest.raises(TextsError, match=message):
-        checked_variants("a", texts)
 
 
 def test_columns_and_files_of_the_users_own(tmp_path: Path) -> None:
@@ -79,22 +65,6 @@ def test_columns_and_files_of_the_users_own(tmp_path: Path) -> None:
     )
     with pytest.raises(TextsError, match="a text 'x' that the first file has not"):
         own_candidates(corpus, files)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "found none"),
-        ({"canary": True, "words": "causal"}, "found --words and --canary"),
-        ({"canary": True, "original": False}, "--no-original is for"),
-        ({"rewriter": "m", "original": False}, "--variants 2 or more"),
-        ({"canary": True, "choices": 1}, "--choices must be at least 2"),
-        ({"words": "causal", "share": 0.0}, "--share lies between"),
-    ],
-)
-def test_one_kind_of_source(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ExpressionError, match=message):
-        MarkSettings(**options)  # type: ignore[arg-type]
 
 
 def test_canary_sentences_differ_in_one_word_alone_and_no_name_comes_twice() -> None:
@@ -172,14 +142,6 @@ def test_a_rewriter_is_asked_as_often_as_variants_are_wanted() -> None:
     assert len(found.variants["a"]) == 3
     assert set(found.reasons) == {"b"}  # its answers broke off
     assert rewriter.seeds == [7, 8, 9]
-
-
-def test_texts_that_cannot_be_marked() -> None:
-    settings = MarkSettings(canary=True)
-    with pytest.raises(TextsError, match="holds no texts"):
-        own_candidates(Corpus("c", ()), settings)
-    with pytest.raises(TextsError, match="'x' of c is empty"):
-        own_candidates(Corpus("c", (Text("x", " \n"),)), settings)
 
 
 def test_the_reading_level_rises_with_longer_words_and_sentences() -> None:

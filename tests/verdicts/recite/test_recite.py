@@ -234,25 +234,30 @@ def test_a_model_without_the_likeliest_tokens_is_refused():
         recite(TEXTS, Models(model), SETTINGS, controls=CONTROLS)
 
 
+HOW = {"draws": SETTINGS.draws, "seed": 0}
+
+
 def values(test: Any, texts: float, controls: float) -> Any:
     """What a model would make of the windows that prints those of either set so far, and no other document's end."""
     own = np.array([controls if one.control else texts for one in test.windows.found])
     own = own + np.random.default_rng(round(10 * (texts + 7 * controls))).uniform(0, 0.1, len(own))
-    return room.Recited(own, np.zeros(len(own)))
+    return test.numbers(room.Recited(own, np.zeros(len(own))))
 
 
 def test_what_is_printed_of_controls_and_by_a_second_model_counts_against_an_accusation(models):
     test = room.Recite(corpus=TEXTS, models=models, settings=SETTINGS, watch=watched(None), controls=CONTROLS)
-    assert test.tested(values(test, 2.0, 0.0)).p < 0.05
+    assert test.tested(values(test, 2.0, 0.0), **HOW).p < 0.05
     assert (
-        test.tested(values(test, 2.0, 2.0)).p > 0.05
+        test.tested(values(test, 2.0, 2.0), **HOW).p > 0.05
     )  # it prints texts of this kind, whether it read them or not
-    assert test.tested(values(test, 0.0, 0.0)).p > 0.05
+    assert test.tested(values(test, 0.0, 0.0), **HOW).p > 0.05
     nothing = values(test, 0.0, 0.0)
-    assert test.beyond(values(test, 4.0, 0.0), nothing).p < 0.05
-    assert test.beyond(values(test, 4.0, 0.0), values(test, 1.5, 0.0)).p < 0.05
-    assert test.beyond(values(test, 4.0, 0.0), values(test, 2.5, 0.0)).p > 0.05  # more than half as far
-    assert test.beyond(values(test, 4.0, 4.0), nothing).p > 0.05
+    assert test.beyond(values(test, 4.0, 0.0), nothing, **HOW).p < 0.05
+    assert test.beyond(values(test, 4.0, 0.0), values(test, 1.5, 0.0), **HOW).p < 0.05
+    assert (
+        test.beyond(values(test, 4.0, 0.0), values(test, 2.5, 0.0), **HOW).p > 0.05
+    )  # more than half as far
+    assert test.beyond(values(test, 4.0, 4.0), nothing, **HOW).p > 0.05
 
 
 def test_refusals_are_told_in_any_language_by_what_they_share():

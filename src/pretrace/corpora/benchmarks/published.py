@@ -30,6 +30,7 @@ class Schema:
     all that are named must be there, and those `needed` as well. `meta` ones go to `Text.meta` where present.
     `derive` adds the columns `derived`, made of the others (`used` ones where present), such as a passage that
     another column names; it raises ValueError, in words that fit after "row 3: ", for a cell that makes no sense.
+    `hub` is its data set there, and of several tables in a folder the one called `preferred` is it.
     """
 
     benchmark: str
@@ -42,6 +43,8 @@ class Schema:
     used: tuple[str, ...] = ()
     derive: Callable[[Cells], Cells] | None = None
     derived: tuple[str, ...] = ()
+    hub: str = ""
+    preferred: str = ""
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -115,18 +118,30 @@ def _meta(fields: Cells, columns: tuple[str, ...]) -> dict[str, str]:
     return {name: name_of(fields[name]) for name in columns if name in fields}
 
 
-def read_table(schema: Schema, hub: str, path: str | None, preferred: str = "") -> Corpus:
-    """The one table at a path, or that of the hub where none is given; of several the one called `preferred`."""
-    return read_published(hub if path is None else one_table(Path(path), preferred), schema)
+@cache
+def _facts(file: str) -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
 
 
-def read_sides(home: str, splits: tuple[str, str], schema: Schema, name: str) -> Corpus:
+def schema_of(name: str, derive: Callable[[Cells], Cells] | None = None) -> Schema:
+    """The schema of a benchmark (`schemas.toml`), with what makes its `derived` columns."""
+    facts = _facts("schemas.toml")[name]
+    plain: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in facts.items()}
+    return Schema(**plain, derive=derive)
+
+
+def read_table(schema: Schema, path: str | None) -> Corpus:
+    """The one table at a path, or that of the hub where none is given."""
+    return read_published(schema.hub if path is None else one_table(Path(path), schema.preferred), schema)
+
+
+def read_sides(home: str, splits: tuple[str, str], schema: Schema) -> Corpus:
     """Two splits of a data set of the hub, `NAME:CONFIG`, as members and non-members."""
-    sides = zip((MEMBERS, NONMEMBERS), splits, (True, False), strict=True)
     parts = {
-        side: label_texts(read_published(f"{home}:{split}", schema), member) for side, split, member in sides
+        side: _labelled(read_published(f"{home}:{split}", schema), side)
+        for side, split in zip((MEMBERS, NONMEMBERS), splits, strict=True)
     }
-    return join_parts(parts, name, f"hub:{home.rstrip(':')}")
+    return join_parts(parts, schema.benchmark, f"hub:{home.rstrip(':')}")
 
 
 def refuse_one_sided(corpus: Corpus, members: str, nonmembers: str) -> None:
@@ -164,14 +179,19 @@ def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str, *, sid
     return replace(corpus, texts=texts, notes=(*corpus.notes, note))
 
 
-@cache
-def _cards() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
+def keep_where(corpus: Corpus, column: str, value: object, what: str = "") -> Corpus:
+    """The texts with a value in a column, whatever its case; all of them for None."""
+    wanted = str(value).casefold()
+    if value is None:
+        return corpus
+    return keep_texts(
+        corpus, lambda text: text.meta[column].strip().casefold() == wanted, what or f"{column} {value}"
+    )
 
 
 def card_of(name: str, title: str = "") -> Card:
     """The card of a benchmark (`cards.toml`), under another title where one is given."""
-    facts = _cards()[name]
+    facts = _facts("cards.toml")[name]
     return Card(**{**facts, "title": title or facts["title"], "flaws": tuple(facts["flaws"])})
 
 
@@ -251,21 +271,24 @@ class PathLabels:
         return next(iter(told), "")
 
 
-def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
-    """Both sides of a folder, or a single file with a column `label`, as one corpus.
+def read_by_path(
+    path: Path, names: PathLabels, schema: Schema, inner: Callable[[str], bool] = lambda name: False
+) -> Corpus:
+    """Both sides of a folder, of the one in it whose name is `inner` where there is one, or a single file with a column
+    `label` (or the one that the schema names) as one corpus.
 
     Ids are SIDE/FILE/ROW (the file left out where a side has one). A note names the files that tell no side. Raises
     TextsError where a side has no file, or a file tells both.
     """
-    if not path.is_dir():
-        return read_published(path, replace(schema, label="label"))
+    if path.is_dir():
+        path = next((one for one in sorted(path.iterdir()) if one.is_dir() and inner(one.name)), path)
     files = find_tables(path)
     by_side: dict[str, list[Path]] = {MEMBERS: [], NONMEMBERS: [], "": []}
-    for file in files:
+    for file in files if path.is_dir() else ():
         by_side[names.side(file.relative_to(path))].append(file)
     others = by_side.pop("")
-    if len(files) == len(others) == 1:
-        return read_published(files[0], replace(schema, label="label"))
+    if not path.is_dir() or (len(files) == 1 and (others or schema.label)):
+        return read_published(files[0], replace(schema, label=schema.label or "label"))
     for side, wanted in ((MEMBERS, names.members), (NONMEMBERS, names.nonmembers)):
         if not by_side[side]:
             raise TextsError(
@@ -273,14 +296,13 @@ def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
                 f"{' or '.join(wanted)}; a single file needs a column 'label'."
             )
     parts = {
-        side if len(found) == 1 else f"{side}/{file.relative_to(path).as_posix()}": (side, file)
+        side if len(found) == 1 else f"{side}/{file.relative_to(path).as_posix()}": _labelled(
+            read_published(file, schema), side
+        )
         for side, found in by_side.items()
         for file in found
     }
-    read = {
-        key: label_texts(read_published(file, schema), side == MEMBERS) for key, (side, file) in parts.items()
-    }
-    corpus = join_parts(read, schema.benchmark, shown(path))
+    corpus = join_parts(parts, schema.benchmark, shown(path))
     if not others:
         return corpus
     note = (
@@ -290,6 +312,6 @@ def read_by_path(path: Path, names: PathLabels, schema: Schema) -> Corpus:
     return replace(corpus, notes=(*corpus.notes, note))
 
 
-def label_texts(corpus: Corpus, member: bool) -> Corpus:
-    """The corpus with every text known as a member, or as none."""
-    return replace(corpus, texts=tuple(replace(text, member=member) for text in corpus.texts))
+def _labelled(corpus: Corpus, side: str) -> Corpus:
+    """The corpus with every text known as one of a side."""
+    return replace(corpus, texts=tuple(replace(text, member=side == MEMBERS) for text in corpus.texts))

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.corpora.benchmarks.published import (
-    Schema,
     add_card,
     find_tables,
     join_parts,
     keep_texts,
     read_published,
+    schema_of,
     stem,
 )
 from pretrace.corpora.opening import shown
@@ -183,13 +183,11 @@ def _closed(left: str, right: str) -> str:
     return head + (" " if spaced else "") + tail
 
 
-HUB = "swj0419/WikiMIA"
 LENGTHS = (32, 64, 128, 256)
 _SHORTEST_BEGINNING = 8
 """Words that more than must agree for two texts to be of one article; shorter texts only if they are the same."""
 
 _END = ""  # no word is empty: the mark of a whole text among beginnings
-_SCHEMA = Schema("WikiMIA", text="input")
 _REWRITES: dict[str, tuple[Callable[[str], str], str]] = {
     "deletion": (without_timestamps, "Time stamps taken out of"),
     "replacement": (with_year, "Years of time stamps replaced by 2023 in"),
@@ -212,12 +210,14 @@ def wikimia(
     require(
         length in (None, *LENGTHS), f"wikimia: length must be 32, 64, 128, 256 or None, found {length!r}."
     )
-    lengths = LENGTHS if length is None else (length,)
+    lengths, schema = LENGTHS if length is None else (length,), schema_of("wikimia")
     if path is None:
-        parts = {str(n): read_published(f"{HUB}::WikiMIA_length{n}", _SCHEMA) for n in lengths}
+        parts = {str(n): read_published(f"{schema.hub}::WikiMIA_length{n}", schema) for n in lengths}
     else:
         parts = _files(Path(path), lengths)
-    corpus = _grouped(join_parts(parts, "wikimia", f"hub:{HUB}" if path is None else shown(Path(path))))
+    corpus = _grouped(
+        join_parts(parts, "wikimia", f"hub:{schema.hub}" if path is None else shown(Path(path)))
+    )
     absent = [str(n) for n in lengths if str(n) not in parts and "" not in parts]
     if absent:
         note = f"No texts of {' and '.join(absent)} words: no file here is named so."
@@ -237,7 +237,7 @@ def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
                 f"{shown(by_length[length].relative_to(path))} and {shown(file.relative_to(path))}: put them into one."
             )
     if len(files) == 1 and _length_of(files[0]) is None:
-        corpus = read_published(files[0], _SCHEMA)
+        corpus = read_published(files[0], schema_of("wikimia"))
         if len(lengths) > 1:
             return {"": corpus}
         (words,) = lengths
@@ -251,7 +251,7 @@ def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
         raise TextsError(
             f"{shown(path)} holds no file with {wanted} in its name, found {names}: rename or add it."
         )
-    return {n: read_published(file, _SCHEMA) for n, file in found_here.items()}
+    return {n: read_published(file, schema_of("wikimia")) for n, file in found_here.items()}
 
 
 def _length_of(file: Path) -> int | None:

@@ -26,11 +26,11 @@ from pretrace.types import (
     Check,
     Corpus,
     Design,
+    DesignError,
     Doubles,
     Estimate,
     Gap,
     Generator,
-    Pair,
     Placebo,
     Power,
     Quantity,
@@ -38,20 +38,10 @@ from pretrace.types import (
     Table,
     Verdict,
 )
-from pretrace.types.audit import DesignError
 from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.built import ACCUSING, INFORMING, Side, shown_of, words_of
+from pretrace.verdicts.audit.built import ACCUSING, INFORMING, DocumentValues, null_of, shown_of, words_of
 from pretrace.verdicts.audit.checks import pair_quality
 from pretrace.verdicts.audit.data import AuditData, bytewise
-from pretrace.verdicts.audit.document_values import DocumentValues, null_of
-from pretrace.verdicts.audit.generation import (
-    TUNING,
-    Prepared,
-    check_apart,
-    compared,
-    synthesised,
-    tuned_generator,
-)
 from pretrace.verdicts.audit.planning import (
     PlannedAudit,
     closeness,
@@ -63,7 +53,16 @@ from pretrace.verdicts.audit.planning import (
     tunable,
 )
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, AuditSettings
-from pretrace.verdicts.audit.snippets import NamedCorpus, Samples
+from pretrace.verdicts.audit.snippets import (
+    TUNING,
+    NamedCorpus,
+    Prepared,
+    check_apart,
+    compared,
+    join_documents,
+    synthesised,
+    tuned_generator,
+)
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.frame import Tested, build_verdict, facts_of, record, with_second
 from pretrace.verdicts.outcome import ENOUGH, exposure, second_check
@@ -155,62 +154,46 @@ class AuditInputs:
         return cls(corpus, models, placebos, generator, heldout, settings, named, others)
 
     @property
+    def _control_hash(self) -> str:
+        return texts_hash(text.text for text in (self.heldout.texts if self.heldout is not None else ()))
+
+    @property
     def seed(self) -> int:
         """The seed of all that is drawn, which follows from the texts and from what is compared with what."""
-        cut, others = self.settings.snippets, self.heldout.texts if self.heldout is not None else ()
-        return (
-            seed_of(
-                "audit",
-                (text.text for text in self.corpus.texts),
-                heldout=texts_hash(text.text for text in others),
-                procedure=self.settings.procedure,
-                snippets=[cut.tokens, cut.most, cut.pairs],
-            )
-            % 2**31
-        )
+        cut, texts = self.settings.snippets, (text.text for text in self.corpus.texts)
+        how: dict[str, Any] = {
+            "procedure": self.settings.procedure,
+            "snippets": [cut.tokens, cut.most, cut.pairs],
+        }
+        return seed_of("audit", texts, heldout=self._control_hash, **how) % 2**31
 
     def entry(self, data: AuditData) -> RegisterEntry:
         """This audit for the register: what makes it this one and no other."""
-        others = self.heldout.texts if self.heldout is not None else ()
+        generator = self.generator if data.controls else None
         settings = {
             "procedure": self.settings.procedure,
-            "heldout": texts_hash(text.text for text in others) if self.heldout is not None else None,
+            "heldout": self._control_hash if self.heldout is not None else None,
             "placebos": [str(one.facts.get("weights")) for one in data.placebos],
             "snippets": asdict(self.settings.snippets),
-            "generator": str(self.generator.facts.get("weights"))
-            if self.generator and data.controls
-            else None,
+            "generator": str(generator.facts.get("weights")) if generator else None,
         }
-        target = self.models.target
-        texts = (text.text for text in self.corpus.texts)
-        return RegisterEntry(
-            "audit", TextsSketch.of(texts), str(target.facts.get("weights")), settings, target.name
-        )
+        target, texts = self.models.target, TextsSketch.of(text.text for text in self.corpus.texts)
+        return RegisterEntry("audit", texts, str(target.facts.get("weights")), settings, target.name)
 
     @property
     def names(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """The owner's names of suspect and of control documents; what a generator wrote in place of a document goes by
-        the name of that document."""
+        """The owner's names of suspect and of control documents, and of what was written in their place."""
         return self.named.names, (self.named_heldout or self.named).names
 
     def named_values(self, found: DocumentValues) -> DocumentValues:
         """The values with the owner's names of the documents, in the order of these."""
-
-        def named(side: Side, names: Mapping[str, str]) -> Side:
-            order = sorted(range(len(side[0])), key=lambda row: names[side[0][row]])
-            return tuple(names[side[0][row]] for row in order), side[1][order]
-
-        mine, theirs = self.names
-        sides = named((found.documents, found.values), mine)
-        return DocumentValues(*sides, *named((found.heldout_documents, found.heldout_values), theirs))
-
-    def named_pairs(self, made: Prepared) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-        """The pairs of suspect and of control documents, with the owner's names of these."""
-        mine, theirs = (
-            tuple(replace(one, document=names[one.document]) for one in pairs)
-            for pairs, names in zip((made.pairs, made.control_pairs), self.names, strict=True)
-        )
-        return mine, theirs
+        sides: list[Any] = []
+        for documents, values, names in zip(
+            (found.documents, found.heldout_documents), found.sides, self.names, strict=True
+        ):
+            order = sorted(range(len(documents)), key=lambda row: names[documents[row]])
+            sides += tuple(names[documents[row]] for row in order), values[order]
+        return DocumentValues(*sides)
 
     def refused(self, plan: AuditPlan) -> Verdict:
         """The result of an audit that could not have answered: why, and the words that give the two sides away."""
@@ -218,9 +201,9 @@ class AuditInputs:
         tables: tuple[Table, ...] = ()
         if self.heldout is not None:
             mine, others = ([text.text for text in one.texts] for one in (self.corpus, self.heldout))
-            words, suspect, control = zip(*telling_words(mine, others), strict=True)
-            shares = {"suspect texts": np.array(suspect), "control documents": np.array(control)}
-            tables = (Table("words", {"word": words, **shares}),)
+            words, *shares = zip(*telling_words(mine, others), strict=True)
+            columns = zip(("suspect texts", "control documents"), map(np.array, shares), strict=True)
+            tables = (Table("words", {"word": words, **dict(columns)}),)
         said: dict[str, Any] = fill(sentences_of("audit.refused"), corpus=corpus, model=model)
         note = said.pop("note")
         return Verdict(
@@ -254,8 +237,7 @@ class AuditInputs:
         )
 
     def prepared(self, ready: PlannedAudit, clock: Timed) -> Prepared:
-        """The samples that are compared, with continuations generated where the design needs them. The literature's
-        procedures also work where our own has no design."""
+        """Prepare what is compared; the literature's procedures also work where our own has no design."""
         design = ready.plan.design
         if design == "controls" or (design is None and self.heldout is not None):
             return compared(ready.cuts, self.settings, seed=self.seed)
@@ -401,6 +383,10 @@ def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepare
     )
     seconds = data.seconds if data.design != "placebos" and own else ()
     named = inputs.named_values(values)
+    pairs = [
+        tuple(replace(one, document=names[one.document]) for one in side)
+        for side, names in zip((made.pairs, made.control_pairs), inputs.names, strict=True)
+    ]
     return build_verdict(
         "audit",
         corpus,
@@ -416,7 +402,7 @@ def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepare
         shown_of(
             figures,
             ((named.documents, named.values), (named.heldout_documents, named.heldout_values)),
-            inputs.named_pairs(made),
+            (pairs[0], pairs[1]),
             {
                 data.models.names(*data.seconds)[model.name]: inputs.named_values(data.alone(model))
                 for model in seconds
@@ -438,17 +424,13 @@ def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepare
 
 
 def kinds(data: AuditData, *, rejected: bool) -> Check:
-    """Whether control documents form a group of their own by the words of their snippets; of either side at most so
-    many documents are looked at, drawn at random."""
+    """Check that control documents form no group by their words, on at most `GROUPED` random documents a side."""
     others = data.samples.heldout if data.controls is None else data.controls.suspect
     rng = np.random.default_rng([data.seed, 3])
     texts: list[str] = []
     controls: list[bool] = []
     for control, side in ((False, data.samples.suspect), (True, others)):
-        documents: dict[str, list[str]] = {}
-        for one in side:
-            documents.setdefault(one.document, []).append(one.text)
-        made = ["\n\n".join(some) for some in documents.values()]
+        made = list(join_documents(side).values())
         texts += [made[i] for i in rng.permutation(len(made))[: checks.GROUPED].tolist()]
         controls += [control] * (len(texts) - len(controls))
     return checks.kinds_check(texts, np.array(controls), seed=data.seed, rejected=rejected)
@@ -464,16 +446,14 @@ def _sensitivity(data: AuditData, values: DocumentValues) -> Sensitivity:
 
 def _compared(data: AuditData, placebos: Sequence[Placebo]) -> tuple[Placebo, ...]:
     used = {model.name: model for model in data.placebos}
-    found = []
-    for placebo in placebos:
-        model = used.get(placebo.name)
-        if model is None:
-            found.append(placebo)
-            continue
-        by_byte = bytewise(data.target, model)
-        close = closeness(data.logprobs(data.target)[0], data.logprobs(model)[0], by_byte=by_byte)
-        found.append(replace(placebo, closeness=close))
-    return tuple(found)
+
+    def close(model: Backend) -> float:
+        target, other = (data.logprobs(one)[0] for one in (data.target, model))
+        return closeness(target, other, by_byte=bytewise(data.target, model))
+
+    return tuple(
+        replace(one, closeness=close(used[one.name])) if one.name in used else one for one in placebos
+    )
 
 
 def _pair_gaps(data: AuditData, made: Prepared) -> tuple[Gap, ...]:
@@ -524,34 +504,28 @@ def measured(data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings]
     the audit itself, around 0. ModelError where the target has no weights here.
     """
     check_plantable(data.target)
-    return tuple(_measured(data, corpus, replace(one, seed=data.seed)) for one in exposures)
-
-
-def _measured(data: AuditData, corpus: Corpus, settings: PlantSettings) -> Power:
-    labelled = split_members(corpus, settings.share, settings.seed)
-    owner = link_documents(corpus.texts)
-    members = {owner[text.document] for text in labelled.texts if text.member}
-    noise = data.values
-    samples = _restricted(data.samples, members)
-    before = replace(data, samples=samples, placebos=data.deciding, _logprobs={})
-    training, cache = data.watch.training, data.settings.cache
-    with planted_copy(data.target, corpus, settings, cache=cache, training=training) as copy:
-        after = before.with_target(copy).values
-    shift = shifts(before.values, after) - noise.margin
-    rate = settings.rate(existing=True)
-    return power_of(
-        noise.values,
-        shift,
-        data.settings.level,
-        epochs=settings.epochs,
-        controls=None if noise.paired else noise.heldout_values,
-        facts={
+    found, owner, noise = [], link_documents(corpus.texts), data.values
+    for one in exposures:
+        settings = replace(one, seed=data.seed)
+        labelled = split_members(corpus, settings.share, settings.seed)
+        members = {owner[text.document] for text in labelled.texts if text.member}
+        samples = data.samples.of_documents(members)
+        before = replace(data, samples=samples, placebos=data.deciding, _logprobs={})
+        training, cache = data.watch.training, data.settings.cache
+        with planted_copy(data.target, corpus, settings, cache=cache, training=training) as copy:
+            after = before.with_target(copy).values
+        rate = settings.rate(existing=True)
+        facts = {
             "how": in_words(settings.method, rate),
             "units": len(noise.documents),
             "learning_rate": rate,
             "passages a step": settings.batch,
-        },
-    )
+        }
+        shift = shifts(before.values, after) - noise.margin
+        controls = None if noise.paired else noise.heldout_values
+        more: dict[str, Any] = {"epochs": settings.epochs, "controls": controls, "facts": facts}
+        found.append(power_of(noise.values, shift, data.settings.level, **more))
+    return tuple(found)
 
 
 def deciding_power(found: Sequence[Power], effect: Estimate | None) -> Power | None:
@@ -563,18 +537,11 @@ def deciding_power(found: Sequence[Power], effect: Estimate | None) -> Power | N
 
 
 def power_check(found: Sequence[Power], deciding: Power | None) -> Check:
-    """Check that the audit would have detected training on the texts, by the exposure that decides; for an audit that
-    did not reject. Its words tell of every exposure that was tried."""
+    """Check that training would have been detected, by the exposure that decides, where nothing was rejected."""
     if deciding is None:
         return word_check("audit.power", None, words="unmeasured")  # the rule of all verdicts advises it
-    figures = {
-        f"{one.facts.get('learning_rate', 'probability')}": [
-            one.probability.value,
-            one.probability.low,
-            one.probability.high,
-        ]
-        for one in found
-    }
+    chances = [(one.facts.get("learning_rate", "probability"), one.probability) for one in found]
+    figures = {str(rate): [one.value, one.low, one.high] for rate, one in chances}
     tried = (
         say("audit.power.tried", how=exposure(one, "document").capitalize(), chance=one.probability)
         for one in found
@@ -595,10 +562,3 @@ def shifts(before: DocumentValues, after: DocumentValues) -> Doubles:
     if before.paired:
         return np.asarray(gained)
     return np.asarray(gained - (after.heldout_values - before.heldout_values).mean())
-
-
-def _restricted(samples: Samples, members: set[str]) -> Samples:
-    rows = [i for i, sample in enumerate(samples.suspect) if sample.document in members]
-    suspect = tuple(samples.suspect[i] for i in rows)
-    heldout = tuple(samples.heldout[i] for i in rows) if samples.paired else samples.heldout
-    return replace(samples, suspect=suspect, heldout=heldout)

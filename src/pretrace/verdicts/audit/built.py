@@ -1,32 +1,122 @@
-"""The verdict of an audit: its two tables and its figures, in the form that every verdict has.
+"""One value a document, and the test on these values: samples of one document are not independent, documents are.
 
-The table "documents" has a row a document with its side, "suspect" or "control", and the one value of it that the
-deciding test was made on. The table "pairs" has a row a place in a document: what stands there, and what a generator
-wrote instead; a verdict without generated texts has no such table. All other numbers of an audit are its figures,
-`types.AuditFigures`.
+The values depend on the design. "controls": how much likelier the target finds a document than the placebo does, in
+suspect and in control documents. "differences": the same of what stands there, less the same of what a generator wrote
+in its place, in suspect and in control documents. "placebos": that difference in suspect documents alone, less a
+margin, since a target that only knows the domain better than the placebo leans towards true text.
+
+The verdict of an audit holds them in its table "documents": a row a document with its side, "suspect" or "control". The
+table "pairs" has a row a place in a document: what stands there, and what a generator wrote instead; a verdict without
+generated texts has no such table. All other numbers of an audit are its figures, `types.AuditFigures`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from pretrace.results.serialization import from_plain, to_plain
-from pretrace.types import (
-    Answer,
-    AuditFigures,
-    Doubles,
-    Outcome,
-    Pair,
-    Situation,
-    Table,
-    Verdict,
-)
-from pretrace.verdicts.audit.document_values import DocumentValues
+from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
+from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
+from pretrace.types import Answer, AuditFigures, Doubles, Null, Outcome, Pair, Situation, Table, Verdict
+from pretrace.verdicts import outcome
 from pretrace.verdicts.frame import TestDetails, TestWording
 from pretrace.verdicts.wording import fill, say, sentences_of
+
+DRAWS = 10_000
+PAIRED = "sign-flip permutation test of document means, less a margin of {margin:.3g}"
+UNPAIRED = "two-sample permutation test of document means"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentValues:
+    """The value of each suspect document, and of each control document where there are any.
+
+    Without control documents `margin` has been taken off the values. `unit` names what they are measured in.
+    """
+
+    documents: tuple[str, ...]
+    values: Doubles
+    heldout_documents: tuple[str, ...] = ()
+    heldout_values: Doubles = field(default_factory=lambda: np.zeros(0))
+    margin: float = 0.0
+    unit: str = ""
+
+    @property
+    def paired(self) -> bool:
+        """Whether a value is a difference that is compared with 0, since there are no control documents."""
+        return not self.heldout_documents
+
+    @property
+    def sides(self) -> tuple[Doubles, Doubles]:
+        """The values of suspect and of control documents."""
+        return self.values, self.heldout_values
+
+    @property
+    def within(self) -> Doubles:
+        """All values less the mean of their side."""
+        return np.concatenate([side - side.mean() for side in self.sides if len(side)])
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation between documents of one side."""
+        return float(self.within.std())
+
+
+def permuted(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> PermutationTest:
+    """The one-sided test that the suspect documents' values lie above 0, or above those of control documents."""
+    if found.paired:
+        return sign_flip_test(found.values, flips=draws, seed=seed)
+    return two_sample_test(found.values, found.heldout_values, permutations=draws, seed=seed)
+
+
+def p_value(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> float:
+    """The p-value of `permuted`."""
+    return permuted(found, seed=seed, draws=draws).p
+
+
+def reversed_p(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> float:
+    """The p-value of the opposite, that the values lie below by more than the margin: training cannot explain that."""
+    values = -found.values - 2 * found.margin
+    turned = DocumentValues(found.documents, values, found.heldout_documents, -found.heldout_values)
+    return p_value(turned, seed=seed, draws=draws)
+
+
+def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, object]) -> Answer:
+    """The default procedure's answer on these values, of so many pieces of suspect text."""
+    if found.paired:
+        statistic = PAIRED.format(margin=found.margin)
+        effect, size = mean_interval(found.values), standardised(found.values)
+    else:
+        statistic = UNPAIRED
+        effect = difference_interval(found.values, found.heldout_values)
+        size = standardised(found.values, found.heldout_values)
+    return Answer(
+        procedure="pretrace",
+        p=p_value(found, seed=seed),
+        statistic=statistic,
+        documents=len(found.documents),
+        pieces=pieces,
+        effect=effect,
+        unit=found.unit,
+        standardised=size,
+        facts={
+            "permutations": DRAWS,
+            "margin": found.margin,
+            "control_documents": len(found.heldout_documents),
+            **facts,
+        },
+    )
+
+
+def null_of(found: DocumentValues, *, level: float, seed: int = 0) -> Null:
+    """The distribution of the statistic that `answer` tested, as a histogram."""
+    said = "mean over its standard error, skewness taken out"
+    return outcome.null_of(permuted(found, seed=seed), level, said)
+
 
 DOCUMENTS, PAIRS = "documents", "pairs"
 """The names of the tables."""
@@ -65,8 +155,7 @@ def shown_of(
     pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
     seconds: Mapping[str, DocumentValues] | None = None,
 ) -> TestDetails:
-    """What an audit shows: suspect documents with their values and control documents with theirs, and what was compared
-    in both. `seconds` are the values of models that cannot have seen the texts, by name."""
+    """Show both sides' values, the pairs that were compared, and the values of second models by name."""
     plan = figures.plan
     return TestDetails(
         figures=to_plain(figures, "figures"),

@@ -14,8 +14,8 @@ from pretrace.baselines.classifiers import WordFeatures
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample
 from pretrace.types import Bools, Check, Design, Gap, Pair, Quality
+from pretrace.verdicts.audit.built import DocumentValues, reversed_p
 from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE, differ, widest_gap
-from pretrace.verdicts.audit.document_values import DocumentValues, reversed_p
 from pretrace.verdicts.wording import say, word_check
 
 STRICT = 0.01
@@ -66,8 +66,7 @@ def mixture_check(left_out: int | None, found: DocumentValues) -> Check:
 
 
 def kinds_check(texts: Sequence[str], controls: Bools, *, seed: int, rejected: bool) -> Check:
-    """Check that no control documents form a group of their own by their words, as documents of another kind do;
-    `texts` are those of all documents."""
+    """Check that no control documents form a group of their own by the words of all `texts`."""
     if not rejected:
         return word_check("audit.kinds", None, words="unrejected")
     features = WordFeatures(texts).learnt
@@ -80,8 +79,7 @@ def kinds_check(texts: Sequence[str], controls: Bools, *, seed: int, rejected: b
 
 
 def spread_check(found: DocumentValues, *, seed: int) -> Check:
-    """Check that control documents vary no more than suspect ones, as they do where some of them are of another kind:
-    training on the suspect documents cannot explain that."""
+    """Check that control documents vary no more than suspect ones, as they do where some are of another kind."""
     first, second = (
         np.abs(side - np.median(side)) for side in (found.heldout_values, found.values)
     )  # Brown and Forsythe 1974, as a permutation test
@@ -173,8 +171,7 @@ def pair_quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Qualit
 
 
 def examples(pairs: Sequence[Pair], number: int, seed: int) -> tuple[Pair, ...]:
-    """So many of the pairs drawn at random, in their order, from as many documents as there are; all of them
-    where there are fewer."""
+    """Draw so many pairs, in their order, from as many documents as there are."""
     order = np.random.default_rng(seed).permutation(len(pairs)).tolist()
     seen: dict[str, int] = {}
     turns = {}

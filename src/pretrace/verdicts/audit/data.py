@@ -16,36 +16,18 @@ from pretrace.scoring.outlook import Unwatched, Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.permutation import two_sample
-from pretrace.types import (
-    Answer,
-    Backend,
-    Bools,
-    Corpus,
-    Design,
-    Doubles,
-    Features,
-    Quantity,
-    Text,
-)
-from pretrace.verdicts.audit.document_values import DocumentValues, answer, p_value
-from pretrace.verdicts.audit.generation import SCORING, reading
-from pretrace.verdicts.audit.procedures.dual_classifier import outlier_share
-from pretrace.verdicts.audit.procedures.post_hoc import (
+from pretrace.types import Answer, Backend, Bools, Corpus, Design, Doubles, Features, Quantity, Text
+from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
+from pretrace.verdicts.audit.procedures import (
     PaperSettings,
     ReleaseSettings,
     original,
+    outlier_share,
     paper,
     release,
 )
-from pretrace.verdicts.audit.settings import (
-    ALONE,
-    ORIGINAL,
-    PAPER,
-    PRETRACE,
-    RELEASE,
-    AuditSettings,
-)
-from pretrace.verdicts.audit.snippets import Sample, Samples
+from pretrace.verdicts.audit.settings import ALONE, ORIGINAL, PAPER, PRETRACE, RELEASE, AuditSettings
+from pretrace.verdicts.audit.snippets import SCORING, Sample, Samples, reading
 from pretrace.verdicts.outcome import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
@@ -87,8 +69,7 @@ losses, those of the most likely tokens: `max_k` here."""
 
 
 def expressions(reference: bool, release: bool = False) -> tuple[str, ...]:
-    """The membership scores of every sample; `reference` says whether there is a reference model, `release` asks for
-    ratios of perplexities in place of log-perplexities, as the releases take them."""
+    """List the scores of every sample; `release` asks for ratios of perplexities, as the releases take them."""
     if release:
         return PERPLEXITIES + (("ref(perplexity=True)",) if reference else ())
     return LOG_PERPLEXITIES + (("ref",) if reference else ())
@@ -353,8 +334,7 @@ class AuditData:
         return DocumentValues(*both, unit=unit)
 
     def ask_second(self, model: Backend, found: Answer) -> SecondAnswer:
-        """Ask a model that cannot have seen the texts the same question, and where `found` rejects, test what the
-        target shows beyond it: a placebo that takes part has been subtracted already."""
+        """Ask a model that cannot have seen the texts the same question, and where `found` rejects, for the rest."""
         procedure, name = self.settings.procedure, self.models.names(*self.seconds)[model.name]
         if procedure != PRETRACE:
             return SecondAnswer(name, self.with_target(model).answer(procedure).p)
@@ -384,8 +364,7 @@ class AuditData:
         return {}
 
     def features_of(self, procedure: str) -> Features:
-        """The features of dataset inference that a procedure learns from, of both sides under the target; those of the
-        release as its authors' published code computes them."""
+        """The features that a procedure learns from; those of the release as its authors' code computes them."""
         release = procedure == RELEASE
         if release not in self._of_release:
             names = expressions(self.models.reference is not None, release=release)

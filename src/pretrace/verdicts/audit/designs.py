@@ -31,9 +31,7 @@ class DesignChoice:
 
 @dataclass(frozen=True, slots=True)
 class AuditMaterial:
-    """The material of an audit: numbers of documents, control documents (0 without) and usable placebos, and whether
-    there is a generator and a power test. `judged`
-    are the documents left on the smaller side where a generator learns from a part of the snippets."""
+    """Numbers of what there is; `judged` documents are left where a generator learns from a part of the snippets."""
 
     documents: int
     controls: int
@@ -44,8 +42,7 @@ class AuditMaterial:
 
 
 def choose(given: AuditMaterial, gaps: Sequence[Gap]) -> DesignChoice:
-    """Choose the design for what there is; `gaps` are those between suspect texts and control documents, empty
-    without."""
+    """Choose the design; `gaps` are those between suspect texts and control documents, empty without."""
     if given.documents < FEW_DOCUMENTS:
         return _refuse("few", given)
     if given.controls:

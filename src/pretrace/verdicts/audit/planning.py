@@ -17,32 +17,26 @@ from pretrace.scoring.outlook import REPORT, Action, Stage, device_of, guessed_s
 from pretrace.scoring.plan import ScorePlan, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.tuning.plan import methods
-from pretrace.types import AuditPlan, Backend, Check, Corpus, Design, Gap, Lean, Placebo, Text
+from pretrace.types import AuditPlan, Backend, Check, Corpus, Design, Gap, Lean, Placebo
 from pretrace.verdicts.audit.data import SampleLogprobs, expressions
 from pretrace.verdicts.audit.designs import WHOLE, AuditMaterial, choose
-from pretrace.verdicts.audit.generation import (
+from pretrace.verdicts.audit.settings import PRETRACE, RELEASE, AuditSettings
+from pretrace.verdicts.audit.snippets import (
     NO_TUNING,
     SCORING,
     TRAINING,
     TUNING,
     WRITING,
+    Samples,
+    SnippetCut,
     cut_alike,
     reading,
 )
-from pretrace.verdicts.audit.settings import PRETRACE, RELEASE, AuditSettings
-from pretrace.verdicts.audit.snippets import Samples, SnippetCut
 from pretrace.verdicts.planting import PLANTING
-from pretrace.verdicts.wording import word_check
+from pretrace.verdicts.wording import say, word_check
 
 _SAME_ORIGIN = 0.2
 """The likeness of weights above which two models have a common past: trained apart they are at 0.00."""
-
-WORDS = {
-    "own": "the target in an earlier state (its base, or an earlier checkpoint). That is the best placebo there is, if "
-    "it is the last state before the texts can have come in",
-    "sibling": "of the target's family, with the same tokens, but trained apart from it",
-    "other": "of another family than the target",
-}
 
 
 @cache
@@ -67,7 +61,7 @@ def graded(target: Backend, placebo: Backend) -> Placebo:
         "likeness": alike,
         **{key: placebo.facts.get(key) for key in ("family", "parameters", "revision", "weights")},
     }
-    return Placebo(placebo.name, grade, None, WORDS[grade], facts)
+    return Placebo(placebo.name, grade, None, say(f"audit.grade.{grade}"), facts)
 
 
 def closeness(target: SampleLogprobs, placebo: SampleLogprobs, *, by_byte: bool) -> float:
@@ -92,10 +86,8 @@ def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
 
 
 def _sentence(placebo: Placebo) -> str:
-    words = f"{placebo.name} is {placebo.words}."
-    if placebo.closeness is None:
-        return words
-    return f"{words} On texts that neither was trained on the two agree to a correlation of {placebo.closeness:.3f}."
+    words, close = f"{placebo.name} is {placebo.words}.", placebo.closeness
+    return words if close is None else f"{words} {say('audit.grade.close', closeness=close)}"
 
 
 def _grade(target: Backend, placebo: Backend, alike: float | None) -> Literal["own", "sibling", "other"]:
@@ -139,8 +131,10 @@ def planned(  # noqa: PLR0913
     cuts = cut_alike(corpus, heldout, generator or target, settings, seed=seed)
     controls = 0
     if heldout is not None:
-        controls = cuts[1].documents
-        _check_controls(heldout.name, controls, settings)
+        controls, tests = cuts[1].documents, (settings.procedure, *settings.also)
+        if PRETRACE in tests and controls < FEW_DOCUMENTS:
+            numbers = {"name": heldout.name, "controls": controls, "least": FEW_DOCUMENTS}
+            raise ShortTextsError(say("designs.short", **numbers))
     grades = tuple(graded(target, placebo) for placebo in placebos)
     gaps = _gaps(cuts, settings, seed) if heldout is not None else ()
     given = AuditMaterial(
@@ -177,15 +171,6 @@ def planned(  # noqa: PLR0913
     return PlannedAudit(plan, cuts, stages, after)
 
 
-def _check_controls(name: str, controls: int, settings: AuditSettings) -> None:
-    if PRETRACE in (settings.procedure, *settings.also) and controls < FEW_DOCUMENTS:
-        raise ShortTextsError(
-            f"{name} gives {controls} control documents long enough for a snippet, and a comparison takes at "
-            f"least {FEW_DOCUMENTS}: add control documents, or take shorter snippets (--tokens; in Python "
-            "SnippetSettings.tokens)."
-        )
-
-
 def taking_part(
     design: Design | None, placebos: Sequence[Backend], grades: Sequence[Placebo]
 ) -> tuple[Backend, ...]:
@@ -208,8 +193,8 @@ def tunable(placebos: Sequence[Backend]) -> Backend | None:
 def _gaps(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
     """How well classifiers of texts tell suspect snippets from control ones, and whole documents from whole ones:
     what stands in one snippet of a document says little of its others. Nothing where they are too few."""
-    sides = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets).corpora()
-    whole = (_whole(sides[0]), _whole(sides[1]))
+    samples = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets)
+    sides, whole = samples.corpora(), samples.corpora(whole=True)
     try:
         found = gap(*sides, settings.learners, seed=seed)
         if [len(side.texts) for side in whole] == [len(side.texts) for side in sides]:
@@ -218,14 +203,6 @@ def _gaps(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> tup
     except TextsError:
         return ()
     return (*found[:-1], *(replace(one, classifier=f"{one.classifier}, {WHOLE}") for one in more), found[-1])
-
-
-def _whole(side: Corpus) -> Corpus:
-    documents: dict[str, list[str]] = {}
-    for text in side.texts:
-        documents.setdefault(text.document, []).append(text.text)
-    texts = (Text(f"{side.name} {name}", "\n\n".join(some), group=name) for name, some in documents.items())
-    return replace(side, texts=tuple(texts))
 
 
 def _judged(cut: SnippetCut, settings: AuditSettings, design: Design | None) -> int:
@@ -249,8 +226,7 @@ def _stages(
     *,
     alone: bool,
 ) -> Iterator[Stage]:
-    """The stages in their order, with the seconds of each by what the target takes on this machine now; `alone` where
-    the target is scored by itself, with no placebo of its family."""
+    """The stages in their order, each with its seconds; `alone` where the target is scored by itself."""
     target, *placebos = models
     slow, tokens = slowness(target), settings.snippets.tokens
 
@@ -289,8 +265,7 @@ def _stages(
 
 
 def _share_read(design: Design, cuts: Sequence[SnippetCut], planted: float) -> float:
-    """The share of all passes that a copy makes in which so many documents were planted: theirs, and those of all
-    control documents that they are compared with."""
+    """The share of all passes that a copy makes in which so many documents were planted."""
     if design != "controls":
         return planted
     suspect, controls = (len(one.snippets) for one in cuts)
@@ -298,8 +273,7 @@ def _share_read(design: Design, cuts: Sequence[SnippetCut], planted: float) -> f
 
 
 def slowness(backend: Backend) -> float:
-    """How many times longer than `guessed_seconds` this machine takes now to read with a model, by a few made-up
-    tokens; 1 for one whose weights are elsewhere."""
+    """How many times longer than guessed this machine takes to read; 1 for weights that are elsewhere."""
     from pretrace.backends.huggingface import HuggingFace
 
     if not isinstance(backend, HuggingFace):

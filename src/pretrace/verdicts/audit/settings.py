@@ -11,9 +11,7 @@ from pretrace.registry import require
 from pretrace.settings import cache_option, check_ranges, option
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantMethod, PlantSettings
-from pretrace.types import Sampling, TextClassifier
-from pretrace.types.audit import COMPARED
-from pretrace.verdicts.audit.snippets import SnippetSettings
+from pretrace.types import COMPARED, Sampling, TextClassifier
 from pretrace.verdicts.settings import POWER_BATCH
 
 PRETRACE, PAPER, RELEASE, ORIGINAL = "pretrace", "paper", "release", "original"
@@ -56,6 +54,38 @@ AUDIT, BESIDE = "Audit", "Models beside the target, and controls"
 
 def _names(written: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in written.split(",") if name.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class SnippetSettings:
+    """How documents are cut; ExpressionError for a value out of its range.
+
+    A snippet has `tokens` tokens of the generator, the first half of them the prefix. At most `most` are taken
+    of a document, drawn at random; None is the median over the documents that have any, at least 2, so that long
+    ones do not outweigh the others (appendix C of the paper). `pairs` bounds the snippets that are judged (the
+    paper: 2,000), `share` is their share of all where there are fewer; `learnt` bounds those a generator learns from.
+    """
+
+    tokens: int = option(64, "Tokens of a snippet; half is prefix, half is judged.", panel=COMPARED, least=8)
+    most: int | None = option(
+        None,
+        "Snippets taken of a document; the median over documents unless given.",
+        name="max-snippets",
+        panel=COMPARED,
+        least=1,
+    )
+    pairs: int = option(2000, "Snippets judged, at most; half of all at most.", panel=COMPARED, least=1)
+    share: float = 0.5
+    learnt: int | None = None
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        require(
+            self.learnt is None or self.learnt >= 1, f"at least 1 snippet is learnt, found {self.learnt}."
+        )
+        require(
+            0 < self.share <= 1, f"the share of snippets that are judged is in (0, 1], found {self.share}."
+        )
 
 
 @dataclass(frozen=True, slots=True)

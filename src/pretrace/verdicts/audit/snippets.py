@@ -6,58 +6,32 @@ are completed well, and pieces of the same documents on both sides make the gene
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import ShortTextsError
-from pretrace.registry import require
-from pretrace.settings import check_ranges, option
+from pretrace.cache.location import text_key
+from pretrace.cache.store import Draw, open_continuations
+from pretrace.errors import ShortTextsError, TextsError
+from pretrace.results.rounding import listed
+from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.outlook import Watch
 from pretrace.statistics.documents import link_documents
-from pretrace.types import Corpus, Pair, Skipped, Text
-from pretrace.types.audit import COMPARED
+from pretrace.tuning.plan import OnStep
+from pretrace.types import Backend, Corpus, Generator, Pair, Skipped, Text
+from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 from pretrace.verdicts.draws import texts_hash
 from pretrace.verdicts.wording import say
 
+T = TypeVar("T")
 Spans = Callable[[str], npt.NDArray[np.int64]]
 """Characters [start, end) of each token of a text, shape [n, 2]: `Generator.spans` and `Backend.spans`."""
-
-
-@dataclass(frozen=True, slots=True)
-class SnippetSettings:
-    """How documents are cut; ExpressionError for a value out of its range.
-
-    A snippet has `tokens` tokens of the generator, the first half of them the prefix. At most `most` are taken
-    of a document, drawn at random; None is the median over the documents that have any, at least 2, so that long
-    ones do not outweigh the others (appendix C of the paper). `pairs` bounds the snippets that are judged (the
-    paper: 2,000), `share` is their share of all where there are fewer; `learnt` bounds those a generator learns from.
-    """
-
-    tokens: int = option(64, "Tokens of a snippet; half is prefix, half is judged.", panel=COMPARED, least=8)
-    most: int | None = option(
-        None,
-        "Snippets taken of a document; the median over documents unless given.",
-        name="max-snippets",
-        panel=COMPARED,
-        least=1,
-    )
-    pairs: int = option(2000, "Snippets judged, at most; half of all at most.", panel=COMPARED, least=1)
-    share: float = 0.5
-    learnt: int | None = None
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        require(
-            self.learnt is None or self.learnt >= 1, f"at least 1 snippet is learnt, found {self.learnt}."
-        )
-        require(
-            0 < self.share <= 1, f"the share of snippets that are judged is in (0, 1], found {self.share}."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +92,37 @@ class Samples:
         first, second = (tuple(Sample(one.document, one.text) for one in side) for side in (suspect, heldout))
         return cls(first, second)
 
-    def corpora(self) -> tuple[Corpus, Corpus]:
-        """Suspect and held-out samples as corpora, for what compares them without a model."""
-        suspect, heldout = (
-            Corpus(
-                name, tuple(Text(f"{name} {i}", one.text, group=one.document) for i, one in enumerate(side))
-            )
-            for name, side in (("suspect", self.suspect), ("heldout", self.heldout))
-        )
-        return suspect, heldout
+    def of_documents(self, names: Container[str]) -> Samples:
+        """The samples of these suspect documents, with all held-out ones, or their partners."""
+        rows = [i for i, sample in enumerate(self.suspect) if sample.document in names]
+        heldout = tuple(self.heldout[i] for i in rows) if self.paired else self.heldout
+        return replace(self, suspect=tuple(self.suspect[i] for i in rows), heldout=heldout)
+
+    def corpora(self, *, whole: bool = False) -> tuple[Corpus, Corpus]:
+        """Suspect and held-out samples as corpora, for what compares them without a model; `whole` ones of a document
+        are one text."""
+        made = []
+        for name, side in (("suspect", self.suspect), ("heldout", self.heldout)):
+            rows = [(str(i), one.text, one.document) for i, one in enumerate(side)]
+            if whole:
+                rows = [(document, text, document) for document, text in join_documents(side).items()]
+            texts = (Text(f"{name} {own}", text, group=document) for own, text, document in rows)
+            made.append(Corpus(name, tuple(texts)))
+        return made[0], made[1]
+
+
+def by_name(rows: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    """What goes by each name, in its order."""
+    found: dict[str, list[T]] = {}
+    for name, one in rows:
+        found.setdefault(name, []).append(one)
+    return found
+
+
+def join_documents(samples: Iterable[Sample]) -> dict[str, str]:
+    """The texts of each document as one, in their order."""
+    found = by_name((one.document, one.text) for one in samples)
+    return {document: "\n\n".join(some) for document, some in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +140,9 @@ class NamedCorpus:
     def of(cls, corpus: Corpus, beside: Corpus | None = None) -> NamedCorpus:
         """The corpus with ids and groups made of hashes, in the order of these; the same document twice is one. A group
         that has texts in the corpus `beside` as well has one name in both."""
-        found: dict[str, list[Text]] = {}
-        for text in corpus.texts:
-            found.setdefault(text.document, []).append(text)
-        elsewhere: dict[str, list[str]] = {}
-        for text in beside.texts if beside else ():
-            if text.group:
-                elsewhere.setdefault(text.group, []).append(text.text)
+        found = by_name((text.document, text) for text in corpus.texts)
+        others = beside.texts if beside else ()
+        elsewhere = by_name((text.group, text.text) for text in others if text.group)
         names: dict[str, str] = {}
         documents: dict[str, list[Text]] = {}
         for owner in sorted(found):
@@ -169,8 +161,7 @@ class NamedCorpus:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """All pieces of a corpus by document, in which each stands once, with the texts too short to give one, and in how
-    many places each piece stands."""
+    """All pieces of a corpus by document, each once, the texts too short for one, and how often each stands."""
 
     documents: Mapping[str, tuple[Snippet, ...]]
     short: tuple[Skipped, ...] = ()
@@ -199,8 +190,7 @@ class Pieces:
 
     @property
     def contents(self) -> Mapping[str, int]:
-        """The text of each piece with white space as one space, as two sides are compared, and in how many places it
-        stands."""
+        """The text of each piece with white space as one space, and in how many places it stands."""
         counted: Counter[str] = Counter()
         for text, number in self.places.items():
             counted[_plain(text)] += number
@@ -216,8 +206,7 @@ class Pieces:
         return replace(self, documents={name: some for name, some in kept.items() if some}, places=places)
 
     def drawn(self, settings: SnippetSettings, *, seed: int) -> SnippetCut:
-        """`most` pieces of every document at random. The draw depends on the seed and the documents' names, not on
-        their order."""
+        """Draw `most` pieces of every document; by the seed and the documents' names, whatever their order."""
         pieces = self.documents
         most = settings.most or max(2, round(median(map(len, pieces.values())))) if pieces else 0
         taken: list[Snippet] = []
@@ -242,20 +231,14 @@ def shared_pieces(suspect: Pieces, heldout: Pieces) -> tuple[frozenset[str], str
     if not both:
         return both, ""
     places = sum(side[one] for side in (mine, theirs) for one in both)
-    names = [_shown(one) for one in sorted(both)]
-    listed = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
-    stand, were = ("passage stands", "was") if len(names) == 1 else ("passages stand", "were")
-    numbers = {"number": len(names), "stand": stand, "were": were, "places": places, "listed": listed}
+    names = listed([one if len(one) <= 60 else one[:59] + "…" for one in sorted(both)])
+    stand, were = ("passage stands", "was") if len(both) == 1 else ("passages stand", "were")
+    numbers = {"number": len(both), "stand": stand, "were": were, "places": places, "listed": names}
     return both, say("snippets.shared", **numbers)
 
 
 def _plain(text: str) -> str:
     return " ".join(text.split())
-
-
-def _shown(text: str) -> str:
-    line = _plain(text)
-    return repr(line if len(line) <= 60 else line[:59] + "…")
 
 
 def divide(
@@ -274,8 +257,7 @@ def divide(
 
 
 def check_enough(cut: SnippetCut, corpus: Corpus, tokens: int, *, fewest: int, left_out: str = "") -> None:
-    """Raise ShortTextsError where fewer than `fewest` snippets were cut, too few for any test; `left_out` says what was
-    left out before."""
+    """Raise ShortTextsError where fewer than `fewest` snippets were cut; `left_out` says what was left out before."""
     if len(cut.snippets) >= fewest and cut.documents >= 2:
         return
     raise ShortTextsError(
@@ -308,16 +290,11 @@ def _next(whole: npt.NDArray[np.bool_], at: int) -> int:
 
 def _in_turn(snippets: Sequence[Snippet], rng: np.random.Generator) -> list[Snippet]:
     """One of each document in random order, then the next of each, until none is left."""
-    documents: dict[str, list[Snippet]] = {}
-    for snippet in snippets:
-        documents.setdefault(snippet.document, []).append(snippet)
-    shuffled: Mapping[str, list[Snippet]] = {
-        name: [documents[name][i] for i in rng.permutation(len(documents[name]))]
-        for name in sorted(documents)
-    }
+    documents = sorted(by_name((one.document, one) for one in snippets).items())
+    shuffled = [[some[i] for i in rng.permutation(len(some))] for _, some in documents]
     order: list[Snippet] = []
-    for turn in range(max(map(len, shuffled.values()), default=0)):
-        some = [pieces[turn] for pieces in shuffled.values() if turn < len(pieces)]
+    for turn in range(max(map(len, shuffled), default=0)):
+        some = [pieces[turn] for pieces in shuffled if turn < len(pieces)]
         order += [some[i] for i in rng.permutation(len(some))]
     return order
 
@@ -326,3 +303,183 @@ def _notes(short: Sequence[Skipped], repeated: int, found: int, taken: int) -> t
     numbers = {"short": len(short), "repeated": repeated, "found": found, "taken": taken}
     said = {"short": bool(short), "repeated": repeated > 0, "taken": taken < found}
     return tuple(say(f"snippets.{name}", **numbers) for name, so in said.items() if so)
+
+
+NO_TUNING = "none"
+_FEWEST_SNIPPETS = 20
+TRAINING, WRITING, TUNING = "training the generator", "writing continuations", "tuning a placebo"
+SCORING = "scoring with the target"
+"""Names of stages, with those of `reading`."""
+_CHUNK = 256  # prompts generated, and stored, together
+
+
+def reading(target: Backend, model: Backend) -> str:
+    """The stage in which the target, or a model beside it, reads what both sides are compared by."""
+    return "reading with the target" if model is target else f"reading with {model.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The suspect samples with control or generated ones beside them; `controls` are control samples with
+    generated ones. `pairs` and `control_pairs` are the same as pairs of texts, `training` the snippets the
+    generator learnt from. `cut` says what was cut and left out."""
+
+    samples: Samples
+    cut: SnippetCut
+    pairs: tuple[Pair, ...] = ()
+    training: tuple[Snippet, ...] = ()
+    generator: Generator | None = None
+    controls: Samples | None = None
+    control_pairs: tuple[Pair, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def complete(
+    generator: Generator,
+    prompts: Sequence[str],
+    draw: Draw,
+    *,
+    cache: bool = True,
+    progress: Progress | None = None,
+) -> list[str]:
+    """What the generator writes after each prompt, to be set right behind it, in the prompts' order.
+
+    Only what is not on disk yet is generated, and every chunk is stored when it is done. Chunks are planned
+    over all the prompts, whatever is stored: a run that was killed goes on with the same batches. `cache`
+    False keeps nothing. Raises what the generator raises, and OutputError where the cache cannot be written.
+    """
+    progress = progress or Silent()
+    texts = {text_key(prompt): prompt for prompt in prompts}
+    progress.begin(len(texts))
+    with open_continuations(generator.fingerprint if cache else None) as store:
+        stored = dict(zip(texts, store.get(list(texts), draw.label), strict=True))
+        known = {key: text for key, text in stored.items() if text is not None}
+        progress.advance(len(known), draw.tokens * len(known), 0.0, False)
+        for chunk in _chunks(generator, texts) if len(known) < len(texts) else ():
+            missing = [key for key in chunk if key not in known]
+            if not missing:
+                continue
+            begin = time.perf_counter()
+            made = generator.complete(
+                [texts[key] for key in missing], tokens=draw.tokens, sampling=draw.sampling, seed=draw.seed
+            )
+            store.put(missing, made, draw.label)
+            known |= zip(missing, made, strict=True)
+            progress.advance(len(missing), draw.tokens * len(missing), time.perf_counter() - begin, True)
+    return [known[text_key(prompt)] for prompt in prompts]
+
+
+def _chunks(generator: Generator, texts: dict[bytes, str]) -> list[list[bytes]]:
+    """Put keys of prompts of similar length together, the longest first, so that batches are full."""
+    lengths = {key: len(generator.spans(text)) for key, text in texts.items()}
+    order = sorted(texts, key=lambda key: (-lengths[key], key))
+    return [order[at : at + _CHUNK] for at in range(0, len(order), _CHUNK)]
+
+
+def tuned_generator(
+    model: Backend,
+    texts: Sequence[str],
+    method: str,
+    *,
+    seed: int = 0,
+    cache: bool = True,
+    on_step: OnStep | None = None,
+) -> Generator:
+    """A generator that learnt to write like the texts: the model with an adapter tuned on all of them.
+
+    `method` is an expression such as "lora(rank=32, epochs=3, learning_rate=2e-4)"; with "none", or without
+    texts, it is the model as it stands. The adapter is kept in the cache unless `cache` is False.
+    ExpressionError for another method, ModelError where the model has no weights here.
+    """
+    from pretrace.backends.generation import Completer
+    from pretrace.tuning.adapters import tuned_model
+    from pretrace.tuning.plan import methods
+
+    if method.strip() == NO_TUNING:
+        return Completer(model)
+    how = methods.make(method)
+    if not texts:
+        return Completer(model)
+    # Without labels, so that whatever side the method names it is given all of them.
+    learnt = Corpus("generator-training texts", tuple(Text(str(i), text) for i, text in enumerate(texts)))
+    return Completer(tuned_model(model, learnt, how, seed=seed, cache=cache, on_step=on_step).backend)
+
+
+def synthesised(
+    cuts: Sequence[SnippetCut], generator: Backend, settings: AuditSettings, watch: Watch, *, seed: int
+) -> Prepared:
+    """Continuations written by a copy of `generator` that was tuned on a part of the snippets.
+
+    `cuts` are the suspect snippets and, where there are any, those of control documents: both are treated alike, and
+    the generator learns from both. A snippet whose continuation comes out empty is left out and counted.
+    """
+    divided = [divide(one.snippets, settings.snippets, seed=seed) for one in cuts]
+    learnt = tuple(snippet for _, rest in divided for snippet in rest) if settings.method != NO_TUNING else ()
+    with watch.training(TRAINING) as on_step:
+        tuned = tuned_generator(
+            generator,
+            [snippet.text for snippet in learnt],
+            settings.method,
+            seed=seed,
+            cache=settings.cache,
+            on_step=on_step,
+        )
+    asked = [snippet.prefix for judged, _ in divided for snippet in judged]
+    with watch.passes(WRITING) as progress:
+        written = complete(tuned, asked, settings.draw(seed), cache=settings.cache, progress=progress)
+    made, at = [], 0
+    for judged, _ in divided:
+        some = zip(judged, written[at : at + len(judged)], strict=True)
+        made.append(tuple(Pair(s.id, s.document, s.prefix, s.suffix, text) for s, text in some if text))
+        at += len(judged)
+    lost = len(asked) - sum(map(len, made))
+    notes = (f"{lost:,} snippets were given no continuation and were left out.",) if lost else ()
+    pairs, others = made[0], made[1] if len(made) > 1 else ()
+    return Prepared(
+        Samples.of_pairs(pairs),
+        cuts[0],
+        pairs,
+        learnt,
+        tuned,
+        controls=Samples.of_pairs(others) if others else None,
+        control_pairs=others,
+        notes=notes,
+    )
+
+
+def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) -> Prepared:
+    """Snippets of the suspect texts and of control documents, as they are; nothing is generated."""
+    whole = replace(settings.snippets, share=1.0)
+    suspect, others = (divide(one.snippets, whole, seed=seed)[0] for one in cuts)
+    return Prepared(Samples.of_snippets(suspect, others), cuts[0])
+
+
+def cut_alike(
+    corpus: Corpus, heldout: Corpus | None, model: Backend, settings: AuditSettings, *, seed: int
+) -> tuple[SnippetCut, ...]:
+    """The snippets of the suspect texts and of control documents, cut alike. A snippet that stands in both is left out
+    on both sides; the notes count and name them. TextsError where either gives too few snippets."""
+    tokens = settings.snippets.tokens
+    given = [one for one in (corpus, heldout) if one is not None]
+    pieces = [Pieces.of(one, model.spans, tokens) for one in given]
+    note = ""
+    if len(pieces) == 2:
+        shared, note = shared_pieces(*pieces)
+        pieces = [one.without(shared) for one in pieces]
+    cuts = []
+    for texts, some in zip(given, pieces, strict=True):
+        made = some.drawn(settings.snippets, seed=seed)
+        check_enough(made, texts, tokens, fewest=_FEWEST_SNIPPETS, left_out=note)
+        cuts.append(replace(made, notes=(*made.notes, note)) if note else made)
+    return tuple(cuts)
+
+
+def check_apart(corpus: Corpus, heldout: Corpus) -> None:
+    """Raise TextsError where a whole text stands on both sides."""
+    known = {text.text.strip(): text.id for text in corpus.texts}
+    same = [text for text in heldout.texts if text.text.strip() in known]
+    if same:
+        raise TextsError(
+            f"{len(same):,} of {len(heldout):,} control documents are among the suspect texts, such as {same[0].id!r} "
+            f"({known[same[0].text.strip()]!r} there): control documents are others, which nobody can have trained on."
+        )

@@ -7,7 +7,7 @@ who never saw the target tells the two sets apart: a classifier of words, one of
 same score on a placebo.
 """
 
-from pretrace.verdicts.flag.flag import flag, flag_scored
+from pretrace.verdicts.flag.flag import flag, flag_run
 from pretrace.verdicts.flag.planning import SCORE, FlagPlan, FlagSettings, plan
 
-__all__ = ["SCORE", "FlagPlan", "FlagSettings", "flag", "flag_scored", "plan"]
+__all__ = ["SCORE", "FlagPlan", "FlagSettings", "flag", "flag_run", "plan"]

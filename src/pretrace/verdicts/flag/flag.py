@@ -1,27 +1,39 @@
-"""Score both sets, look whether they may be compared, flag documents and test the set as a whole."""
+"""Score both sets, look whether they may be compared, flag documents and test the set as a whole; from the scores to
+the outcome it is the same for texts in memory and for the parts of very many."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError
-from pretrace.scoring.detect import Options, detect
+from pretrace.jobs.merging import LISTED, SAMPLE, Hashes, ScoredRows, keyed_hashes
+from pretrace.jobs.worker import Manifest
+from pretrace.results.folder import Write, texts_of, write_parquet
+from pretrace.results.run import p_bars, score_bars
+from pretrace.scoring.detect import CutTokens, Options, detect
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.outlook import Unwatched, Watch
 from pretrace.scoring.plan import Models, check_placebos
-from pretrace.scoring.provenance import record_corpus
-from pretrace.statistics.controls import placebos
-from pretrace.statistics.documents import Grouping
+from pretrace.statistics.documents import Numbers
 from pretrace.types import Backend, Bools, Corpus, Run, Skipped, Table, Verdict
 from pretrace.verdicts.flag.built import build_flagging, rows_table
-from pretrace.verdicts.flag.checks import Read
-from pretrace.verdicts.flag.concluding import Rows, SettledFlagging, Sides, concluded, run_checks
-from pretrace.verdicts.flag.planning import TEXTS, DetectionLimits, FlagPlan, FlagSettings, plan
+from pretrace.verdicts.flag.concluding import (
+    FlagConclusion,
+    Rows,
+    SettledFlagging,
+    Sides,
+    concluded,
+    run_checks,
+)
+from pretrace.verdicts.flag.planning import TEXTS, FlagPlan, FlagSettings, LinkedDocuments, plan
 from pretrace.verdicts.flag.power import measured
 from pretrace.verdicts.planting import check_plantable
 
@@ -56,9 +68,7 @@ def flag(
     how = Options(cache=settings.cache, progress=progress or Silent())
     run = detect(made.corpus, models, settings.plan, how)
     asking = Asking(models, watch or Unwatched()) if settings.power else None
-    return flag_scored(
-        run, made, settings, corpus=corpus, known=known, model=models.target.name, asking=asking
-    )
+    return flag_run(run, made, models.target.name, asking=asking)
 
 
 def check_power(models: Models) -> None:
@@ -77,88 +87,245 @@ class Asking:
     watch: Watch
 
 
-def settle(  # noqa: PLR0913 (what was scored, and who can still be asked)
-    rows: Rows,
-    read: Read,
-    limits: DetectionLimits,
-    settings: FlagSettings,
-    *,
-    seed: int,
-    skipped: Iterable[Skipped],
-    asking: Asking | None = None,
-    without: str = "",
-) -> SettledFlagging:
-    """Conclude from the scored rows of both sets: check, measure the power where it decides and can be measured, and
-    settle the outcome. `read` gives the texts of chosen rows, `without` says why there are no models to ask.
+WITHOUT = (
+    "The workers that scored the texts hold the model, and what concludes does not: flag a sample of the documents "
+    "with --power, by one process."
+)
+"""Why the power of a flagging by several workers is not measured."""
 
-    TextsError where too few texts could be scored.
+
+def flag_run(run: Run, made: FlagPlan, model: str, *, asking: Asking | None = None) -> Verdict:
+    """The flagging from scores that are there: `run` has the texts of `made`, both sets, and one score. Without
+    `asking` the power cannot be measured."""
+    lengths = {text.id: len(text.text) for text in made.both.texts()}
+    return flag_rows(ScoredRows.of_run(run, [lengths[name] for name in run.ids]), made, model, asking=asking)[
+        0
+    ]
+
+
+def flag_rows(
+    rows: ScoredRows,
+    made: FlagPlan,
+    model: str,
+    *,
+    asking: Asking | None = None,
+    command: Mapping[str, Any] | None = None,
+    unreadable: int = 0,
+) -> tuple[Verdict, FlagTables]:
+    """The same from scored rows, those of a job among them, with the whole tables. What is on disk is shown in part,
+    and `unreadable` records of its source are told of.
+
+    TextsError where too few texts could be scored; OutputError where parts are damaged.
     """
-    sides = Sides.of(rows, settings, seed, (one.reason for one in skipped))
-    limits = limits.scored(sides.known, sides.number)
+    settings, seed, on_disk = made.settings, made.seed, rows.on_disk
+    values, complete, cut = _read_scored(rows, made.documents)
+
+    def read(chosen: Bools) -> list[str]:
+        every = np.concatenate(complete)
+        every[every] = chosen
+        return rows.texts_at(made.both, every)
+
+    sides = Sides.of(values, settings, seed, (one.reason for one in unscored(rows)))
+    limits = made.prospect.scored(sides.known, sides.number)
     found = run_checks(sides, limits, read)
     power, share, why = None, None, ""
     if found.quiet and settings.power:
-        why = without
+        why = WITHOUT if on_disk else ""
         if asking is not None:
             power, share, why = measured(found, read, asking.models, asking.watch)
-    return SettledFlagging(sides, limits, concluded(found, power, share), why)
-
-
-def flag_scored(  # noqa: PLR0913 (what was read, of what, and who can still be asked)
-    run: Run,
-    made: FlagPlan,
-    settings: FlagSettings,
-    *,
-    corpus: Corpus,
-    known: Corpus,
-    model: str,
-    asking: Asking | None = None,
-) -> Verdict:
-    """The same from scores that are there: `run` has the texts of `made.corpus`, both sets, and one score. Without
-    `asking` the power cannot be measured."""
-    run, seed = run.complete, made.draws.seed(settings)
-    content = {text.id: text.text for text in made.corpus.texts}
-    documents = [made.documents[name] for name in run.ids]
-    texts = [content[name] for name in run.ids]
-    rows = Rows(
-        asked=np.array([member is None for member in run.members], dtype=bool),
-        documents=Grouping.of(documents).codes if documents else np.zeros(0, dtype=np.int64),
-        scores=np.asarray(run.matrix[:, 0]),
-        placebo=next(iter(placebos(run).values()), None),
-        lengths=np.array([len(text) for text in texts], dtype=np.float64),
-    )
-
-    def read(chosen: Bools) -> list[str]:
-        return [texts[i] for i in np.flatnonzero(chosen).tolist()]
-
-    def table(side: Bools, *, known: bool) -> Table:
-        chosen = np.flatnonzero(side)
-        ids, groups, theirs = ([one[i] for i in chosen.tolist()] for one in (run.ids, run.groups, documents))
-        return rows_table(settled.sides, settled.end, chosen, (ids, groups, theirs), known=known)
-
-    settled = settle(rows, read, made.prospect, settings, seed=seed, skipped=run.skipped, asking=asking)
-    return build_flagging(
+    settled = SettledFlagging(sides, limits, concluded(found, power, share), why)
+    tables = FlagTables(rows, made.documents, complete, sides, settled.end)
+    rest = {name: value for name, value in rows.settings.items() if name not in ("texts", "seed")}
+    asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
+    recorded = {**asked, "seed": seed, **made.records, **rest}
+    verdict = build_flagging(
         settled,
         settings,
-        names=(corpus.name, known.name),
+        names=(made.both.asked.name, made.both.known.name),
         model=model,
-        score=run.scores[0],
-        tables=(table(rows.asked, known=False), table(~rows.asked, known=True)),
-        skipped=tuple(replace(one, id=one.id.removeprefix(TEXTS)) for one in run.skipped),
-        left=len(run.skipped),
+        score=rows.scores[0],
+        tables=tables.shown,
+        skipped=tuple(islice(unscored(rows), LISTED if on_disk else None)),
+        left=sum(one.texts for one in rows.parts) - sum(int(whole.sum()) for whole in complete),
         draws=made.draws,
-        recorded=record(record_corpus(corpus), record_corpus(known), run.settings, settings, seed),
+        recorded=recorded | ({"cut": cut, "command": dict(command or {})} if on_disk else {}),
+        whole={"unreadable": unreadable, **tables.whole} if on_disk else None,
     )
+    return verdict, tables
 
 
-def record(
-    texts: Mapping[str, Any],
-    nonmembers: Mapping[str, Any],
-    made: Mapping[str, Any],
-    settings: FlagSettings,
-    seed: int,
-) -> dict[str, Any]:
-    """Everything needed to do it again: of the run's record, with the two sets each by itself."""
-    rest = {name: value for name, value in made.items() if name not in ("texts", "seed")}
-    asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
-    return {**asked, "seed": seed, "texts": dict(texts), "nonmembers": dict(nonmembers), **rest}
+def _read_scored(
+    rows: ScoredRows, documents: LinkedDocuments
+) -> tuple[Rows, tuple[Bools, ...], dict[str, Any]]:
+    """The rows of all parts that have every value, which rows of each part these are, and what the length limit
+    dropped, of all rows; OutputError where a part is damaged."""
+    score = rows.scores[0]
+    placebo = [f"placebo: {one['score']}" for one in rows.outlines if one["kind"] == "placebo"]
+    columns: dict[str, list[Any]] = {"asked": [], "documents": [], score: [], "n_chars": []}
+    columns |= {name: [] for name in placebo}
+    complete, begin, cut = [], 0, CutTokens()
+    for part in rows.parts:
+        rows.check(part)
+        table = rows.table(part)
+        dropped = table.column("n_cut").to_numpy()
+        cut.add(texts_of(table, "id") if dropped.any() else (), dropped, table.column("n_tokens").to_numpy())
+        whole = np.isfinite(table.column(score).to_numpy())
+        for name in placebo:
+            whole &= np.isfinite(table.column(name).to_numpy())
+        complete.append(whole)
+        try:
+            theirs = documents.found(slice(begin, begin + part.texts), table.column("group"))
+        except ValueError as error:
+            raise rows.place.damaged(part, str(error)) from error
+        begin += part.texts
+        columns["asked"].append(table.column("label").is_null().to_numpy()[whole])
+        columns["documents"].append(theirs[whole])
+        for name in (score, "n_chars", *placebo):
+            columns[name].append(table.column(name).to_numpy()[whole])
+    joined = {name: np.concatenate(columns.pop(name)) for name in list(columns)}
+    values = Rows(
+        joined["asked"],
+        joined["documents"],
+        joined[score],
+        joined[placebo[0]] if placebo else None,
+        joined["n_chars"].astype(np.float64),
+    )
+    return values, tuple(complete), asdict(cut)
+
+
+def unscored(rows: ScoredRows) -> Iterator[Skipped]:
+    """The texts without a value: those that no model can score, then those that the placebo cannot."""
+    for part in rows.parts:
+        for one in part.skipped:
+            yield replace(one, id=one.id.removeprefix(TEXTS))
+    for part in rows.parts:
+        if part.missing:
+            table = rows.table(part, ["id", "n_tokens"])
+            tokens = dict(zip(texts_of(table, "id"), table.column("n_tokens").to_pylist(), strict=True))
+            reasons = {one.id: one.reason for one in reversed(part.missing)}
+            for name in dict.fromkeys(one.id for one in part.missing):
+                yield Skipped(name.removeprefix(TEXTS), reasons[name], tokens[name])
+
+
+# The tables: the rows that are shown, all of them or chosen from arrays, and all rows on disk, written part by part.
+
+
+HIGHEST = 1_000
+"""Texts with the highest scores that are shown whatever is drawn."""
+MOST_FLAGGED = 20_480
+"""Flagged texts that are shown, those with the highest scores."""
+
+
+Part = tuple[Manifest, int, Bools]
+
+
+@dataclass(frozen=True, eq=False)
+class FlagTables:
+    """The rows of all parts with what was concluded of them: `complete` [rows of a part], a part each, are those that
+    have every value, and all others are left out."""
+
+    rows: ScoredRows
+    documents: LinkedDocuments
+    complete: tuple[Bools, ...]
+    sides: Sides
+    end: FlagConclusion
+
+    @property
+    def large(self) -> bool:
+        """Whether the known non-members too are more than are shown."""
+        return int(np.count_nonzero(~self.sides.rows.asked)) > SAMPLE
+
+    @property
+    def shown(self) -> tuple[Table, Table]:
+        """The texts and known non-members that are shown."""
+        first = int(np.count_nonzero(self.sides.rows.asked))
+        if not self.rows.on_disk:
+            every = np.arange(len(self.sides.rows.asked))
+            return self._table(every[:first], known=False), self._table(every[first:], known=True)
+        return self._table(self._chosen[0], known=False), self._table(first + self._others, known=True)
+
+    @cached_property
+    def _hashes(self) -> Hashes:
+        ids = (texts_of(self.rows.table(one, ["id"]).filter(whole), "id") for one, _, whole in self._parts())
+        return np.concatenate([keyed_hashes(some, self.sides.seed) for some in ids])
+
+    @cached_property
+    def _chosen(self) -> tuple[Numbers, int]:
+        """The places of the texts that are shown among those in question, and how many of them were drawn."""
+        asked = self.sides.rows.asked
+        chosen = self.end.chosen[self.sides.place]
+        return _chosen(self._hashes[asked], self.sides.rows.scores[asked], chosen)
+
+    @cached_property
+    def _others(self) -> Numbers:
+        """The places of the known non-members that are shown among these."""
+        return np.sort(np.argsort(self._hashes[~self.sides.rows.asked], kind="stable")[:SAMPLE])
+
+    def writers(self) -> dict[str, Write]:
+        """What writes each file of the whole tables, by its name."""
+        found: dict[str, Write] = {}
+        for number, part in enumerate(self._parts()):
+            _, begin, whole = part
+            asked = self.sides.rows.asked[begin : begin + int(whole.sum())]
+            for known, folder in ((False, "flags"), (True, "known")):
+                if (asked != known).any() and (self.large or not known):
+                    rows = begin + np.flatnonzero(asked != known)
+                    found[f"{folder}/part-{number:05}.parquet"] = partial(self._write, part, rows, known)
+        return found
+
+    def _parts(self) -> Iterator[Part]:
+        """Each part, how many complete rows stand before it, and which of its rows are complete."""
+        begin = 0
+        for manifest, whole in zip(self.rows.parts, self.complete, strict=True):
+            yield manifest, begin, whole
+            begin += int(whole.sum())
+
+    def _write(self, part: Part, rows: Numbers, known: bool, path: Path) -> None:
+        """One file of the whole table of a set: nothing stands where the answer is refused, and `drawn` at the end."""
+        columns = dict(self._table(rows, [part], known=known).columns)
+        columns |= {name: np.ma.masked_invalid(columns[name]) for name in ("p", "q") if name in columns}
+        columns["drawn"] = columns.pop("drawn")
+        path.parent.mkdir(exist_ok=True)
+        write_parquet(path, columns)
+
+    def _table(self, rows: Numbers, parts: Iterable[Part] | None = None, *, known: bool) -> Table:
+        """Some rows of one set, in the order given, read from these parts."""
+        order = np.argsort(rows, kind="stable")
+        there, back = rows[order], np.argsort(order).tolist()
+        found: dict[str, list[str]] = {"id": [], "group": []}
+        for manifest, begin, whole in self._parts() if parts is None else parts:
+            mine = there[(there >= begin) & (there < begin + int(whole.sum()))]
+            if len(mine):
+                table = self.rows.table(manifest, list(found)).filter(whole).take(mine - begin)
+                for name, some in found.items():
+                    some += texts_of(table, name)
+        ids, groups = ([some[i] for i in back] for some in found.values())
+        names = (ids, groups, self.documents.name(self.sides.rows.documents[rows]))
+        return rows_table(self.sides, self.end, rows, names, known=known)
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """What is told of all texts beside their counts (`verdicts.flag.built`)."""
+        sides, end = self.sides, self.end
+        asked, chosen = sides.rows.asked, end.chosen[sides.place]
+        scores, names = sides.rows.scores[asked], list(self.writers())
+        return {
+            "sampled": self._chosen[1],
+            "known_sampled": len(self._others),
+            "scores": score_bars(scores, chosen, sides.rows.scores[~asked]),
+            "p": p_bars(end.p, end.chosen) if end.outcome != "refused" else None,
+            "least": float(scores[chosen].min()) if chosen.any() else None,
+            "low_p": int((end.p <= 0.05).sum()),
+            "parts": [name for name in names if name.startswith("flags/")],
+            "known_parts": [name for name in names if name.startswith("known/")],
+        }
+
+
+def _chosen(hashes: Hashes, scores: Any, flagged: Bools) -> tuple[Numbers, int]:
+    """The places of the texts that are shown, those drawn first, and the number of these."""
+    drawn = np.sort(np.argsort(hashes, kind="stable")[:SAMPLE])
+    marked = np.flatnonzero(flagged)
+    highest = np.argsort(-scores, kind="stable")[:HIGHEST]
+    marked = marked[np.argsort(-scores[marked], kind="stable")[:MOST_FLAGGED]]
+    more = np.setdiff1d(np.union1d(highest, marked), drawn)
+    return np.concatenate([drawn, more]), len(drawn)

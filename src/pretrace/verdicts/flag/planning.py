@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.corpora import TextStream
+from pretrace.corpora.columns import USUAL
 from pretrace.corpora.near_copies import BANDS, Sketches, link
+from pretrace.corpora.opening import GivenStream, OnUnreadable
 from pretrace.errors import TextsError
+from pretrace.jobs.merging import in_order
 from pretrace.registry import require
 from pretrace.scoring.plan import ScorePlan
+from pretrace.scoring.provenance import content_of, record_texts
 from pretrace.settings import CONTROLS, cache_option, check_ranges, like, option
 from pretrace.statistics.conformal import METHODS, Method, Resolution, needed, resolution
-from pretrace.statistics.documents import Numbers, link_documents
+from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.draws import TextsSketch, seed_from, texts_hash
+from pretrace.verdicts.draws import TextsSketch, seed_from, text_digest
 from pretrace.verdicts.settings import TestSettings
 from pretrace.verdicts.wording import say
 
@@ -164,38 +170,6 @@ def near_copies(sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbe
     return Copies(linked, before - after, int(both.sum()))
 
 
-def check_apart(
-    asked: str,
-    known: str,
-    numbers: tuple[int, int],
-    *,
-    members: Sequence[str],
-    same: Sequence[str],
-    shared: Collection[str],
-) -> None:
-    """TextsError where a set is empty, and for what must not be, by the names of both sets and their `numbers`:
-    known texts that are labelled as `members`, texts in question that are among the known ones (`same`), and documents
-    that have texts on both sides (`shared`)."""
-    for name, number in zip((asked, known), numbers, strict=True):
-        if not number:
-            raise TextsError(f"{name} holds no texts.")
-    if members:
-        raise TextsError(
-            f"{len(members)} of the {numbers[1]} known non-members in {known} (such as {members[0]!r}) are labelled as "
-            "members: leave them out, or mend the label."
-        )
-    if same:
-        raise TextsError(
-            f"{len(same)} of the {numbers[0]} texts of {asked} (such as {same[0]!r}) are among the known non-members "
-            f"in {known}: a text is one or the other; take them out of one of the two files."
-        )
-    if shared:
-        raise TextsError(
-            f"{len(shared)} documents (such as {min(shared)!r}) have texts in {asked} and in {known}: a document was "
-            "seen or it was not; take each out of one of the two files."
-        )
-
-
 SCORE = "min_k_plus_plus"
 """Of the scores that need nothing but the target it survived its controls most often on planted domains: in 7 of
 8, `loss` in 5 (benchmarks/results/planted_domains.json). `ref` with an earlier checkpoint survived in 8 of 8."""
@@ -300,6 +274,7 @@ class FlagSettings:
         )
 
 
+_BLOCK = 20_480
 TEXTS, KNOWN = "TEXTS: ", "KNOWN: "
 """What ids begin with while both sets are one corpus: two files may number their rows alike."""
 
@@ -313,70 +288,275 @@ class Draws:
     known: str
     sketch: TextsSketch
 
-    def seed(self, settings: FlagSettings) -> int:
-        """The seed of all draws of a flagging."""
-        return seed_from("flag", f"{self.asked} {self.known}", **settings.matters)
+
+@dataclass(slots=True)
+class SetSide:
+    """What was seen of one of the two sets."""
+
+    texts: int = 0
+    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+    digests: bytearray = field(default_factory=bytearray)
+
+    def add(self, text: Text) -> None:
+        """A text as its file has it."""
+        self.texts += 1
+        self.digest.update(content_of(text))
+        self.digests += text_digest(text.text)
+
+    @property
+    def hash(self) -> str:
+        """The `texts_hash` of the texts."""
+        parts = np.frombuffer(self.digests, dtype=">u8").reshape(-1, 4)
+        order = np.lexsort(parts.T[::-1])
+        return hashlib.sha256(parts[order].tobytes()).hexdigest()
+
+    @property
+    def sketch(self) -> TextsSketch:
+        """The sketch of the texts."""
+        return TextsSketch.of_digests(
+            bytes(self.digests[at : at + 32]) for at in range(0, len(self.digests), 32)
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class GatheredSets:
+    """What one reading of both sets found: each of them, the ids of known texts that are labelled as `members`, and of
+    each text, in order, a hash of what it says and whether it has a group."""
+
+    asked: SetSide = field(default_factory=SetSide)
+    known: SetSide = field(default_factory=SetSide)
+    members: list[str] = field(default_factory=list)
+    contents: array[int] = field(default_factory=lambda: array("q"))
+    grouped: bytearray = field(default_factory=bytearray)
+    sketches: Sketches = field(default_factory=Sketches)
+    _names: list[bytes] = field(default_factory=list)
+    _blocks: list[Any] = field(default_factory=list)
+
+    def add(self, text: Text, both: Text) -> None:
+        """A text, as its file has it and as it stands among both sets."""
+        (self.asked if both.member is None else self.known).add(text)
+        if text.member and both.member is not None:
+            self.members.append(text.id)
+        self.grouped.append(bool(text.group))
+        self.sketches.add(text.text)
+        content = text.text.strip()
+        self.contents.append(hash(content) if content else 0)
+        self._names.append(both.document.encode("utf-8", "surrogatepass"))
+        if len(self._names) == _BLOCK:
+            self._pack()
+
+    def _pack(self) -> None:
+        import pyarrow as pa
+
+        if self._names:
+            self._blocks.append(pa.array(self._names, pa.large_binary()).dictionary_encode())
+            self._names = []
+
+    @property
+    def documents(self) -> LinkedDocuments:
+        """The documents, those that share a text as one."""
+        self._pack()
+        names, codes = in_order(self._blocks)
+        contents = np.frombuffer(self.contents, np.int64)
+        first = linked_numbers(contents, codes, len(names))
+        copies = near_copies(self.sketches, codes, first, self.asked.texts)
+        return LinkedDocuments(names, codes, copies.first.astype(np.int32), copies.notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkedDocuments:
+    """The `names` of all documents, a sorted pyarrow array of bytes; the number of each text's in that order, [texts];
+    for each document the first of those that it shares a text or a near copy with, directly or through others,
+    [documents]; and what is said of near copies."""
+
+    names: Any
+    codes: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int32]
+    notes: tuple[str, ...] = ()
+
+    def found(self, texts: slice, groups: Any) -> Numbers:
+        """The documents of rows of some of the texts, by the names in a pyarrow column of `groups`; those that share a
+        text are one. ValueError for a name that none of these texts has."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        numbers = np.unique(self.codes[texts])
+        places = pc.index_in(groups.cast(pa.large_binary()), value_set=self.names.take(pa.array(numbers)))
+        if places.null_count:
+            raise ValueError("a document that none of its texts has")
+        return np.asarray(self.first[numbers[places.to_numpy()]], dtype=np.int64)
+
+    def name(self, numbers: Numbers) -> list[str]:
+        """The names of documents by their numbers."""
+        import pyarrow as pa
+
+        return [
+            name.decode("utf-8", "surrogatepass") for name in self.names.take(pa.array(numbers)).to_pylist()
+        ]
+
+
+class BothSets(TextStream):
+    """The texts in question and then the known non-members, by the ids that they have in one corpus."""
+
+    def __init__(self, asked: TextStream, known: TextStream) -> None:
+        super().__init__(
+            f"{asked.name} against {known.name}",
+            f"{asked.source} and {known.source}",
+            USUAL,
+            lambda reading: iter(()),
+        )
+        self.asked, self.known = asked, known
+        self._gathered: GatheredSets | None = None
+
+    def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
+        """The texts in order; what a first reading to the end finds is kept (`gathered`)."""
+        seen = None if self._gathered else GatheredSets()
+        for stream, mark, member in ((self.asked, TEXTS, None), (self.known, KNOWN, False)):
+            for text in stream.texts(tell):
+                both = placed(text, mark, member)
+                if seen:
+                    seen.add(text, both)
+                yield both
+        self.notes = (*self.asked.notes, *self.known.notes)
+        self._gathered = self._gathered or seen
+
+    @property
+    def gathered(self) -> GatheredSets:
+        """What a reading of both sets found."""
+        if self._gathered is None:
+            for _ in self.texts():
+                pass
+        assert self._gathered is not None
+        return self._gathered
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FlagPlan:
-    """Both sets as one corpus (known non-members labelled, the others not), the document of each text by its id
-    there (documents that share a text, and near copies, are one), what can be flagged among them, and
-    where the draws come from."""
+    """What is settled before a model is asked: both sets as one stream (known non-members labelled, the others not),
+    their documents (those that share a text, and near copies, are one), and what can be flagged among them."""
 
-    corpus: Corpus
-    documents: Mapping[str, str]
+    both: BothSets
+    documents: LinkedDocuments
     prospect: DetectionLimits
+    settings: FlagSettings
     draws: Draws
+
+    @classmethod
+    def of(cls, both: BothSets, settings: FlagSettings) -> FlagPlan:
+        """The two sets looked over; nothing is asked of a model.
+
+        TextsError where a set is empty, where known documents are fewer than 20 or some of their texts are labelled as
+        members, and where the sets overlap. Where no text could be flagged at this rate the notes say so.
+        """
+        found = both.gathered
+        first = found.asked.texts
+        documents = _documents_apart(both)
+        linked = documents.first[documents.codes]
+        asked, known = (np.unique(some, return_counts=True)[1] for some in (linked[:first], linked[first:]))
+        limits = prospect(
+            asked,
+            known,
+            fdr=settings.fdr,
+            method=settings.controlled,
+            name=both.known.name,
+            more=documents.notes,
+        )
+        draws = Draws(found.asked.hash, found.known.hash, found.asked.sketch)
+        return cls(both, documents, limits, settings, draws)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What there is to say before a model is asked."""
         return self.prospect.notes
 
+    @property
+    def corpus(self) -> Corpus:
+        """Both sets in memory."""
+        return Corpus(self.both.name, tuple(self.both.texts()), self.both.asked.source)
+
+    @property
+    def seed(self) -> int:
+        """The seed of all draws."""
+        return seed_from("flag", f"{self.draws.asked} {self.draws.known}", **self.settings.matters)
+
+    @property
+    def records(self) -> dict[str, Any]:
+        """What a flagging records of both sets, each as `record_corpus` says it."""
+        both, found, first = self.both, self.both.gathered, self.both.gathered.asked.texts
+        sides = {
+            "texts": (both.asked, found.asked, self.documents.codes[:first]),
+            "nonmembers": (both.known, found.known, self.documents.codes[first:]),
+        }
+        return {
+            name: record_texts(stream, side.texts, len(np.unique(codes)), side.digest.hexdigest())
+            for name, (stream, side, codes) in sides.items()
+        }
+
 
 def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
-    """The two sets put together and looked over; nothing is asked of a model.
+    """`FlagPlan.of` for texts in memory; TextsError also where two of a set share an id."""
+    for one in (corpus, known):
+        if len({text.id for text in one.texts}) < len(one):
+            raise TextsError(f"some texts of {corpus.name} or {known.name} share an id; give each its own.")
+    return FlagPlan.of(BothSets(GivenStream(corpus), GivenStream(known)), settings)
 
-    TextsError where a set is empty, where known documents are fewer than 20 or some of their texts are labelled as
-    members, and where the sets overlap. Where no text could be flagged at this rate the notes say so.
-    """
-    contents = {text.text.strip() for text in known.texts} - {""}
-    # Without a group, the same id in two files is no sign of the same document.
-    groups = {text.group for text in known.texts} - {""}
-    check_apart(
-        corpus.name,
-        known.name,
-        (len(corpus), len(known)),
-        members=[text.id for text in known.texts if text.member],
-        same=[text.id for text in corpus.texts if text.text.strip() in contents],
-        shared={text.group for text in corpus.texts} & groups,
+
+def _documents_apart(both: BothSets) -> LinkedDocuments:
+    """The documents; TextsError where a set is empty, for known texts that are labelled as members, for texts in
+    question that are among the known ones, and for documents that have texts on both sides."""
+    asked, known, found = both.asked.name, both.known.name, both.gathered
+    numbers = found.asked.texts, found.known.texts
+    for name, number in zip((asked, known), numbers, strict=True):
+        if not number:
+            raise TextsError(f"{name} holds no texts.")
+    if found.members:
+        raise TextsError(
+            f"{len(found.members)} of the {numbers[1]} known non-members in {known} (such as {found.members[0]!r}) are "
+            "labelled as members: leave them out, or mend the label."
+        )
+    if same := _same(both, found):
+        raise TextsError(
+            f"{len(same)} of the {numbers[0]} texts of {asked} (such as {same[0]!r}) are among the known non-members "
+            f"in {known}: a text is one or the other; take them out of one of the two files."
+        )
+    documents = found.documents
+    if shared := _shared(found, documents):
+        raise TextsError(
+            f"{len(shared)} documents (such as {min(shared)!r}) have texts in {asked} and in {known}: a document was "
+            "seen or it was not; take each out of one of the two files."
+        )
+    return documents
+
+
+def _same(both: BothSets, found: GatheredSets) -> list[str]:
+    """The ids of texts in question that are among the known ones. Equal hashes are only a suspicion: both sets are then
+    read again."""
+    hashes, first = np.frombuffer(found.contents, np.int64), found.asked.texts
+    known = hashes[first:]
+    suspected = set(np.unique(known[np.isin(known, hashes[:first]) & (known != 0)]).tolist())
+    if not suspected:
+        return []
+    said = (text.text.strip() for text in both.known.texts())
+    contents = {content for content in said if hash(content) in suspected}
+    return [text.id for text in both.asked.texts() if text.text.strip() in contents]
+
+
+def _shared(found: GatheredSets, documents: LinkedDocuments) -> list[str]:
+    """The groups that have texts on both sides."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    first, grouped = found.asked.texts, np.frombuffer(found.grouped, np.bool_)
+    known = documents.name(np.unique(documents.codes[first:][grouped[first:]]))
+    names = [TEXTS + name.removeprefix(KNOWN) for name in known]
+    wanted = pa.array([name.encode("utf-8", "surrogatepass") for name in names], pa.large_binary())
+    places = pc.index_in(wanted, value_set=documents.names)
+    there = set(places.drop_null().to_pylist()) & set(
+        np.unique(documents.codes[:first][grouped[:first]]).tolist()
+        if places.null_count < len(places)
+        else ()
     )
-    sides = [placed(text, TEXTS, None) for text in corpus.texts]
-    sides += [placed(text, KNOWN, False) for text in known.texts]
-    first = link_documents(sides)
-    names = sorted(first)
-    place = {name: number for number, name in enumerate(names)}
-    codes = np.array([place[text.document] for text in sides], dtype=np.int64)
-    sketches = Sketches()
-    for text in sides:
-        sketches.add(text.text)
-    already = np.array([place[first[name]] for name in names], dtype=np.int64)
-    copies = near_copies(sketches, codes, already, len(corpus))
-    documents = {text.id: names[copies.first[code]] for text, code in zip(sides, codes.tolist(), strict=True)}
-    if len(documents) < len(sides):
-        raise TextsError(f"some texts of {corpus.name} or {known.name} share an id; give each its own.")
-    asked, others = (
-        list(Counter(documents[text.id] for text in sides if text.member is member).values())
-        for member in (None, False)
-    )
-    both = Corpus(f"{corpus.name} against {known.name}", tuple(sides), corpus.source)
-    found = prospect(
-        asked, others, fdr=settings.fdr, method=settings.controlled, name=known.name, more=copies.notes
-    )
-    asked_hash, known_hash = (texts_hash(text.text for text in side.texts) for side in (corpus, known))
-    draws = Draws(asked_hash, known_hash, TextsSketch.of(text.text for text in corpus.texts))
-    return FlagPlan(both, documents, found, draws)
+    return [name.removeprefix(TEXTS) for name in documents.name(np.array(sorted(there), np.int64))]
 
 
 def placed(text: Text, side: str, member: bool | None) -> Text:

@@ -1,0 +1,1515 @@
+"""The nouns of pretrace: texts → traces → scores → statistics → report. Imports errors and settings alone.
+
+Sampling alone declares options, with `pretrace.settings`.
+
+Everything here is immutable. Arrays are numpy; one entry of a trace is one token the model predicted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Flag, auto
+from importlib import import_module
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import PretraceError
+from pretrace.settings import option
+
+# What models said of a text, token by token, and what a score wants of that.
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One text to be judged.
+
+    `member` is True for a known member, False for a known non-member, None where nobody knows.
+    `group` names the document (or author) the text was cut from; statistics resample groups, since
+    pieces of one document are not independent. Without a group a text is its own. `meta` are further columns, by
+    name (`Columns.more`), a list in one as JSON.
+    """
+
+    id: str
+    text: str
+    member: bool | None = None
+    group: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def document(self) -> str:
+        """The group, or the text's own id where it has none."""
+        return self.group or self.id
+
+    @property
+    def copies(self) -> int | None:
+        """Documents of a searched corpus that hold the text, where a scan counted them: the column `copies`."""
+        return int(self.meta["copies"]) if "copies" in self.meta else None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is known of a benchmark beside its texts, in sentences a report can print.
+
+    `size` is the published one; `flaws` say what a figure on it does not show, each with its source; `home` is
+    a hub id or an address; `licence` is what its authors state, or that they state none.
+    """
+
+    title: str
+    what: str
+    size: str
+    licence: str
+    citation: str
+    home: str
+    flaws: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Texts under one name. `source` says where they came from; `notes` what was done on the way
+    (bytes replaced, lines skipped), in sentences a report can print; `card` is that of a published benchmark."""
+
+    name: str
+    texts: tuple[Text, ...]
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    card: Card | None = None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+Pool = Literal["any", "mean", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """Which feed-forward neurons a text activates (NA-PDD eq. 2); every position the model read counts.
+
+    `pool` "any": the activation exceeds `threshold` at some position; "mean": its mean over the positions
+    does. Both are bits, packed along the neurons (`numpy.packbits`): uint8 [layers, ceil(neurons / 8)].
+    "count" is the number of positions at which it does: uint32 [layers, neurons]. A layer with fewer
+    neurons than the widest is padded with zeros. `gated` takes the product with the gate's partner, the
+    input of the down projection, where a gated layer has one, instead of the activation function's output.
+    """
+
+    pool: Pool = "any"
+    threshold: float = 1.0
+    gated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Hidden states at the last token the model read, as transformers numbers them: 0 is the embedding, the
+    last is what the output layer reads. All of them, float32 [layers + 1, width], or one, float32 [width]."""
+
+    layer: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """How likely each token is to be drawn where the next token is drawn at `temperature` among the `k` likeliest:
+    log-probabilities, float32 [predicted tokens], −inf where the token is not among the k (a tie with the last of them
+    is). At any k from the size of the vocabulary on, and temperature 1, it is the log-probability itself."""
+
+    k: int = 40
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The largest log-probability over the vocabulary at each position, that of the token a model would write: float32
+    [predicted tokens]. Where the text's own token is the likeliest it equals `Trace.logp` to the last bit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What the model writes in the place of a text's end: token ids, int32 [samples, n − read(n)] for n predicted
+    tokens, of which the first `read(n)`, a `share` of them and one at least, stay as they are and are read.
+
+    Each token is drawn at `temperature` among all that are not special, by numbers that depend on what stands before
+    the end, on `seed` and on the sample. With one predicted token there is no end.
+    """
+
+    samples: int = 8
+    share: float = 0.5
+    temperature: float = 1.0
+    seed: int = 0
+
+    def read(self, predicted: int) -> int:
+        """How many of so many predicted tokens stay as they are.
+
+        >>> Continued(share=0.5).read(5), Continued(share=0.1).read(3)
+        (2, 1)
+        """
+        return min(predicted, max(1, int(self.share * predicted)))
+
+
+State = Firing | Hidden | Drawn | Peak | Continued
+
+
+States = frozenset[State]
+
+
+class Quantity(Flag):
+    """What one pass over a text can yield: LOGP and MOMENTS token by token; the others are states, which have
+    parameters of their own (`State`)."""
+
+    NONE = 0
+    LOGP = auto()
+    """Log-probability of the token that stands there."""
+    MOMENTS = auto()
+    """Mean and standard deviation of log p(v) for v drawn from the model's own distribution."""
+    NEURONS = auto()
+    """Which feed-forward neurons the text activates (`Firing`)."""
+    HIDDEN = auto()
+    """Hidden states at the last token (`Hidden`)."""
+    DRAWN = auto()
+    """How likely each token is to be drawn among the likeliest (`Drawn`)."""
+    PEAK = auto()
+    """Log-probability of the likeliest token (`Peak`)."""
+    CONTINUED = auto()
+    """What the model writes in the place of the text's end (`Continued`)."""
+
+
+class View(NamedTuple):
+    """A text as seen by one model after one rewrite: ("target", "plain"), ("target", "lower"), … A tuple, whose hash is
+    taken several times for each text."""
+
+    model: str = "target"
+    rewrite: str = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What a model said of one text: arrays of equal length, one entry a predicted token.
+
+    `logp`, `mean` and `std` are in nats. With a start token in front the entries are t_0 … t_{n-1},
+    without one t_1 … t_{n-1}. `cut` counts the tokens dropped from the end by the length limit. `states`
+    are what was read inside the model or of its distribution, one array a state that was asked for.
+    """
+
+    tokens: Ints
+    logp: Floats
+    mean: Floats | None = None
+    std: Floats | None = None
+    cut: int = 0
+    states: Mapping[State, npt.NDArray[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def holds(self) -> Quantity:
+        """The token-by-token quantities this trace carries; `states` has its own keys."""
+        return Quantity.LOGP if self.mean is None else _BOTH
+
+
+_BOTH = Quantity.LOGP | Quantity.MOMENTS
+_PLAIN = View()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One text and all that the models said of it: what a score is computed from."""
+
+    text: Text
+    views: Mapping[View, tuple[Trace, ...]]
+    model: str = "target"
+
+    def trace(self, rewrite: str = "plain") -> Trace:
+        """The trace of one rewrite under the model in view (the first, where a rewrite makes several)."""
+        return self.views[View(self.model, rewrite)][0]
+
+    @property
+    def plain(self) -> Trace:
+        """The trace of the text as it stands."""
+        return self.views[_PLAIN][0] if self.model == "target" else self.trace()
+
+    @property
+    def empty(self) -> frozenset[View]:
+        """The views in which nothing was predicted: a single token, or a text that a rewrite gives no form of."""
+        return frozenset([view for view, traces in self.views.items() if not any(map(len, traces))])
+
+    def through(self, model: str) -> Evidence:
+        """The same evidence seen through another model: FSD is `of(e) - of(e.through("tuned"))`."""
+        return replace(self, model=model)
+
+
+class Needs:
+    """The quantities, and the states inside the model, that a score wants of each view; combined with `|`.
+
+    Whoever wants states is given log-probabilities too: the pass yields them anyway. A view of which nothing is wanted
+    (`Needs(Quantity.NONE, View())`) has the text and its tokens, and no model reads it. `counts` says whether
+    the score has to be fitted on token counts, `paired` whether it holds the tokens of one model against those of
+    another one by one, for which both must cut texts into the same tokens.
+
+    >>> both = Needs(Quantity.LOGP) | Needs(Quantity.LOGP, View(rewrite="lower"))
+    >>> [view.rewrite for view in both.views]
+    ['lower', 'plain']
+    """
+
+    __slots__ = ("counts", "paired", "states", "views")
+
+    def __init__(
+        self,
+        quantity: Quantity = Quantity.NONE,
+        *views: View,
+        states: Iterable[State] = (),
+        counts: bool = False,
+        paired: bool = False,
+    ) -> None:
+        self.counts, self.paired = counts, paired
+        wanted = frozenset(states)
+        for state in wanted:
+            quantity |= Quantity.LOGP | quantity_of(state)
+        where = views or ((View(),) if quantity else ())
+        self.views: Mapping[View, Quantity] = dict.fromkeys(sorted(where), quantity)
+        self.states: Mapping[View, States] = dict.fromkeys(self.views, wanted) if wanted else {}
+
+    @classmethod
+    def _of(cls, views: Mapping[View, Quantity], states: Mapping[View, States], beside: Needs) -> Needs:
+        """Needs of these views and states, with the counts and the pairing of `beside`."""
+        needs = cls(counts=beside.counts, paired=beside.paired)
+        needs.views = dict(sorted(views.items()))
+        needs.states = {view: states[view] for view in needs.views if states.get(view)}
+        return needs
+
+    def __or__(self, other: Needs) -> Needs:
+        views, states = dict(self.views), dict(self.states)
+        for view, quantity in other.views.items():
+            views[view] = views.get(view, Quantity.NONE) | quantity
+        for view, wanted in other.states.items():
+            states[view] = states.get(view, frozenset()) | wanted
+        both = Needs(counts=self.counts or other.counts, paired=self.paired or other.paired)
+        return Needs._of(views, states, both)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Needs) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash(self._parts)
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        return (tuple(self.views.items()), tuple(self.states.items()), self.counts, self.paired)
+
+    def __repr__(self) -> str:
+        states = f", states={dict(self.states)!r}" if self.states else ""
+        more = "".join(f", {name}=True" for name in ("counts", "paired") if getattr(self, name))
+        return f"Needs({dict(self.views)!r}{states}{more})"
+
+    def __bool__(self) -> bool:
+        return bool(self.views)
+
+    def through(self, model: str) -> Needs:
+        """The same needs with another model in the target's place."""
+
+        def moved(view: View) -> View:
+            return View(model, view.rewrite) if view.model == "target" else view
+
+        return Needs._of(
+            {moved(view): quantity for view, quantity in self.views.items()},
+            {moved(view): states for view, states in self.states.items()},
+            self,
+        )
+
+
+def quantity_of(state: State) -> Quantity:
+    """The quantity a back end must offer for a state to be read."""
+    if isinstance(state, Drawn):
+        return Quantity.DRAWN
+    if isinstance(state, Peak):
+        return Quantity.PEAK
+    if isinstance(state, Continued):
+        return Quantity.CONTINUED
+    return Quantity.NEURONS if isinstance(state, Firing) else Quantity.HIDDEN
+
+
+# What comes out: estimates, evaluations, runs.
+
+
+class Tabular:
+    """A result with a row a text or document."""
+
+    __slots__ = ()
+
+    def to_arrow(self) -> Any:
+        """The rows as a `pyarrow.Table`, with the columns of the table on disk; of a large run those of its sample."""
+        return import_module("pretrace.results.export").to_arrow(self)
+
+    def to_pandas(self) -> Any:
+        """The same as a `pandas.DataFrame`; MissingPackageError without pandas."""
+        return import_module("pretrace.results.export").to_pandas(self)
+
+
+class ShownAsHtml:
+    """A result that a notebook shows as HTML."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """A small table of a run; the first page of the report of anything else."""
+        return str(import_module("pretrace.report.notebook").html(self))
+
+
+Measure = Literal["auc", "tpr"]
+Survival = Literal["yes", "no", "not shown", "not above chance"]
+LEVEL = 0.05
+"""At or below which the difference between two scores counts as shown."""
+_NAMED = 6
+"""Scores that the short form of a run names."""
+EXTREMES = 10
+"""Texts from each end of each score that a large run keeps besides its sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its 95% interval; without an interval `low` and `high` equal `value`. Never NaN."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def excludes(self) -> float:
+        """Distance of the interval from 0.5: positive where it excludes chance for an AUC."""
+        return max(self.low - 0.5, 0.5 - self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A ROC curve, thinned to at most a few hundred points: false and true positive rates, both rising."""
+
+    fpr: tuple[float, ...]
+    tpr: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One row of an evaluation: a score, or a control that stands beside the scores.
+
+    `kind` is "score", "blind" (a classifier that never saw the model), "placebo" (the score of that name
+    on a model that never saw the members) or "shuffled" (the score of that name fitted on reference texts
+    whose labels were shuffled: its AUC is the median of the repeats, from the lowest to the highest).
+    `tpr_low` is the true positive rate at 0.1% false positives, None below 10,000 non-members. `lead`, of a
+    placebo's row, is how far the score's AUC on the target exceeds this one, from the same resamples, and
+    `survives` whether the score keeps that lead; both are None on other rows, and `survives` also in an
+    evaluation from before it was recorded.
+    """
+
+    name: str
+    kind: str
+    auc: Estimate
+    tpr: Estimate
+    accuracy: Estimate
+    threshold: float
+    curve: Curve
+    tpr_low: Estimate | None = None
+    lead: Estimate | None = None
+    survives: Survival | None = None
+    texts: int | None = None
+    """Texts that the figures rest on, those that have the score; None in an evaluation from before it was
+    recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How much the figure of `score` exceeds that of `baseline`, in its own unit, with a 95% interval.
+
+    `p` is two-sided, for both being equally good; `adjusted` is the same after Holm's correction for all the
+    comparisons that were made together. `least` is the smallest value that `adjusted` could have taken with so
+    many comparisons, resamples and documents: above 0.05 nothing could have been shown.
+    """
+
+    score: str
+    baseline: str
+    measure: Measure
+    difference: Estimate
+    p: float
+    adjusted: float
+    least: float
+
+    @property
+    def shown(self) -> bool:
+        """Whether the two differ at 5% after the correction."""
+        return self.adjusted <= LEVEL
+
+    @property
+    def possible(self) -> bool:
+        """Whether any difference, however large, could have been shown at 5% after the correction."""
+        return self.least <= LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class ByCopies:
+    """The AUC of a score for the members that stand `least` to `most` times in the training data, against all
+    non-members; `members` is how many they are."""
+
+    score: str
+    least: int
+    most: int
+    members: int
+    auc: Estimate
+
+
+_Forgotten = Literal["still known", "over-unlearned", "as retrained", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unlearned:
+    """How far the AUC of a score on a model that was to forget the members lies from that on a model retrained without
+    them: `difference`, with its 95% interval over documents, and the `margin` within which both count as the same."""
+
+    score: str
+    margin: float
+    difference: Estimate
+    withheld: str = ""
+    """Why nothing is read from the difference: members and non-members are not known to be alike as texts."""
+
+    @property
+    def reading(self) -> _Forgotten:
+        """Two-sided. "as retrained" where the whole interval lies within the margin (two one-sided tests at 2.5% each);
+        else "still known" or "over-unlearned" where it lies above or below 0; else, or if `withheld`, "inconclusive".
+        """
+        if self.withheld:
+            return "inconclusive"
+        low, high = self.difference.low, self.difference.high
+        if -self.margin < low and high < self.margin:
+            return "as retrained"
+        if low > 0:
+            return "still known"
+        return "over-unlearned" if high < 0 else "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How well each score told members from non-members, beside the controls."""
+
+    rows: tuple[Measured, ...]
+    members: int
+    nonmembers: int
+    groups: int
+    resamples: int
+    validation: int
+    """Texts the accuracy thresholds were chosen on; accuracy is measured on the others."""
+    findings: tuple[str, ...] = ()
+    """Plain sentences a report prints first."""
+    comparisons: tuple[Comparison, ...] = ()
+    """AUC of each score against the baseline, from the resamples of the intervals; empty for fewer than two
+    scores, and in an evaluation from before comparisons were recorded."""
+    by_copies: tuple[ByCopies, ...] = ()
+    """AUC by the number of copies of the members, where a scan counted them (`evaluate --labels`)."""
+    unlearned: tuple[Unlearned, ...] = ()
+    """Whether the members were forgotten, by each score, where `evaluate --unlearned` asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A text without a score, and why."""
+
+    id: str
+    reason: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """One score that cannot be had for a text that has others, and why: a cell without a value."""
+
+    id: str
+    score: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """One text as coloured tokens: `pieces` concatenate to the part that was read, `logp[i]` belongs to
+    `pieces[i]` and is None where the model predicted nothing (the first token without a start token)."""
+
+    id: str
+    pieces: tuple[str, ...]
+    logp: tuple[float | None, ...]
+    note: str = ""
+
+    @property
+    def predicted(self) -> tuple[tuple[str, float], ...]:
+        """The pieces that the model predicted, each with its log-probability in nats."""
+        pairs = zip(self.pieces, self.logp, strict=True)
+        return tuple((piece, logp) for piece, logp in pairs if logp is not None and not math.isnan(logp))
+
+    @property
+    def mean_logp(self) -> float | None:
+        """The mean log-probability of the predicted pieces in nats, None where nothing was predicted."""
+        known = self.predicted
+        # Summed as Python floats: -inf stays -inf, and numpy would only warn about it.
+        return sum(logp for _, logp in known) / len(known) if known else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Control:
+    """What a detector says without the thing it claims to see: `kind` "placebo" is the score on a model
+    that never saw the members, "shuffled" the score fitted on reference texts with shuffled labels.
+    `values` is float64 [texts, repeats], row i is the run's text i."""
+
+    score: str
+    kind: str
+    values: Doubles
+
+
+@dataclass(frozen=True, slots=True)
+class TablePart:
+    """One file of the whole table of a large run: its name in the run's folder, its rows, its SHA-256."""
+
+    name: str
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What a large run counted over all of its texts, of which its arrays hold a sample.
+
+    `texts` have a row in the table, whose files are `parts`; `skipped` have none, `unreadable` records of the source
+    are no texts. `missing` counts cells without a value, `lacking` the texts that have one. `reasons` are the most
+    frequent ones of skipped texts. The first `sampled` rows of the run are drawn at random, each text alike; those
+    behind them, up to `EXTREMES` from each end of each score, were not drawn and are there for their scores.
+    """
+
+    texts: int
+    documents: int
+    members: int
+    nonmembers: int
+    tokens: int
+    skipped: int
+    missing: int
+    lacking: int
+    cut_texts: int
+    cut_tokens: int
+    unreadable: int
+    sampled: int
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    parts: tuple[TablePart, ...] = ()
+
+    @property
+    def unlabelled(self) -> int:
+        """Texts of which nobody knows whether they are members."""
+        return self.texts - self.members - self.nonmembers
+
+
+@dataclass(frozen=True, slots=True)
+class Run(ShownAsHtml, Tabular):
+    """What `detect` returns and `report` reads: row i of every array is text i.
+
+    `matrix` is float64 [texts, scores]. Texts that could not be scored are in `skipped` and have no row; where
+    a text has no value of one score alone, the cell is NaN and `missing` says why. `settings` is what run.json
+    records. A run of more texts than memory holds has `whole`: its rows are then a sample of them, and `skipped` and
+    `missing` may not be all.
+    """
+
+    corpus: str
+    ids: tuple[str, ...]
+    groups: tuple[str, ...]
+    members: tuple[bool | None, ...]
+    tokens: Ints
+    cut: Ints
+    scores: tuple[str, ...]
+    matrix: Doubles
+    skipped: tuple[Skipped, ...] = ()
+    heat: tuple[Heat, ...] = ()
+    evaluation: Evaluation | None = None
+    controls: tuple[Control, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    missing: tuple[Missing, ...] = ()
+    whole: Whole | None = None
+    copies: Ints | None = None
+    """Documents of a searched corpus that hold each text [texts], where a scan gave the labels."""
+
+    @property
+    def complete(self) -> Run:
+        """The run with the texts alone that have every score and control; the others are in `skipped`."""
+        whole = np.asarray(np.isfinite(self.matrix).all(axis=1))
+        for control in self.controls:
+            whole &= np.isfinite(control.values).all(axis=1)
+        reasons: dict[str, str] = {}
+        for one in self.missing:
+            reasons.setdefault(one.id, one.reason)
+        rows = zip(self.ids, self.tokens.tolist(), strict=True)
+        lost = (Skipped(name, reasons[name], tokens) for name, tokens in rows if name in reasons)
+        return replace(self.rows(whole), skipped=(*self.skipped, *lost), missing=())
+
+    def lacks(self, score: str) -> Bools:
+        """Which rows have no value of a score, on the target or on the placebo, for a reason that is known."""
+        names = {one.id for one in self.missing if one.score == score}
+        return np.array([name in names for name in self.ids], dtype=np.bool_)
+
+    def rows(self, chosen: Bools) -> Run:
+        """The run with the chosen rows alone, without its evaluation."""
+        keep = np.flatnonzero(chosen).tolist()
+        names = {self.ids[i] for i in keep}
+        return replace(
+            self,
+            ids=tuple(self.ids[i] for i in keep),
+            groups=tuple(self.groups[i] for i in keep),
+            members=tuple(self.members[i] for i in keep),
+            tokens=self.tokens[keep],
+            cut=self.cut[keep],
+            matrix=self.matrix[keep],
+            controls=tuple(replace(control, values=control.values[keep]) for control in self.controls),
+            missing=tuple(one for one in self.missing if one.id in names),
+            evaluation=None,
+            copies=None if self.copies is None else self.copies[keep],
+        )
+
+    def column(self, score: str) -> Doubles:
+        """One score of every text, in row order, shape [texts]; NaN where a text has none."""
+        return np.asarray(self.matrix[:, self.scores.index(score)])
+
+    def quartiles(self, score: str) -> tuple[float, ...]:
+        """Lowest value, lower quartile, median, upper quartile and highest value of one score; ValueError
+        for a run without texts."""
+        if not self.ids:
+            raise ValueError("a run without texts has no quartiles")
+        return tuple(float(value) for value in np.nanpercentile(self.column(score), [0, 25, 50, 75, 100]))
+
+    def median(self, score: str, member: bool | None) -> float | None:
+        """The median of one score over the texts with this label (None: those without one); None where no such
+        text has it."""
+        rows = [index for index, label in enumerate(self.members) if label is member]
+        known = self.column(score)[rows]
+        known = known[~np.isnan(known)]
+        return float(np.median(known)) if len(known) else None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether every row is a known member or a known non-member."""
+        return bool(self.members) and all(member is not None for member in self.members)
+
+    def __repr__(self) -> str:
+        """Corpus, model, texts and scores on one or two lines, with the AUC of each where it was measured."""
+        models = self.settings.get("models")
+        target = models.get("target") if isinstance(models, Mapping) else None
+        name = target.get("name") if isinstance(target, Mapping) else None
+        model = f"model {name!r}, " if name else ""
+        texts = self.whole.texts if self.whole else len(self.ids)
+        head = f"Run({self.corpus!r}, {model}{texts:,} texts, {len(self.scores):,} scores:"
+        rows = self.evaluation.rows if self.evaluation else ()
+        auc = {row.name: f" {row.auc.value:.3f}" for row in rows if row.kind == "score"}
+        named = [f"{score}{auc.get(score, '')}" for score in self.scores[:_NAMED]]
+        more = len(self.scores) - _NAMED
+        listed = ", ".join([*named, *([f"{more:,} more"] if more > 0 else [])])
+        return f"{head}\n    {'AUC ' if auc else ''}{listed or 'none'})"
+
+
+@dataclass(frozen=True, slots=True)
+class RunScore:
+    """What one run says of one score.
+
+    `auc` and `tpr` (at 5% false positives) are None for a run without an evaluation; `median` is that of the
+    texts, None where none has the score. `texts` have the score. `placebo` and `shuffled` are the AUCs of its controls,
+    `lead` and `survives` as in `Measured`; None where there is no such control.
+    """
+
+    score: str
+    texts: int
+    median: float | None
+    auc: Estimate | None = None
+    tpr: Estimate | None = None
+    placebo: Estimate | None = None
+    lead: Estimate | None = None
+    survives: Survival | None = None
+    shuffled: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One of the runs, numbered from 1: where it lies, its place in the table (`model` and `corpus`, told apart where
+    two share a name), its texts, its strongest blind control (None without one), and its scores.
+
+    Of a large run, medians are those of `sampled` texts; 0 for a run that holds all of its texts.
+    """
+
+    number: int
+    folder: str
+    model: str
+    corpus: str
+    texts: int
+    members: int
+    nonmembers: int
+    sampled: int
+    blind_name: str
+    blind: Estimate | None
+    scores: tuple[RunScore, ...]
+
+    def score(self, name: str) -> RunScore | None:
+        """What the run says of the score of this name; None where it does not have it."""
+        return next((one for one in self.scores if one.score == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingDifference:
+    """A setting in which runs differ: each value with the numbers of its runs, and what follows from that.
+
+    `compares` says whether numbers of these runs can still be held against each other.
+    """
+
+    setting: str
+    values: tuple[tuple[str, tuple[int, ...]], ...]
+    compares: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Runs side by side, in the order given. `scores` are those that are shown; `differences` begin with those that
+    forbid a comparison."""
+
+    runs: tuple[ComparedRun, ...]
+    scores: tuple[str, ...]
+    differences: tuple[SettingDifference, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The rows of the table."""
+        return tuple(dict.fromkeys(run.model for run in self.runs))
+
+    @property
+    def corpora(self) -> tuple[str, ...]:
+        """The columns of the table."""
+        return tuple(dict.fromkeys(run.corpus for run in self.runs))
+
+    def cell(self, model: str, corpus: str, score: str) -> tuple[tuple[ComparedRun, RunScore], ...]:
+        """What the runs of this model and corpus say of a score: often one, none where there is no such run."""
+        here = [run for run in self.runs if (run.model, run.corpus) == (model, corpus)]
+        return tuple((run, found) for run in here if (found := run.score(score)) is not None)
+
+
+# What an audit works on and what comes out of it: pieces of text, tests, checks, the verdict.
+
+
+COMPARED = "What the texts are compared with"
+"""The group of options on control documents and generated texts."""
+
+Outcome = Literal[
+    "nothing", "consistent", "inconclusive", "found", "absent",
+    "flagged", "set", "none", "missed", "refused",
+]  # fmt: skip
+"""Nothing shown, by an audit that would have seen training; consistent with training on the texts; or no answer,
+because a control failed or the audit could have missed it. Of a search in a corpus: texts were found, or none stands in
+all that was read.
+
+Of a flagging: documents are flagged; none is, but the set as a whole stands out; neither, and a tenth of the documents,
+if seen, would have been noticed; neither, but that could have been missed; or no
+answer, because a control says that the two sets differ, or could differ, by more than membership."""
+
+Design = Literal["controls", "differences", "placebos"]
+"""What the suspect texts are compared with. "controls": control documents of the same kind, known to be unseen.
+"differences": what a generator wrote in their place, and the same difference in control documents. "placebos":
+what a generator wrote, and nothing else; other models are all that says how large a difference is to be expected."""
+
+Status = Literal["passed", "failed", "not run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a generator draws the next token; temperature 1 with the whole distribution is what it learnt.
+
+    `top_p` keeps the likeliest tokens that together reach this probability, `repetition_penalty` divides the
+    positive logits of tokens that already stand in the text (prompt included) and multiplies the negative
+    ones. The authors' release of post-hoc dataset inference uses 0.6, 0.9 and 1.2.
+    """
+
+    temperature: float = option(
+        1.0,
+        "Temperature of the generator's sampling; 1 samples from the distribution that it learned.",
+        panel=COMPARED,
+    )
+    top_p: float = option(
+        1.0, "Sample only from the likeliest tokens whose probabilities add up to this.", panel=COMPARED
+    )
+    repetition_penalty: float = option(
+        1.0, "Make tokens that already occurred less likely; 1 switches this off.", panel=COMPARED
+    )
+
+
+class Generator(Protocol):
+    """A model that continues texts. `fingerprint` names everything a continuation depends on besides the
+    prompt, its length, the sampling and the seed; `facts` is what an audit records."""
+
+    name: str
+    fingerprint: str
+    facts: Mapping[str, Any]
+
+    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+        """Characters [start, end) of each token of a text, shape [n, 2]."""
+        ...
+
+    def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
+        """What the model writes after each prompt: `tokens` tokens, as text to be set right behind it.
+        A continuation depends on the prompt, the seed and the settings alone, not on its batch."""
+        ...
+
+
+class TextClassifier(Protocol):
+    """A classifier that sees texts and nothing else."""
+
+    def fit(
+        self, texts: Sequence[str], labels: npt.NDArray[np.bool_], /, *, seed: int
+    ) -> Callable[[Sequence[str]], Doubles]:
+        """What maps texts to the probability of the label True, float64 [texts], each in (0, 1)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One place in a suspect text: what stands there after `prefix`, and what a generator wrote instead.
+
+    `document` names the document (or group of documents that share text) it was cut from.
+    """
+
+    id: str
+    document: str
+    prefix: str
+    true: str
+    generated: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """Membership scores of pieces of text on two sides, for the classifiers of an audit.
+
+    `suspect` is float64 [n, k] and `heldout` [m, k], finite, higher = more member-like; with `paired` row i
+    of both belongs to the same place in the same document, and n = m. Texts and documents go with the rows.
+    """
+
+    names: tuple[str, ...]
+    suspect: Doubles
+    heldout: Doubles
+    suspect_texts: tuple[str, ...]
+    heldout_texts: tuple[str, ...]
+    suspect_documents: tuple[str, ...]
+    heldout_documents: tuple[str, ...]
+    paired: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one procedure answers: a hypothesis test.
+
+    `p` is one-sided: small means the target knows the suspect texts better than it should. `effect` is in the
+    unit `unit` names, with its 95% interval; `standardised` is the effect over its standard deviation between
+    documents. `facts` holds what else was found (AUCs, weights, the p-value of each seed), in plain values.
+    """
+
+    procedure: str
+    p: float
+    statistic: str
+    documents: int
+    pieces: int
+    effect: Estimate | None = None
+    unit: str = ""
+    standardised: float | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A control of the audit: `title` for a table, `words` says in a sentence or two what was done and seen,
+    `cure` what would help where it failed. `figures` holds its numbers in plain values."""
+
+    name: str
+    title: str
+    status: Status
+    words: str
+    cure: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        title: str,
+        good: bool,
+        words: str,
+        cure: str = "",
+        figures: Mapping[str, Any] | None = None,
+    ) -> Check:
+        """A check that was made; the cure is kept where it failed."""
+        return cls(name, title, "passed" if good else "failed", words, "" if good else cure, figures or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Placebo:
+    """The model the target is held against, and how good a one it is.
+
+    `grade` is "own" (the target before it could have seen the texts: its base or an earlier checkpoint),
+    "sibling" (same architecture and tokenizer, other weights) or "other" (another family). `closeness` is
+    the correlation of both models' mean log-probabilities on text that neither was trained on, None where it took
+    no part.
+    """
+
+    name: str
+    grade: Literal["own", "sibling", "other"]
+    closeness: float | None
+    words: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Null:
+    """The statistic that was tested, and what chance makes of it: a histogram of its values for texts not used.
+
+    `edges` [bins + 1] and `counts` [bins] hold every drawn value; at or above `critical` lie so few of them that
+    the test rejects. `observed` may lie outside the edges.
+    """
+
+    statistic: str
+    observed: float
+    critical: float
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How much hidden bias a result withstands; None where the test does not reject, or has no such bound.
+
+    `gamma_sign` and `gamma_wilcoxon` are Rosenbaum's Γ*: the odds at which an innocent document may lie above 0
+    before the sign test, or Wilcoxon's, no longer rejects. `shift` is what can be taken from every suspect
+    document, in the effect's unit, before the two-sample test no longer rejects. `left_out` is how many control
+    documents can be left out, those that the model knows least first, before it no longer rejects.
+    """
+
+    gamma_sign: float | None = None
+    gamma_wilcoxon: float | None = None
+    shift: float | None = None
+    left_out: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lean:
+    """How far true text lay above generated text on an innocent model: measured where the members are known."""
+
+    domain: str
+    epochs: int
+    model: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPlan:
+    """What an audit can answer, known before a model is asked for the texts and before anything is trained.
+
+    `design` is None where no verdict is possible; `why` says in a sentence or two how it was chosen. `outcomes` are
+    those that are possible. `cures` say what would make a verdict possible or stronger. `documents` and `snippets`
+    are of the suspect texts, `control_documents` of the control documents. `passes` counts texts that go
+    through a model; `seconds` is a guess of the time (None without one). `notes` tell what was left out on both sides.
+    `parameters` are those of the target, 0 where nobody knows them.
+    """
+
+    design: Design | None
+    why: str
+    outcomes: tuple[Outcome, ...]
+    documents: int
+    snippets: int
+    control_documents: int = 0
+    placebos: tuple[Placebo, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    cures: tuple[str, ...] = ()
+    passes: int = 0
+    seconds: float | None = None
+    notes: tuple[str, ...] = ()
+    parameters: float = 0.0
+
+
+class DesignError(PretraceError):
+    """No audit of these texts and models could come to a verdict; the `plan` says why, and what would change it.
+    `verdict` says the same as a result that can be saved, with its page."""
+
+    def __init__(self, plan: AuditPlan, verdict: Any = None) -> None:
+        self.plan, self.verdict = plan, verdict
+        super().__init__(" ".join((f"this audit could not have answered. {plan.why}", *plan.cures)))
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What the audit could have seen: documents of the suspect were planted in a copy of the target.
+
+    `probability` is the share of such audits that reject, at the number of documents of this one;
+    `needed` the documents that 80% would take (None where no number would do). `curve` holds pairs of
+    a number of documents and the probability there. `planted` documents were trained on, `epochs` times.
+    """
+
+    probability: Estimate
+    needed: int | None
+    planted: int
+    epochs: int
+    effect: Estimate
+    curve: tuple[tuple[int, float], ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How well a classifier that saw only texts tells two sets apart: AUC, 0.5 where it cannot."""
+
+    classifier: str
+    auc: Estimate
+    texts: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """One measure of the generated texts beside the same of the true ones (None where it has no meaning)."""
+
+    measure: str
+    true: float | None
+    generated: float | None
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFigures:
+    """What an audit found besides what every verdict holds; the figures of its `Verdict`, by these names.
+
+    `design` says what was compared. `procedure` is the test that decides, made on `pieces` of the documents; `facts`
+    are its numbers, `placebo` among them: the model of the deciding test, which has the largest p of all. `answers`
+    holds one test a placebo. `variants` are further procedures that were asked for: they are shown and decide nothing.
+    `leans` are what innocent models showed where it was measured, for a design without control documents. `powers` are
+    those of all exposures that were tried, the lightest first; the one that decides is the verdict's `planted`.
+    """
+
+    design: Design
+    procedure: str
+    pieces: int
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    answers: tuple[Answer, ...] = ()
+    sensitivity: Sensitivity | None = None
+    plan: AuditPlan | None = None
+    variants: tuple[Answer, ...] = ()
+    placebos: tuple[Placebo, ...] = ()
+    leans: tuple[Lean, ...] = ()
+    powers: tuple[Power, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    quality: tuple[Quality, ...] = ()
+
+    @property
+    def compared_with(self) -> str | None:
+        """The name of the model of the deciding test, which may be one that the audit tuned itself; None without."""
+        found = self.facts.get("placebo")
+        return found if isinstance(found, str) else None
+
+    @property
+    def placebo(self) -> Placebo | None:
+        """The placebo of the deciding test; None where the audit tuned it itself, or where the target was looked at
+        alone."""
+        return next((one for one in self.placebos if one.name == self.compared_with), None)
+
+    @property
+    def margin(self) -> float:
+        """What was taken off the values, since innocent models lean towards true text as well; 0 where nothing was."""
+        found = self.facts.get("margin")
+        return float(found) if isinstance(found, int | float) and self.design == "placebos" else 0.0
+
+
+# The one noun of whatever ends in an outcome: audits, flaggings, and every test that needs no earlier checkpoint.
+
+
+VerdictTest = Literal[
+    "audit",
+    "flag",
+    "marks",
+    "triggers",
+    "canaries",
+    "recite",
+    "samples",
+]
+"""The tests: of a collection beside control documents and other models, of each text beside known non-members, of texts
+that were marked before they were published, of trigger sentences, of random strings that stand in the texts, of
+texts that a model prints, and of the items of a benchmark that a
+harness evaluated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table(Tabular):
+    """A table of a result, on disk `NAME.csv`: columns of equal length by name, of texts, of numbers (float64, NaN
+    where a cell is empty) or of yes and no (bool, masked where a cell is empty)."""
+
+    name: str
+    columns: Mapping[str, tuple[str, ...] | Doubles | Bools]
+
+    def __getitem__(self, column: str) -> Any:
+        """A column; KeyError where there is none of that name."""
+        return self.columns[column]
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.columns.values()), ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What the one who asks has, as far as a result or an answer says: numbers of documents, 0 where there are none.
+
+    `unseen` counts control documents, `canaries` random strings that stand in the texts. `documents` are the texts in
+    question, 0 also where it was not said. `access` is what the model offers: "weights", "logprobs" (a server that
+    gives log-probabilities of a prompt) or "text" alone. `windowed` counts the documents in question that `recite` can
+    ask about, None where they were not looked at. `parameters` and `training_tokens` are the model's, 0 where nobody
+    knows.
+    """
+
+    unpublished: int = 0
+    documents: int = 0
+    unseen: int = 0
+    canaries: int = 0
+    checkpoint: bool = False
+    access: Literal["weights", "logprobs", "text"] = "weights"
+    windowed: int | None = None
+    parameters: float = 0.0
+    training_tokens: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict(ShownAsHtml, Tabular):
+    """The whole of an audit, a flagging or another test, as the report reads it and `result.json` holds it.
+
+    `exact` says whether the null distribution is known by construction; `assumption` is what must hold in any case
+    for p to mean what it says. `p` is None where no test could be made. `units` (documents, shards, …) carry the test
+    and `unit` names one. `null` is the distribution of the statistic if the texts were not used. `effect` has the unit
+    `effect_unit`; `standardised` is the effect over its spread between units. `planted` is what training a copy of
+    the target brought, None where it was not measured. `question` is what the report asks, `compared` and `trust` are
+    sentences for a reader without statistics: what was compared, and how far the answer can be trusted. `reasons`
+    lead to the outcome, `advice` says what would help, `notes` what was done on the way. `figures` are the test's own
+    numbers in plain values, `tables` one row a unit; `to_arrow` and `to_pandas` give the first of them. `register`
+    says which test of these texts this is on this machine, and tells of the others. `statements` are what the one who
+    asks says of texts and models.
+    `situation` is what the advice on other tests rests on. `settings` is everything needed to repeat it.
+    """
+
+    test: str
+    corpus: str
+    model: str
+    outcome: Outcome
+    statement: str
+    level: float
+    exact: bool
+    assumption: str
+    hypothesis: str
+    statistic: str
+    p: float | None
+    units: int
+    unit: str
+    question: str
+    compared: tuple[str, ...]
+    trust: tuple[str, ...] = ()
+    null: Null | None = None
+    effect: Estimate | None = None
+    effect_unit: str = ""
+    standardised: float | None = None
+    planted: Power | None = None
+    checks: tuple[Check, ...] = ()
+    reasons: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    tables: tuple[Table, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    register: tuple[str, ...] = ()
+    statements: Mapping[str, str] = field(default_factory=dict)
+    situation: Situation = Situation()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def table(self, name: str) -> Table:
+        """The table of that name; KeyError where there is none."""
+        for one in self.tables:
+            if one.name == name:
+                return one
+        raise KeyError(name)
+
+    def __repr__(self) -> str:
+        """Test, corpus, model, outcome and p, and the statement in a second line."""
+        p = "no p" if self.p is None else f"p = {self.p:.2g}"
+        head = f"{self.test}, {self.corpus!r}, model {self.model!r}, {self.outcome}, {p}"
+        return f"Verdict({head}:\n    {self.statement})"
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A histogram: how many values lie in each of equal bins from `low` to `high`, the outermost with those beyond; of
+    texts or documents in question (`every`), of the flagged ones among them, and of the known ones."""
+
+    low: float
+    high: float
+    every: tuple[int, ...]
+    flagged: tuple[int, ...]
+    known: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetTest:
+    """The test of the set: do the asked documents, as a whole, score higher than the known ones?
+
+    `p` is None where a control withholds it, and `withheld` says why. `above` asked documents lie above the line that
+    `expected` of them would be above by chance (p-values of at most 5%). The test rejects at `level` from `least`
+    documents on that stand above all known ones while the others are like these; None where not even all would do.
+
+    `explained` is the drift of all asked documents, in standard deviations of the known ones, that would explain a
+    rejection. `unseen` is the drift that the checks could not have excluded, and `spread` how many times as far as the
+    known ones the asked documents lie below the middle.
+    """
+
+    p: float | None
+    level: float
+    above: int
+    expected: float
+    least: int | None
+    permutations: int
+    withheld: str = ""
+    explained: float | None = None
+    unseen: float | None = None
+    spread: float | None = None
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the set stands out."""
+        return self.p is not None and self.p <= self.level
+
+
+# A model that can be asked.
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text as token ids: `prefix` (start tokens, and a text before it: context only) then `tokens`, cut to the limit.
+    The first `shared` of these ids begin other texts of the same call too: a back end may read them once."""
+
+    prefix: Ints
+    tokens: Ints
+    cut: int = 0
+    shared: int = 0
+
+    @property
+    def length(self) -> int:
+        """Tokens the model reads."""
+        return len(self.prefix) + len(self.tokens)
+
+    @property
+    def predicted(self) -> int:
+        """Tokens the model predicts: all of them after a start token, all but the first without."""
+        return len(self.tokens) if len(self.prefix) else max(0, len(self.tokens) - 1)
+
+
+class Backend(Protocol):
+    """A model that can be asked. `pretrace.scoring.evidence.trace` drives it: encode, pack, run, in that order.
+
+    `fingerprint` names everything a trace depends on (weights' hash, dtype, tokenizer hash, start rule,
+    length limit): it is the cache's key. `facts` is what a run records about the model, in plain values.
+    """
+
+    name: str
+    offers: Quantity
+    fingerprint: str
+    tokenizer_hash: str
+    vocabulary: int
+    max_tokens: int
+    facts: Mapping[str, Any]
+
+    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
+        """Token ids of each text, in order."""
+        ...
+
+    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+        """Where each token of `tokens` stands in the text: characters [start, end), shape [n, 2]."""
+        ...
+
+    def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
+        """Which texts go through the model together: indices, every text with a prediction exactly once. Where there is
+        a method `work`, it gives the work of a batch by the lengths of its rows, in tokens of a short text."""
+        ...
+
+    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = ..., /) -> list[Trace]:
+        """One pass over texts that fit together; traces in the batch's order, each with all the states."""
+        ...
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """What a back end has besides that works on several batches at once, such as one behind a server."""
+
+    def stream(
+        self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = ..., /
+    ) -> Iterator[tuple[int, list[Trace]]]:
+        """The traces of each batch as soon as they are there, with the batch's number."""
+        ...
+
+
+class Progress:
+    """Told of work that lies ahead, piece by piece, and of every finished batch. A subclass shows what it overrides."""
+
+    def begin(self, texts: int) -> None:
+        """So many more passes over a text lie ahead."""
+
+    def weigh(self, texts: int, work: float) -> None:
+        """So many of them are so much work, without those whose answers are in the store. The unit is a token of a
+        short text: the longest texts are read first, so that a text is no measure of the time left."""
+
+    def worked(self, work: float) -> None:
+        """So much of it is done."""
+
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
+        """So many texts are done; `fresh` is False for what came from the store."""
+
+
+class Silent(Progress):
+    """Progress that is not shown."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuned:
+    """The target after fine-tuning: a back end over the same base weights, and the texts it was tuned on
+    (their `text_key`s), which must never be scored with it. `card` tells how it was made."""
+
+    backend: Backend
+    seen: frozenset[bytes]
+    card: Mapping[str, Any]
+
+
+class Proposer(Protocol):
+    """A model that proposes other words: what makes the neighbours of a text. Neighbours are kept on disk
+    under `fingerprint`; `facts` is what a run records."""
+
+    fingerprint: str
+    facts: Mapping[str, Any]
+
+    def propose(
+        self, texts: Sequence[str], /, *, number: int, share: float, seed: int
+    ) -> list[tuple[str, ...]]:
+        """For each text its first `number` neighbours, each with about `share` of the tokens replaced.
+        They depend on the text, the share, the seed and the neighbour's number alone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a model wrote, and whether it `ended` by itself rather than at a limit of length."""
+
+    text: str
+    ended: bool = True
+
+
+class Instructed(Protocol):
+    """A model that follows instructions, with weights here or on a server. What it wrote is kept on disk under
+    `fingerprint`; `facts` is what a run records."""
+
+    name: str
+    fingerprint: str
+    facts: Mapping[str, Any]
+
+    def answers(
+        self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
+    ) -> list[Written]:
+        """The model's answer to each instruction, of at most so many tokens, in order, without white space at its
+        ends; "" where it gave none."""
+        ...
+
+
+# What turns evidence into a number, and what it may have to be fitted on first.
+
+
+class Score(Protocol):
+    """A number a text, from its evidence. Higher always means "more likely a member"."""
+
+    @property
+    def needs(self) -> Needs: ...
+
+    def __call__(self, evidence: Evidence, /) -> float: ...
+
+
+class Stack(NamedTuple):
+    """The traces of texts that have equally many tokens, float32 [texts, tokens]; moments None where not all have
+    them."""
+
+    logp: Floats
+    mean: Floats | None
+    std: Floats | None
+
+
+@runtime_checkable
+class Stackable(Protocol):
+    """A score of the text as it stands, with a formula that also takes many texts of one length at once.
+
+    `over` a trace and its text gives the score, over a stack and its texts one a text, equal to the last bit.
+    """
+
+    def __call__(self, evidence: Evidence, /) -> float: ...
+
+    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles: ...
+
+
+class TokenTable(Protocol):
+    """How often each token of one tokenizer occurs in a reference corpus."""
+
+    @property
+    def tokenizer_hash(self) -> str: ...
+
+    def log_frequency(self, vocabulary: int) -> Doubles:
+        """Laplace-smoothed log f(v) for every id below `vocabulary`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a recipe is fitted on; none of these texts may be scored afterwards."""
+
+    counts: TokenTable | None = None
+    vocabulary: int = 0
+    """Size of the target's logits table, |V| of the smoothing."""
+    evidence: tuple[Evidence, ...] = ()
+    """Texts with known labels and what the models said of them: as much as `Recipe.reference` asks for."""
+    seed: int = 0
+    """Of whatever a recipe draws at random."""
+
+
+@runtime_checkable
+class Recipe(Protocol):
+    """A score that must be fitted first. It is not callable, so forgetting to fit is a type error."""
+
+    @property
+    def needs(self) -> Needs:
+        """What the fitted score will want of a text, as far as that is known before fitting."""
+        ...
+
+    @property
+    def reference(self) -> Needs:
+        """What fitting wants of each labelled reference text; empty where it needs none of them."""
+        ...
+
+    def fit(self, reference: Reference, /) -> Score: ...
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """A fitted score that can tell what was found: plain values (numbers, strings, lists, dicts) for
+    run.json and the report."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]: ...
+
+
+class Rewrite(Protocol):
+    """From texts to the forms a model is to read, `count` of each text."""
+
+    @property
+    def count(self) -> int: ...
+
+    def __call__(self, texts: Sequence[str], proposer: Proposer | None, /) -> list[tuple[str, ...]]: ...

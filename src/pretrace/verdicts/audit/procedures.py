@@ -1,0 +1,586 @@
+"""The literature's tests on membership scores: post-hoc dataset inference (Zhao et al. 2025) as its paper says
+(sections 4.2, 4.3 and D.2; algorithm 2), and as its authors' published code does it, where that differs; and dataset
+inference as it was before calibration (Maini et al. 2024; post-hoc DI, section 2.2, eq. 1).
+
+Each is a function of (features, *, classifier, seed, settings). A linear layer turns what a text classifier says of a
+text into a probability; a second one is given the membership scores of the text as well. How much better the second
+tells suspect from held-out texts is what the scores know and the text does not. Both are learnt on one half of the data
+and used on the other. In the published code each side's outliers become that side's own mean, over all texts, before
+anything is split, and both sides are scaled by the suspect side: the training half knows something of the test half's
+labels.
+
+**Orientation.** The classifiers predict the label "held-out" (1) against "suspect" (0), and the paper's weights are
+positive for scores that are higher on held-out texts. Scores of this library are higher for members, so the layers are
+fed minus the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.statistics.documents import Numbers
+from pretrace.statistics.intervals import any_of, averaged, t_test
+from pretrace.statistics.roc import auc
+from pretrace.types import Answer, Bools, Doubles, Estimate, Features, TextClassifier
+
+FEWEST = 10
+"""Pieces on either side that a procedure takes; fewer leave nothing to learn from or to test."""
+_EPOCHS = 200
+_RATE = 0.01
+_BETAS = (0.9, 0.999)
+_EPSILON = 1e-8
+_ROUNDING = 1e-12
+_FARTHEST = 1e6  # standard deviations: what lies farther out adds nothing and could overflow
+
+SHARES = ((410e6, 0.2), (1e9, 0.15), (1.4e9, 0.1), (2.8e9, 0.05), (6.9e9, 0.01))
+"""Parameters of the target, and the share of outliers that appendix F takes for it."""
+
+
+def check(features: Features) -> None:
+    """TextsError unless both sides have enough pieces, and as many of each where they are paired."""
+    n, m = len(features.suspect), len(features.heldout)
+    if min(n, m) < FEWEST:
+        raise TextsError(
+            f"dataset inference needs at least {FEWEST} pieces of text on each side, and hundreds to see anything: "
+            f"found {n} suspect and {m} held-out ones; give more texts, or cut them into more snippets."
+        )
+    if features.paired and n != m:
+        raise TextsError(f"paired texts need as many on each side, found {n} suspect and {m} held-out ones.")
+
+
+def halves(features: Features, rng: np.random.Generator) -> Iterator[tuple[Numbers, Numbers]]:
+    """(suspect rows, held-out rows) of the training half, then of the test half; row i of one goes with row i
+    of the other.
+
+    Pairs stay together. Texts without a partner get one at random, and what is over on the larger side is
+    left out this time.
+    """
+    n, m = len(features.suspect), len(features.heldout)
+    suspect = rng.permutation(n)
+    heldout = suspect if features.paired else rng.permutation(m)
+    pairs = min(n, m)
+    for part in (slice(0, pairs // 2), slice(pairs // 2, pairs)):
+        yield suspect[:pairs][part], heldout[:pairs][part]
+
+
+def outlier_share(parameters: int) -> float:
+    """The share of outliers to replace for a target of so many parameters (post-hoc DI, appendix F).
+
+    Straight lines over the logarithm of the parameters join the paper's five values: 0.2 at 410M, 0.15 at
+    1B, 0.1 at 1.4B, 0.05 at 2.8B, 0.01 at 6.9B. Outside of them nothing is known: smaller models get 0.2
+    and larger ones 0.01, as the nearest does.
+    """
+    require(parameters > 0, f"a model has at least one parameter, found {parameters}.")
+    sizes, shares = zip(*SHARES, strict=True)
+    return float(np.interp(np.log(parameters), np.log(sizes), shares))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Normaliser:
+    """Outliers replaced and every feature brought to mean 0 and standard deviation 1, as learnt on one half.
+
+    All arrays are [features]: a value below `low` or above `high` becomes `fill`, then `centre` is taken
+    off and `spread` divided by.
+    """
+
+    low: Doubles
+    high: Doubles
+    fill: Doubles
+    centre: Doubles
+    spread: Doubles
+
+    @classmethod
+    def learn(cls, features: Doubles, *, outliers: float = 0.0) -> Normaliser:
+        """From the features [texts, features] of the training half alone.
+
+        `outliers` is the share of a feature's values to replace, half of them the lowest and half the
+        highest; they become the mean of those that stay, for a mean that counts them would be one of them
+        where a perplexity runs away. ExpressionError unless 0 <= outliers < 1.
+        """
+        require(0 <= outliers < 1, f"the share of outliers is 0 or more and below 1, found {outliers}.")
+        ranked = np.sort(features, axis=0)
+        cut = int(len(ranked) * outliers / 2)
+        low, high = ranked[cut], ranked[len(ranked) - 1 - cut]
+        fill = _mean(ranked[cut : len(ranked) - cut])
+        tamed = np.where((features < low) | (features > high), fill, features)
+        centre, spread = _mean(tamed), _spread(tamed)
+        return cls(low, high, fill, centre, np.where(spread > 0, spread, 1.0))
+
+    def __call__(self, features: Doubles) -> Doubles:
+        """The features of either half [texts, features], with the thresholds of the training half."""
+        tamed = np.where((features < self.low) | (features > self.high), self.fill, features)
+        with np.errstate(over="ignore"):
+            return np.asarray(np.clip((tamed - self.centre) / self.spread, -_FARTHEST, _FARTHEST))
+
+
+def scaled_by_suspect(
+    suspect: Doubles, heldout: Doubles, *, outliers: float, tail: float = 0.0, clip: bool = False
+) -> tuple[Doubles, Doubles]:
+    """Both sides [texts, features] as the releases prepare them: each side by itself, and over all of its rows.
+
+    Of each side's values of a feature the share `outliers` / 2 that is lowest and the share that is highest
+    become that side's mean, outliers included, or with `clip` the nearest of them; `tail` is a further share on
+    the side of the least likely texts. Then both sides lose the mean and are divided by the standard deviation
+    of the suspect side. Half of the rows are later tested on, and each side's own mean tells which side a value
+    is of: this lets the labels of the test half leak. ExpressionError for a share that leaves nothing.
+    """
+    require(outliers >= 0 and tail >= 0 and outliers + tail < 1, "the shares of outliers leave no text.")
+    sides = [_tamed(side, outliers, tail, clip=clip) for side in (suspect, heldout)]
+    centre, spread = _mean(sides[0]), _spread(sides[0])
+    spread = np.where(spread > 0, spread, 1.0)
+    with np.errstate(over="ignore"):
+        ready = [np.clip((side - centre) / spread, -_FARTHEST, _FARTHEST) for side in sides]
+    return ready[0], ready[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearLayer:
+    """Probability of the label from weighted inputs: σ(inputs · weights + bias)."""
+
+    weights: Doubles
+    bias: float
+
+    @classmethod
+    def fit(
+        cls,
+        inputs: Doubles,
+        labels: Bools,
+        *,
+        constraint: bool = True,
+        epochs: int = _EPOCHS,
+        rate: float = _RATE,
+        start: Doubles | None = None,
+    ) -> LinearLayer:
+        """The layer after `epochs` steps of Adam on the binary cross-entropy of all inputs [texts, inputs].
+
+        With `constraint` the weights are σ(v) of what is learnt, each in (0, 1) (section 4.3, figure 4).
+        Learning starts from v = 0 and bias 0, so the same data always give the same layer, or from `start`
+        [inputs + 1], the bias last.
+        """
+        targets = labels.astype(np.float64)
+        values = np.zeros(inputs.shape[1] + 1) if start is None else start
+        first, second = np.zeros_like(values), np.zeros_like(values)
+        for step in range(1, epochs + 1):
+            slope = gradient(values, inputs, targets, constraint=constraint)
+            first = _BETAS[0] * first + (1 - _BETAS[0]) * slope
+            second = _BETAS[1] * second + (1 - _BETAS[1]) * slope**2
+            size = np.sqrt(second / (1 - _BETAS[1] ** step)) + _EPSILON
+            values = values - rate * first / (1 - _BETAS[0] ** step) / size
+        return cls(_weights(values, constraint), float(values[-1]))
+
+    def __call__(self, inputs: Doubles) -> Doubles:
+        """Probability of the label for each row of the inputs [texts, inputs]; float64 [texts]."""
+        return sigmoid(inputs @ self.weights + self.bias)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DualClassifier:
+    """The two layers of section 4.2: over the text classifier's probability alone, and over it and the features."""
+
+    normaliser: Normaliser
+    text: LinearLayer
+    combined: LinearLayer
+
+    @classmethod
+    def fit(
+        cls, features: Doubles, said: Doubles, heldout: Bools, *, outliers: float, constraint: bool
+    ) -> DualClassifier:
+        """From the training half: features [texts, features], higher = member, what the text classifier `said`
+        [texts], its probability of "held-out", and which texts are held-out."""
+        normaliser = Normaliser.learn(features, outliers=outliers)
+        return cls(
+            normaliser,
+            LinearLayer.fit(said[:, None], heldout, constraint=constraint),
+            LinearLayer.fit(_inputs(normaliser, features, said), heldout, constraint=constraint),
+        )
+
+    def judge(self, features: Doubles, said: Doubles) -> tuple[Doubles, Doubles]:
+        """Probabilities of "held-out" from the combined and from the text side, each [texts]."""
+        return self.combined(_inputs(self.normaliser, features, said)), self.text(said[:, None])
+
+
+def loss(values: Doubles, inputs: Doubles, targets: Doubles, *, constraint: bool) -> float:
+    """Mean binary cross-entropy in nats, for `values` = what the weights are made of, then the bias."""
+    logits = inputs @ _weights(values, constraint) + values[-1]
+    return float((np.logaddexp(0.0, logits) - targets * logits).mean())
+
+
+def gradient(values: Doubles, inputs: Doubles, targets: Doubles, *, constraint: bool) -> Doubles:
+    """The slope of `loss` in each of `values`."""
+    weights = _weights(values, constraint)
+    wrong = (sigmoid(inputs @ weights + values[-1]) - targets) / len(targets)
+    slope = np.append(wrong @ inputs, wrong.sum())
+    if constraint:
+        slope[:-1] *= weights * (1 - weights)
+    return slope
+
+
+def sigmoid(values: Doubles) -> Doubles:
+    """1 / (1 + exp(-values)), without overflow.
+
+    >>> sigmoid(np.array([-1000.0, 0.0, 1000.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * values))
+
+
+def _weights(values: Doubles, constraint: bool) -> Doubles:
+    return sigmoid(values[:-1]) if constraint else values[:-1]
+
+
+def _tamed(side: Doubles, outliers: float, tail: float, *, clip: bool) -> Doubles:
+    """One side with its outliers replaced; features are higher for members, so that the tail is at the low end."""
+    cut = int(len(side) * outliers / 2)
+    low, order = cut + int(len(side) * tail), np.argsort(side, axis=0)
+    tamed, mean = side.copy(), _mean(side)
+    for rows, nearest in ((order[:low], low - 1), (order[len(side) - cut :], len(side) - cut)):
+        if len(rows):
+            fill = np.take_along_axis(side, order[nearest : nearest + 1], axis=0) if clip else mean[None]
+            np.put_along_axis(tamed, rows, np.broadcast_to(fill, rows.shape), axis=0)
+    return tamed
+
+
+def _inputs(normaliser: Normaliser, features: Doubles, said: Doubles) -> Doubles:
+    return np.column_stack([said, -normaliser(features)])
+
+
+def _mean(values: Doubles) -> Doubles:
+    """Means by column; perplexities reach 1e304, so nothing is summed before it is made small."""
+    unit = _unit(values)
+    return np.asarray(unit * (values / unit).mean(axis=0))
+
+
+def _spread(values: Doubles) -> Doubles:
+    """Standard deviations by column, 0 where all that varies is rounding."""
+    unit = _unit(values)
+    spread = (values / unit).std(axis=0)
+    return np.asarray(np.where(spread > _ROUNDING, unit * spread, 0.0))
+
+
+def _unit(values: Doubles) -> Doubles:
+    largest = np.abs(values).max(axis=0)
+    return np.where(largest > 0, largest, 1.0)
+
+
+STATISTIC = (
+    "mean of c_comb(held-out) - c_comb(suspect) above the mean of c_text(held-out) - c_text(suspect), c the "
+    'probability of "held-out", {how}tested with a one-sided {kind} t-test on the half that was not learnt from'
+)
+_BY_SIDE = "outliers replaced side by side over all texts, "
+_UNCALIBRATED = (
+    'mean probability of "held-out" from the membership scores alone on held-out texts minus on suspect texts, '
+    "tested with a one-sided {kind} t-test on the half that was not learnt from"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperSettings:
+    """How the paper's test is made; the defaults are the paper's own.
+
+    `seeds` random halves, joined by 1 − Π(1 − p). `constraint` keeps the weights in (0, 1). Without
+    `calibrate` the membership scores alone are compared (setting 6 of table 5). `paired` tests the pairs'
+    differences, where the release tests the two columns as independent. `outliers` is the share of each
+    score to replace: see `outlier_share`; the default is the paper's for its smallest model.
+    """
+
+    seeds: int = 10
+    constraint: bool = True
+    calibrate: bool = True
+    paired: bool = False
+    outliers: float = 0.2
+
+    def __post_init__(self) -> None:
+        require(self.seeds >= 1, f"paper: seeds must be at least 1, found {self.seeds}.")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSettings:
+    """How the published code makes the test; the defaults are those of the command it ships.
+
+    `seeds` random halves, joined by 1 − Π(1 − p). `outliers` is the share of each score to replace on either
+    side by itself, `tail` a further share at the end of the least likely texts (the command has 0, the script's
+    own defaults are 0.05 and 0.05). `constraint` and `paired` are as in `PaperSettings`.
+    """
+
+    seeds: int = 10
+    outliers: float = 0.2
+    tail: float = 0.0
+    constraint: bool = True
+    paired: bool = False
+
+    def __post_init__(self) -> None:
+        require(self.seeds >= 1, f"release: seeds must be at least 1, found {self.seeds}.")
+        shares = f"release: outliers and tail are shares that leave some texts, found {self.outliers} and {self.tail}."
+        require(self.outliers >= 0 and self.tail >= 0 and self.outliers + self.tail < 1, shares)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trial:
+    """One split: what was tested, and what was learnt; `auc_text` is None without a text side."""
+
+    p: float
+    effect: Estimate
+    auc: float
+    weights: Doubles
+    auc_text: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Half:
+    """One half of the pairs, suspect texts first: their scores [texts, scores], texts and which are held-out."""
+
+    scores: Doubles
+    texts: list[str]
+    heldout: Bools
+
+    @classmethod
+    def of(
+        cls, features: Features, rows: tuple[Numbers, Numbers], scores: tuple[Doubles, Doubles] | None = None
+    ) -> _Half:
+        """The half with the features as they are, or with `scores` of suspect and held-out texts in their place."""
+        suspect, heldout = scores or (features.suspect, features.heldout)
+        texts = [features.suspect_texts[i] for i in rows[0].tolist()]
+        texts += [features.heldout_texts[i] for i in rows[1].tolist()]
+        return cls(
+            np.vstack([suspect[rows[0]], heldout[rows[1]]]), texts, np.arange(len(texts)) >= len(rows[0])
+        )
+
+    def trial(self, combined: Doubles, text: Doubles, weights: Doubles, *, paired: bool) -> _Trial:
+        """The test on this half, from what the combined and the text side say of it."""
+        n = len(self.texts) // 2
+        p, effect = t_test(combined[n:] - combined[:n], text[n:] - text[:n], paired=paired)
+        return _Trial(p, effect, auc(combined, self.heldout), weights, auc(text, self.heldout))
+
+
+def paper(
+    features: Features,
+    *,
+    classifier: TextClassifier,
+    seed: int = 0,
+    settings: PaperSettings = PaperSettings(),
+) -> Answer:
+    """The paper's answer: does the combined classifier tell held-out from suspect better than the text alone?
+
+    For each of the seeds the pairs are halved; the text classifier and both linear layers learn from one
+    half and are tested on the other. Snippets count as independent, which they are not where a document
+    gives several. TextsError with too few texts.
+    """
+
+    def trial(k: int) -> _Trial:
+        learnt, tested = (
+            _Half.of(features, rows) for rows in halves(features, np.random.default_rng([seed, k]))
+        )
+        if not settings.calibrate:
+            return _scores_alone(learnt, tested, settings)
+        probability = classifier.fit(learnt.texts, learnt.heldout, seed=seed + k)
+        said, says = probability(learnt.texts), probability(tested.texts)
+        dual = DualClassifier.fit(
+            learnt.scores,
+            said,
+            learnt.heldout,
+            outliers=settings.outliers,
+            constraint=settings.constraint,
+        )
+        return tested.trial(*dual.judge(tested.scores, says), dual.combined.weights, paired=settings.paired)
+
+    statistic = (STATISTIC if settings.calibrate else _UNCALIBRATED).format(
+        how="", kind=_kind(settings.paired)
+    )
+    facts = {"outliers": settings.outliers}
+    return _answer("paper", features, trial, settings.seeds, statistic=statistic, facts=facts)
+
+
+def release(
+    features: Features,
+    *,
+    classifier: TextClassifier,
+    seed: int = 0,
+    settings: ReleaseSettings = ReleaseSettings(),
+) -> Answer:
+    """The answer of the paper's test with the data prepared as in the authors' published code.
+
+    Pieces count as independent, and the level is not kept even for those that are (docs/procedures.md). Both layers
+    start from random weights, as torch draws them. TextsError with too few texts.
+    """
+    check(features)
+    both = features.suspect, features.heldout
+    scaled = scaled_by_suspect(*both, outliers=settings.outliers, tail=settings.tail)
+    scores = -scaled[0], -scaled[1]
+
+    def trial(k: int) -> _Trial:
+        rng = np.random.default_rng([seed, k])
+        learnt, tested = (_Half.of(features, rows, scores) for rows in halves(features, rng))
+        read = classifier.fit(learnt.texts, learnt.heldout, seed=seed + k)
+        said, says = read(learnt.texts), read(tested.texts)
+        text, combined = (
+            _layer(inputs, learnt.heldout, rng, settings.constraint)
+            for inputs in (said[:, None], np.column_stack([said, learnt.scores]))
+        )
+        values = combined(np.column_stack([says, tested.scores]))
+        return tested.trial(values, text(says[:, None]), combined.weights, paired=settings.paired)
+
+    statistic = STATISTIC.format(how=_BY_SIDE, kind=_kind(settings.paired))
+    facts = {"outliers": settings.outliers, "tail": settings.tail}
+    return _answer("release", features, trial, settings.seeds, statistic=statistic, facts=facts)
+
+
+def _scores_alone(learnt: _Half, tested: _Half, settings: PaperSettings) -> _Trial:
+    normaliser = Normaliser.learn(learnt.scores, outliers=settings.outliers)
+    layer = LinearLayer.fit(-normaliser(learnt.scores), learnt.heldout, constraint=settings.constraint)
+    values = layer(-normaliser(tested.scores))
+    n = len(tested.texts) // 2
+    p, effect = t_test(values[n:], values[:n], paired=settings.paired)
+    return _Trial(p, effect, auc(values, tested.heldout), layer.weights)
+
+
+def _layer(inputs: Doubles, heldout: Bools, rng: np.random.Generator, constraint: bool) -> LinearLayer:
+    start = rng.uniform(-1, 1, inputs.shape[1] + 1) / np.sqrt(inputs.shape[1])
+    return LinearLayer.fit(inputs, heldout, constraint=constraint, start=start)
+
+
+def _answer(  # noqa: PLR0913 (what all procedures say)
+    procedure: str,
+    features: Features,
+    trial: Callable[[int], _Trial],
+    seeds: int,
+    *,
+    statistic: str,
+    facts: Mapping[str, Any],
+    learnt: str = "auc combined",
+    unit: str = "difference of probabilities",
+) -> Answer:
+    """The answer of so many trials, their p-values joined by 1 − Π(1 − p)."""
+    check(features)
+    trials = [trial(k) for k in range(seeds)]
+    texts = [float(one.auc_text) for one in trials if one.auc_text is not None]
+    names = (("text",) if texts else ()) + features.names
+    mean = np.mean([one.weights for one in trials], axis=0)
+    ps = [one.p for one in trials]
+    return Answer(
+        procedure=procedure,
+        p=any_of(ps),
+        statistic=statistic,
+        documents=len({*features.suspect_documents, *features.heldout_documents}),
+        pieces=len(features.suspect),
+        effect=averaged([one.effect for one in trials]),
+        unit=unit,
+        facts={
+            "p of each seed": ps,
+            f"{learnt} of each seed": [float(one.auc) for one in trials],
+            "weights": dict(zip(names, map(float, mean), strict=True)),
+            **facts,
+            **({"auc text of each seed": texts} if texts else {}),
+        },
+    )
+
+
+def _kind(paired: bool) -> str:
+    return "paired" if paired else "unpaired"
+
+
+REGRESSION = (
+    "mean of a {model} regression of the membership scores (suspect 0, held-out 1) on held-out texts minus on "
+    "suspect texts, tested with a one-sided t-test on the half that was not learnt from"
+)
+
+
+MODELS = ("linear", "logistic")
+_LOGISTIC_STEPS = 1000
+"""Steps of Adam, as many as the published code takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalSettings:
+    """How dataset inference without calibration is made; the defaults follow the paper's text.
+
+    `seeds` random halves, joined by 1 − Π(1 − p); `outliers` is the share of each score to replace. `model` is
+    the "linear" regression of the text, or the "logistic" one of the published code. With `by_side` outliers are
+    not replaced as the training half says: each side is clipped at its own quantiles and scaled by the suspect
+    side, over all texts, as the published code does.
+    """
+
+    seeds: int = 10
+    outliers: float = 0.05
+    model: str = "linear"
+    by_side: bool = False
+
+    @classmethod
+    def of_release(cls, *, seeds: int = 1) -> OriginalSettings:
+        """The defaults of the code of Maini et al. 2024: one split, logistic, each side clipped by itself."""
+        return cls(seeds=seeds, model="logistic", by_side=True)
+
+    def __post_init__(self) -> None:
+        require(self.seeds >= 1, f"original: seeds must be at least 1, found {self.seeds}.")
+        known = " or ".join(map(repr, MODELS))
+        require(self.model in MODELS, f"original: model must be {known}, found {self.model!r}.")
+
+
+def original(
+    features: Features,
+    *,
+    classifier: TextClassifier | None = None,
+    seed: int = 0,
+    settings: OriginalSettings = OriginalSettings(),
+) -> Answer:
+    """Held-out dataset inference: do held-out texts get higher values than suspect ones?
+
+    It cannot tell a model that saw the texts from a held-out set that differs as text, and rejects for either.
+    `classifier` is not asked. TextsError with too few texts.
+    """
+    return _answer(
+        "original",
+        features,
+        lambda k: _regression_trial(features, seed, k, settings),
+        settings.seeds,
+        statistic=REGRESSION.format(model=settings.model),
+        facts={"outliers": settings.outliers},
+        learnt="auc",
+        unit="difference of regression values",
+    )
+
+
+def _regression_trial(features: Features, seed: int, k: int, settings: OriginalSettings) -> _Trial:
+    """Learnt on one random half and tested on the other."""
+    rng = np.random.default_rng([seed, k])
+    learnt, tested = halves(features, rng)
+    scaled = _scaled_sides(features, learnt, settings)
+    inputs = np.vstack([scaled[0][learnt[0]], scaled[1][learnt[1]]])
+    if settings.model == "linear":
+        coefficients = _regression(inputs, len(learnt[0]))
+    else:
+        coefficients = _logistic(inputs, len(learnt[0]), rng)
+    suspect, heldout = scaled[0][tested[0]] @ coefficients, scaled[1][tested[1]] @ coefficients
+    p, effect = t_test(heldout, suspect)
+    called = auc(np.append(heldout, suspect), np.arange(len(heldout) + len(suspect)) < len(heldout))
+    return _Trial(p, effect, float(called), coefficients)
+
+
+def _scaled_sides(
+    features: Features, learnt: tuple[Numbers, Numbers], settings: OriginalSettings
+) -> tuple[Doubles, Doubles]:
+    """Minus the scores of all suspect and of all held-out texts, without outliers and scaled."""
+    if settings.by_side:
+        sides = scaled_by_suspect(features.suspect, features.heldout, outliers=settings.outliers, clip=True)
+        return -sides[0], -sides[1]
+    training = np.vstack([features.suspect[learnt[0]], features.heldout[learnt[1]]])
+    normaliser = Normaliser.learn(training, outliers=settings.outliers)
+    return -normaliser(features.suspect), -normaliser(features.heldout)
+
+
+def _logistic(inputs: Doubles, suspects: int, rng: np.random.Generator) -> Doubles:
+    """Coefficients of a logistic regression for the label "held-out" after `_LOGISTIC_STEPS` of Adam."""
+    start = rng.uniform(-1, 1, inputs.shape[1] + 1) / np.sqrt(inputs.shape[1])
+    labels = np.arange(len(inputs)) >= suspects
+    return LinearLayer.fit(inputs, labels, constraint=False, epochs=_LOGISTIC_STEPS, start=start).weights
+
+
+def _regression(inputs: Doubles, suspects: int) -> Doubles:
+    labels = (np.arange(len(inputs)) >= suspects).astype(np.float64)
+    design = np.column_stack([inputs, np.ones(len(inputs))])
+    return np.asarray(np.linalg.lstsq(design, labels, rcond=None)[0][:-1])

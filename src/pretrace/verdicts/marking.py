@@ -1,0 +1,992 @@
+"""Marking: variants of every text, or orders of rows, a draw by lot, and what is published and what stays secret.
+
+Each source gives variants that can be published. The sealed file holds all of them, and which was drawn; it is written
+once, for the owner alone. Rows, or the answer options of items, are put in order in the same way: a lot with a secret
+seed shuffles all rows, cuts them into shards of neighbours, and draws orders of each shard; one of these is published.
+So `verdicts.marks` tests a shard as it tests a text with variants: these are the shard in each of its orders. The
+options of one item are a unit in the same way.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import itertools
+import json
+import math
+import os
+import re
+import secrets
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora.columns import USUAL
+from pretrace.errors import ExpressionError, ModelError, OutputError, TextsError
+from pretrace.registry import require
+from pretrace.results.atomic import atomic_bytes, check_writable, explained, new_folder
+from pretrace.results.output_checks import NEW
+from pretrace.results.rounding import listed
+from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
+from pretrace.settings import TEXTS, cache_option, check_ranges, option, seed_option
+from pretrace.types import Corpus, Instructed, Proposer, Sampling, Text
+from pretrace.verdicts.wording import say, sentences_of
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """The beginning of a sentence, and the words that may end it, one a variant."""
+
+    prompt: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VariantCandidates:
+    """Variants by the id of a text, reasons for texts without any, and how they were made, for the record."""
+
+    variants: Mapping[str, tuple[str, ...]]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    triggers: Mapping[str, Trigger] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+def collapsed(text: str) -> str:
+    """The text as cleaning may leave it: compatible characters made equal, invisible ones removed, and every run of
+    white space one space. Two variants that differ in nothing else are one."""
+    plain = unicodedata.normalize("NFKC", text)
+    return " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
+
+
+def checked_variants(name: str, variants: Sequence[str]) -> tuple[str, ...]:
+    """Check the variants of a text; TextsError for an empty one, and for two that `collapsed` makes equal."""
+    seen: dict[str, int] = {}
+    for place, text in enumerate(variants):
+        plain = collapsed(text)
+        if not plain:
+            raise TextsError(
+                f"the text {name!r} has an empty variant ({place}): give one, or leave the text out."
+            )
+        if plain in seen:
+            raise TextsError(
+                f"the text {name!r} has two variants that are equal ({seen[plain]} and {place}), apart from white "
+                "space and invisible characters, which copying removes: change one, or leave the text out."
+            )
+        seen[plain] = place
+    return tuple(variants)
+
+
+def from_columns(corpus: Corpus, names: Sequence[str]) -> VariantCandidates:
+    """Variants of the user's own, in further columns that were read into `Text.meta`; the text itself is variant 0."""
+    others = [{text.id: text.meta[name] for text in corpus.texts} for name in names]
+    return _own(corpus, others, {"columns": list(names)})
+
+
+def from_texts(corpus: Corpus, sources: Sequence[str], columns: Columns) -> VariantCandidates:
+    """Variants of the user's own, in further files with the same ids; TextsError for a file with other ids."""
+    read = Columns(text=columns.text, id=columns.id, label="", group="")
+    others = [_by_id(open_corpus(source, read), corpus, source) for source in sources]
+    return _own(corpus, others, {"files": list(sources)})
+
+
+def _own(corpus: Corpus, others: Sequence[Mapping[str, str]], about: Mapping[str, Any]) -> VariantCandidates:
+    made = {text.id: (text.text, *(other[text.id] for other in others)) for text in corpus.texts}
+    return VariantCandidates({name: checked_variants(name, some) for name, some in made.items()}, about=about)
+
+
+def checked_texts(corpus: Corpus) -> Corpus:
+    """The corpus; TextsError where it has no texts or one of them is empty."""
+    if not corpus.texts:
+        raise TextsError(f"{corpus.name} holds no texts: there is nothing to mark.")
+    empty = next((text.id for text in corpus.texts if not collapsed(text.text)), None)
+    if empty is not None:
+        raise TextsError(f"the text {empty!r} of {corpus.name} is empty: leave it out.")
+    return corpus
+
+
+def _by_id(other: Corpus, corpus: Corpus, source: str) -> dict[str, str]:
+    texts, first = {text.id: text.text for text in other.texts}, {text.id for text in corpus.texts}
+    what = [f"no text {text.id!r}" for text in corpus.texts if text.id not in texts]
+    what += [f"a text {name!r} that the first file has not" for name in texts if name not in first]
+    if what:
+        raise TextsError(f"{source} has {what[0]}: files of variants need the same ids.")
+    return texts
+
+
+# Canary sentences: one sentence a text, natural to read, whose last word is drawn out of several.
+
+
+SENTENCES: tuple[str, ...] = tuple(sentences_of("canary.sentences"))
+WORDS = tuple(say("canary.words").split())
+MOST_CHOICES = len(WORDS) // 2
+
+
+def canaries(corpus: Corpus, choices: int, lot: Callable[[int], int]) -> VariantCandidates:
+    """For every text `choices` variants that differ in the last word of one added sentence. Sentence, names and words
+    are drawn with `lot`; TextsError where there are more texts than names."""
+    names = _names(len(corpus), lot)
+    variants, triggers = {}, {}
+    for text in corpus.texts:
+        name = next(names)
+        free = [word for word in WORDS if word not in name.split("-")]
+        words = tuple(_drawn(free, choices, lot))
+        prompt = SENTENCES[lot(len(SENTENCES))].format(name)
+        gap = "\n\n" if "\n" in text.text.strip() else " "
+        variants[text.id] = tuple(f"{text.text.rstrip()}{gap}{prompt} {word}." for word in words)
+        triggers[text.id] = Trigger(prompt, words)
+    return VariantCandidates(variants, triggers=triggers, about={"choices": choices})
+
+
+def _names(number: int, lot: Callable[[int], int]) -> Iterator[str]:
+    """So many names of two words, no two equal; of three words where those are too few."""
+    size = 2 if number <= len(WORDS) * (len(WORDS) - 1) // 4 else 3
+    if number > len(WORDS) ** 3 // 4:
+        raise TextsError(f"--canary names {len(WORDS) ** 3 // 4:,} texts at most: mark in several runs.")
+    seen: set[str] = set()
+    while len(seen) < number:
+        name = "-".join(_drawn(list(WORDS), size, lot))
+        if name not in seen:
+            seen.add(name)
+            yield name
+
+
+def _drawn(words: list[str], number: int, lot: Callable[[int], int]) -> Iterator[str]:
+    left = list(words)
+    for _ in itertools.repeat(None, number):
+        yield left.pop(lot(len(left)))
+
+
+# Variants that a model makes: paraphrases, or other choices of small words. What is not alike enough is dropped.
+
+
+INSTRUCTION = (
+    "Write the following text again in other words. Keep its meaning, all facts, names and numbers, its tone and its "
+    "length. Answer with the new text alone.\n\n"
+)
+LENGTH_OF_WORDS, LENGTH_OF_REWRITING = 0.15, 0.5
+"""How far the length of a variant may lie from that of the text, as a share, by what made it."""
+LEVELS = 1.0
+"""How far the reading level of a variant with other words may lie from that of the text, in school years."""
+SPARE = 3
+"""Variants asked of a model for each that is wanted, since some are dropped."""
+_PARTS = re.compile(r"\w+|\W+")
+_SENTENCE_ENDS = re.compile(r"[.!?…。！？]+")
+
+
+def reading_level(text: str) -> float:
+    """The automated readability index (Senter and Smith 1967), in school years: from characters a word and words a
+    sentence; 0 for a text without words."""
+    words = re.findall(r"\w+", text)
+    if not words:
+        return 0.0
+    sentences = max(1, len(_SENTENCE_ENDS.findall(text)))
+    return 4.71 * sum(map(len, words)) / len(words) + 0.5 * len(words) / sentences - 21.43
+
+
+def alike(text: str, variant: str, *, length: float, levels: float | None = None) -> bool:
+    """Whether a variant is about as long as the text and, where `levels` is given, as easy to read."""
+    if abs(len(variant) - len(text)) > length * len(text):
+        return False
+    return levels is None or abs(reading_level(variant) - reading_level(text)) <= levels
+
+
+def small_choices(text: str, proposed: str) -> str:
+    """Take those of the proposed changes that put one ordinary word in the place of another."""
+    old, new = _PARTS.findall(text), _PARTS.findall(proposed)
+    made = list(old)
+    for what, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if what == "replace" and last - first == end - start:
+            for place, word in zip(range(first, last), new[start:end], strict=True):
+                if _ordinary(old[place]) and _ordinary(word):
+                    made[place] = word
+    return "".join(made)
+
+
+def from_words(
+    corpus: Corpus, proposer: Proposer, *, number: int, share: float, seed: int
+) -> VariantCandidates:
+    """Up to `number` variants of each text in which a share of the words is another one; the text is variant 0."""
+    texts = [text.text for text in corpus.texts]
+    made = proposer.propose(texts, number=SPARE * number, share=share, seed=seed)
+    proposed = [[small_choices(text, one) for one in some] for text, some in zip(texts, made, strict=True)]
+    about = {"proposer": dict(proposer.facts), "share": share, "seed": seed}
+    return _kept(corpus, proposed, number, LENGTH_OF_WORDS, about, levels=LEVELS)
+
+
+def from_rewriter(corpus: Corpus, rewriter: Instructed, *, number: int, seed: int) -> VariantCandidates:
+    """Up to `number` paraphrases of each text by a model that follows instructions; the text is variant 0."""
+    texts = [text.text for text in corpus.texts]
+    asked = [f"{INSTRUCTION}{text}" for text in texts]
+    tokens = max(64, max(map(len, texts)) // 2)
+    rounds = [
+        rewriter.answers(asked, tokens=tokens, sampling=Sampling(), seed=seed + place)
+        for place in range(number + 1 if number == 1 else SPARE * number // 2)
+    ]
+    proposed = [[some[i].text for some in rounds if some[i].ended] for i in range(len(texts))]
+    about = {"rewriter": dict(rewriter.facts), "instruction": INSTRUCTION, "seed": seed}
+    return _kept(corpus, proposed, number, LENGTH_OF_REWRITING, about)
+
+
+def without_original(candidates: VariantCandidates) -> VariantCandidates:
+    """The candidates without variant 0, the text as it was written; a text then needs two others."""
+    left = {name: texts[1:] for name, texts in candidates.variants.items()}
+    few = {
+        name: "fewer than two variants beside the original" for name, some in left.items() if len(some) < 2
+    }
+    return VariantCandidates(
+        {name: some for name, some in left.items() if name not in few},
+        {**candidates.reasons, **few},
+        notes=candidates.notes,
+        about={**candidates.about, "original": False},
+    )
+
+
+def _kept(
+    corpus: Corpus,
+    proposed: Sequence[Sequence[str]],
+    number: int,
+    length: float,
+    about: dict[str, object],
+    levels: float | None = None,
+) -> VariantCandidates:
+    variants, reasons, dropped = {}, {}, 0
+    for text, some in zip(corpus.texts, proposed, strict=True):
+        kept = {collapsed(text.text): text.text}
+        for one in some:
+            if not collapsed(one) or not alike(text.text, one, length=length, levels=levels):
+                dropped += 1
+            else:
+                kept.setdefault(collapsed(one), one)
+        if len(kept) > 1:
+            variants[text.id] = tuple(kept.values())[: number + 1]
+        else:
+            reasons[text.id] = (
+                "the model gave no variant that is other than the text and alike in length and style"
+            )
+    asked = sum(map(len, proposed))
+    notes = (
+        f"{dropped:,} of {asked:,} proposed variants were dropped, since length or reading level was another.",
+    )
+    return VariantCandidates(variants, reasons, notes=notes, about=about)
+
+
+def _ordinary(word: str) -> bool:
+    return len(word) > 1 and word.isalpha() and word.islower()
+
+
+FORMAT, KEY = 1, "pretrace_seal"
+_FUTURE = timedelta(days=1)
+"""By how much a sealed file may be younger than now: clocks differ."""
+Source = Literal["columns", "texts", "rewriter", "words", "canary", "order"]
+"""Where variants come from."""
+_HASH = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{64}(?![0-9A-Za-z])")
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedText:
+    """A text with its variants; `drawn` is the place of the one that is published. With a trigger, the variant k ends
+    the trigger's sentence with its word k."""
+
+    id: str
+    variants: tuple[str, ...]
+    drawn: int
+    group: str = ""
+    trigger: Trigger | None = None
+
+    @property
+    def published(self) -> str:
+        """The variant that is published."""
+        return self.variants[self.drawn]
+
+    @property
+    def realised_first(self) -> tuple[str, ...]:
+        """All variants, the published one first."""
+        others = (one for place, one in enumerate(self.variants) if place != self.drawn)
+        return (self.published, *others)
+
+
+@dataclass(frozen=True, slots=True)
+class Unmarked:
+    """A text that is published as it is, since it has no variants; it takes no part in the test."""
+
+    id: str
+    text: str
+    reason: str
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What a sealed file holds.
+
+    `score` is the score that is advised for the test, and `totals` whether it is summed over a text and not averaged.
+    `order` holds the ids as the texts came. `about` says how the variants were made. `sha256` is that of the
+    file, "" for one that is not written yet.
+    """
+
+    name: str
+    source: Source
+    nonce: str
+    made: str
+    documents: tuple[MarkedText, ...]
+    unmarked: tuple[Unmarked, ...] = ()
+    order: tuple[str, ...] = ()
+    score: str = "loss"
+    totals: bool = False
+    notes: tuple[str, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+    sha256: str = ""
+
+    @property
+    def made_at(self) -> datetime:
+        """When the file says that it was made; before that nobody can have read the published variants."""
+        return datetime.fromisoformat(self.made)
+
+    @property
+    def published(self) -> tuple[Text, ...]:
+        """What is published, in the order of the texts."""
+        found = {one.id: Text(one.id, one.published, group=one.group) for one in self.documents}
+        found |= {one.id: Text(one.id, one.text, group=one.group) for one in self.unmarked}
+        return tuple(found[name] for name in self.order)
+
+    @property
+    def corpus(self) -> Corpus:
+        """The published texts that take part in the test."""
+        texts = tuple(Text(one.id, one.published, group=one.group) for one in self.documents)
+        return Corpus(self.name, texts, source="a sealed file")
+
+    @property
+    def parts(self) -> str:
+        """What changed places, "rows" or "options"; "" where variants are other than orders."""
+        return str(self.about["parts"]) if self.source == "order" else ""
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What a result records of the seal."""
+        return {
+            "sha256": self.sha256,
+            "made": self.made,
+            "source": self.source,
+            "about": dict(self.about),
+        }
+
+
+def sealed_bytes(seal: Seal) -> bytes:
+    """The content of the sealed file."""
+    plain = to_plain(seal, "seal")
+    del plain["sha256"]
+    return to_json({KEY: FORMAT, **plain})
+
+
+def check_seal_place(path: Path, folder: Path) -> None:
+    """OutputError where a sealed file must not be written: it exists, or lies within the folder that is published."""
+    place = Path(os.path.realpath(path))
+    if place.is_relative_to(os.path.realpath(folder)):
+        raise OutputError(
+            f"--sealed {path} lies in {folder}, which is published, and its content must stay secret: put it elsewhere."
+        )
+    if os.path.lexists(path):
+        raise OutputError(
+            f"--sealed {path} is there already, and a sealed file is never overwritten: give a new name."
+        )
+
+
+def write_seal(content: bytes, path: Path) -> None:
+    """Write a sealed file for its owner alone, whole or not at all; OutputError where there is one already."""
+    partial = path.with_name(f".{path.name[:100]}.partial-{os.getpid()}-{secrets.token_hex(4)}")
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _write_new(content, partial)
+            _install(content, partial, path)
+        except FileExistsError:
+            raise OutputError(
+                f"{path} is there already, and a sealed file is never overwritten: give a new name."
+            ) from None
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+
+
+def read_seal(path: Path, commitment: str | None = None) -> Seal:
+    """The seal of a file. With a `commitment`, a SHA-256 or a file that holds one, it must be that of the sealed file.
+
+    OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another, or that says
+    that it was made more than a day after now.
+    """
+    with _explained_reading(path):
+        content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if commitment is not None and found != committed(commitment):
+        raise TextsError(
+            f"{path} is not what was committed to: its SHA-256 is {found}, the commitment is {committed(commitment)}. "
+            "Give the file that was written with this commitment, unchanged."
+        )
+    try:
+        plain = from_json(content)
+        if plain.pop(KEY, None) != FORMAT:
+            raise ValueError(f"it is no sealed file of format {FORMAT}")
+        seal = from_plain(Seal, plain, "seal")
+        _check(seal)
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
+        raise OutputError(
+            f"{path} is damaged or no sealed file ({error}): give the one that mark wrote."
+        ) from None
+    now = datetime.now(UTC)
+    if seal.made_at > now + _FUTURE:
+        raise TextsError(
+            f"{path} says that it was made {seal.made}, and this machine's clock says {now:%Y-%m-%d %H:%M} UTC: set "
+            "the clock right, or give the file that mark wrote."
+        )
+    return replace(seal, sha256=found)
+
+
+def committed(commitment: str) -> str:
+    """The SHA-256 that a commitment says: itself, or the one that stands in the file it names. TextsError otherwise."""
+    words, place = commitment, Path(commitment)
+    if not _HASH.fullmatch(commitment.strip()):
+        with _explained_reading(place):
+            words = place.read_bytes()[:100_000].decode("utf-8", "replace")
+    hashes = {str(one).lower() for one in _HASH.findall(words)}
+    if len(hashes) != 1:
+        raise TextsError(
+            f"--commitment takes a SHA-256 (64 hexadecimal digits) or a file that holds one; {commitment[:100]!r} "
+            f"holds {len(hashes) or 'none'}."
+        )
+    return hashes.pop()
+
+
+@contextmanager
+def _explained_reading(path: Path) -> Iterator[None]:
+    """Turns an error of the operating system while `path` is read into an OutputError."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(f"{path} cannot be read: {reason}; check the path.") from error
+
+
+def _write_new(content: bytes, path: Path) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _install(content: bytes, partial: Path, path: Path) -> None:
+    """Give the finished file its name. A link, unlike a renaming, fails where that name is taken."""
+    try:
+        os.link(partial, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        try:
+            _write_new(content, path)
+        except FileExistsError:
+            raise
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # not every file system can do that
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _check(seal: Seal) -> None:
+    """ValueError for a seal that `mark` cannot have made."""
+    if seal.made_at.tzinfo is None:
+        raise ValueError("its time has no time zone")
+    ids = [one.id for one in seal.documents] + [one.id for one in seal.unmarked]
+    if not seal.documents or len(set(ids)) < len(ids) or sorted(ids) != sorted(seal.order):
+        raise ValueError("it holds no marked text, or one twice")
+    for one in seal.documents:
+        if len(one.variants) < 2 or not 0 <= one.drawn < len(one.variants):
+            raise ValueError(f"the text {one.id!r} has no variant {one.drawn}")
+        if len({collapsed(text) for text in one.variants}) < len(one.variants):
+            raise ValueError(f"two variants of the text {one.id!r} are equal")
+        if one.trigger is not None and len(one.trigger.words) != len(one.variants):
+            raise ValueError(f"the trigger of the text {one.id!r} has another number of words")
+
+
+MOST_ROWS, SHARD_BYTES = 8, 3_000
+"""Rows of a shard, and bytes, at most: about 1,000 tokens, which models read whole."""
+ROW_ORDERS, OPTION_ORDERS = 20, 24
+"""Orders of a shard, and of an item, that the lot draws from; up to four parts it is all of them."""
+RESULTS = 40
+"""Results that the lot must be able to have: twice as many as one in twenty of them takes."""
+JOINT = "\n\n"
+"""What stands between two rows."""
+
+Further = Mapping[str, Mapping[str, object]]
+_WHOLE = r"(?:all|none|any|some|both|either|neither|each|most|two|three|more than one|one or more)"
+_LISTED = r"\(?\b(?:[A-H]|[1-8]|I{1,3}|IV|VI?)\b\)?"
+_REFERS = (
+    re.compile(
+        rf"\b{_WHOLE}\b.{{0,20}}\b(?:above|below|these|those|options?|answers?|choices?)\b", re.IGNORECASE
+    ),
+    re.compile(r"\b(?:the above|(?:all|none|both|neither) of (?:them|the others))\b", re.IGNORECASE),
+    re.compile(r"^\W*(?:all|none|both|neither|either)\b.{0,20}\W*$", re.IGNORECASE),
+    re.compile(
+        rf"{_LISTED}(?:\s*,\s*{_LISTED})*\s*(?:,|&|/|\band\b|\bor\b|\bnor\b|\bbut not\b)+\s*{_LISTED}"
+    ),
+    re.compile(rf"^\W*{_LISTED}\W*\bonly\b", re.IGNORECASE),
+)
+"""Options that refer to others: their items keep their order."""
+LETTERS = 26
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderSettings:
+    """What is put in order: rows, or with `options` the options of each item; ExpressionError for `answer` alone."""
+
+    options: str = option(
+        "",
+        "Column with the list of an item's answer options: their order is drawn, and not that of the rows.",
+        panel=TEXTS,
+        essential=True,
+    )
+    answer: str = option(
+        "",
+        "With --options: column with the right answer, as its text, its letter, or its number counted from 0 or from "
+        "1. A letter or number is written anew.",
+        panel=TEXTS,
+        essential=True,
+    )
+
+    def __post_init__(self) -> None:
+        require(
+            bool(self.options) or not self.answer,
+            "--answer is the right answer among the options of an item: name their column with --options.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A shard of rows, or the options of an item (with its text in front, lettered): parts that change places."""
+
+    name: str
+    parts: tuple[str, ...]
+    head: str | None = None
+
+    def text(self, order: Sequence[int]) -> str:
+        """The text with the parts in that order."""
+        if self.head is None:
+            return JOINT.join(self.parts[i] for i in order)
+        lettered = (f"{chr(ord('A') + place)}. {self.parts[i]}" for place, i in enumerate(order))
+        return "\n".join([self.head, *lettered])
+
+    def drawn(self, rng: np.random.Generator) -> tuple[tuple[str, ...], list[tuple[int, ...]], int]:
+        """The texts of the orders that the lot may choose, all different, the orders, and the place of the one it
+        chose."""
+        places, most = range(len(self.parts)), ROW_ORDERS if self.head is None else OPTION_ORDERS
+        orders = (
+            list(itertools.permutations(places))
+            if math.factorial(len(places)) <= OPTION_ORDERS
+            else [tuple(rng.permutation(len(places)).tolist()) for _ in range(most)]
+        )
+        found = {collapsed(text): (text, order) for order in orders if (text := self.text(order))}
+        texts, kept = zip(*found.values(), strict=True)
+        return texts, list(kept), int(rng.integers(len(kept)))
+
+
+def mark_order(
+    corpus: Corpus, settings: OrderSettings, further: Further, *, seed: str | None = None
+) -> tuple[Seal, bytes]:
+    """The seal of an order that is drawn by lot, and the rows to be published, as JSON lines.
+
+    `further` are the columns of the rows by id, options and right answers among them. `seed` (hexadecimal digits) is
+    for tests and simulations: what is to be an evidence must not be predictable. TextsError for rows or options of
+    which none, or too few, can stand in another order, and for right answers that are none of the options.
+    """
+    checked_texts(corpus)
+    seed = seed or secrets.token_hex(32)
+    rng = np.random.default_rng(int(seed, 16))
+    rows: dict[str, dict[str, object]] = {
+        text.id: {"id": text.id, "text": text.text, **({"group": text.group} if text.group else {})}
+        | dict(further.get(text.id, {}))
+        for text in corpus.texts
+    }
+    documents: list[MarkedText] = []
+    published: list[str] = []
+
+    def draw(unit: _Unit) -> tuple[int, ...]:
+        texts, orders, chosen = unit.drawn(rng)
+        if len(texts) > 1:
+            documents.append(MarkedText(unit.name, texts, chosen))
+        return orders[chosen]
+
+    if settings.options:
+        published = [text.id for text in corpus.texts]
+        for name, (parts, write) in _items(corpus, settings, further).items():
+            order = draw(_Unit(name, parts, str(rows[name]["text"]).strip()))
+            rows[name] |= write(order)
+    else:
+        shuffled = [corpus.texts[i] for i in rng.permutation(len(corpus.texts)).tolist()]
+        for shard in _shards([(text.id, text.text) for text in shuffled]):
+            names = [name for name, _ in shard]
+            order = draw(_Unit(f"{names[0]} to {names[-1]}", tuple(text for _, text in shard)))
+            published += [names[i] for i in order]
+    results = math.prod(min(len(one.variants), RESULTS) for one in documents[:10])
+    kind = "options" if settings.options else "rows"
+    if results < RESULTS:
+        raise TextsError(
+            f"the {kind} of {corpus.name} can stand in {results:,} orders, and a lot takes {RESULTS} or more: give "
+            f"more {'items' if settings.options else 'rows'}, and such as differ."
+        )
+    lines = "".join(json.dumps(rows[name], ensure_ascii=False, default=str) + "\n" for name in published)
+    seal = Seal(
+        name=corpus.name,
+        source="order",
+        nonce=seed,
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        documents=tuple(documents),
+        order=tuple(one.id for one in documents),
+        totals=True,
+        notes=(f"The order of {len(documents):,} {'items' if settings.options else 'shards'} was drawn.",),
+        about={"parts": kind},
+    )
+    return seal, lines.encode("utf-8", "backslashreplace")
+
+
+def _shards(rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """Runs of rows, each as an id and a text, that are no longer than a shard may be."""
+    shard: list[tuple[str, str]] = []
+    size = 0
+    for name, text in rows:
+        own = len(text.encode("utf-8", "replace")) + len(JOINT)
+        if shard and (len(shard) == MOST_ROWS or size + own > SHARD_BYTES):
+            yield shard
+            shard, size = [], 0
+        shard.append((name, text))
+        size += own
+    if shard:
+        yield shard
+
+
+def _items(
+    corpus: Corpus, settings: OrderSettings, further: Further
+) -> dict[str, tuple[tuple[str, ...], Any]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for text in corpus.texts:
+        found[text.id] = _list(further.get(text.id, {}).get(settings.options))
+    bare = [name for name, options in found.items() if not options]
+    if bare:
+        raise TextsError(
+            f"{len(bare):,} of {len(found):,} items have no list of options in {settings.options} ({listed(bare)}): "
+            "name the column with the list of options with --options."
+        )
+    places, first = _answers(found, further, settings.answer) if settings.answer else ({}, 0)
+
+    def writer(name: str) -> Any:
+        own, parts = further[name], found[name]
+
+        def write(order: tuple[int, ...]) -> dict[str, object]:
+            moved = [parts[i] for i in order]
+            cell = own[settings.options]
+            made: dict[str, object] = {
+                settings.options: json.dumps(moved) if isinstance(cell, str) else moved
+            }
+            if name in places:
+                place = order.index(places[name])
+                told = own[settings.answer]
+                letter = chr(ord("A" if str(told).isupper() else "a") + place)
+                made[settings.answer] = (
+                    letter if str(told).isalpha() else type(told)(place + first)  # type: ignore[call-arg]
+                )
+            return made
+
+        return write
+
+    kept = (name for name, options in found.items() if 2 <= len(options) <= LETTERS and not _refers(options))
+    return {name: (found[name], writer(name)) for name in kept}
+
+
+def _refers(options: Sequence[str]) -> bool:
+    if len({option.casefold().strip() for option in options}) < len(options):
+        return True
+    return any(pattern.search(option) for pattern in _REFERS for option in options)
+
+
+def _list(value: object) -> tuple[str, ...]:
+    """The options in a cell: a list of strings, or one written as JSON; none otherwise."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return ()
+    return tuple(found) if isinstance(found, list) and all(isinstance(one, str) for one in found) else ()
+
+
+def _answers(
+    options: Mapping[str, Sequence[str]], further: Further, column: str
+) -> tuple[dict[str, int], int]:
+    cells = {name: str(further[name].get(column, "")).strip() for name in options}
+    named = {name: cell for name, cell in cells.items() if cell not in options[name]}
+    numbers = {name: int(cell) for name, cell in named.items() if cell.isascii() and cell.isdigit()}
+    last = any(number == len(options[name]) for name, number in numbers.items())
+    zero = 0 in numbers.values()
+    if numbers and zero == last:
+        raise TextsError(
+            f"the numbers in {column} are counted neither from 0 nor from 1 throughout: give the right answer as its "
+            "text or its letter, with --answer."
+        )
+    first = 0 if zero else 1
+    letters = {
+        name: ord(cell.upper()) - ord("A") for name, cell in named.items() if re.fullmatch("[A-Za-z]", cell)
+    }
+    places = {name: number - first for name, number in numbers.items()} | letters
+    wrong = [name for name in named if not 0 <= places.get(name, -1) < len(options[name])]
+    if wrong:
+        raise TextsError(
+            f"{len(wrong):,} of {len(options):,} items have a right answer in {column} that is none of their options "
+            f"({listed(wrong)}): name the column with its text, letter or number with --answer."
+        )
+    return places, first
+
+
+VARIANTS = "Variants (one kind)"
+"""The group of options on where variants come from."""
+Lot = Callable[[int], int]
+"""Draws a number from 0 to n - 1, all equally likely, for a given n."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkSettings:
+    """Where the variants of a text come from; exactly one kind. ExpressionError for none or two, and for a value out of
+    its range. `seed` is that of the models that make variants: the draw of what is published has none."""
+
+    variant_column: tuple[str, ...] = option(
+        (),
+        "A column of TEXTS with another version of each text; may be given more than once.",
+        panel=VARIANTS,
+        essential=True,
+    )
+    variant_texts: tuple[str, ...] = option(
+        (),
+        "A file with another version of each text under the same id; may be given more than once.",
+        panel=VARIANTS,
+        path="in",
+        essential=True,
+    )
+    rewriter: str | None = option(
+        None,
+        "A model that follows instructions and paraphrases each text: any --model value, or server:URL#MODEL.",
+        panel=VARIANTS,
+        path="in",
+        essential=True,
+    )
+    words: str | None = option(
+        None,
+        "A model that proposes other words here and there: causal:MODEL, masked:HUB_ID, or causal for --model.",
+        panel=VARIANTS,
+        path="in",
+        essential=True,
+    )
+    canary: bool = option(
+        False,
+        "Add one sentence to each text, whose last word is drawn out of --choices. Works for servers that give text "
+        "only, too.",
+        panel=VARIANTS,
+        essential=True,
+    )
+    choices: int = option(8, "Words to draw from, for --canary.", panel=VARIANTS, least=2, most=MOST_CHOICES)
+    variants: int = option(
+        1, "Variants beside the original, for --rewriter and --words.", panel=VARIANTS, least=1, most=50
+    )
+    share: float = option(0.1, "Share of the tokens that --words may change.", panel=VARIANTS)
+    original: bool = option(
+        True,
+        "Never publish the original of --rewriter or --words: all variants are then made by one model. Whether that "
+        "shows training better was not measured.",
+        name="no-original",
+        panel=VARIANTS,
+    )
+    seed: int = seed_option()
+    cache: bool = cache_option()
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        require(0 < self.share <= 1, f"--share lies between 0 and 1, found {self.share}.")
+        given = self.given
+        if len(given) != 1:
+            found = "none" if not given else " and ".join(given)
+            raise ExpressionError(
+                "variants come from one kind of source: --variant-column, --variant-texts, --rewriter, --words or "
+                f"--canary; found {found}."
+            )
+        if not self.original and given[0] not in ("--rewriter", "--words"):
+            raise ExpressionError("--no-original is for --rewriter and --words: leave it away.")
+        if not self.original and self.variants < 2:
+            raise ExpressionError("--no-original needs --variants 2 or more, to draw from.")
+
+    @property
+    def given(self) -> list[str]:
+        """The options that name a source of variants, of those that were given."""
+        return [name for name in _SOURCES if getattr(self, name[2:].replace("-", "_"))]
+
+
+PUBLISHED, COMMITMENT = "published.jsonl", "commitment.txt"
+_SOURCES: dict[str, Source] = {
+    "--variant-column": "columns",
+    "--variant-texts": "texts",
+    "--rewriter": "rewriter",
+    "--words": "words",
+    "--canary": "canary",
+}
+
+
+def own_candidates(
+    corpus: Corpus, settings: MarkSettings, columns: Columns = USUAL, *, lot: Lot = secrets.randbelow
+) -> VariantCandidates | None:
+    """The variants that need no model, None where a model is to make them; TextsError for one that cannot be used."""
+    checked_texts(corpus)
+    if settings.variant_column:
+        return from_columns(corpus, settings.variant_column)
+    if settings.variant_texts:
+        return from_texts(corpus, settings.variant_texts, columns)
+    if settings.canary:
+        return canaries(corpus, settings.choices, lot)
+    return None
+
+
+def model_candidates(
+    corpus: Corpus,
+    settings: MarkSettings,
+    *,
+    rewriter: Instructed | None = None,
+    proposer: Proposer | None = None,
+) -> VariantCandidates:
+    """The variants that a model makes: a rewriter's paraphrases, or the words of a proposer."""
+    checked_texts(corpus)
+    number, seed = settings.variants, settings.seed
+    if rewriter is not None:
+        made = from_rewriter(corpus, rewriter, number=number, seed=seed)
+    elif proposer is not None:
+        made = from_words(corpus, proposer, number=number, share=settings.share, seed=seed)
+    else:
+        raise ModelError("variants are made by a rewriter or by a proposer of words: give one.")
+    return made if settings.original else without_original(made)
+
+
+def mark(
+    corpus: Corpus,
+    candidates: VariantCandidates,
+    settings: MarkSettings,
+    *,
+    lot: Lot = secrets.randbelow,
+) -> Seal:
+    """The seal of texts whose variants are known: for each one variant is drawn by `lot`, all equally likely.
+
+    Another `lot` than the default is for tests and simulations: what is to be an evidence must not be predictable.
+    TextsError where no text has variants.
+    """
+    documents = tuple(
+        MarkedText(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
+        for text in corpus.texts
+        if text.id in candidates.variants
+        for found in [checked_variants(text.id, candidates.variants[text.id])]
+    )
+    if not documents:
+        raise TextsError(
+            f"no text of {corpus.name} has a variant that could be published: use another source."
+        )
+    unmarked = tuple(
+        Unmarked(text.id, text.text, candidates.reasons.get(text.id, "no variants"), text.group)
+        for text in corpus.texts
+        if text.id not in candidates.variants
+    )
+    source = _SOURCES[settings.given[0]]
+    left_out = (
+        f"{len(unmarked):,} of {len(corpus):,} texts have no variants: they are published as they are and take no part "
+        "in the test."
+    )
+    return Seal(
+        name=corpus.name,
+        source=source,
+        nonce=secrets.token_hex(32),
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        documents=documents,
+        unmarked=unmarked,
+        order=tuple(text.id for text in corpus.texts),
+        # A canary's variants differ in one word, so that the length of the rest would only dilute it.
+        totals=source == "canary",
+        notes=(*candidates.notes, *([left_out] if unmarked else [])),
+        about=candidates.about,
+    )
+
+
+def check_places(out: Path, sealed: Path) -> None:
+    """OutputError where the folder or the sealed file could not be written; for use before the work."""
+    check_seal_place(sealed, out)
+    check_writable(sealed, NEW)
+    if out.is_dir() and any(out.iterdir()):
+        raise OutputError(
+            f"--out {out} is not empty, and what was published is never replaced: give a new name."
+        )
+    check_writable(out)
+
+
+def publish(
+    seal: Seal,
+    out: Path,
+    sealed: Path,
+    further: Mapping[str, Mapping[str, object]] | None = None,
+    *,
+    rows: bytes | None = None,
+) -> str:
+    """Write the sealed file and the folder with what is to be published, both or neither; the commitment.
+
+    The folder holds `commitment.txt` and `published.jsonl`. `further` are the
+    other columns of the texts by their ids, which are published with them: all but those that would give a variant
+    away. `rows` are what is published of an order that was drawn (`mark_order`). OutputError where one of the two is
+    there already, or cannot be written.
+    """
+    check_places(out, sealed)
+    content = sealed_bytes(seal)
+    commitment = hashlib.sha256(content).hexdigest()
+    written = False
+    try:
+        with new_folder(out) as partial:
+            atomic_bytes(partial / PUBLISHED, _published(seal, further or {}) if rows is None else rows)
+            atomic_bytes(
+                partial / COMMITMENT, f"{commitment}\n\n{say('marks.commitment', name=seal.name)}\n".encode()
+            )
+            # Before the folder has its name: a kill in between leaves a sealed file and never texts without one.
+            write_seal(content, sealed)
+            written = True
+    except BaseException:
+        if written:
+            sealed.unlink()
+        raise
+    return commitment
+
+
+def _published(seal: Seal, further: Mapping[str, Mapping[str, object]]) -> bytes:
+    telling = {"id", "text", "group"}
+    for document in seal.documents:  # a column that repeats a variant would say which one was not drawn
+        variants = [text.strip() for text in document.variants]
+        row = further.get(document.id, {})
+        telling |= {name for name, value in row.items() if any(text in str(value) for text in variants)}
+    rows = []
+    for one in seal.published:
+        more = {name: value for name, value in further.get(one.id, {}).items() if name not in telling}
+        rows.append({"id": one.id, "text": one.text, **({"group": one.group} if one.group else {}), **more})
+    lines = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+    return lines.encode("utf-8", "backslashreplace")
