@@ -79,7 +79,7 @@ def test_texts_without_a_single_token_are_judged():
 
 def test_a_training_that_diverges_says_so():
     texts, labels = two_kinds()
-    with pytest.raises(ModelError, match=r"diverged .* choose a learning rate below"):
+    with pytest.raises(ModelError, match=r"diverged.*choose a learning rate below"):
         fit_pretrained(
             broken(backend()), texts, labels, TunedClassifier("lora", epochs=1, learning_rate=0.5), seed=0
         )

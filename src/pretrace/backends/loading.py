@@ -332,7 +332,13 @@ class LoadedModel:
 def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str = "") -> LoadedModel:
     """The weights and tokenizer of what `locate` finds; ModelError where there is none that may be opened safely.
     `kind` is the class of transformers for a model that predicts no next token, which has no use for some weights."""
-    _check_local(model, settings)
+    if served_kind(model):
+        raise ModelError(
+            f"{model} stands behind a server, and this takes weights that are opened here: name a hub id, a folder or "
+            "a .gguf file."
+        )
+    served = ("served_model", "tokenizer", "requests", "request_timeout")
+    settings.refuse(served, f"for models on servers (vllm:URL, completions:URL), and {model} is opened here")
     device = device_of(settings.device)
     dtype_of(settings.dtype, device)  # which tells of a wrong one before anything is read
     located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
@@ -357,17 +363,6 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
         digest,
         WeightFacts(tensors.unread, weights_hash(code) if code else None),
     )
-
-
-def _check_local(model: str, settings: ModelSettings) -> None:
-    """ModelError for a model on a server, and for settings that only a server follows."""
-    if served_kind(model):
-        raise ModelError(
-            f"{model} stands behind a server, and this takes weights that are opened here: name a hub id, a folder or "
-            "a .gguf file."
-        )
-    served = ("served_model", "tokenizer", "requests", "request_timeout")
-    settings.refuse(served, f"for models on servers (vllm:URL, completions:URL), and {model} is opened here")
 
 
 def tokenizer_of(model: str, settings: ModelSettings) -> tuple[Any, int | None, int | None]:

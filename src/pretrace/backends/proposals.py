@@ -86,10 +86,7 @@ class Proposals:
         """For each text its first `number` neighbours; only what is not on disk yet is made, a batch at a time.
         OutputError where it cannot be stored, ModelError where the model gives no numbers."""
         keys, asked = [text_key(text) for text in texts], _NeighborRequest(number, share, seed)
-        if self._last[0] != (
-            keys,
-            asked,
-        ):  # another model is to read the same: not made twice without a cache
+        if self._last[0] != (keys, asked):  # another model may read the same: not made twice without a cache
             self._last = (keys, asked), self._made(dict(zip(keys, texts, strict=True)), asked)
         return [self._last[1][key][:number] for key in keys]
 
@@ -333,13 +330,6 @@ def _budget(device: torch.device) -> int:
     return _CPU_BUDGET if device.type == "cpu" else _GPU_BUDGET
 
 
-# Logits at a few positions, from any language model of transformers.
-#
-# The body of the model is run once. What comes after it (the output layer, and in some families a scale, a
-# cap or a small network before it) works position by position, so the model is asked again with its body
-# stood in for by one that answers with the wanted positions alone, a slice at a time: nothing of shape
-# texts × positions × vocabulary ever exists, and no family needs code of its own.
-
 _SLICE_BYTES = 64 << 20
 
 
@@ -347,8 +337,12 @@ _SLICE_BYTES = 64 << 20
 def logits_at(
     model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
 ) -> Iterator[torch.Tensor]:
-    """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), int64, in order, a slice at a time;
-    `inputs` are what the model's forward takes."""
+    """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), int64, in order, a slice at a time.
+    `inputs` are what the model's forward takes.
+
+    The body is run once. What comes after it works position by position, so the model is asked again with its body
+    stood in for by one that answers with the wanted positions alone: no family needs code of its own.
+    """
     output = model.base_model(**inputs)
     hidden = output[0][rows, columns]
     size = max(16, _SLICE_BYTES // (4 * model.config.get_text_config().vocab_size))

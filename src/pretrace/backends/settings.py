@@ -67,14 +67,6 @@ class ModelSettings:
         None, "Server: seconds for a whole answer; 120 unless given.", panel=MODEL, least=0.1, only="server"
     )
 
-    def for_weights(self) -> ModelSettings:
-        """The settings without those that only a server follows."""
-        return self._without("server")
-
-    def for_server(self) -> ModelSettings:
-        """The settings without those that only weights follow; with the revision, which a server refuses."""
-        return self._without("weights", but="revision")
-
     def for_another(self, **own: Any) -> ModelSettings:
         """The settings for a model beside this one: how any is opened here, but not which one this is."""
         return ModelSettings(**{**{name: getattr(self, name) for name in _ANY}, **own})
@@ -85,8 +77,8 @@ class ModelSettings:
             if getattr(self, name) != getattr(ModelSettings(), name):
                 raise ModelError(f"--{name.replace('_', '-')} is {why}: leave it out.")
 
-    def _without(self, whom: str, but: str = "") -> ModelSettings:
-        """The settings with the options that are for `whom` alone as they are by themselves."""
+    def without(self, whom: str, but: str = "") -> ModelSettings:
+        """The settings with the options that are for `whom` alone ("weights" or "server") as they are by themselves."""
         usual = ModelSettings()
         return replace(self, **{name: getattr(usual, name) for name in given_for(self, whom) if name != but})
 

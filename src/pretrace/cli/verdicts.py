@@ -148,7 +148,7 @@ def opened_for_text(
         if served_kind(name):
             raise ModelError(f"{name}: with --access text a server is written completions:URL or chat:URL.")
         revision = opening.revision if first else beside.placebo_revision
-        return open_model(name, **asdict(replace(opening.for_weights(), revision=revision)))
+        return open_model(name, **asdict(replace(opening.without("server"), revision=revision)))
 
     with doing("opening the models"):
         others = tuple(one(name, first=False) for name in beside.placebo)

@@ -431,5 +431,6 @@ def _opened(model: str, opening: ModelSettings, alone: bool) -> Backend:
     """Open a model: where a run has weights here and servers, each is given the settings it follows. `alone` says that
     it has one kind, which is given all of them and refuses the others'."""
     if not alone:
-        opening = opening.for_server() if served_kind(model) else opening.for_weights()
+        served = served_kind(model)  # which refuses a revision
+        opening = opening.without("weights", but="revision") if served else opening.without("server")
     return open_model(model, **asdict(opening))

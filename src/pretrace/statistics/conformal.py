@@ -74,17 +74,13 @@ def p_values(
     values, calibration = _checked(scores, "the texts"), _checked(known, "the known non-members")
     if not len(calibration):
         raise TextsError("a conformal p-value takes known non-members to compare with, found none; add some.")
-    if not randomised:
-        ordered = np.sort(calibration)
-        reached = len(ordered) - np.searchsorted(ordered, values, side="left")
-        return np.asarray((1.0 + reached) / (len(ordered) + 1))
-    lots = np.random.default_rng(seed).random(len(values) + len(calibration))
-    everything = np.concatenate((values, calibration))
-    # ranks by score, then by lot: as if no two texts had scored the same
-    rank = np.empty(len(everything), dtype=np.int64)
-    rank[np.lexsort((lots, everything))] = np.arange(len(everything))
-    ordered = np.sort(rank[len(values) :])
-    reached = len(ordered) - np.searchsorted(ordered, rank[: len(values)], side="left")
+    if randomised:  # ranks by score, then by lot: as if no two texts had scored the same
+        lots = np.random.default_rng(seed).random(len(values) + len(calibration))
+        rank = np.empty(len(lots))
+        rank[np.lexsort((lots, np.concatenate((values, calibration))))] = np.arange(len(lots))
+        values, calibration = rank[: len(values)], rank[len(values) :]
+    ordered = np.sort(calibration)
+    reached = len(ordered) - np.searchsorted(ordered, values, side="left")
     return np.asarray((1.0 + reached) / (len(ordered) + 1))
 
 

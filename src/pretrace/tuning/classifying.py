@@ -10,9 +10,9 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,9 +26,8 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.errors import ModelError
 from pretrace.tuning.architectures import train_vocabulary
-from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.plan import SUREST, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
-from pretrace.tuning.training import so_many_threads, trainable
+from pretrace.tuning.training import Training, so_many_threads, trainable
 from pretrace.types import Bools, Doubles
 
 Place = Callable[[], AbstractContextManager[Any]]
@@ -144,6 +143,23 @@ class _Network(torch.nn.Module):
         return self.body(input_ids=ids, attention_mask=mask, **self._options).last_hidden_state, mask
 
 
+@dataclass(frozen=True, eq=False)
+class _LabelLoss:
+    """Cross-entropy of the labels, float32 [texts]."""
+
+    network: _Network
+    sequences: Sequence[Sequence[int]]
+    labels: torch.Tensor
+
+    size = staticmethod(len)
+
+    def add_gradient(self, rows: Sequence[int], count: int) -> torch.Tensor:
+        logits = self.network([self.sequences[row] for row in rows])
+        loss = binary_cross_entropy_with_logits(logits, self.labels[rows], reduction="sum")
+        (loss / count).backward()
+        return loss.detach()
+
+
 def _learn(network: _Network, sequences: Sequence[Sequence[int]], labels: Bools, plan: TrainingPlan) -> None:
     weights = [weight for _, weight in trainable(network)]
     optimiser = torch.optim.AdamW(
@@ -151,30 +167,7 @@ def _learn(network: _Network, sequences: Sequence[Sequence[int]], labels: Bools,
     )
     wanted = torch.from_numpy(labels.astype(np.float32)).to(network.device)
     lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-    steps = plan.epochs * math.ceil(len(sequences) / plan.batch)
-    batches = (batch for epoch in range(plan.epochs) for batch in epoch_batches(lengths, plan, epoch=epoch))
-    network.train()
-    try:
-        for step, batch in enumerate(batches):
-            total = 0.0
-            for rows in pieces(batch, lengths, at_once=plan.at_once):
-                logits = network([sequences[row] for row in rows])
-                loss = binary_cross_entropy_with_logits(logits, wanted[rows], reduction="sum") / len(batch)
-                loss.backward()
-                total += loss.item()
-            norm = torch.nn.utils.clip_grad_norm_(weights, plan.clip)
-            if not (math.isfinite(total) and math.isfinite(norm)):
-                raise ModelError(
-                    f"the training of a text classifier diverged at step {step + 1} of {steps}; "
-                    f"choose a learning rate below {plan.learning_rate:g}."
-                )
-            for group in optimiser.param_groups:
-                group["lr"] = rate(plan, step=step, steps=steps)
-            optimiser.step()
-            optimiser.zero_grad(set_to_none=True)
-    finally:
-        network.zero_grad(set_to_none=True)
-        network.eval()
+    Training(network, _LabelLoss(network, sequences, wanted), lengths, plan, optimiser).run()
 
 
 def _gpt2(settings: NewClassifier, vocabulary: int) -> Any:

@@ -34,14 +34,6 @@ from pretrace.results.atomic import explained
 from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.plan import History, OnStep, Precision, TrainingPlan, TrainingStep
 
-# The loss of the next token and its gradient, with the logits of a few hundred positions at a time.
-#
-# A vocabulary of 49,152 makes the logits of 2,048 tokens 0.4 GB, and a loss over all of them at once keeps and
-# copies them several times. Here each slice is taken through the output layer, to its loss and back to the
-# hidden states; the body of the model is then taken back once. Padding never reaches the output layer. The
-# sums are the same but for their order.
-
-
 IGNORED = -100
 """The label of a position that is no target: cross_entropy leaves it out."""
 _CPU_ROWS, _GPU_ROWS = 256, 4096
@@ -50,18 +42,29 @@ Head = Callable[[torch.Tensor], torch.Tensor]
 
 
 class _NextTokenLoss:
-    """The next-token loss of a causal language model, computed in `precision` on the device of its weights."""
+    """The next-token loss of a causal language model, computed in `precision`.
 
-    def __init__(self, model: torch.nn.Module, device: torch.device, precision: Precision) -> None:
-        self.model: Any = model
-        self.device, self.precision = device, precision
+    The logits of 2,048 tokens over 49,152 take 0.4 GB, and a loss over all at once copies them: here a few hundred
+    positions at a time go through the output layer and back, and the body is taken back once. Only the order of the
+    sums differs. Padding never reaches the output layer.
+    """
+
+    def __init__(self, model: Any, sequences: Sequence[Sequence[int]], precision: Precision) -> None:
+        self.model, self.sequences, self.precision = model, sequences, precision
+        device = self.device = next(weight for _, weight in trainable(model)).device
         self.head = output_layer(model, device)
         self.rows = _CPU_ROWS if device.type == "cpu" else _GPU_ROWS
 
-    def add_gradient(self, sequences: Sequence[Sequence[int]], count: int) -> torch.Tensor:
+    def size(self, batch: Sequence[int]) -> int:
+        """How many tokens are predicted in a batch of rows."""
+        return sum(len(self.sequences[row]) - 1 for row in batch)
+
+    def add_gradient(self, rows: Sequence[int], count: int) -> torch.Tensor:
         """The loss summed over every predicted token, in nats, without gradient; that of the sum over `count` is
         added to the weights."""
-        ids, mask = (torch.from_numpy(array).to(self.device) for array in padded(sequences))
+        ids, mask = (
+            torch.from_numpy(array).to(self.device) for array in padded([self.sequences[row] for row in rows])
+        )
         if self.head is None:
             return self._whole(ids, mask, count)
         with self._autocast():
@@ -239,35 +242,36 @@ def train(
     lengths = _lengths(sequences)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
-        return _Training(model, sequences, lengths, plan, companion).run(on_step, checkpoint)
+        weights = [weight for _, weight in trainable(model)]
+        if not weights:
+            raise ModelError("the model has no trainable weights: all of them are frozen.")
+        loss = _NextTokenLoss(model, sequences, plan.precision)
+        place = Checkpoint(checkpoint, identity(model, sequences, plan)) if checkpoint else None
+        return Training(model, loss, lengths, plan, _optimiser(weights, plan), companion).run(on_step, place)
 
 
-class _Training:
+class Training:
+    """The steps of a training: of a language model, or of a classifier. `loss` has the methods of `_NextTokenLoss`."""
+
     def __init__(
         self,
         model: torch.nn.Module,
-        sequences: Sequence[Sequence[int]],
+        loss: Any,
         lengths: npt.NDArray[np.int64],
         plan: TrainingPlan,
-        companion: Companion | None,
+        optimiser: torch.optim.Optimizer,
+        companion: Companion | None = None,
     ) -> None:
-        self.model, self.sequences, self.lengths, self.plan = model, sequences, lengths, plan
-        self.companion = companion
+        self.model, self.loss, self.lengths, self.plan = model, loss, lengths, plan
+        self.optimiser, self.companion = optimiser, companion
         self.weights = [weight for _, weight in trainable(model)]
-        if not self.weights:
-            raise ModelError("the model has no trainable weights: all of them are frozen.")
-        self.device = self.weights[0].device
-        self.loss = _NextTokenLoss(model, self.device, plan.precision)
-        self.optimiser = _optimiser(self.weights, plan)
-        self.each_epoch = math.ceil(len(sequences) / plan.batch)
+        self.each_epoch = math.ceil(len(lengths) / plan.batch)
         self.steps = self.each_epoch * plan.epochs
         self.position = Position()
         self.batches: list[list[int]] = []
 
-    def run(self, on_step: OnStep | None, place: Path | None) -> History:
-        checkpoint = None
-        if place is not None:
-            checkpoint = Checkpoint(place, identity(self.model, self.sequences, self.plan))
+    def run(self, on_step: OnStep | None = None, checkpoint: Checkpoint | None = None) -> History:
+        if checkpoint:
             self.position = checkpoint.restore(self.model, self.optimiser)
         self.model.train()
         if self.plan.recompute:
@@ -308,10 +312,10 @@ class _Training:
         if index == 0 or not self.batches:
             self.batches = epoch_batches(self.lengths, self.plan, epoch=epoch)
         batch = self.batches[index]
-        count = int(self.lengths[batch].sum()) - len(batch)
+        count = self.loss.size(batch)
         total = 0.0
         for rows in pieces(batch, self.lengths, at_once=self.plan.at_once):
-            total += self.loss.add_gradient([self.sequences[row] for row in rows], count).item()
+            total += self.loss.add_gradient(rows, count).item()
         if self.companion:
             self.companion.penalty().backward()
         # Without a bound the norm is only measured: a gradient that is no number would spoil the weights.
@@ -379,19 +383,15 @@ def _recomputing(model: torch.nn.Module, what: str) -> Callable[..., None]:
     return cast(Callable[..., None], method)
 
 
-# In which number format a training computes. It forgives rounding that a score would not: bfloat16 is several times as
-# fast where a processor has matrix units for it, and several times as slow where it has none. The format is in the
-# adapter's card and in the name it is kept under.
-
-
 def settled(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
-    """Return the format a training on this device computes in: `wanted`, or for "auto" the faster one."""
+    """The format a training on this device computes in, `wanted` or the faster one: it forgives rounding that a score
+    would not. The format is in the adapter's card and in the name it is kept under."""
     return fastest_format(device.type) if wanted == "auto" else wanted
 
 
 @functools.cache
 def fastest_format(device: str = "cpu") -> Precision:
-    """Return bfloat16 for a GPU that computes in it and a processor with matrix units (AMX), else float32."""
+    """Bfloat16 for a GPU that computes in it and a processor with matrix units (AMX): elsewhere it is slower."""
     if device == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     has_matrix_units = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)

@@ -45,8 +45,7 @@ class Engine:
         import vllm
 
         self.url, self.requests = model, settings.requests or REQUESTS
-        self.version = str(vllm.__version__)
-        self.invariant = os.environ.get("VLLM_BATCH_INVARIANT", "0") == "1"
+        invariant = os.environ.get("VLLM_BATCH_INVARIANT", "0") == "1"
         on_cpu = settings.dtype == "auto" and not torch.cuda.is_available()
         more = {"max_model_len": settings.max_tokens + 1} if settings.max_tokens else {}
         with self._explained(f"vLLM cannot open {shown(model)}"):
@@ -60,7 +59,7 @@ class Engine:
                 **more,
             )
         self._sampling = vllm.SamplingParams
-        self.facts = {"vllm": self.version, "batch_invariant": self.invariant}
+        self.facts = {"vllm": str(vllm.__version__), "batch_invariant": invariant}
 
     def find(self, path: str) -> Any:
         """What vLLM's server says of its models."""
