@@ -149,8 +149,9 @@ def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[So
         head.append(line)
         if line[1].strip():
             break
-    read = _json_of if head and _is_object(head[-1][1]) else _text_of
-    yield from read(itertools.chain(head, lines), reading, reading.source)
+    every = itertools.chain(head, lines)
+    is_json = head and _is_object(head[-1][1])
+    yield from _json_of(every, reading, reading.source) if is_json else _text_of(every, reading)
 
 
 def _document_rows(
@@ -178,7 +179,7 @@ _FAMILY = {".markdown": ".md", ".htm": ".html", ".xhtml": ".html"}
 
 def _text_rows(stream: io.BufferedReader, reading: TextReading, source: str) -> Iterator[SourceRow]:
     """A text a line; blank lines are skipped and counted."""
-    return _text_of(_lines(as_utf8(stream, source, reading.columns.encoding), source), reading, source)
+    return _text_of(_lines(as_utf8(stream, source, reading.columns.encoding), source), reading)
 
 
 def _json_rows(
@@ -302,7 +303,7 @@ def _csv_rows(
             if not cells or (not header and not any(map(str.strip, cells))):
                 continue
             if not header:
-                header = [_utf8(cell, source, line, head) for cell in cells]
+                header = [_utf8(cell, source, line) for cell in cells]
                 found = {name: place for place, name in reversed(list(enumerate(header)))}
                 places = {name: found[name] for name in reading.pick(header, source)}
                 continue
@@ -312,7 +313,7 @@ def _csv_rows(
                 )
                 continue
             try:
-                fields = {name: _utf8(cells[place], source, line, head) for name, place in places.items()}
+                fields = {name: _utf8(cells[place], source, line) for name, place in places.items()}
                 yield SourceRow(fields, line)
             except TextsError as error:
                 yield reading.fault(str(error), line)
@@ -346,9 +347,8 @@ def _delimiter(lines: Sequence[str], usual: str, reading: TextReading) -> str:
     return max(able)[3] if able else usual
 
 
-def _utf8(cell: str, source: str, line: int, context: Sequence[str]) -> str:
-    """A cell as it was read with its odd bytes kept apart. TextsError where it has some; the first lines of its file
-    tell better how it is written."""
+def _utf8(cell: str, source: str, line: int) -> str:
+    """A cell as it was read with its odd bytes kept apart. TextsError where it has some."""
     if cell.isascii():
         return cell
     try:
@@ -476,7 +476,7 @@ def _lines(stream: io.BufferedReader, source: str) -> Iterator[_Line]:
             )
 
 
-def _text_of(lines: Iterator[_Line], reading: TextReading, source: str) -> Iterator[SourceRow]:
+def _text_of(lines: Iterator[_Line], reading: TextReading) -> Iterator[SourceRow]:
     for number, line, fault in lines:
         if fault:
             yield reading.fault(fault, number)

@@ -527,12 +527,7 @@ class FoundText:
     @property
     def is_template(self) -> bool:
         """Whether many documents hold the text's passages and all break off at the same places between them."""
-        weights = sorted((one.documents, one.end - one.start) for one in self.passages)
-        left, usual = self.characters / 4, 0
-        for documents, size in reversed(weights):
-            left, usual = left - size, documents
-            if left <= 0:
-                break
+        usual = _quarter(self.passages, rarest=False)
         return usual >= MANY and any(
             first > 0 and last < self.characters and last - first <= RUN
             for first, last in _below(self.passages, usual / 2)
@@ -582,7 +577,7 @@ def _found_text(whole: ScanPart, text: int, content: bytes, mine: npt.NDArray[np
     )
     covered = [one for one in passages if one.documents]
     found = sum(one.end - one.start for one in covered)
-    usual = _rare_quarter(covered)
+    usual = _quarter(covered)
     common = sum(one.end - one.start for one in covered if is_common(one.documents, usual))
     return FoundText(
         characters=total,
@@ -604,7 +599,7 @@ def common_bytes(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[in
     made = np.zeros(starts[-1] + len(contents[-1]), dtype=np.bool_)
     for content, start, text in zip(contents, starts, summarise_texts(whole, contents, starts), strict=True):
         found = text.passages
-        usual = _rare_quarter([one for one in found if one.documents])
+        usual = _quarter([one for one in found if one.documents])
         first = np.append(_letters(content), len(content))
         for one in found:
             if one.documents and is_common(one.documents, usual):
@@ -617,10 +612,10 @@ def is_common(documents: int, usual: float) -> bool:
     return documents >= _EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
 
 
-def _rare_quarter(covered: Sequence[FoundPassage]) -> float:
-    """The number of documents of the rarest quarter of the characters that were found."""
-    left = sum(one.end - one.start for one in covered) / 4
-    for one in sorted(covered, key=lambda one: one.documents):
+def _quarter(passages: Sequence[FoundPassage], *, rarest: bool = True) -> float:
+    """The number of documents of the rarest quarter of some characters, or of the one that most documents hold."""
+    left = sum(one.end - one.start for one in passages) / 4
+    for one in sorted(passages, key=lambda one: one.documents, reverse=not rarest):
         left -= one.end - one.start
         if left <= 0:
             return float(one.documents)
