@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
@@ -56,6 +57,14 @@ def told(code: int, said: str) -> None:
     assert code == 130
     assert said == "pretrace: stopped; what was read is kept, the same command goes on from there.\n"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_while_counts_are_written(
+    call: Call, texts: Path, tmp_path: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(np, "savez", interrupt)
+    told(*call("count", texts, "--model", model_folder, "--out", tmp_path / "counts.npz"))
+    assert not (tmp_path / "counts.npz").exists()
 
 
 @pytest.mark.parametrize("what", ["the vocabulary", "training", "the weights"])
