@@ -47,17 +47,6 @@ SEARCH = DESIGNS.with_name("scan.md")
 COSTS = Path(__file__).parent.with_name("benchmarks") / "results" / "score_costs.json"
 SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.json"
 SCAN = "<!-- scan: written by docs/generate.py -->\n", "<!-- end of scan -->"
-FORGOTTEN = DESIGNS.with_name("unlearned.json")
-UNLEARNED_KINDS = (
-    "one source, by lot",
-    "5% of members from another domain",
-    "20% of members from another domain",
-    "100% of members from another domain",
-    "one notice before every member",
-    "members and non-members divided by the alphabet",
-)
-"""The kinds of members in benchmarks/results/unlearned.md."""
-BY_UNLEARNING = DESIGNS.with_name("unlearned.md")
 
 INTRO = """\
 # Scores
@@ -546,39 +535,6 @@ def _share(row: dict[str, typing.Any] | None, name: str) -> str:
     return f"{row[name]:,} of {row['runs']:,} ({row[name] / row['runs']:.1%})"
 
 
-UNLEARNED_HEAD = """\
-# Unlearning: how often models that never read the members were accused
-
-<!-- Made by docs/generate.py from unlearned.json. Do not edit by hand. -->
-
-What [`evaluate --unlearned`](../../docs/statistics.md#was-it-forgotten) said of 6 models of 1.3 million parameters, two
-at a time, with 100 and 400 documents a side and the scores `loss` and `min_k_plus_plus`. The models read other texts
-from other first weights. Neither model read any member. The non-members are plain abstracts.
-"""
-
-
-def by_unlearning() -> str:
-    """Return the page of unlearning."""
-    return f"{UNLEARNED_HEAD}\n{unlearned()}"
-
-
-def unlearned() -> str:
-    """What `evaluate --unlearned` said of innocent models, by kind of members, from benchmarks/results/unlearned.json:
-    pairs of models, sets of texts and scores together."""
-    found = json.loads(FORGOTTEN.read_text(encoding="utf-8"))
-    kinds: dict[str, list[dict[str, typing.Any]]] = {}
-    for row in found["summary"]:
-        kinds.setdefault(row["kind"], []).append(row)
-    lines = [
-        "| members | readings | accused without comparing the texts | accused | withheld |",
-        "|---|--:|--:|--:|--:|",
-    ]
-    for kind in UNLEARNED_KINDS:
-        some, names = kinds[kind], ("pairs", "accused_without_texts", "accused", "withheld")
-        lines.append(f"| {' | '.join((kind, *(f'{sum(row[name] for row in some):,}' for name in names)))} |")
-    return "\n".join(lines) + "\n"
-
-
 def searched() -> str:
     """Return the tables of what was measured of a scan, from benchmarks/results/scan.json."""
     parts = json.loads(SEARCHED.read_text(encoding="utf-8"))["parts"]
@@ -805,6 +761,5 @@ if __name__ == "__main__":
     whole = with_tests(METHODS.read_text(encoding="utf-8"), methods(), BY_METHOD)
     METHODS.write_text(whole, encoding="utf-8")
     BY_DILUTION.write_text(by_dilution(), encoding="utf-8")
-    BY_UNLEARNING.write_text(by_unlearning(), encoding="utf-8")
     page = SEARCH.read_text(encoding="utf-8")
     SEARCH.write_text(with_tests(page, searched(), SCAN), encoding="utf-8")

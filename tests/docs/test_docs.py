@@ -360,9 +360,6 @@ def test_what_was_measured_is_in_the_pages() -> None:
     make = generator()
     text = make.SEARCH.read_text(encoding="utf-8")
     assert make.with_tests(text, make.searched(), make.SCAN) == text, "run: python docs/generate.py"
-    assert make.BY_UNLEARNING.read_text(encoding="utf-8") == make.by_unlearning(), (
-        "run: python docs/generate.py"
-    )
     assert make.BY_DILUTION.read_text(encoding="utf-8") == make.by_dilution(), "run: python docs/generate.py"
 
 
