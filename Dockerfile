@@ -6,7 +6,7 @@ COPY constraints.txt /src/
 RUN pip install --no-cache-dir --index-url https://download.pytorch.org/whl/cpu -c /src/constraints.txt torch
 COPY pyproject.toml README.md LICENSE /src/
 COPY src /src/src
-RUN pip install --no-cache-dir -c /src/constraints.txt "/src[hub,gguf,server,documents]"
+RUN pip install --no-cache-dir -c /src/constraints.txt "/src[servers,documents]" datasets
 
 RUN useradd --create-home --uid 1000 pretrace && mkdir -p /cache /work && chown pretrace /cache /work
 USER pretrace

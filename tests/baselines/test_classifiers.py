@@ -121,7 +121,7 @@ def test_a_model_that_is_not_there_is_an_error():
 @pytest.mark.skipif(HAVE_EMBEDDINGS, reason="the extra is installed")
 def test_embeddings_without_their_extra_name_it():
     classifier = classifiers.make("embeddings")
-    with pytest.raises(MissingPackageError, match=r"pretrace\[embeddings\]"):
+    with pytest.raises(MissingPackageError, match=r"pretrace\[all\]"):
         classifier.fit(*two_kinds(np.random.default_rng(0)), seed=0)
 
 

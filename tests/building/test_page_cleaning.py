@@ -66,7 +66,7 @@ def test_jieba_leaves_nothing_behind_and_says_nothing(capfd: pytest.CaptureFixtu
 
 def test_without_jieba_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[chinese\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install jieba$"):
         ChineseWords()
 
 

@@ -130,5 +130,5 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingPackageError, match=r"pretrace\[server\]"):
+    with pytest.raises(MissingPackageError, match=r"pretrace\[servers\]"):
         open_instructed("server:http://localhost/v1#m")

@@ -92,5 +92,5 @@ def test_what_is_no_marian_model(marian: Path, model_folder: Path, tmp_path: Pat
 def test_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else real(name))
-    with pytest.raises(MissingPackageError, match=r"pretrace\[translation\]"):
+    with pytest.raises(MissingPackageError, match=r"pretrace\[all\]"):
         open_translator("anything")

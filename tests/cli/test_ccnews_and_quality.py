@@ -53,7 +53,7 @@ def test_quality_without_the_embeddings(tmp_path: Path) -> None:
     a = texts(tmp_path / "a.jsonl", 8, 0)
     said = run("build", "quality", a, a).stdout
     assert "Similarity of embeddings is left out" in said
-    assert "pretrace[embeddings]" in said
+    assert "pretrace[all]" in said
 
 
 def test_quality_refuses(tmp_path: Path) -> None:

@@ -104,5 +104,5 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     real = [entry for entry in sys.path if "site-packages" not in entry]
     monkeypatch.setattr(sys, "path", real)
     monkeypatch.delitem(sys.modules, "datasets")
-    with pytest.raises(MissingPackageError, match=r"pretrace\[hub\]"):
+    with pytest.raises(MissingPackageError, match=r"pip install datasets$"):
         open_corpus("hub:a/b:c:d")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
-pytest.importorskip("inspect_ai", reason="inspect_ai is not installed (pip install 'pretrace[inspect]')")
+pytest.importorskip("inspect_ai", reason="inspect_ai is not installed (pip install inspect-ai)")
 
 from inspect_ai import Task, eval
 from inspect_ai.dataset import MemoryDataset, Sample

@@ -233,7 +233,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.delitem(sys.modules, "pretrace.web.serving", raising=False)
     monkeypatch.delattr("pretrace.web.serving", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[web\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[serve\]'"):
         serve(ServeSettings(workspace=tmp_path / "w"))
     monkeypatch.setattr("pretrace.cli.serving.find_spec", lambda name: None if name == "py3langid" else name)
     with pytest.raises(MissingPackageError, match="py3langid"):

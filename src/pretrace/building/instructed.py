@@ -48,7 +48,7 @@ def open_instructed(source: str, settings: ModelSettings | None = None, *, cache
 
     A server speaks OpenAI's chat completions, as vLLM, llama.cpp and Ollama do; the key is taken from
     PRETRACE_API_KEY or OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there
-    is no such model, MissingPackageError for a server without the extra `server`.
+    is no such model, MissingPackageError for a server without the extra `servers`.
     """
     if source.startswith(_SERVER):
         return open_server(source, cache=cache)
@@ -164,7 +164,7 @@ def open_server(
 ) -> ServerInstructed:
     """The model of `server:http://host:port/v1#model-name`; nothing is asked yet.
 
-    ModelError for an address that is written otherwise, MissingPackageError without the extra `server`. What a
+    ModelError for an address that is written otherwise, MissingPackageError without the extra `servers`. What a
     server does not answer within `seconds` is asked again, `retries` times, and so is what it is too busy for.
     """
     url, _, model = source.removeprefix(_SERVER).partition("#")

@@ -108,7 +108,7 @@ class ChineseWords:
 
     def __init__(self) -> None:
         if importlib.util.find_spec("jieba") is None:
-            raise MissingPackageError("jieba", "cutting Chinese text into words", "chinese")
+            raise MissingPackageError("jieba", "cutting Chinese text into words")
         self._jieba, self.version = _tokenizer()
 
     def spans(self, text: str) -> list[tuple[int, int]]:

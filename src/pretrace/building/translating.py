@@ -157,12 +157,12 @@ def open_translator(
     """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder.
 
     ModelError where there is none, or none that may be opened safely: many of the hub's hold a pickle, for which
-    `allow_pickle` is needed. MissingPackageError without the extra `translation`.
+    `allow_pickle` is needed. MissingPackageError without the extra `all`.
     """
     for package in ("sentencepiece", "sacremoses"):
         # Without sacremoses transformers only warns, and translates another punctuation.
         if importlib.util.find_spec(package) is None:
-            raise MissingPackageError(package, "translation", "translation")
+            raise MissingPackageError(package, "translation", "all")
     from transformers import MarianMTModel, MarianTokenizer
 
     settings = settings or ModelSettings()

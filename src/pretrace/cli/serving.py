@@ -40,7 +40,7 @@ def serve(settings: ServeSettings) -> None:
     Ctrl-C stops the page; tests that run go on."""
     for module in _PACKAGES:
         if find_spec(module) is None:
-            raise MissingPackageError(module.replace("_", "-"), "pretrace serve", "web")
+            raise MissingPackageError(module.replace("_", "-"), "pretrace serve", "serve")
     from pretrace.web import serving
 
     with silenced(True), suppress(KeyboardInterrupt):  # the way to stop it; a page that is open is no news

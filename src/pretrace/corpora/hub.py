@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face hub, through the package `datasets` (the extra `hub`).
+"""Data sets of the Hugging Face hub, through the package `datasets`.
 
 Run here: a data set folder on disk through this same code (`hub:./folder`), unknown configurations and
 splits, a broken file, offline mode, and a hub that cannot be reached (told within seconds). Not run, since no
@@ -35,7 +35,7 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
     MissingPackageError without `datasets`, TextsError where the data set, configuration or split is not to be had.
     """
     if importlib.util.find_spec("datasets") is None:
-        raise MissingPackageError("datasets", "reading from the Hugging Face hub", "hub")
+        raise MissingPackageError("datasets", "reading from the Hugging Face hub")
     import datasets
 
     name, config, named = _parts(address)

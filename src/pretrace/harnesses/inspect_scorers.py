@@ -35,7 +35,7 @@ try:
     from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, mean, metric, scorer
     from inspect_ai.solver import TaskState
 except ImportError as missing:
-    raise MissingPackageError("inspect-ai", "a scorer for inspect_ai", "inspect") from missing
+    raise MissingPackageError("inspect-ai", "a scorer for inspect_ai") from missing
 
 _BESIDE = {
     "labelled": "is fitted on texts whose labels are known",

@@ -140,7 +140,7 @@ class LocalIndex(Index):
         try:
             from infini_gram.engine import InfiniGramEngine
         except ImportError:
-            raise MissingPackageError("infini-gram", "An index of infini-gram", "infini-gram") from None
+            raise MissingPackageError("infini-gram", "An index of infini-gram") from None
         parts = sorted(folder.glob("tokenized.*"))
         if not parts:
             raise TextsError(f"{folder} holds no index of infini-gram: it has no file tokenized.0.")

@@ -119,7 +119,7 @@ def test_batch_invariance_is_recorded(
 
 
 def test_where_vllm_is_missing_the_cure_is_named(model_folder: Path) -> None:
-    with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[vllm\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install vllm$"):
         open_model(f"vllm:{model_folder}")
 
 

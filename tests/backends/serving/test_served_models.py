@@ -310,5 +310,5 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch, opened: Open) -> None:
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingPackageError, match=r"pretrace\[server\]"):
+    with pytest.raises(MissingPackageError, match=r"pretrace\[servers\]"):
         opened()

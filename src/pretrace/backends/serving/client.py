@@ -56,7 +56,7 @@ class Client:
     """Asks one server. At most `requests` are under way at once, each may take `seconds`; `cures` are what messages
     say can be done. `keyless`: the key of the environment is for servers of models, and this is another one.
 
-    Raises MissingPackageError without the extra `server`.
+    Raises MissingPackageError without the extra `servers`.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ def _import_httpx() -> Any:
     try:
         import httpx
     except ImportError:
-        raise MissingPackageError("httpx", "a model on a server", "server") from None
+        raise MissingPackageError("httpx", "a model on a server", "servers") from None
     return httpx
 
 

@@ -36,9 +36,7 @@ class Engine:
     def __init__(self, model: str, settings: ModelSettings) -> None:
         settings.refuse(_OTHERS, f"not for vllm:{shown(model)}, which vLLM opens in this process")
         if importlib.util.find_spec("vllm") is None:
-            raise MissingPackageError(
-                "vllm", f"vllm:{model}, a model that vLLM opens in this process,", "vllm"
-            )
+            raise MissingPackageError("vllm", f"vllm:{model}, a model that vLLM opens in this process,")
         for name, value in _ENVIRONMENT.items():
             os.environ.setdefault(name, value)
         import torch
