@@ -62,22 +62,22 @@ CHECK = (
 """A flagging as a model owner makes it who has an earlier checkpoint and a sibling, in CI."""
 WALKS = (
     ("author without control documents", "ask items.jsonl --model DEMO/model"),
-    ("author with control documents", "ask items.jsonl --model DEMO/model --unseen known.jsonl --out A"),
+    ("author with control documents", "ask items.jsonl --model DEMO/model --controls known.jsonl --out A"),
     ("arbiter", "runs verify A/audit"),
     ("researcher", "evaluate DEMO/model/texts.jsonl --model DEMO/model --out R"),
     ("researcher's table", "runs table R --latex"),
     (
         "owner, before anything is read",
-        "flag items.jsonl --nonmembers known.jsonl --model DEMO/model --out F --dry-run",
+        "flag items.jsonl --controls known.jsonl --model DEMO/model --out F --dry-run",
     ),
-    ("owner, in CI", "flag items.jsonl --nonmembers known.jsonl --model DEMO/model --out F --power"),
+    ("owner, in CI", "flag items.jsonl --controls known.jsonl --model DEMO/model --out F --power"),
     ("owner, makes a later model", "plant other.jsonl --model DEMO/model --epochs 1 --out LATER"),
     ("owner, makes its sibling", "plant more.jsonl --model DEMO/model --epochs 1 --out SIBLING"),
     (
         "owner with an earlier checkpoint and a sibling",
-        f"flag items.jsonl --nonmembers known.jsonl {CHECK} G",
+        f"flag items.jsonl --controls known.jsonl {CHECK} G",
     ),
-    ("owner, with as many as that asks for", f"flag many.jsonl --nonmembers many-known.jsonl {CHECK} H"),
+    ("owner, with as many as that asks for", f"flag many.jsonl --controls many-known.jsonl {CHECK} H"),
 )
 """Who gives a command, and the command, in order."""
 

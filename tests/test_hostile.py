@@ -107,7 +107,7 @@ def families(tmp_path: Path, call: Call, model_folder: Path) -> dict[str, Iterat
         "patterns": (pattern(one) for one in PATTERNS),
         "devices": (refused(*score, "--scores", "loss", "--device", one) for one in DEVICES),
         "logs of evaluations": (
-            refused("samples", log(one), "--model", model_folder, "--nonmembers", texts) for one in JSON
+            refused("samples", log(one), "--model", model_folder, "--controls", texts) for one in JSON
         ),
         "rewriters with control characters": (
             refused(*rewritten, one)

@@ -1,4 +1,4 @@
-"""What `pretrace audit --heldout` answers by its defaults: `python -m benchmarks.audits.command --work FOLDER`.
+"""What `pretrace audit --controls` answers by its defaults: `python -m benchmarks.audits.command --work FOLDER`.
 
 For each domain and seed a small model is trained once through on known members (`benchmarks.audits.worlds`), and audits
 are made with the command's own functions and settings: snippets of 64 tokens of the packaged model, about four a

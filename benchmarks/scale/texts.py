@@ -57,7 +57,7 @@ FEW_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64
 COMMANDS: dict[str, list[str]] = {
     "score": ["--scores", SCORES],
     "evaluate": ["--scores", SCORES, "--resamples", "200"],
-    "flag": ["--nonmembers", "KNOWN"],
+    "flag": ["--controls", "KNOWN"],
 }
 """What is measured, with its options; KNOWN stands for a file of 1,000 known non-members."""
 

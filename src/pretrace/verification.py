@@ -52,11 +52,11 @@ def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[R
 
     # whole: a run may have scored a part of them
     first = next((key for key in ("whole_texts", "texts") if settings.get(key)), "corpus")
-    others = [role for role in ("heldout", "nonmembers") if settings.get(role)]
-    others += ["reference"] if given.get("reference") and settings.get("reference") else []
+    others = [("controls", key) for key in ("heldout", "nonmembers") if settings.get(key)]
+    others += [("reference", "reference")] if given.get("reference") and settings.get("reference") else []
     return (
         side("texts", first, hashed(own)),
-        *(side(role, role, hashed(own.of_another)) for role in others),
+        *(side(role, key, hashed(own.of_another)) for role, key in others),
     )
 
 
@@ -122,7 +122,7 @@ def verify(folder: str | Path, texts: Given | None = None, *, columns: Columns |
     """What holds of a run, an audit, a flagging or another verdict: the hash of every file, whether the report is what
     rendering the tables gives, and whether its texts are those given now.
 
-    `texts` says where texts are, by their role: "texts", "heldout", "nonmembers", "reference", "sealed", "answers".
+    `texts` says where texts are, by their role: "texts", "controls", "reference", "sealed", "answers".
     Those that are not named are looked for where they were, if that is a file or folder here.
     `columns` replace the recorded names of columns, each where it is not None. OutputError where the folder holds no
     result; ExpressionError for a role that it does not have; TextsError where texts that are named cannot be read.

@@ -47,7 +47,7 @@ def test_a_flagging_is_made_again_with_its_exit_code(call: Call, tmp_path: Path,
     lines = known.read_text(encoding="utf-8").replace('"label": 1', '"label": 0')
     # known texts need not call their column as the others do
     known.write_text(lines.replace('"body"', '"text"'), encoding="utf-8")
-    options = ("--nonmembers", known, "--model", model_folder, "--text-column", "body")
+    options = ("--controls", known, "--model", model_folder, "--text-column", "body")
     first = call("flag", texts, *options, "--out", tmp_path / "FLAGS")
     assert first[0] in (0, 3, 4), first[2]
     again = call("runs", "again", tmp_path / "FLAGS")

@@ -48,7 +48,7 @@ def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
     call: Call, mine: Path, tmp_path: Path, model_folder: Path
 ) -> None:
     drafts, out = written(tmp_path / "drafts", 24, 24), tmp_path / "OUT"
-    words = ("ask", mine, "--model", model_folder, "--unseen", drafts, "--out", out)
+    words = ("ask", mine, "--model", model_folder, "--controls", drafts, "--out", out)
     code, planned, _ = call(*words, "--plan")
     assert code == 0
     assert not out.exists()
@@ -85,12 +85,12 @@ def test_where_nothing_can_be_answered_it_names_what_is_missing_and_writes_nothi
 ) -> None:
     few = written(tmp_path / "few", 30, 7)
     words = ("ask", mine, "--model", model_folder, "--out", tmp_path / "OUT")
-    code, out, _ = call(*words, "--unseen", few)
+    code, out, _ = call(*words, "--controls", few)
     assert code == 4
     assert "Most easily had: Control documents. Missing: 13 more control documents." in out
     assert not (tmp_path / "OUT").exists()
     for dead in ("vllm:http://127.0.0.1:9", "chat:http://127.0.0.1:9"):
-        code, out, error = call(*words[:3], dead, *words[4:], "--unseen", few)
+        code, out, error = call(*words[:3], dead, *words[4:], "--controls", few)
         assert (code, out, error.count("\n")) == (2, "", 1)
         assert "nothing answers at http://127.0.0.1:9" in error
 
@@ -110,7 +110,7 @@ def test_an_author_without_control_documents_reads_what_to_do(
         ),
         *(
             "later texts mostly do not",
-            "--unseen FOLDER",
+            "--controls FOLDER",
             "--corpus",
             "drawn at random",
             "(pretrace mark texts)",
@@ -123,9 +123,9 @@ def test_without_a_model_it_says_what_can_be_tested_and_with_what(call: Call, mi
     code, out, _ = call("ask", mine)
     assert code == 4
     assert out.startswith("24 texts of 24 documents.\nThis could be made:\n")
-    assert f"$ pretrace audit {mine} --heldout CONTROLS.jsonl --model MODEL --out AUDIT" in out
+    assert f"$ pretrace audit {mine} --controls CONTROLS.jsonl --model MODEL --out AUDIT" in out
     assert out.splitlines()[-1].endswith("Missing: 20 control documents.")
-    code, out, _ = call("ask", mine, "--unseen", mine, "--json")
+    code, out, _ = call("ask", mine, "--controls", mine, "--json")
     found = json.loads(out)
     assert (code, found["possible"]) == (0, True)
     assert [one["name"] for one in found["tests"] if one["state"] == "applies"][:2] == ["controls", "flag"]
@@ -136,7 +136,7 @@ def test_an_inconclusive_answer_ends_with_the_reason_and_the_cure(
 ) -> None:
     drafts = written(tmp_path / "drafts", 24, 24)
     words = (mine, "--model", model_folder, "--before", reference_folder, "--out")
-    code, out, _ = call("ask", *words, tmp_path / "OUT", "--unseen", drafts)
+    code, out, _ = call("ask", *words, tmp_path / "OUT", "--controls", drafts)
     assert code == 4
     lines = out.splitlines()
     assert lines[2].startswith(
@@ -184,7 +184,7 @@ def test_what_goes_wrong_on_the_way_leaves_nothing(call: Call, mine: Path, tmp_p
     (damaged / "config.json").write_text("{")
     drafts = written(tmp_path / "drafts", 24, 24)
     code, _, error = call(
-        "ask", mine, "--model", damaged, "--unseen", drafts, "--out", tmp_path / "no" / "OUT"
+        "ask", mine, "--model", damaged, "--controls", drafts, "--out", tmp_path / "no" / "OUT"
     )
     assert code == 2, error
     assert not (tmp_path / "no").exists()
@@ -196,9 +196,9 @@ def test_short_texts_are_cut_into_shorter_snippets(call: Call, tmp_path: Path, m
     for path in itertools.chain(*(side.iterdir() for side in sides)):
         path.write_text(path.read_text("utf-8")[:100], "utf-8")
     words = (sides[0], "--model", model_folder)
-    code, _, error = call("audit", *words, "--heldout", sides[1], "--plan")
+    code, _, error = call("audit", *words, "--controls", sides[1], "--plan")
     assert (code, "take shorter snippets (--tokens" in error) == (2, True)
-    code, out, error = call("ask", *words, "--unseen", sides[1], "--plan")
+    code, out, error = call("ask", *words, "--controls", sides[1], "--plan")
     assert code == 0, error
     assert "--tokens 32" in out or "--tokens 16" in out
 
@@ -250,7 +250,7 @@ def test_scan_and_flag_take_the_same_column_and_say_it(call: Call, mine: Path, t
     table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     _, plan, scanned = call("scan", table, "--corpus", mine, "--plan")
     assert "are read once, in every column with text." in plan
-    flagged = call("flag", table, "--nonmembers", mine, "--model", tmp_path / "no", "--out", folder)[2]
+    flagged = call("flag", table, "--controls", mine, "--model", tmp_path / "no", "--out", folder)[2]
     for error in (scanned, flagged):
         assert "the texts are taken from the column 'body'" in error
 

@@ -79,8 +79,8 @@ def packaged(reference_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_planted_texts_are_found_and_the_exit_code_says_so(
     ask: Call, tmp_path: Path, culprit: Culprit
 ) -> None:
-    out, said_of = tmp_path / "AUDIT", ("--requested-by", "the authors", "--heldout-note", "their drawers")
-    common = ("--generator", "none", "--tokens", 32, "--heldout", culprit.drafts, "--out", out, *said_of)
+    out, said_of = tmp_path / "AUDIT", ("--requested-by", "the authors", "--controls-note", "their drawers")
+    common = ("--generator", "none", "--tokens", 32, "--controls", culprit.drafts, "--out", out, *said_of)
     asked = ("audit", culprit.posts, "--model", culprit.target, *common)
     said, told = ask(*asked, "--placebo", culprit.base, code=3)
     assert "consistent with training" in " ".join(said.split())
@@ -120,7 +120,7 @@ def test_a_culprit_audited_without_anything_to_compare_with_is_given_no_answer(
     assert not out.exists()
     said, told = ask(*asked, out, code=4)
     assert "This audit could not have answered." in " ".join(said.split())
-    assert "--heldout" in said
+    assert "--controls" in said
     assert "--placebo" in said
     assert not told
     assert said == f"{planned}Report: {out / 'report.html'}\n"
@@ -131,7 +131,7 @@ def test_a_plan_says_what_would_be_done_and_does_nothing(ask: Call, tmp_path: Pa
     out = tmp_path / "AUDIT"
     out.write_text("a file, where no audit could be written")
     asked = ("audit", culprit.posts, "--model", culprit.target, "--tokens", 32, "--out", out, "--plan")
-    said, _ = ask(*asked, "--heldout", culprit.drafts, "--generator", "none")
+    said, _ = ask(*asked, "--controls", culprit.drafts, "--generator", "none")
     said = " ".join(said.split())
     assert "Texts: 40 documents" in said
     assert "40 control documents" in said

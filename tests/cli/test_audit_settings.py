@@ -28,7 +28,7 @@ def test_nobody_chooses_the_draws_of_an_audit() -> None:
 
 
 def test_what_the_one_who_asks_says_is_passed_on_where_it_was_said() -> None:
-    made = settings(requested_by="the authors", heldout_note="their drawers")
+    made = settings(requested_by="the authors", controls_note="their drawers")
     assert made.statements == {"requested_by": "the authors", "controls": "their drawers"}
     assert settings(placebo_note="its release notes").statements == {"placebo": "its release notes"}
     assert settings().statements == {}

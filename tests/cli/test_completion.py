@@ -15,11 +15,11 @@ from pretrace.scores import scores
     [
         ("pretrace ru", 1, {"runs"}), ("pretrace runs ver", 2, {"verify"}),
         ("pretrace cache cl", 2, {"clear"}), ("pretrace score --wind", 2, {"--windows"}),
-        ("pretrace audit --model m --heldout-n", 4, {"--heldout-note"}),
+        ("pretrace audit --model m --controls-n", 4, {"--controls-note"}),
         ("pretrace audit mine.jsonl --help-", 3, {"--help-all"}),
         ("pretrace audit --placebo a --placebo-n", 4, {"--placebo-note"}),
         ("pretrace score --scores loss --model m --mode", 6, set()),
-        ("pretrace audit --heldout ", 3, set()),
+        ("pretrace audit --controls ", 3, set()),
         ("pretrace score --scores loss,min_k_p", 3, {"loss,min_k_plus_plus"}),
         ("pretrace flag --score zl", 3, {"zlib"}), ("pretrace score --scores ", 3, set(scores)),
     ],

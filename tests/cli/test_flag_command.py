@@ -53,7 +53,7 @@ def planted(tmp_path_factory, model_folder):
 
 def test_planted_texts_are_flagged_and_the_exit_code_says_so(ask, tmp_path, planted, model_folder):
     out = tmp_path / "FLAGS"
-    sets = (planted["texts"], "--nonmembers", planted["known"], "--model", planted["model"])
+    sets = (planted["texts"], "--controls", planted["known"], "--model", planted["model"])
     code, said, noted = ask(
         *sets, "--score", "ref", "--reference-model", model_folder, "--fdr", 0.2, "--out", out
     )
@@ -70,7 +70,7 @@ def test_planted_texts_are_flagged_and_the_exit_code_says_so(ask, tmp_path, plan
 
 
 def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model_folder):
-    sets = (planted["texts"], "--nonmembers", planted["known"], "--model", model_folder)
+    sets = (planted["texts"], "--controls", planted["known"], "--model", model_folder)
     code, said, _ = ask(*sets, "--out", tmp_path / "FLAGS")
     assert code == 4
     assert "Could have been missed: nothing stands out among the 40 texts" in " ".join(said.split())
@@ -90,7 +90,7 @@ def test_texts_of_another_kind_are_refused_and_the_report_is_there(ask, tmp_path
     rows = [{"id": str(i), "text": f"quite other words {i} stand here, {i * 7} times"} for i in range(30)]
     others = written(tmp_path / "others.jsonl", rows)
     out = tmp_path / "FLAGS"
-    code, said, _ = ask(others, "--nonmembers", planted["known"], "--model", model_folder, "--out", out)
+    code, said, _ = ask(others, "--controls", planted["known"], "--model", model_folder, "--out", out)
     assert code == 4
     assert "Refused" in said
     assert "by their words: no." in " ".join(said.split())
@@ -99,7 +99,7 @@ def test_texts_of_another_kind_are_refused_and_the_report_is_there(ask, tmp_path
 
 def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder):
     """A tenth of the texts is planted in a copy; read once it leaves no trace here, so nothing is cleared."""
-    sets = (planted["texts"], "--nonmembers", planted["known"], "--model", model_folder, "--score", "loss")
+    sets = (planted["texts"], "--controls", planted["known"], "--model", model_folder, "--score", "loss")
     code, said, _ = ask(*sets, "--power", "--out", tmp_path / "FLAGS")
     words = " ".join(said.split())
     found = json.loads((tmp_path / "FLAGS" / "result.json").read_text(encoding="utf-8"))

@@ -130,7 +130,7 @@ def test_the_help_of_an_audit_fits_one_screen_and_leads_to_the_rest(
     assert len(said.rstrip("\n").splitlines()) <= 39  # and the prompt
     assert max(map(len, said.splitlines())) <= 80
     assert "audit --help-all" in said
-    for name in ("TEXTS", "--model", "--heldout", "--placebo", "--generator", "--out", "--plan", "--power"):
+    for name in ("TEXTS", "--model", "--controls", "--placebo", "--generator", "--out", "--plan", "--power"):
         assert name in said
     assert "--repetition-penalty" not in said
     everything = call("audit", "--help-all")[1]
@@ -208,7 +208,7 @@ def test_a_word_that_is_no_path_may_be_the_name_of_the_output(
 
 SEEDED = [name for name, one in commands().items() if "seed" in {p.name for p in one.params}]
 NEEDED = {
-    "--model": "M", "--out": "OUT", "--nonmembers": "N", "--date-column": "d", "--members": "N",
+    "--model": "M", "--out": "OUT", "--nonmembers": "N", "--controls": "N", "--date-column": "d", "--members": "N",
     "--transform": "mask", "--cutoff": "2023-01-01",
 }  # fmt: skip
 

@@ -79,7 +79,7 @@ def test_the_action_names_what_is_there() -> None:
     assert {step["uses"].partition("@")[0] for step in STEPS if "uses" in step} == ACTIONS
     assert all(step["shell"] == "bash" for step in SCRIPTS.values())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", SCRIPTS["Flag"]["run"]))
-    assert {"--nonmembers", "--model", "--fdr", "--out", "--power"} == named
+    assert {"--controls", "--model", "--fdr", "--out", "--power"} == named
     assert named <= options_of("flag")
     assert extras_in(ACTION["inputs"]["extras"]["default"]) <= set(PROJECT["optional-dependencies"])
 
@@ -115,7 +115,7 @@ def test_the_page_lists_the_inputs() -> None:
 @needs_bash
 @pytest.mark.parametrize(("code", "left"), [(0, 0), (3, 0), (4, 0), (2, 2), (130, 130)])
 def test_the_report_is_kept_before_the_job_fails(tmp_path: Path, code: int, left: int) -> None:
-    given = {"TEXTS": "a b.jsonl", "NONMEMBERS": "$(touch run)", "MODEL": "m", "FDR": "0.05", "OUT": "o"}
+    given = {"TEXTS": "a b.jsonl", "CONTROLS": "$(touch run)", "MODEL": "m", "FDR": "0.05", "OUT": "o"}
     done = bash(
         "Flag",
         tmp_path,
@@ -126,14 +126,14 @@ def test_the_report_is_kept_before_the_job_fails(tmp_path: Path, code: int, left
     assert done.returncode == left, done.stderr
     assert (tmp_path / "output").read_text(encoding="utf-8") == f"exit-code={code}\n"
     called = (tmp_path / "called").read_text(encoding="utf-8").splitlines()
-    assert called[:4] == ["flag", "a b.jsonl", "--nonmembers", "$(touch run)"]
+    assert called[:4] == ["flag", "a b.jsonl", "--controls", "$(touch run)"]
     assert called[-4:] == ["--method", "by", "--score", "min_k(k=0.1)"]
     assert not (tmp_path / "run").exists()
 
 
 @needs_bash
 def test_arguments_that_cannot_be_split_are_not_left_out(tmp_path: Path) -> None:
-    given = {"TEXTS": "a", "NONMEMBERS": "b", "MODEL": "m", "FDR": "0.05", "OUT": "o"}
+    given = {"TEXTS": "a", "CONTROLS": "b", "MODEL": "m", "FDR": "0.05", "OUT": "o"}
     done = bash("Flag", tmp_path, **given, ARGUMENTS="--score 'min_k", PATH=pretend(tmp_path, 0))
     assert (done.returncode, "close its quotes" in done.stdout) == (2, True)
     assert not (tmp_path / "called").exists()

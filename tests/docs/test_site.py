@@ -36,8 +36,8 @@ def test_every_page_command_and_public_name_is_there_and_takes_nothing_from_else
     commands = (site / "reference/commands.html").read_text(encoding="utf-8")
     for entry in every_command():
         assert f'id="{entry.words.replace(" ", "-")}"' in commands
-    assert "--heldout" in commands
-    assert "--nonmembers" in commands
+    assert "--controls" in commands
+    assert "--controls" in commands
     formulas = (site / "reference/scores.html").read_text(encoding="utf-8")
     assert all(f'id="{name}"' in formulas for name in scores)
     names = (site / "reference/python.html").read_text(encoding="utf-8")

@@ -93,7 +93,7 @@ def test_the_command(logs, tmp_path, monkeypatch, capsys):
         logs[0],
         "--task",
         "quiz",
-        "--nonmembers",
+        "--controls",
         logs[1],
         "--out",
         "OUT",
@@ -195,7 +195,7 @@ def test_logs_that_cannot_be_read(logs, tmp_path, monkeypatch, capsys, change, c
         capsys,
         "samples",
         copy,
-        "--nonmembers",
+        "--controls",
         logs[1],
         "--model",
         "x",
@@ -249,7 +249,7 @@ def test_folders_without_samples(logs, tmp_path, monkeypatch, capsys):
         (logs[0], "letters, quiz, writing: name one of them with --task"),
     ):
         code, said = ran(
-            monkeypatch, capsys, "samples", given, "--nonmembers", logs[1], "--out", tmp_path / "OUT"
+            monkeypatch, capsys, "samples", given, "--controls", logs[1], "--out", tmp_path / "OUT"
         )
         assert (code, cure in said) == (2, True), said
     cut = tmp_path / "samples_quiz_2026-01-01T00-00-00.0.jsonl"

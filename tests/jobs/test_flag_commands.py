@@ -54,7 +54,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def flag(sets: tuple[Path, Path], model: Path, out: Path, *more: str) -> list[object]:
     tail = ["--model", model, "--score", "loss", "--no-cache", "--skip-unreadable", "--out", out, *more]
-    return ["flag", sets[0], "--nonmembers", sets[1], *tail]
+    return ["flag", sets[0], "--controls", sets[1], *tail]
 
 
 def test_two_workers_and_a_merge_give_what_one_piece_gives(

@@ -41,7 +41,7 @@ def test_an_audit_reads_on_ray(
         written(tmp_path / "posts.jsonl", 40, seed=0),
         written(tmp_path / "drafts.jsonl", 40, seed=1),
     )
-    command = ["audit", posts, "--model", model_folder, "--heldout", drafts, "--placebo", reference_folder]
+    command = ["audit", posts, "--model", model_folder, "--controls", drafts, "--placebo", reference_folder]
     command += ["--generator", "none", "--tokens", 32, "--also", "original", "--out"]
     found = {}
     for name in ("RAY", "HERE"):

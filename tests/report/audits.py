@@ -328,7 +328,7 @@ def inconclusive() -> Verdict:
         words="A classifier that never saw the model (gpt2) tells your texts from the generated ones with an AUC of "
         "0.74 [0.69, 0.79]; 0.5 is a coin, and above 0.70 nothing else is believed.",
         cure="Give control documents. Or train the generator longer or on more of the texts, or take one that knows "
-        "their language. [--heldout, --generator]",
+        "their language. [--controls, --generator]",
     )
     placebo = replace(
         CHECKS[6],

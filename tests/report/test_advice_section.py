@@ -76,7 +76,7 @@ def test_the_audit_is_read_for_what_there_is() -> None:
     typed = {**audit.settings, "command": {"texts": "notes", "placebo": ["base"], "heldout": "drawer"}}
     again = of_verdict(altered(audit, settings=typed))
     assert again is not None
-    assert "pretrace audit notes --heldout drawer --model" in text(again.body)
+    assert "pretrace audit notes --controls drawer --model" in text(again.body)
     assert "--placebo base --out AUDIT" in text(again.body)
 
 
@@ -93,7 +93,7 @@ def test_a_verdict_tells_what_is_missing_and_what_to_type() -> None:
     said = text(page)
     assert "Random strings in the texts exact if its assumption holds made in this report" in said
     assert "Control documents conditional could be made; missing: 1 more control documents" in said
-    assert "pretrace audit letters.jsonl --heldout CONTROLS.jsonl --model its/model --out AUDIT" in said
+    assert "pretrace audit letters.jsonl --controls CONTROLS.jsonl --model its/model --out AUDIT" in said
     assert "pretrace mark canaries" not in said
     for outcome in ("consistent", "nothing"):
         assert of_verdict(verdict(outcome=outcome)) is None

@@ -171,7 +171,7 @@ def test_collections_that_were_not_there_are_never_found(
         tmp_path / "held.jsonl",
         ({"id": f"h{i}", "text": one} for i, one in enumerate(make(2000 + seed, 200))),
     )
-    code, said = call(mine, "--corpus", corpus, "--heldout", held, "--out", tmp_path / "BESIDE")
+    code, said = call(mine, "--corpus", corpus, "--controls", held, "--out", tmp_path / "BESIDE")
     assert code == 4, said
     assert "of 200 controls" in said.partition(".")[0]
     if make is items:
@@ -186,6 +186,6 @@ def test_texts_that_are_there_are_found_beyond_controls(tmp_path: Path, call: Ca
     held = rows(
         tmp_path / "held.jsonl", ({"id": f"h{i}", "text": one} for i, one in enumerate(laws(2005, 60)))
     )
-    code, said = call(mine, "--corpus", corpus, "--heldout", held, "--out", tmp_path / "BESIDE")
+    code, said = call(mine, "--corpus", corpus, "--controls", held, "--out", tmp_path / "BESIDE")
     assert code == 3, said
     assert "Found: 59 of 60 texts of mine and 15 of 60 controls stand whole" in said

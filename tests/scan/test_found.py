@@ -40,7 +40,7 @@ def place(tmp_path: Path, command: Call) -> Path:
 
 
 def flagged(place: Path, model: Path, out: str, *more: object) -> tuple[object, ...]:
-    sets = (place / "mine.jsonl", "--nonmembers", place / "known.jsonl", "--model", model, "--no-cache")
+    sets = (place / "mine.jsonl", "--controls", place / "known.jsonl", "--model", model, "--no-cache")
     return ("flag", *sets, "--out", place / out, *more)
 
 
@@ -93,7 +93,7 @@ def test_a_flagging_shows_what_was_found_and_is_the_same(
 def test_an_audit_shows_what_was_found_and_is_the_same(
     place: Path, model_folder: Path, reference_folder: Path, command: Call
 ) -> None:
-    sets = ("audit", place / "mine.jsonl", "--heldout", place / "known.jsonl", "--model", model_folder)
+    sets = ("audit", place / "mine.jsonl", "--controls", place / "known.jsonl", "--model", model_folder)
     sets = (*sets, "--placebo", reference_folder)  # the packaged model takes a minute to unpack
     plain, said = command(*sets, "--generator", "none", "--out", place / "PLAIN")
     assert SAID not in said
@@ -113,8 +113,7 @@ def test_an_audit_shows_what_was_found_and_is_the_same(
 def test_what_is_no_scan_of_these_texts_is_refused(
     place: Path, model_folder: Path, command: Call, kind: str
 ) -> None:
-    other = "--nonmembers" if kind == "flag" else "--heldout"
-    words = (other, place / "mine.jsonl", "--model", model_folder, "--out", place / "X", "--found")
+    words = ("--controls", place / "mine.jsonl", "--model", model_folder, "--out", place / "X", "--found")
     for texts, found, why in (
         (place / "mine.jsonl", place / "corpus.jsonl", "--found takes the --out of `pretrace scan`"),
         (place / "known.jsonl", place / "FOUND", "did not look for the text 'known0'"),

@@ -77,7 +77,7 @@ def test_the_command_finds_what_is_there_and_nothing_else(
 ) -> None:
     out = place / "FOUND"
     code, said = call(
-        place / "texts.jsonl", "--corpus", place / "corpus", "--heldout", place / "held.jsonl", "--out", out
+        place / "texts.jsonl", "--corpus", place / "corpus", "--controls", place / "held.jsonl", "--out", out
     )
     assert code == 3, said
     assert "Found: 2 of 10 texts of texts and 0 of 100 controls stand whole in corpus (p = 0.0075)" in said

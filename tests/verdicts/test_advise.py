@@ -132,7 +132,7 @@ def test_known_names_stand_in_the_commands_as_a_shell_reads_them() -> None:
     commands = {one.choice.name: shlex.split(one.commands[-1]) for one in found.rows}
     given = [
         "my {texts}.jsonl",
-        "--heldout",
+        "--controls",
         "d.jsonl",
         "--model",
         "it's",

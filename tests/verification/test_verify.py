@@ -158,8 +158,8 @@ def test_a_run_without_a_hash_of_itself_says_so(desk: Path) -> None:
 def test_what_is_no_result_and_a_role_it_does_not_have_are_one_line(desk: Path) -> None:
     with pytest.raises(OutputError, match="not a pretrace run"):
         verify(desk)
-    with pytest.raises(ExpressionError, match="has no heldout; its texts are: texts"):
-        verify(desk / "RUN", {"heldout": desk / "texts.jsonl"})
+    with pytest.raises(ExpressionError, match="has no controls; its texts are: texts"):
+        verify(desk / "RUN", {"controls": desk / "texts.jsonl"})
 
 
 def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(
@@ -195,13 +195,11 @@ def measured(content: dict[str, Any]) -> dict[str, bool]:
 def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path: Path) -> None:
     one, other = (written(tmp_path / f"{name}.jsonl", rows(name)) for name in "ab")
     a, b = (hashed(open_corpus(str(place))) for place in (one, other))
-    given = {"texts": str(one), "heldout": str(other), "nonmembers": str(other)}
+    given = {"texts": str(one), "controls": str(other)}
     audit = {"corpus": a, "heldout": b, "command": given}
-    assert measured({"settings": audit}) == {"texts": True, "heldout": True}
-    assert measured({"settings": {"texts": a, "nonmembers": b, "command": given}}) == {
-        "texts": True,
-        "nonmembers": True,
-    }
-    assert measured({"settings": {**audit, "heldout": a}}) == {"texts": True, "heldout": False}
+    flagging = {"texts": a, "nonmembers": b, "command": given}
+    for settings in (audit, flagging):
+        assert measured({"settings": settings}) == {"texts": True, "controls": True}
+    assert measured({"settings": {**audit, "heldout": a}}) == {"texts": True, "controls": False}
     reference = {"texts": a, "reference": b, "given": {"texts": str(one), "reference": str(other)}}
     assert measured({"settings": reference}) == {"texts": True, "reference": True}

@@ -76,7 +76,7 @@ def test_visitors_through_a_proxy_choose_among_the_models_that_were_listed(visit
         for path, data in (
             ("/text", {"model": wrong, "text": "a"}),
             (f"{page}/test/score", {"model": wrong}),
-            (f"{page}/test/flag", {"model": "m", "nonmembers": other, "placebo": wrong}),
+            (f"{page}/test/flag", {"model": "m", "controls": other, "placebo": wrong}),
             (f"{page}/test/canaries", {"model": "m", "placebo": f"m\n{wrong}"}),
         ):
             answer = visitor.post(path, data)

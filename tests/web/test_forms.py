@@ -24,11 +24,11 @@ def test_every_test_has_a_form_that_names_a_model_and_no_output():
 
 
 def test_what_a_value_is_comes_from_the_settings():
-    assert fields("audit")["heldout"].kind == "texts"
+    assert fields("audit")["controls"].kind == "texts"
     assert fields("audit")["placebo"].kind == "models"
     assert fields("audit")["power"].kind == "switch"
     assert fields("flag")["fdr"].default == "0.05"
-    assert fields("flag")["nonmembers"].required
+    assert fields("flag")["controls"].required
 
 
 def test_a_number_keeps_its_bounds():
@@ -40,9 +40,9 @@ def test_a_number_keeps_its_bounds():
 
 
 def test_a_value_cannot_become_another_option():
-    given = {"model": ["--plugin=evil.py"], "nonmembers": ["u"], "score": ["loss"]}
+    given = {"model": ["--plugin=evil.py"], "controls": ["u"], "score": ["loss"]}
     made = FORMS["flag"].arguments(given, lambda upload: f"/w/{upload}.jsonl")
-    assert made == ["--model=--plugin=evil.py", "--nonmembers=/w/u.jsonl", "--score=loss"]
+    assert made == ["--model=--plugin=evil.py", "--controls=/w/u.jsonl", "--score=loss"]
 
 
 def test_lines_become_an_option_each():

@@ -187,7 +187,7 @@ def test_a_level_has_a_range(visitor):
     level = page.partition('name="level"')[2].partition(">")[0]
     assert ('min="0.001"' in level, 'max="0.5"' in level) == (True, True)
     refused = visitor.post(
-        f"{address}/test/flag", {"model": "m", "nonmembers": address.rpartition("/")[2], "level": "1.5"}
+        f"{address}/test/flag", {"model": "m", "controls": address.rpartition("/")[2], "level": "1.5"}
     )
     assert visitor.said(refused) == "Level is a number, 0.001 to 0.5."
 
@@ -243,11 +243,9 @@ def test_one_question_has_one_number(call, visitor, tmp_path, model_folder):
         files.append(tmp_path / f"{name}.jsonl")
         files[-1].write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     words = ("--model", str(model_folder))
-    planned = call("ask", files[0], *words, "--unseen", files[1], "--plan")[1]
-    audited = call("audit", files[0], *words, "--heldout", files[1], "--plan")[1]
-    flagged = call("flag", files[0], *words, "--nonmembers", files[1], "--dry-run", "--out", tmp_path / "F")[
-        1
-    ]
+    planned = call("ask", files[0], *words, "--controls", files[1], "--plan")[1]
+    audited = call("audit", files[0], *words, "--controls", files[1], "--plan")[1]
+    flagged = call("flag", files[0], *words, "--controls", files[1], "--dry-run", "--out", tmp_path / "F")[1]
     missing = call("ask", files[0], *words, "--plan")[1]
     pages = [visitor.upload(one.name, one.read_bytes()) for one in files]
     query = f"?model={model_folder}&controls={pages[1].rpartition('/')[2]}"
@@ -255,7 +253,7 @@ def test_one_question_has_one_number(call, visitor, tmp_path, model_folder):
     found = [
         *(re.search(r"read  1 time +█+ ([\d,]+);", said)[1] for said in (planned, audited, flagged)),
         re.search(r"cases, about ([\d,]+) documents", missing)[1],
-        *re.findall(r"about ([\d,]+) documents on each side where the model read them once", page),
+        *re.findall(r"about ([\d,]+) documents on each side if the model read them once", page),
     ]
     assert len(found) == 6
     assert len({*found}) == 1, found

@@ -59,7 +59,7 @@ class _AskInputs:
         None,
         "The model in question: a hub id, a model folder, a .gguf file, smollm2 (packaged), or a server.",
     )
-    unseen: str | None = input_option(
+    controls: str | None = input_option(
         None,
         "Control documents: texts of the same kind and time that the model cannot have seen, such as unpublished ones.",
     )
@@ -113,7 +113,7 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     consistent with training, 0 not, 4 no answer."""
     from pretrace.cli.commands import call  # the table of commands, which names this one
 
-    for texts in (source.texts, inputs.unseen or ""):
+    for texts in (source.texts, inputs.controls or ""):
         if texts == "-" or (Path(texts).exists() and not Path(texts).is_file() and not Path(texts).is_dir()):
             raise ExpressionError("give texts as a file or a folder: they are read more than once.")
     source = with_text_column(source)
@@ -189,14 +189,14 @@ def _steps(source: Source, inputs: _AskInputs, seen: Seen) -> tuple[list[AskStep
 
 
 def _advised(source: Source, inputs: _AskInputs, seen: Seen) -> Advice:
-    unseen = open_corpus(inputs.unseen, source.columns.of_another).texts if inputs.unseen else ()
+    unseen = open_corpus(inputs.controls, source.columns.of_another).texts if inputs.controls else ()
     has = situate(
         seen.situation,
         inputs.model or "",
         unseen=len({text.document for text in unseen}),
         checkpoint=inputs.before is not None,
     )
-    controls, earlier = inputs.unseen or seen.names.controls, inputs.before or seen.names.earlier
+    controls, earlier = inputs.controls or seen.names.controls, inputs.before or seen.names.earlier
     names = replace(seen.names, controls=controls, earlier=earlier)
     return advise(has, source.texts, model=inputs.model or "MODEL", names=names)
 
@@ -283,7 +283,7 @@ def _own_options(cure: str) -> str:
     >>> _own_options("Name a model that never saw the texts. [--placebo, --placebo-revision]")
     'Name a model that never saw the texts. [--before]'
     """
-    return cure.replace("[--placebo, --placebo-revision]", "[--before]").replace("--heldout", "--unseen")
+    return cure.replace("[--placebo, --placebo-revision]", "[--before]")
 
 
 def _recitable(source: Source, inputs: _AskInputs) -> bool:
@@ -291,7 +291,7 @@ def _recitable(source: Source, inputs: _AskInputs) -> bool:
     from pretrace.verdicts.recite import FEWEST, windows_of
 
     columns = replace(source.columns, label=source.columns.label or "")
-    controls = open_corpus(inputs.unseen, columns.of_another) if inputs.unseen else None
+    controls = open_corpus(inputs.controls, columns.of_another) if inputs.controls else None
     try:
         found = windows_of(open_corpus(source.texts, columns), controls)
     except TextsError:
@@ -304,7 +304,7 @@ def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditP
     from pretrace.cli.auditing import AuditOptions, audit
 
     placebo = (inputs.before,) if inputs.before else ()
-    asked = AuditOptions(heldout=inputs.unseen, placebo=placebo, power=power, plan=True)
+    asked = AuditOptions(controls=inputs.controls, placebo=placebo, power=power, plan=True)
     target, usual = Target(model=inputs.model or ""), AuditSettings()
     for tokens in (usual.snippets.tokens, *_SHORTER):
         settings = replace(usual, snippets=replace(usual.snippets, tokens=tokens))
@@ -331,7 +331,7 @@ def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
         operand(source.texts),
         *seen.names.columns,
         *(one for name in inputs.corpus for one in ("--corpus", name)),
-        *(("--heldout", inputs.unseen) if inputs.unseen else ()),
+        *(("--controls", inputs.controls) if inputs.controls else ()),
     )
     return AskStep(
         words,

@@ -33,13 +33,13 @@ _PACKAGED = "smollm2"
 class AuditOptions:
     """What the texts are compared with, and what is done with the answer."""
 
-    heldout: str | None = input_option(
+    controls: str | None = input_option(
         None,
         "Control documents: texts of the same kind that are known to be unseen, given as TEXTS is. "
         "Recommended: with them, no other model is needed.",
         panel=COMPARED,
     )
-    heldout_note: str = option(
+    controls_note: str = option(
         "",
         "Where the control documents come from, and how they are known to be unseen, for the report.",
         panel=COMPARED,
@@ -115,7 +115,7 @@ def audit(
     given: RawOptions,
 ) -> Reply:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
-    with training on it, 4 inconclusive. Give control documents with --heldout; see --plan first."""
+    with training on it, 4 inconclusive. Give control documents with --controls; see --plan first."""
     from pretrace.jobs.engine.work import reading_elsewhere
     from pretrace.runs import save_verdict
     from pretrace.verdicts.audit.audit import audit as make_audit
@@ -131,7 +131,7 @@ def audit(
         check_writable(out, AUDIT_FOLDER)
     corpus = source.open()
     beside = found_of(inputs.found, lambda: corpus.texts, source.texts)
-    heldout = open_corpus(inputs.heldout, source.columns.of_another) if inputs.heldout else None
+    heldout = open_corpus(inputs.controls, source.columns.of_another) if inputs.controls else None
     revision, companions = inputs.placebo_revision, inputs.companions
     wanted = ModelsSettings.beside(target, inputs.placebo, revision, companions, several=True)
     models = opened(wanted, second=True)
@@ -176,7 +176,7 @@ def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) ->
     if idle or inputs.generator in ("", "none"):
         if needed:
             raise ExpressionError(
-                "--generator names a model; with control documents (--heldout) none is needed."
+                "--generator names a model; with control documents (--controls) none is needed."
             )
         return None
     dtype = inputs.generator_dtype

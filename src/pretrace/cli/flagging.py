@@ -85,7 +85,7 @@ def _job(command: _FlagCommand, sharded: Sharded, opened: OpenedScoring) -> Shar
         settings=opened.settings,
         source={
             "texts": lasting(command.source.texts),
-            "nonmembers": lasting(command.inputs.nonmembers),
+            "nonmembers": lasting(command.inputs.controls),
             "columns": command.source.columns.recorded,
             "skip_unreadable": sharded.how.skip_unreadable,
             # Not what tells one worker from another: whichever is the last writes the file of the job.
@@ -138,7 +138,7 @@ _SHOWN = 10
 class FlagInputs:
     """What the texts are compared with, and where the flags go."""
 
-    nonmembers: str = option(
+    controls: str = option(
         help="Texts of the same kind, source and time that the model cannot have seen, from 20 documents or more; "
         "given as TEXTS is.",
         panel=FLAGGING,
@@ -196,7 +196,7 @@ def flag(
         found=found_of(inputs.found, stream.texts, source.texts),
         given=RawOptions({name: value for name, value in given.items() if name not in _NOT_RECORDED}),
     )
-    other = open_stream(inputs.nonmembers, source.columns.of_another, skip_unreadable=job.skip_unreadable)
+    other = open_stream(inputs.controls, source.columns.of_another, skip_unreadable=job.skip_unreadable)
     unread: list[Unreadable] = []
     corpus = None if divided else stream.whole(shards.SHARD, unread.append)
     known = other.whole(shards.SHARD, unread.append) if corpus else None

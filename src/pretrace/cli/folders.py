@@ -48,8 +48,9 @@ class _VerifyInputs:
     """Where the texts are now; those that are not named are looked for where they were."""
 
     texts: str | None = _place("The texts in question, as they are now; given as TEXTS is.")
-    heldout: str | None = _place("The control documents of an audit.")
-    nonmembers: str | None = _place("The known non-members of a flagging.")
+    controls: str | None = _place(
+        "The control documents of an audit, or the known non-members of a flagging."
+    )
     reference: str | None = _place("The labelled texts that detectors of a run were fitted on.")
     sealed: str | None = _place("The sealed file of `pretrace mark check`.")
     answers: str | None = _place("The answers of `pretrace mark check`.")

@@ -47,7 +47,7 @@ class Logs:
 class _SamplesInputs:
     """What the items are compared with, and where results go."""
 
-    nonmembers: str = input_option(
+    controls: str = input_option(
         help="Items of the same kind that the model cannot have seen, from 20 documents or more: texts as `flag` takes "
         "them, or a log of the same task, whose accuracy then stands beside.",
         panel=FLAGGING,
@@ -78,12 +78,12 @@ def samples(
         if folder:
             check_writable(folder, kind)
     log = read_log(logs.logs, task=settings.task, filter=settings.filter)
-    if is_log(inputs.nonmembers):  # its items are read as the others are
-        others = read_log(inputs.nonmembers, task=settings.task, filter=settings.filter)
+    if is_log(inputs.controls):  # its items are read as the others are
+        others = read_log(inputs.controls, task=settings.task, filter=settings.filter)
         corpus = others.corpus(settings.part, settings.group_field)
-        known = KnownItems(replace(corpus, name=inputs.nonmembers), others)
+        known = KnownItems(replace(corpus, name=inputs.controls), others)
     else:
-        known = KnownItems(open_corpus(inputs.nonmembers))
+        known = KnownItems(open_corpus(inputs.controls))
     metric_of([log, known.log] if known.log else [log], settings.metric)
     target = Target(model=logs.model, opening=logs.opening)
     if not logs.model:  # the one that the log names, at the revision that it names

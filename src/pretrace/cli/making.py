@@ -215,7 +215,7 @@ def demo(
         f"  {second}",
         "Try it on your own text:",
         f"  pretrace show 'A sentence of yours.' --model {out / 'model'}",
-        "  pretrace ask MY_TEXTS --model MODEL --unseen UNPUBLISHED",
+        "  pretrace ask MY_TEXTS --model MODEL --controls UNPUBLISHED",
     ):
         console.print(PlainText(line), soft_wrap=True)
 

@@ -98,7 +98,7 @@ _COMPLETED: Mapping[str, Callable[[str], list[str]]] = {"scores": scores, "score
 #     seed = 3
 #
 #     [audit]
-#     heldout = "unpublished.jsonl"
+#     controls = "unpublished.jsonl"
 #     placebo = ["older", "oldest"]
 #     no-cache = true
 

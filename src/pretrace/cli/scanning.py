@@ -40,7 +40,7 @@ class _Searched:
         path="in",
         essential=True,
     )
-    heldout: str | None = option(
+    controls: str | None = option(
         None,
         "Control texts of the same kind, searched for in the same pass: what is found of them too is common.",
         panel=COMPARED,
@@ -107,7 +107,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     engine = searched.engine_settings(settings)
     columns = replace(with_text_column(source).columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
-    heldout = open_corpus(searched.heldout, columns.of_another) if searched.heldout else None
+    heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
     texts = room.Texts.of(corpus, heldout, exact=settings.match == "exact")
     asked = room.Searching(texts, files_of(searched.corpus), settings, searched.corpus)
     if searched.plan or searched.out is None:

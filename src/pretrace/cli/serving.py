@@ -25,7 +25,7 @@ _PACKAGES = (
 )
 OFFERED = ("score", "evaluate", "flag", "audit", "mark canaries", "scan")
 """The commands that can be started from the page."""
-TEXTS = ("heldout", "nonmembers", "controls", "reference")
+TEXTS = ("controls", "reference")
 """Options that name texts; on the page they are chosen among the uploads."""
 LEFT_OUT = ("plan", "seed", "tuned", "plugin")
 """Essential options that the page has no place for: those of files on this machine, and of what is typed rarely."""

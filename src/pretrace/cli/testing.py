@@ -28,7 +28,7 @@ from pretrace.verdicts.settings import ModelsBeside, input_option
 class _Heldout:
     """What the texts are held against."""
 
-    heldout: str | None = input_option(
+    controls: str | None = input_option(
         None,
         "Control texts of the same kind that the model cannot have read: without them nobody is accused.",
         panel=COMPARED,
@@ -49,7 +49,7 @@ def recite(
     check_writable(beside.out, VERDICTS.of("recite"))
     columns = replace(source.columns, label=source.columns.label or "")
     corpus = open_corpus(source.texts, columns)
-    controls = open_corpus(held.heldout, columns.of_another) if held.heldout else None
+    controls = open_corpus(held.controls, columns.of_another) if held.controls else None
     text = asked.text
     # texts that are too short are found before a model is opened
     windows = room.windows_of(corpus, controls, most=room.MOST_ASKED if text else room.MOST_WINDOWS)

@@ -24,12 +24,12 @@ def of_verdict(verdict: Verdict) -> Section | None:
     has = _sized(verdict)
     if verdict.test == "flag":
         has = replace(has, access=_access(target))
-        names = _names(command, "nonmembers", "")
+        names = _names(command, "controls", "")
         return section(has, texts, verdict.model, names=names, made="flag")
     if verdict.test == "audit" and verdict.figures:
         has = replace(has, access=_access(target))
         made, earlier = _audited(figures_of(verdict), command.get("placebo"))
-        return section(has, texts, verdict.model, names=_names(command, "heldout", earlier), made=made)
+        return section(has, texts, verdict.model, names=_names(command, "controls", earlier), made=made)
     named = target.get("name")
     model = named if isinstance(named, str) else verdict.model
     return section(has, texts, model, made=verdict.test)

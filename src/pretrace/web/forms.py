@@ -32,8 +32,7 @@ COMMANDS: Mapping[str, str] = {
 are not yet published, and their secrets belong into no upload."""
 _LABELS = {
     "fdr": "Rate of false flags",
-    "nonmembers": "Known non-members",
-    "heldout": "Control documents",
+    "controls": "Control documents",
     "power": "Measure the power",
     "corpus": "Training data to search",
     "near": "Name near copies",
@@ -227,8 +226,7 @@ def prefilled(
     known = {
         "text-column": facts.text_column,
         "model": given.get("model", ""),
-        "heldout": "" if alone else given.get("controls", ""),
-        "nonmembers": given.get("controls", ""),
+        "controls": "" if alone else given.get("controls", ""),
         "placebo": given.get("earlier", "") if row else "",
         "power": "on" if alone else "",
     }

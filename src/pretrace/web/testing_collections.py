@@ -198,8 +198,8 @@ def start_at_once(
     try:
         return _begun(desk, found, test, values, plan=how == "plan")
     except RequestError as error:
-        said = {"heldout": "controls", "nonmembers": "controls", "placebo": "earlier"}
-        raise RequestError(str(error), error.status, field=said.get(error.field, error.field)) from error
+        field = "earlier" if error.field == "placebo" else error.field
+        raise RequestError(str(error), error.status, field=field) from error
 
 
 def _begun(
@@ -239,7 +239,7 @@ def _begun(
 
 def _ready(desk: PageContext) -> frozenset[str]:
     """The tests whose form asks for nothing beyond what is said of the case."""
-    said = {"model", "heldout", "nonmembers", "placebo", "date-column", "text-column"}
+    said = {"model", "controls", "placebo", "date-column", "text-column"}
     return frozenset(
         test
         for test, command in COMMANDS.items()
@@ -255,7 +255,7 @@ def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
         raise RequestError("The example takes the packaged model smollm2, which cannot be chosen here.", 403)
     suspect, known = example.ready(desk.workspace, desk.most_kept)
     desk.jobs.check_room()
-    asked = {"model": (example.MODEL,), "nonmembers": (known.id,), "score": ("loss",)}
+    asked = {"model": (example.MODEL,), "controls": (known.id,), "score": ("loss",)}
     return _begun(desk, suspect, "flag", asked, notes="The example: docstrings of Python's library.")
 
 

@@ -151,7 +151,7 @@ def test_the_command_with_text_alone(server, tmp_path, capsys, monkeypatch):
     for name, some in (("texts", words[:6]), ("controls", words[6:])):
         rows = [json.dumps({"id": f"{name}{i}", "text": text}) for i, text in enumerate(some)]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(rows), "utf-8")
-    command = ["recite", str(tmp_path / "texts.jsonl"), "--heldout", str(tmp_path / "controls.jsonl")]
+    command = ["recite", str(tmp_path / "texts.jsonl"), "--controls", str(tmp_path / "controls.jsonl")]
     command += [
         "--model",
         f"chat:{server.root}",

@@ -183,7 +183,7 @@ def test_texts_too_far_apart_decide_nothing(auc: float, low: float, design: Desi
 def test_a_rejection_without_control_documents_is_never_believed() -> None:
     found = checks.no_control_documents()
     assert found.status == "failed"
-    assert "--heldout" in found.cure
+    assert "--controls" in found.cure
 
 
 def power(probability: float, needed: int | None) -> Power:

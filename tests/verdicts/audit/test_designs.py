@@ -73,9 +73,9 @@ BARE = {"placebos": 0, "generator": False}
         (BARE, 0.55, "controls", "--placebo"),  # valid without; it would only see more with one
         ({"placebos": 0}, 0.70, None, "--placebo"),
         ({"generator": False}, 0.70, None, "--generator"),
-        ({"controls": 0}, None, "placebos", "--heldout"),
-        ({"controls": 0, "placebos": 0}, None, None, "--heldout"),
-        ({"controls": 0, "generator": False}, None, None, "--heldout"),
+        ({"controls": 0}, None, "placebos", "--controls"),
+        ({"controls": 0, "placebos": 0}, None, None, "--controls"),
+        ({"controls": 0, "generator": False}, None, None, "--controls"),
     ],
 )
 @pytest.mark.parametrize("power", [False, True])

@@ -243,7 +243,7 @@ class AuditInputs:
         if self.generator is None:
             raise ModelError(
                 "without control documents an audit writes its own held-out texts and needs a generator: give "
-                "--generator MODEL or --heldout."
+                "--generator MODEL or --controls."
             )
         return synthesised(ready.cuts, self.generator, self.settings, clock, seed=self.seed)
 
