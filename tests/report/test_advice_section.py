@@ -73,7 +73,7 @@ def test_the_audit_is_read_for_what_there_is() -> None:
     )
     assert "An earlier checkpoint alone conditional made in this report accuses nobody" in said
     assert f"--placebo '{audits.PLACEBO}'" in said  # its own earlier state, named
-    typed = {**audit.settings, "command": {"texts": "notes", "placebo": ["base"], "heldout": "drawer"}}
+    typed = {**audit.settings, "command": {"texts": "notes", "placebo": ["base"], "controls": "drawer"}}
     again = of_verdict(altered(audit, settings=typed))
     assert again is not None
     assert "pretrace audit notes --controls drawer --model" in text(again.body)
