@@ -32,7 +32,7 @@ def test_answers_in_order_with_all_that_was_set(chat: Any) -> None:
     assert len(chat.asked) == 30
     wanted = {"model": "parrot", "temperature": 0.5, "top_p": 0.9, "seed": 7, "max_tokens": 50}
     assert wanted.items() <= chat.asked[0].items()
-    assert chat.keys == {"Bearer none"}
+    assert chat.keys == {None}
     assert model.facts == {"name": "parrot", "server": chat.source[7:-7], "weights": "unknown"}
 
 

@@ -199,7 +199,7 @@ def test_random_strings_that_a_model_was_trained_on_are_found(ask, tmp_path, str
         ("blind", "known", "few", "second"), "passed"
     )
     assert code == 3
-    assert "which are those of texts or others" in said
+    assert "(from texts or elsewhere)" in " ".join(said.split())
     # where the second model knows the strings as well, nobody is accused
     models = ("--model", strings / "target", "--placebo", strings / "too")
     (strings / "too").symlink_to(strings / "target")

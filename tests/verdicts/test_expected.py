@@ -130,9 +130,7 @@ def test_what_is_enough_for_a_comparison_is_said_for_this_model_and_not_for_smal
     large, small = (Situation(documents=50, unseen=40, parameters=size) for size in (1e9, 1.3e6))
     for has in (large, small, Situation(parameters=1e9)):
         row = expected(50, 40, parameters=has.parameters).rows[0]
-        assert enough("controls", has).startswith(
-            f"about {row.needed:,} documents on each side where the model"
-        )
+        assert enough("controls", has).startswith(f"about {row.needed:,} documents on each side if the model")
         assert enough("flag", has) == f"at least {enough('controls-placebo', has)}"
     assert "(Hubble: 1 billion parameters, without another model)" in enough("controls", large)
     assert "(our models: 1.3 million parameters" in enough("controls", small)

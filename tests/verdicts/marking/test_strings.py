@@ -126,7 +126,7 @@ def test_a_model_that_knows_the_strings_in_their_place_is_found() -> None:
     assert found.effect.value == pytest.approx(len("File 1: ") + 64 - 1, rel=0.2)  # 1 a character
     assert "12 of 64 hexadecimal digits" in " ".join(found.notes)
     assert set(found.table("strings").columns["text"]) == {f"t{i}" for i in range(12)}
-    assert "which are those of files or others" in found.statement
+    assert "(from files or elsewhere)" in found.statement
     assert check_canaries(corpus, Models(FakeBackend()), settings).outcome == "inconclusive"
     # without a second model nobody is accused, and a second one that knows the strings withholds as well
     alone = check_canaries(corpus, Models(knows), settings)
