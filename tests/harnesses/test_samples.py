@@ -104,6 +104,7 @@ def test_the_command(logs, tmp_path, monkeypatch, capsys):
     code, said = ran(monkeypatch, capsys, *arguments)
     verdict, flagged = load("OUT"), load("FLAGS")
     assert (code, verdict.test, verdict.outcome) == (4, "samples", "inconclusive"), said  # no --power
+    assert f"Why there is no answer: {verdict.statement[:20]}" in said
     assert verdict.p == flagged.p
     column = verdict.table("items").columns
     suspect = column["suspect"] == 1
@@ -142,10 +143,8 @@ def test_items_that_were_seen_are_set_apart(logs):
 def test_a_refused_flagging_has_no_sides(logs, tmp_path):
     """Known non-members of other words: nobody may be called suspect, and no difference is shown."""
     log = read_log(str(logs[0]), task="quiz")
-    draw, words = (
-        np.random.default_rng(4),
-        [f"{a}{b}" for a in ("rai", "fo", "clou", "sto") for b in "abcdefghij"],
-    )
+    draw = np.random.default_rng(4)
+    words = [f"{a}{b}" for a in ("rai", "fo", "clou", "sto") for b in "abcdefghij"]
     strange = pretrace.open_corpus([f"{i} {' '.join(draw.choice(words, 9))}" for i in range(60)])
     flagging = FlagSettings(score="loss", cache=False)
     seen = [text.text for text in log.corpus().texts]

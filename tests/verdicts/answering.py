@@ -17,9 +17,6 @@ class Answering(FakeBackend):
         self.fingerprint += name
         self.answer, self.chats = answer, chats
 
-    def plain(self) -> Answering:
-        return self
-
     def continued(
         self, prompts: Sequence[str], draws: Sequence[Any], progress: Any, /
     ) -> list[list[Written]]:

@@ -110,10 +110,6 @@ class Continuing:
     def chats(self) -> bool:
         return self.address.kind == "chat"
 
-    def plain(self) -> Continuing:
-        """The same model, given a prompt as it stands: a question that is whole by itself."""
-        return replace(self, instruction="{beginning}")
-
     def continued(
         self, prompts: Sequence[str], draws: Sequence[Draw], progress: Progress, /
     ) -> list[list[Written]]:
