@@ -11,7 +11,7 @@ noisier) for the other.
 `--tails` adds laws of the value of a document, most with a long tail below, and holds the sign-flip test
 against the one that is guarded against such a tail; two laws are moved above 0, where rejecting is right.
 
-Writes benchmarks/results/audit_null.json and .png; killed at any time it goes on where it was.
+Writes evidence/audit_null.json and .png; killed at any time it goes on where it was.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.experiments import RESULTS, Ledger, interval
+from benchmarks import RESULTS
+from benchmarks.experiments import Ledger, interval
 from pretrace.statistics.intervals import satterthwaite, share_interval
 from pretrace.statistics.permutation import TIE, guard, sign_flip, skew_corrected, two_sample
 from pretrace.types import Doubles

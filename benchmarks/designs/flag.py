@@ -7,7 +7,7 @@ are taken off. "accused": exit code 3. Near copies are found in texts that are m
 
 Fewer resamples (200) are drawn for intervals than by the command (2,000), and the law of the statistic at two numbers
 of documents is drawn once (9,999 permutations) and not for each set. A killed run goes on where it was. Writes
-benchmarks/results/innocents_flag.json.
+evidence/innocents_flag.json.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.experiments import RESULTS
+from benchmarks import RESULTS, read_results, write_results
 from pretrace.baselines.blind import BlindScores
 from pretrace.corpora.near_copies import Sketches
-from pretrace.results.atomic import atomic_text
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.types import Check, Doubles
 from pretrace.verdicts.flag import FlagSettings, checks, concluding
@@ -308,7 +307,7 @@ def _save(out: Path, rows: Mapping[str, Any], commit: str) -> None:
         "level": SETTINGS.level,
         "fdr": SETTINGS.fdr,
     }
-    atomic_text(out, json.dumps({**head, "settings": told, "rows": list(rows.values())}, indent=1) + "\n")
+    write_results(out, {**head, "settings": told, "rows": list(rows.values())})
 
 
 def main() -> None:
@@ -322,7 +321,7 @@ def main() -> None:
     given = parser.parse_args()
     checks.RESAMPLES = RESAMPLES
     concluding.set_shift = dealt  # type: ignore[attr-defined]
-    kept = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() and not given.fresh else {}
+    kept = read_results(given.out) if given.out.exists() and not given.fresh else {}
     rows = {one["kind"]: one for one in kept.get("rows", []) if one["how"] == "simulated"}
     commit = _commit()
     for cell in (one for one in CELLS if given.only in one.key):

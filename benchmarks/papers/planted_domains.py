@@ -8,7 +8,7 @@ before planting is the placebo: what a score reaches there it reaches without me
 reference model of `ref`, the strongest honest one there is (an earlier checkpoint), and proposes the words
 of `neighbor`. Token counts for `dc_pdd` are of the other domains.
 
-Writes benchmarks/results/planted_domains.json, .md and a figure a domain; planted models are kept in the
+Writes evidence/planted_domains.json, .md and a figure a domain; planted models are kept in the
 folder --work, and killed at any time it goes on where it was.
 """
 
