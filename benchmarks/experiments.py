@@ -13,24 +13,11 @@ import numpy as np
 
 from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
-from benchmarks.texts import DATA
 from pretrace.errors import PretraceError
 from pretrace.types import Corpus, Estimate, Progress, Run, Text
 
 if TYPE_CHECKING:
     from pretrace.tuning.plan import OnStep, TrainingStep
-
-__all__ = [
-    "DATA",
-    "RESULTS",
-    "Ledger",
-    "Spoken",
-    "figures",
-    "interval",
-    "options",
-    "sizes",
-    "thinned",
-]
 
 Row = dict[str, Any]
 

@@ -31,8 +31,8 @@ import numpy.typing as npt
 from benchmarks import RESULTS, write_results
 from benchmarks.audits.innocents import counted, read
 from benchmarks.audits.worlds import DOMAINS, MEMBERS, Worlds, joined
-from benchmarks.experiments import DATA
 from benchmarks.machine import commit, machine
+from benchmarks.texts import DATA
 from pretrace import Models, open_model
 from pretrace.backends import open_tokenizer
 from pretrace.results.atomic import atomic_text

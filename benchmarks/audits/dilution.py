@@ -36,7 +36,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import RESULTS
-from benchmarks.experiments import DATA, Ledger, Spoken, explained, figures
+from benchmarks.experiments import Ledger, Spoken, explained, figures
+from benchmarks.texts import DATA
 from pretrace import Models, Options, PretraceError, count, detect, evaluate, open_corpus, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.tokens import Tokens

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import RESULTS, write_results
-from benchmarks.experiments import DATA
 from benchmarks.machine import commit, machine
+from benchmarks.texts import DATA
 from pretrace import Models, open_model
 from pretrace.errors import TextsError
 from pretrace.tuning.architectures import Architecture

@@ -27,22 +27,9 @@ from benchmarks import RESULTS, ROOT, read_results, write_results
 from benchmarks.machine import commit, machine
 from benchmarks.speed.memory import status
 
-WORDS = [
-    "the",
-    "cat",
-    "sat",
-    "on",
-    "mat",
-    "dog",
-    "looked",
-    "railway",
-    "valley",
-    "nothing",
-    "same",
-    "one",
-    "two",
-    "parse",
-]
+WORDS = (
+    "the", "cat", "sat", "on", "mat", "dog", "looked", "railway", "valley", "nothing", "same", "one", "two", "parse",
+)  # fmt: skip
 SCORES = "loss,zlib,min_k,min_k_plus_plus"
 KNOWN = 1_000
 RUNS = 3

@@ -25,21 +25,9 @@ from pretrace import Models, Options, detect, open_model
 from pretrace.types import Corpus, Text
 
 SCORES = (
-    *(
-        "min_k",
-        "min_k_plus_plus",
-        "gap_k",
-        "surp",
-        "ref",
-        "wbc",
-        "ez",
-        "recall",
-        "con_recall",
-        "codec",
-        "learned",
-    ),
+    "min_k", "min_k_plus_plus", "gap_k", "surp", "ref", "wbc", "ez", "recall", "con_recall", "codec", "learned",
     "coverage",
-)
+)  # fmt: skip
 KNOWN = 14
 """Texts that may stand before others, half of them as if they were members."""
 KNOWN_TOKENS = 64
