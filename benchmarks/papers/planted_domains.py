@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.experiments import (
-    DATA,
     Ledger,
     Spoken,
     explained,
@@ -34,6 +33,7 @@ from benchmarks.experiments import (
     thinned,
 )
 from benchmarks.papers.planted_table import table
+from benchmarks.texts import DATA
 from pretrace import (
     Frequencies,
     Models,
