@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from tiny import SENTENCES, make_model, make_tokenizer
 
+from pretrace.backends import loading
+
 pytest_plugins = ["processes"]
 SLOW = Path(__file__).parent / "slow.txt"
 """Tests with a case that takes 0.15 s of processor time, or one second."""
@@ -31,6 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+PACKAGED = loading._packaged
+"""Finds the packaged model itself."""
 FAMILIES = {
     "odd inputs of commands": ("tests/test_odd_inputs.py",),
     "weights, configurations, identities": ("tests/backends/test_weights.py",),
@@ -100,11 +104,22 @@ def _kept(request: pytest.FixtureRequest) -> Path:
     return Path(request.config.cache.mkdir("pretrace")) / key
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _small_packaged(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A tiny model stands for the packaged one, which is opened wherever no second model is named, and takes half a
+    minute to unpack."""
+    with pytest.MonkeyPatch.context() as patch:
+        small = lambda: loading.locate(str(request.getfixturevalue("reference_folder")))  # noqa: E731
+        patch.setattr(loading, "_packaged", small)
+        yield
+
+
 @pytest.fixture
-def packaged(_own_cache: None, _kept: Path) -> str:
+def packaged(_own_cache: None, _kept: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of the packaged model, with its weights unpacked in the test's cache: once for all workers and runs."""
     from pretrace.backends import open_tokenizer
 
+    monkeypatch.setattr(loading, "_packaged", PACKAGED)
     weights = _kept / "gguf"
     weights.mkdir(parents=True, exist_ok=True)
     cache = Path(os.environ["PRETRACE_CACHE"])

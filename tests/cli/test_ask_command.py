@@ -16,8 +16,6 @@ from pathlib import Path
 import pytest
 from processes import Call
 
-from pretrace.backends import loading
-
 
 def written(folder: Path, first: int, number: int) -> Path:
     """A folder of texts of one kind, each another."""
@@ -37,13 +35,6 @@ def mine(tmp_path: Path) -> Path:
     return written(tmp_path / "mine", 0, 24)
 
 
-@pytest.fixture
-def nothing_unpacked(reference_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The packaged model, which is the placebo by itself, takes half a minute to unpack: another in its place."""
-    monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(reference_folder)))
-
-
-@pytest.mark.usefixtures("nothing_unpacked")
 def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
     call: Call, mine: Path, tmp_path: Path, model_folder: Path
 ) -> None:
@@ -190,7 +181,6 @@ def test_what_goes_wrong_on_the_way_leaves_nothing(call: Call, mine: Path, tmp_p
     assert not (tmp_path / "no").exists()
 
 
-@pytest.mark.usefixtures("nothing_unpacked")
 def test_short_texts_are_cut_into_shorter_snippets(call: Call, tmp_path: Path, model_folder: Path) -> None:
     sides = [written(tmp_path / name, first, 24) for name, first in (("mine", 0), ("unseen", 24))]
     for path in itertools.chain(*(side.iterdir() for side in sides)):
@@ -233,12 +223,12 @@ def at_a_terminal(words: list[str], answer: str) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("between", [",", ";"])
 def test_the_column_of_the_longest_texts_is_taken_and_said(
-    call: Call, mine: Path, tmp_path: Path, packaged: str, between: str
+    call: Call, mine: Path, tmp_path: Path, model_folder: Path, between: str
 ) -> None:
     rows = [["Nr.", "Beitrag"], *([str(i), one.read_text()] for i, one in enumerate(sorted(mine.iterdir())))]
     table = tmp_path / "posts.csv"
     table.write_text("".join(between.join(row) + "\n" for row in rows), encoding="utf-8")
-    code, said, error = call("ask", table, "--model", packaged, "--plan")
+    code, said, error = call("ask", table, "--model", model_folder, "--plan")
     assert code == 4
     assert said.startswith("24 texts of 24 documents.")
     assert "the texts are taken from the column 'Beitrag'" in error

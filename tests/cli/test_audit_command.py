@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
-from pretrace.backends import loading, open_model
+from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.cli import main
 from pretrace.corpora import open_corpus
@@ -68,12 +68,6 @@ def culprit(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Cul
     assert isinstance(base, HuggingFace)
     plant(open_corpus(str(posts)), settings=how, folder=folder / "target", start=(base.model, base.tokenizer))
     return Culprit(posts, drafts, folder / "target", model_folder)
-
-
-@pytest.fixture(autouse=True)
-def packaged(reference_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands for the second model that is asked where none is named: unpacking smollm2 takes half a minute."""
-    monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(reference_folder)))
 
 
 def test_planted_texts_are_found_and_the_exit_code_says_so(

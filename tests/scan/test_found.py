@@ -94,7 +94,7 @@ def test_an_audit_shows_what_was_found_and_is_the_same(
     place: Path, model_folder: Path, reference_folder: Path, command: Call
 ) -> None:
     sets = ("audit", place / "mine.jsonl", "--controls", place / "known.jsonl", "--model", model_folder)
-    sets = (*sets, "--placebo", reference_folder)  # the packaged model takes a minute to unpack
+    sets = (*sets, "--placebo", reference_folder)
     plain, said = command(*sets, "--generator", "none", "--out", place / "PLAIN")
     assert SAID not in said
     code, said = command(*sets, "--generator", "none", "--out", place / "BESIDE", "--found", place / "FOUND")

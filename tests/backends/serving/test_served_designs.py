@@ -66,7 +66,6 @@ def test_a_server_gives_what_its_weights_give(
     reference_folder: Path,
     tmp_path: Path,
 ) -> None:
-    # The packaged model, which would be the second one, takes minutes for this.
     beside: Parts = ("--reference-model" if design is marks else "--placebo", reference_folder)
     how = (*design(np.random.default_rng(3), tmp_path, call), *beside)
     there = ("--model", f"vllm:{server.root}", "--tokenizer", model_folder)
