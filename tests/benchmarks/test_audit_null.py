@@ -1,10 +1,7 @@
 """The null at scale, made small: the laws are what they say, the rows add up, and it goes on after a kill."""
 
-from __future__ import annotations
-
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,7 @@ from benchmarks.audits.null import LAWS
 from pretrace.statistics.permutation import sign_flip_test
 
 
-def call(monkeypatch: pytest.MonkeyPatch, out: Path, *options: object) -> dict[str, Any]:
+def call(monkeypatch, out, *options):
     """What `main` leaves on file."""
     monkeypatch.setattr(sys, "argv", ["audit_null", "--out", str(out), *map(str, options)])
     audit_null.main()
@@ -23,7 +20,7 @@ def call(monkeypatch: pytest.MonkeyPatch, out: Path, *options: object) -> dict[s
     return found
 
 
-def test_it_runs_and_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_and_goes_on_where_it_was(tmp_path, monkeypatch):
     out = tmp_path / "null.json"
     size = ["--audits", 120, "--documents", 14, 40, "--flips", 99, "--permutations", 39]
     first = call(monkeypatch, out, *size, "--limit", 3)
@@ -43,7 +40,7 @@ def test_it_runs_and_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Mo
         call(monkeypatch, out, *size, "--flips", 9)
 
 
-def test_many_sign_flip_tests_at_once_are_the_one_that_is_shipped() -> None:
+def test_many_sign_flip_tests_at_once_are_the_one_that_is_shipped():
     values = audit_null.TAILS["exponential below"](np.random.default_rng(0), (6, 9))
     every = 1.0 - 2.0 * (np.arange(2**9)[:, None] >> np.arange(9) & 1)
     for guarded in (True, False):

@@ -1,13 +1,9 @@
 """The experiments, on tiny models and made-up texts: they run, go on after a kill, and say what they measured."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random
 import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -20,14 +16,14 @@ from pretrace.types import Corpus, Text
 Called = dict[str, Any]
 
 
-def made_up(number: int, *, seed: int = 0, words: int = 16) -> list[str]:
+def made_up(number, *, seed=0, words=16):
     """So many texts of shuffled words, no two alike."""
     generator = random.Random(seed)
     pool = " ".join(SENTENCES).split()
     return [f"{' '.join(generator.sample(pool, words))} {i}." for i in range(number)]
 
 
-def call(monkeypatch: pytest.MonkeyPatch, module: ModuleType, out: Path, options: list[object]) -> Called:
+def call(monkeypatch, module, out, options):
     """What the module's `main` leaves on file."""
     given = [module.__name__, "--out", out, "--dtype", "float32", *options]
     monkeypatch.setattr(sys, "argv", [str(one) for one in given])
@@ -36,13 +32,13 @@ def call(monkeypatch: pytest.MonkeyPatch, module: ModuleType, out: Path, options
     return found
 
 
-def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
+def write_jsonl(path, rows):
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
     return path
 
 
-def test_planted_domains(reference_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_domains(reference_folder, tmp_path, monkeypatch):
     for place, domain in enumerate(planted_domains.DOMAINS):
         texts = made_up(90, seed=place, words=30)
         write_jsonl(tmp_path / f"{domain}.jsonl.gz", [{"text": text} for text in texts])
@@ -64,7 +60,7 @@ def test_planted_domains(reference_folder: Path, tmp_path: Path, monkeypatch: py
         call(monkeypatch, planted_domains, tmp_path / "b.json", [*size, "--epochs", 2])
 
 
-def test_a_file_of_other_settings_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_of_other_settings_is_left_alone(tmp_path):
     ledger = Ledger(tmp_path / "some.json", {"texts": 10})
     ledger.add({"seed": 0}, [{"auc": [0.5, 0.4, 0.6]}], {})
     with pytest.raises(SystemExit, match="texts 10 there and 11 here"):
@@ -75,7 +71,7 @@ def test_a_file_of_other_settings_is_left_alone(tmp_path: Path) -> None:
     assert not Ledger(tmp_path / "some.json", {"texts": 11}, fresh=True).content["rows"]
 
 
-def test_thinning_takes_of_every_document_before_a_second_of_any() -> None:
+def test_thinning_takes_of_every_document_before_a_second_of_any():
     texts = tuple(
         Text(f"{g}-{i}", f"{g} {i}", g % 2 == 0, str(g)) for g in range(6) for i in range(1 + 3 * g)
     )

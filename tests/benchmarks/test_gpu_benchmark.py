@@ -1,12 +1,8 @@
 """The measurements on a GPU: nothing without one, the steps on a processor, a part that fails among the others."""
 
-from __future__ import annotations
-
 import json
 import sys
-from pathlib import Path
 
-import pytest
 from tiny import SENTENCES
 
 from benchmarks.speed import gpu, gpu_parts
@@ -15,7 +11,7 @@ from pretrace.types import Corpus, Text
 TINY = ["--device", "cpu", "--tiny", "--texts", "5"]
 
 
-def test_a_part_is_measured_on_a_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_is_measured_on_a_processor(tmp_path, monkeypatch):
     """What the command starts in a process of its own, here in this one."""
     texts = Corpus("few", tuple(Text(str(i), f"{one} {i}") for i, one in enumerate(SENTENCES)))
     monkeypatch.setattr(gpu_parts, "open_corpus", lambda name: texts)

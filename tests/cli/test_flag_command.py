@@ -1,7 +1,5 @@
 """flag as a user calls it, on a real tiny model: output, files, exit codes, messages."""
 
-from __future__ import annotations
-
 import csv
 import json
 

@@ -1,7 +1,5 @@
 """mark, check and canaries as a user calls them, on a real tiny model: files, exit codes, messages."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """`pretrace samples` on logs that the real lm_eval wrote here with a tiny model, and on damaged ones."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The report of a flagging: what it says to whom, safe with hostile names, and the same bytes again."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
