@@ -3,16 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from net.api import (
-    STARTS,
-    ModelError,
-    PretraceError,
-    Quantity,
-    _logits,
-    open_model,
-    open_store,
-    trace,
-)
+from net.api import STARTS, ModelError, PretraceError, Quantity, _logits, open_model, open_store, trace
 from tiny import make_model, make_tokenizer, opened
 
 ALL = Quantity.LOGP | Quantity.MOMENTS

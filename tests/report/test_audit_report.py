@@ -21,16 +21,7 @@ from pretrace.report import verdict_plots as plots
 from pretrace.report.audit import SECTIONS, first_page, render, repeating
 from pretrace.report.frame import speaking
 from pretrace.statistics.permutation import sign_flip_test
-from pretrace.types import (
-    Check,
-    Estimate,
-    Null,
-    Pair,
-    Power,
-    Quality,
-    Sensitivity,
-    Situation,
-)
+from pretrace.types import Check, Estimate, Null, Pair, Power, Quality, Sensitivity, Situation
 from pretrace.verdicts.audit.built import figures_of
 from pretrace.verdicts.outcome import null_of
 

@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from net.api import (
-    HuggingFace,
-    ModelError,
-    ModelSettings,
-    Quantity,
-    open_store,
-    pack,
-    trace,
-)
+from net.api import HuggingFace, ModelError, ModelSettings, Quantity, open_store, pack, trace
 from tiny import make_model, make_tokenizer
 
 ALL = Quantity.LOGP | Quantity.MOMENTS

@@ -4,15 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from net.api import (
-    DualClassifier,
-    ExpressionError,
-    LinearLayer,
-    Normaliser,
-    gradient,
-    loss,
-    outlier_share,
-)
+from net.api import DualClassifier, ExpressionError, LinearLayer, Normaliser, gradient, loss, outlier_share
 
 
 def problem(seed, n=80, k=4):

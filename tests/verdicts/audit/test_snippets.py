@@ -15,14 +15,7 @@ from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.audit.data import expressions, features
-from pretrace.verdicts.audit.snippets import (
-    Pieces,
-    Sample,
-    Samples,
-    SnippetSettings,
-    check_enough,
-    divide,
-)
+from pretrace.verdicts.audit.snippets import Pieces, Sample, Samples, SnippetSettings, check_enough, divide
 
 TOKENS = Tokens(make_tokenizer())
 
