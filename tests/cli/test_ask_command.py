@@ -8,7 +8,6 @@ import random
 import shlex
 import subprocess
 import sys
-import uuid
 from pathlib import Path
 
 import pytest
@@ -81,28 +80,6 @@ def test_where_nothing_can_be_answered_it_names_what_is_missing_and_writes_nothi
         assert "nothing answers at http://127.0.0.1:9" in error
 
 
-def test_an_author_without_control_documents_reads_what_to_do(call, mine, tmp_path, model_folder):
-    code, out, _ = call("ask", mine, "--model", model_folder, "--out", tmp_path / "OUT")
-    assert code == 4
-    assert len(out.split()) <= 120
-    for said in (
-        *(
-            "20 control documents",
-            "the model cannot have seen",
-            "Unpublished",
-            "drafts of these texts do not",
-        ),
-        *(
-            "later texts mostly do not",
-            "--controls FOLDER",
-            "--corpus",
-            "drawn at random",
-            "(pretrace mark texts)",
-        ),
-    ):
-        assert said in out, said
-
-
 def test_without_a_model_it_says_what_can_be_tested_and_with_what(call, mine):
     code, out, _ = call("ask", mine)
     assert code == 4
@@ -113,20 +90,6 @@ def test_without_a_model_it_says_what_can_be_tested_and_with_what(call, mine):
     found = json.loads(out)
     assert (code, found["possible"]) == (0, True)
     assert [one["name"] for one in found["tests"] if one["state"] == "applies"][:2] == ["controls", "flag"]
-
-
-def test_an_inconclusive_answer_ends_with_the_reason_and_the_cure(
-    call, mine, tmp_path, model_folder, reference_folder
-):
-    drafts = written(tmp_path / "drafts", 24, 24)
-    words = (mine, "--model", model_folder, "--before", reference_folder, "--out")
-    code, out, _ = call("ask", *words, tmp_path / "OUT", "--controls", drafts)
-    assert code == 4
-    lines = out.splitlines()
-    assert lines[2].startswith(
-        "Why there is no answer: What this audit could have missed was not measured."
-    ), lines
-    assert lines[-1].startswith("What would help: ")
 
 
 def test_a_search_that_finds_nothing_does_not_clear_a_model_that_could_not_be_tested(
@@ -144,19 +107,6 @@ def test_a_search_that_finds_nothing_does_not_clear_a_model_that_could_not_be_te
     found = json.loads(out)
     assert (code, found["exit_code"], found["outcome"]) == (4, 4, "cannot answer")
     assert found["cannot"]
-
-
-def test_random_strings_in_the_texts_are_asked_for(call, mine, model_folder):
-    for path in mine.iterdir():
-        path.write_text(
-            f"{path.read_text('utf-8')} {uuid.UUID(int=random.Random(path.name).getrandbits(128), version=4)}",
-            "utf-8",
-        )
-    code, out, _ = call("ask", mine, "--model", model_folder, "--plan")
-    assert code == 0
-    assert "Test: Random strings in the texts. It assumes: " in out
-    assert "25 strings. Here there are 24." in out
-    assert "on each side" not in out
 
 
 def test_what_goes_wrong_on_the_way_leaves_nothing(call, mine, tmp_path):

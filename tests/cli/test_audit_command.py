@@ -128,13 +128,3 @@ def test_a_plan_says_what_would_be_done_and_does_nothing(ask, tmp_path, culprit)
     assert f"Placebo: {culprit.base}" in said
     assert "nothing shown (exit code 0)" in said
     assert out.read_text() == "a file, where no audit could be written"
-
-
-def test_two_sets_of_texts_are_compared_without_a_model(ask, tmp_path):
-    a, b = written(tmp_path / "a.jsonl", 60, seed=1), written(tmp_path / "b.jsonl", 60, seed=2)
-    said, _ = ask("build", "gap", a, b)
-    assert "words" in said
-    assert "0.5: no classifier of texts can tell A from B" in " ".join(said.split())
-    other = tmp_path / "c.jsonl"
-    other.write_text("".join(json.dumps({"text": f"quite other words {i} here"}) + "\n" for i in range(60)))
-    assert "1.000 [1.000, 1.000]" in ask("build", "gap", a, other)[0]

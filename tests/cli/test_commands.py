@@ -137,19 +137,3 @@ def test_two_runs_at_once(command, tmp_path, sentences, model_folder):
         assert process.wait() == 0, process.said.read_text(encoding="utf-8")
     assert pq.read_table(tmp_path / "RUN" / "scores.parquet").num_rows == 202
     assert sorted(path.name for path in tmp_path.iterdir()) == ["RUN", "cache", "texts.jsonl"]
-
-
-def test_a_benchmark_is_evaluated_by_name_with_its_card(call, sentences, model_folder, tmp_path):
-    rows = [{"input": f"{sentences[i % 6]} {i}", "label": i % 2} for i in range(24)]
-    source = tmp_path / "WikiMIA_length64.jsonl"
-    source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    benchmark = f"wikimia(length=64, path={str(source)!r})"
-    call("evaluate", benchmark, "--model", model_folder, "--scores", "loss,zlib", "--out", tmp_path / "RUN")
-    recorded = json.loads((tmp_path / "RUN" / "run.json").read_text(encoding="utf-8"))
-    assert any("0.99" in flaw for flaw in recorded["settings"]["texts"]["card"]["flaws"])
-    report = (tmp_path / "RUN" / "report.html").read_text(encoding="utf-8")
-    assert 'id="benchmark"' in report
-    assert "Is one score better" in report
-    before = report
-    call("runs", "report", tmp_path / "RUN")
-    assert (tmp_path / "RUN" / "report.html").read_text(encoding="utf-8") == before

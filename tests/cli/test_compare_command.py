@@ -2,7 +2,6 @@
 
 import csv
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,17 +74,6 @@ def test_a_page_and_its_tables(runs, capsys):
     assert (
         main(["runs", "compare", "LABELLED", "SCORED", "--out", "C"]) == 0
     )  # an earlier comparison is replaced
-
-
-def test_start_tokens_that_differ_are_printed(runs, capsys):
-    run = load_run("LABELLED")
-    for name, prefix in (("A", []), ("B", [0])):
-        target = {**run.settings["models"]["target"], "prefix": prefix}
-        save(replace(run, settings={**run.settings, "models": {"target": target}}), name)
-    assert main(["runs", "compare", "A", "B", "--out", "C"]) == 0
-    assert "Does not compare: start token: no start token (1); a start token" in " ".join(
-        capsys.readouterr().out.split()
-    )
 
 
 def test_a_table_for_a_paper_in_latex_and_markdown(runs, capsys):

@@ -49,19 +49,6 @@ def texts(tmp_path_factory):
     return path
 
 
-def test_plant_then_find_the_members(ask, texts, tmp_path):
-    new = ("--layers", 2, "--width", 128, "--vocabulary", 300, "--max-tokens", 128, "--learning-rate", 0.004)
-    said = ask("plant", texts, *new, "--epochs", 30, "--batch", 4, "--out", tmp_path / "planted")
-    assert "Members: 80 texts of 40 documents; non-members: 80 of 40." in said
-    labelled = tmp_path / "planted" / "texts.jsonl"
-    run = ask(
-        "evaluate", labelled, "--model", tmp_path / "planted", "--scores", "loss", "--out", tmp_path / "RUN"
-    )
-    assert "loss" in run
-    evaluation = load_run(tmp_path / "RUN").evaluation
-    assert evaluation.rows[0].auc.low > 0.6
-
-
 def test_fsd_of_an_adapter_equals_two_models_opened_apart(ask, texts, tmp_path, model_folder):
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -84,17 +84,6 @@ def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model
     assert "Refused" in said
 
 
-def test_texts_of_another_kind_are_refused_and_the_report_is_there(ask, tmp_path, planted, model_folder):
-    rows = [{"id": str(i), "text": f"quite other words {i} stand here, {i * 7} times"} for i in range(30)]
-    others = written(tmp_path / "others.jsonl", rows)
-    out = tmp_path / "FLAGS"
-    code, said, _ = ask(others, "--controls", planted["known"], "--model", model_folder, "--out", out)
-    assert code == 4
-    assert "Refused" in said
-    assert "by their words: no." in " ".join(said.split())
-    assert (out / "report.html").exists()
-
-
 def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder):
     """A tenth of the texts is planted in a copy; read once it leaves no trace here, so nothing is cleared."""
     sets = (planted["texts"], "--controls", planted["known"], "--model", model_folder, "--score", "loss")

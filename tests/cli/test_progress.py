@@ -8,7 +8,7 @@ import time
 import pytest
 
 from pretrace.cli import progress
-from pretrace.cli.progress import CountedBytes, Passes, Stages, TrainingSteps, command, doing, job, shown
+from pretrace.cli.progress import Passes, Stages, command, doing, job, shown
 from pretrace.cli.streams import VARIABLE, said_at, silenced
 from pretrace.scoring.outlook import Stage, TimeEstimate
 from pretrace.tuning.plan import TrainingStep
@@ -70,19 +70,6 @@ def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed(now):
     assert reading.line().endswith("2 min 30 s left")  # 3,000 tokens: the other hundred texts count as these
     reading.weigh(100, 0)  # which are all in the store
     assert reading.line().endswith("50 s left")
-
-
-def test_training_and_counting_have_their_lines(now):
-    training = TrainingSteps("training", TimeEstimate(lambda: now[0]))
-    assert training.line() == ""
-    now[0] = 120.0
-    training(STEP)
-    assert training.line() == "training · step 20 of 80 · loss 3.21 · 512 tokens/s · 1 min 0 s left"
-    counting = CountedBytes(lambda: now[0])
-    counting(1_000, 50_000_000)  # counted before it was resumed
-    now[0] = 130.0
-    counting(1_200, 250_000_000)
-    assert counting.line() == "counting · 1,200 texts, 250 MB, 20 MB/s"
 
 
 def test_a_stage_names_the_step_and_the_time_left_of_the_whole(now, look, capsys):
@@ -151,13 +138,6 @@ def test_the_thread_is_gone_after_an_error():
     with pytest.raises(KeyError), command("audit"), Stages().passes("reading"):
         raise KeyError
     assert set(threading.enumerate()) <= before
-
-
-def test_classifiers_that_are_trained_are_announced(capsys):
-    progress.announce_training(("words", "embeddings"))
-    assert capsys.readouterr().err == ""
-    progress.announce_training(("words", "pretrained"))
-    assert "note: pretrained: trained on the texts first" in capsys.readouterr().err
 
 
 def test_the_file_follows_passes_over_texts(told):

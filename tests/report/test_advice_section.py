@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from report import audits
-from report.audits import altered
 from report.test_report_html import Page, check_safe
 
 from pretrace.report import audit as audit_report
@@ -15,11 +14,6 @@ from pretrace.report.advice import of_verdict, section
 from pretrace.types import Situation, Table, Verdict
 
 HOSTILE = "<script>alert(1)</script>\u202e{model}.jsonl"
-
-
-def text(found):
-    """The words, cells apart."""
-    return re.sub(r"\s+", " ", Page(f"<div>{str(found).replace('</t', ' </t')}</div>").text)
 
 
 def verdict(**changes):
@@ -57,40 +51,6 @@ def test_an_inconclusive_audit_ends_with_the_table(make):
 def test_an_answer_needs_no_other_test(make):
     assert of_verdict(make()) is None
     assert 'id="advice"' not in audit_report.render(make())
-
-
-def test_the_audit_is_read_for_what_there_is():
-    audit = audits.placebos()
-    found = of_verdict(audit)
-    said = text(found.body)
-    assert (
-        "Control documents and an earlier checkpoint conditional could be made; missing: 20 control documents"
-        in said
-    )
-    assert "An earlier checkpoint alone conditional made in this report accuses nobody" in said
-    assert f"--placebo '{audits.PLACEBO}'" in said  # its own earlier state, named
-    typed = {**audit.settings, "command": {"texts": "notes", "placebo": ["base"], "controls": "drawer"}}
-    again = of_verdict(altered(audit, settings=typed))
-    assert "pretrace audit notes --controls drawer --model" in text(again.body)
-    assert "--placebo base --out AUDIT" in text(again.body)
-
-
-def test_without_weights_what_needs_them_is_ruled_out():
-    settings = {"models": {"target": {"name": "served"}}}
-    found = of_verdict(altered(audits.placebos(), settings=settings))
-    assert "cannot be made with this model: it needs the weights" in text(found.body)
-
-
-def test_a_verdict_tells_what_is_missing_and_what_to_type():
-    page = verdict_report.render(verdict())
-    assert re.findall(r'<section id="(\w+)"', page)[-1] == "advice"
-    said = text(page)
-    assert "Random strings in the texts exact if its assumption holds made in this report" in said
-    assert "Control documents conditional could be made; missing: 1 more control documents" in said
-    assert "pretrace audit letters.jsonl --controls CONTROLS.jsonl --model its/model --out AUDIT" in said
-    assert "pretrace mark canaries" not in said
-    for outcome in ("consistent", "nothing"):
-        assert of_verdict(verdict(outcome=outcome)) is None
 
 
 def test_names_of_strangers_are_shown_and_not_run():

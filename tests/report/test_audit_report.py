@@ -16,12 +16,12 @@ from report.audits import altered, answer_of, plan_of
 from report.test_report_html import HIDDEN, Page, check_safe
 
 from pretrace import types
-from pretrace.report import facts, wording
 from pretrace.report import verdict_plots as plots
-from pretrace.report.audit import SECTIONS, first_page, render, repeating
+from pretrace.report import wording
+from pretrace.report.audit import SECTIONS, first_page, render
 from pretrace.report.frame import speaking
 from pretrace.statistics.permutation import sign_flip_test
-from pretrace.types import Check, Estimate, Null, Pair, Power, Quality, Sensitivity, Situation
+from pretrace.types import Check, Estimate, Null, Pair, Power, Quality
 from pretrace.verdicts.audit.built import figures_of
 from pretrace.verdicts.outcome import null_of
 
@@ -117,15 +117,6 @@ def test_without_a_failed_check_the_reasons_say_why():
     assert "It was too dark" in section_text(altered(audit, outcome="nothing"), "test")
 
 
-def test_a_test_that_the_figure_does_not_show_is_named():
-    text = first_text(with_answer(standing(audits.placebos()), procedure="paper"))
-    assert "(“paper”) and is made on single passages" in text
-    assert "dark end" not in text
-    assert "Rosenbaum" not in text
-    text = first_text(audits.placebos())
-    assert "dark end" in text
-
-
 def with_answer(audit, **fields):
     return altered(audit, answer=replace(answer_of(audit), **fields))
 
@@ -174,25 +165,6 @@ def whole_text(audit):
     return text_of(f"<div>{first_page(audit)}</div>{made}")
 
 
-def test_each_design_is_explained_on_the_first_page():
-    text = first_text(audits.controls())
-    assert "120 suspect documents were compared with 74 control documents" in text
-    assert "picks the suspect one in 53 of 100 cases (95% interval 47 to 59)" in text
-    assert "The result would stand even if every suspect document lay up to" in text
-    assert "imitation" not in text
-    text = first_text(audits.nothing())
-    assert "were not compared directly because they differ as texts" in text
-    assert "prefer true endings more in them than in the control documents" in text
-    text = first_text(audits.placebos())
-    assert "A margin of 0.03 was taken off: the most by which models" in text
-    assert "The weakest of the 2 results is the one that counts" in text
-    assert "without control documents this audit draws no conclusion from it" in text
-    text = first_text(standing(audits.placebos()))
-    assert "larger than any of the 4 leans that were measured on innocent models" in text
-    for audit in (audits.controls(), audits.nothing()):
-        assert not re.search(r"\blean|held-out", whole_text(altered(audit, settings={})))
-
-
 def test_a_result_that_is_withheld_does_not_read_like_one():
     text = first_text(audits.placebos())
     assert "Why this is no finding" in text
@@ -200,39 +172,6 @@ def test_a_result_that_is_withheld_does_not_read_like_one():
     for words in ("How strong the result is", "would still occur", "Rosenbaum", "The test gave p", "refute"):
         assert words not in text
     assert "What would refute this result" in first_text(audits.controls())
-
-
-def test_the_first_page_names_who_what_and_which():
-    text = first_text(audits.controls())
-    for words in (
-        "Date of the audit 22 November 2026, 14:03 UTC",
-        "Requested by Ines Albrecht, for the Harbour Writers’ Guild",
-        f"Model in question {audits.MODEL}; revision 3b1e, fingerprint of its weights: 3b1e{'0' * 56}f00d",
-        "not to have seen the texts Its repository dates the checkpoint",
-        "Suspect texts 120 documents, each listed in documents.csv; SHA-256 of the texts: 9f2d3c",
-        f"74 control documents, each listed in documents.csv; SHA-256 of the texts: {'41' * 32}",
-        "Where they come from Notes from the same years",
-        "Signature",
-    ):
-        assert words in text
-    text = first_text(altered(audits.controls(), statements={}, settings={}))
-    assert text.count("not stated") == 3
-    assert "not recorded" in text
-
-
-def test_without_placebo_and_power_the_page_says_what_that_means():
-    audit = audits.without_placebo()
-    assert "no other model was at hand" in first_text(audit)
-    assert "No placebo was named." in section_text(audit, "placebo")
-    audit = audits.missed()
-    assert "--power" in section_text(audit, "power")
-    assert first_text(audit).count("does not show that the texts were not used") == 1
-    assert first_text(audit).index("What would help") < first_text(audit).index(
-        "Measure what the audit would have"
-    )
-    alone = with_answer(altered(audits.controls(), placebos=()), facts={"placebo": None})
-    assert "the target was looked at alone" in section_text(alone, "placebo")
-    assert "no other model" in first_text(alone)
 
 
 def test_power_beside_a_result_is_neither_advised_nor_a_failed_check():
@@ -271,27 +210,6 @@ def test_the_least_audit_has_the_sections_that_always_speak():
     ]
 
 
-def test_every_model_has_a_table_and_every_setting_a_row():
-    audit = audits.placebos()
-    body = repeating(audit)
-    text = text_of(f"<div>{body.body}</div>")
-    for title in (
-        "The target",
-        "The placebo",
-        "The generator",
-        "Software",
-        "How the texts were cut",
-        "This audit",
-    ):
-        assert title in text
-    for name, value in facts.rows({key: part for key, part in audit.settings.items() if key not in _APART}):
-        assert value in text, name
-    assert repeating(altered(audit, settings={"earlier": []})) is None
-
-
-_APART = ("earlier", "timings")
-
-
 def test_each_document_is_one_dot_filled_where_it_lies_above_zero():
     audit = altered(
         audits.placebos(), values=np.array([-1.0, -0.5, 0.0, 0.3, 0.3, 2.0]), documents=tuple("abcdef")
@@ -303,15 +221,6 @@ def test_each_document_is_one_dot_filled_where_it_lies_above_zero():
     assert len(dots[plots.SIGN]) == 3
     assert len(dots["white"]) == 3
     assert "(3), hollow elsewhere (3)" in first_text(audit)
-
-
-def test_many_documents_share_dots():
-    audit = audits.placebos(documents=4000)
-    assert plots.per_dot(audit) == 3
-    assert "Each dot stands for 3 documents" in first_text(audit)
-    axes = plots.documents(audit).axes[0]
-    drawn = sum(len(line.get_xdata()) for line in axes.lines if line.get_marker() == "o")
-    assert 4000 / 3 <= drawn < 4000 / 3 + 200
 
 
 def test_control_documents_are_dots_of_their_own():
@@ -385,35 +294,6 @@ def test_any_size_of_values_can_be_drawn(scale, number):
     )
 
 
-def test_page_one_says_what_strange_controls_could_not_explain_and_which_test_this_is():
-    known = "This is the 3rd test of these texts on this machine; for 3 tests the level is 0.0167 each."
-    audit = altered(
-        standing(audits.placebos()),
-        design="controls",
-        heldout_documents=tuple(map(str, range(40))),
-        heldout_values=np.linspace(-1, 1, 40),
-        sensitivity=Sensitivity(shift=0.02, left_out=9),
-        register=(known, "2026-11-01: order of m, p = 0.2, inconclusive"),
-    )
-    said = text_of(f"<div>{first_page(audit)}</div>")
-    assert "would stand without 9 of the 40 control documents (22%)" in said
-    assert known in said
-    assert "order of m, p = 0.2" in text_of(render(audit))
-
-
-def test_every_exposure_that_was_tried_is_shown():
-    light, heavy = (
-        replace(audits.POWER, probability=Estimate(p, p, p), facts={"how": f"all weights, at {rate}"})
-        for p, rate in ((0.3, "5e-05"), (0.9, "5e-04"))
-    )
-    audit = altered(audits.nothing(), planted=heavy, powers=(light, heavy))
-    first, whole = text_of(f"<div>{first_page(audit)}</div>"), text_of(render(audit))
-    for rate in ("5e-05", "5e-04"):
-        assert f"once (all weights, at {rate})" in first
-    assert "The lightest exposure: read once (all weights, at 5e-05)" in whole
-    assert "The heaviest exposure: read once (all weights, at 5e-04)" in whole
-
-
 def test_an_audit_without_documents_has_no_figure():
     audit = altered(audits.bare(), documents=(), values=np.zeros(0))
     assert "<svg" not in first_page(audit)
@@ -445,27 +325,3 @@ def test_chances_in_words_are_near_the_chance(p):
         assert a / b == pytest.approx(p, rel=0.075, abs=0.051 if p > 0.149 else 0)
     else:
         assert p < a / b
-
-
-def test_the_margin_is_told_on_the_first_page():
-    told = with_answer(altered(audits.placebos(), leans=()), facts={"margin": 0.04, "placebo": "p"})
-    assert "A margin of 0.04 was taken off as well, since no imitation is perfect." in first_text(told)
-    assert "A margin" not in first_text(with_answer(told, facts={"margin": 0.0, "placebo": "p"}))
-
-
-def test_an_inconclusive_page_one_says_how_likely_a_single_reading_is_found():
-    audit = audits.missed()
-    audit = replace(audit, outcome="inconclusive", situation=Situation(documents=50, unseen=50))
-    text = first_text(audit)
-    assert (
-        "With 50 documents a single reading by a model of 1 billion parameters would be found in about 9 of"
-        in text
-    )
-    assert "No model of 135 million parameters was measured" in text
-    assert (
-        "Documents needed on each side, for 8 of 10 cases; behind them, in how many of 100 cases yours find it: read 1"
-        in text
-    )
-    assert "would be found in about" not in first_text(replace(audit, outcome="consistent"))
-    models = {"models": {"target": {"name": "m", "parameters": 8_000_000_000}}}
-    assert "in about 29 of 100 cases" in first_text(replace(audit, settings=models))

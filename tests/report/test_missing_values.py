@@ -20,15 +20,6 @@ def run(*, labelled):
     return evaluate(found, corpus, resamples=200) if labelled else found
 
 
-def test_an_evaluation_says_what_each_figure_rests_on():
-    page = render(run(labelled=True))
-    assert "3 texts lack a value of single scores" in page
-    assert "zh0" in page
-    assert '<span class="soft">(40 texts)</span>' in page
-    assert "lowercase has no value for &#39;zh0&#39;" in page
-    assert "its comparisons rest on the other 40 texts" in page
-
-
 def test_a_plain_run_shows_no_number_where_there_is_none():
     page = render(run(labelled=False))
     assert ">nan<" not in page

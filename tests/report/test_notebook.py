@@ -13,42 +13,13 @@ from report import audits
 from report.test_flagging_report import made as flagging
 
 from pretrace.errors import MissingPackageError
-from pretrace.types import Missing, Table, Whole
+from pretrace.types import Missing, Table
 
 
 def framed(shown):
     """The page in the frame, as a browser reads it."""
     (page,) = re.findall(r'<iframe sandbox [^>]*srcdoc="([^"]*)"', shown)
     return html.unescape(page)
-
-
-def test_a_run_is_a_small_table_with_its_figures(labelled):
-    run = labelled()
-    shown = run._repr_html_()
-    assert f"<td>loss</td><td>{run.evaluation.rows[0].auc.value:.3f}</td>" in shown
-    assert "bag of words (control)" in shown
-    assert shown.count("<td>wiki/") == 5
-    assert "without 2 more scores" in shown
-    assert len(shown) < 6000
-    assert "<style" not in shown
-
-
-def test_a_run_without_labels_or_texts_is_shown(unlabelled):
-    run = unlabelled()
-    assert "AUC" not in run._repr_html_()
-    assert "<th>label</th>" not in run._repr_html_()
-    assert "0 texts" in run.rows(np.zeros(40, dtype=bool))._repr_html_()
-
-
-def test_of_a_large_run_it_says_how_many_there_are(unlabelled):
-    counts = dict.fromkeys(
-        ("members", "nonmembers", "tokens", "skipped", "missing", "lacking", "cut_texts", "cut_tokens"), 0
-    )
-    shown = replace(
-        unlabelled(), whole=Whole(texts=1_234_567, documents=1, unreadable=0, sampled=40, **counts)
-    )._repr_html_()
-    assert "1,234,567 texts" in shown
-    assert "all 40 of the sample" in shown
 
 
 def test_an_audit_and_a_flagging_are_their_first_pages():

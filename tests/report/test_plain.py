@@ -7,9 +7,7 @@ import pytest
 from report import audits
 
 from pretrace.report.audit import first_page
-from pretrace.report.frame import fill
 from pretrace.report.verdict_plots import titles
-from pretrace.report.wording import once
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of
 from pretrace.verdicts.wording import sentences_of
 
@@ -31,10 +29,6 @@ def test_checks_and_advice_name_options_only_in_brackets_at_the_end():
     said = [*words.values(), *(one for kind in KINDS for one in of_checks(sentences_of(kind)))]
     assert len(said) > 80
     assert not [one for one in said if re.search(r"--[a-z]", one.partition("[--")[0])]
-
-
-def test_advice_is_given_once_and_not_beside_itself():
-    assert once(["Do it. [--power]", "Do it.", "Wait."], beside=["Wait."]) == ("Do it.",)
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -61,16 +55,3 @@ def test_an_effect_is_said_in_cases():
     found, others = (documents_of(audit, side)[1] for side in (SUSPECT, CONTROL))
     ahead = sum((a > b) + 0.5 * (a == b) for a in found for b in others) / (len(found) * len(others))
     assert f"the suspect one lies ahead in about {100 * ahead:.0f} of 100 cases" in str(first_page(audit))
-
-
-def test_paper_says_which_sections_are_read_on_the_screen_alone():
-    from pretrace.report.frame import Section
-
-    body = fill("sections.html", {"sections": []})
-    made = fill(
-        "sections.html",
-        {"sections": [Section("A", "a", body), Section("Settings", "b", body, appendix=True)]},
-    )
-    assert '<section id="b" class="appendix">' in made
-    assert "Not printed here: Settings." in made
-    assert "Not printed" not in body

@@ -1,6 +1,5 @@
 """Controls and fitted detectors in the report: their numbers, their plots, and that they stay in their place."""
 
-import io
 import re
 from dataclasses import replace
 
@@ -9,15 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made import EMPTY, row
-from rich.console import Console
 
-from pretrace.cli.printing import measured
 from pretrace.report import fitted as fitted_plots
 from pretrace.report.facts import compared, control
 from pretrace.report.fitted import entries, fitted, fitted_facts
 from pretrace.report.frame import speaking
 from pretrace.report.plots import across
-from pretrace.report.run import SECTIONS, render
+from pretrace.report.run import SECTIONS
 from pretrace.report.run import controls as controls_section
 from pretrace.types import Estimate
 
@@ -55,17 +52,6 @@ def as_placebo(row, auc, lead, survives=None):
     return replace(row, auc=plain, lead=lead, survives=survives)
 
 
-def test_the_section_comes_after_the_results_and_only_where_there_are_controls(
-    controlled, labelled, unlabelled
-):
-    anchors = list(bodies(controlled()))
-    assert anchors[:4] == ["summary", "results", "controls", "roc"]
-    assert "fitted" in anchors
-    for run in (labelled(), unlabelled()):
-        assert not {"controls", "fitted"} & set(bodies(run))
-        assert "#controls" not in render(run)
-
-
 @pytest.mark.parametrize(
     ("lead", "survives", "printed"),
     [
@@ -90,14 +76,6 @@ def test_target_placebo_difference_and_verdict_stand_in_one_row(controlled, lead
     assert "What a placebo cannot do." in body
 
 
-def test_a_difference_that_was_not_measured_is_a_dash(controlled):
-    def change(row):
-        return as_placebo(row, 0.4, None) if row.kind == "placebo" else row
-
-    for found in cells(body_of(controls_section, with_rows(controlled(), change)), 0):
-        assert found[4:6] == ["–", ""], "no difference was measured"
-
-
 def test_shuffled_labels_are_told_by_their_range(controlled):
     def change(row):
         if row.kind == "shuffled":
@@ -109,14 +87,6 @@ def test_shuffled_labels_are_told_by_their_range(controlled):
         ["na_pdd", "0.700", "0.487", "0.322 to 0.700", "20", "no"],
         ["probe", "0.700", "0.487", "0.322 to 0.600", "20", "yes"],
     ]
-
-
-def test_one_kind_of_control_without_the_other(controlled):
-    for kind, there, gone in (("shuffled", "placebo", "shuffled"), ("placebo", "shuffled", "placebo")):
-        run = with_rows(controlled(), lambda row, kind=kind: None if row.kind == kind else row)  # type: ignore[misc]
-        body = words(body_of(controls_section, run))
-        assert f"{there} " in body
-        assert gone not in body
 
 
 def test_controls_do_not_leak_into_results_curves_and_the_strongest_control(controlled):
@@ -218,41 +188,6 @@ def test_one_parameter_varied_at_a_time_leaves_no_grey_points_and_k_stops_at_the
     assert "all other combinations" in body_of(fitted, run)
 
 
-def test_the_probe_marks_its_layer(controlled):
-    (_, found) = fitted_facts(controlled())
-    axes = fitted_plots.probe(found.probe, found.chosen).axes[0]
-    filled = [
-        d.get_xdata()[0] for d in axes.lines if d.get_marker() == "o" and d.get_markerfacecolor() != "white"
-    ]  # type: ignore[index]
-    assert filled == [6.0]
-
-
-def test_what_was_fitted_is_told_in_its_section_and_kept_short_in_the_settings(controlled):
-    made = bodies(controlled())
-    told = words(made["fitted"])
-    assert "Fitted on 101 members and 99 non-members of the reference." in told
-    assert "lora(r=16, alpha=32)" in told
-    assert "Texts 1,200" in told
-    assert "3.500 in the first epoch, 2.750 in the last" in told
-    assert "threshold 1.0" in told
-    assert made["fitted"].count('role="img"') == 4
-    settings = words(made["settings"])
-    assert "fitted.na_pdd.settings.alpha 1.5" in settings
-    assert "adapter.method.r 16" in settings
-    for bulky in ("layers", "sensitivity", "losses", "hashes", "difference"):
-        assert bulky not in settings
-
-
-def test_a_run_without_labels_may_still_have_fitted_scores(controlled):
-    run = replace(controlled(), evaluation=None, controls=())
-    made = bodies(run)
-    assert "controls" not in made
-    assert "#controls" not in made["fitted"]
-    only = fitted(replace(run, settings={"adapter": {"method": "lora", "texts": 5}}))
-    assert "lora" in words(only.body)
-    assert fitted(replace(run, settings={"fitted": {}})) is None
-
-
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
@@ -275,25 +210,3 @@ def test_a_table_with_a_hole_is_no_table(value):
     assert entries([{"layer": 1, "auc": 0.5}, {"layer": 2, "auc": value}], ("layer", "auc")) == ()
     assert entries([{"layer": 1, "auc": 0.5}, value], ("layer", "auc")) == ()
     assert entries(value, ("layer",)) == ()
-
-
-@pytest.mark.parametrize(
-    "names", [("loss", "na_pdd"), ("fsd(min_k_plus_plus(k=0.1))", "na_pdd(preset='appendix')")]
-)
-def test_the_printed_table_fits_a_terminal_and_names_every_control(controlled, names):
-    out = io.StringIO()
-    run = controlled(names)
-    Console(file=out, width=80).print(measured(run))
-    lines = out.getvalue().splitlines()
-    assert max(map(len, lines)) <= 80
-    table = "".join(row[:18].strip() for row in lines).replace(" ", "")
-    for name in names:
-        assert f"{name}ontheplacebo†".replace(" ", "") in table
-    assert f"{names[1]},labelsshuffled‡" in table
-    assert f"{names[0]},labelsshuffled" not in table
-    assert "bagofwords*" in table
-    printed = out.getvalue()
-    assert "* a control that never saw the model" in printed
-    assert "† the same score on a model that never saw the members" in printed
-    assert "‡ fitted on shuffled labels: median of the repeats, lowest to highest" in printed
-    assert "0.500 [0.38, 0.62]" in printed

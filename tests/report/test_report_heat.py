@@ -2,21 +2,11 @@
 
 import io
 import math
-from itertools import pairwise
 
-import numpy as np
-import pytest
 from rich.console import Console
 
 from pretrace.report.heat import MAX_PIECES, STEPS, heat_step, print_heat, shown, summarise
 from pretrace.types import Heat
-
-
-def luminance(colour):
-    """Relative luminance of WCAG 2."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def printed(heat, *, encoding="utf-8", **kind):
@@ -42,16 +32,6 @@ def test_steps_are_steps_of_probability():
     assert heat_step(-math.inf) == len(STEPS) - 1
     assert heat_step(None) is None
     assert heat_step(math.nan) is None
-
-
-def test_surprise_darkens_and_ink_stays_readable():
-    tones = [luminance(STEPS[heat_step(logp) or 0].colour) for logp in np.linspace(0, -15, 200).tolist()]
-    assert tones == sorted(tones, reverse=True)
-    levels = sorted(set(tones))
-    assert len(levels) == len(STEPS)
-    # Apart by eye on a grey printer, and black text has the contrast WCAG asks for.
-    assert min(b / a for a, b in pairwise(levels)) > 1.1
-    assert min((tone + 0.05) / (luminance("#1c1c1c") + 0.05) for tone in levels) > 4.5
 
 
 def test_the_figures_are_those_of_the_text():
@@ -107,13 +87,3 @@ def test_long_texts_are_cut_and_it_is_said():
     assert "the first 600 of 2,000 tokens" in text
     assert "2,000 tokens predicted" in text
     assert len(shown("x" * 100_000)) == 200
-
-
-@pytest.mark.parametrize("heat", [Heat("none", (), ()), Heat("first", ("a",), (None,))])
-def test_a_text_without_predictions_is_said_so(heat):
-    assert "none of them predicted" in printed(heat)
-
-
-def test_certain_and_impossible_tokens(labelled):
-    assert "perplexity beyond measure" in printed(Heat("x", ("a", "b"), (0.0, -math.inf)))
-    assert "perplexity 1.000" in printed(Heat("x", ("a",), (0.0,)))

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from made import EMPTY
 
 from pretrace.report import run as report
-from pretrace.report.facts import flattened
 from pretrace.report.frame import speaking
 from pretrace.report.run import SECTIONS, render
 from pretrace.types import Estimate, Heat, Skipped
@@ -180,13 +179,6 @@ def test_an_unlabelled_run_promises_no_error_rate(unlabelled):
     assert "20 texts between" in text
 
 
-def test_mixed_labels_without_an_evaluation(unlabelled):
-    run = replace(unlabelled(6), members=(True, False, None, None, None, None))
-    text = text_of(run)
-    assert "states no error rates" in text
-    assert "(1 member, 1 non-member, 4 without a label)" in text
-
-
 @pytest.mark.parametrize("texts", [0, 1, 2])
 def test_few_texts(texts, unlabelled):
     run = replace(unlabelled(texts), skipped=(Skipped("a", "no token", 0),) * 60, settings={})
@@ -209,20 +201,3 @@ def test_heat_maps_show_line_ends_and_stop_somewhere(labelled):
     classes = [a["class"] for t, a in page.elements if t == "span" and "title" in a]
     assert classes[:3] == ["hn", "h0", "h5"]
     assert report.tokens(replace(run, heat=())) is None
-
-
-def test_long_settings_are_cut_and_hashes_are_set_apart():
-    flat = dict(
-        flattened({"a": {"b": {}, "c": "x" * 5000}, "d": [{"e": True}, [1, 2]], "f": {1, 2}, "g": ""})
-    )
-    assert flat == {
-        "a.b": "none",
-        "a.c": "x" * 5000,
-        "d.1.e": "yes",
-        "d.2": "1, 2",
-        "f": "1, 2",
-        "g": "(empty)",
-    }
-    made = report.settings(replace(EMPTY, settings=flat | {"h": "ab" * 32}))
-    assert "(5,000 characters; run.json has them all)" in made.body
-    assert f'<td class="mono">{"ab" * 32}</td>' in made.body

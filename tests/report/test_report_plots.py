@@ -62,16 +62,6 @@ def test_logarithmic_axes_never_hold_a_zero():
         assert np.min(line.get_ydata()) >= 0.01
 
 
-def test_thirty_scores_keep_eight_colours_for_the_best():
-    rows = [row(f"s{i}", 0.5 + i / 100) for i in range(30)] + [row("blind", 0.9, "blind")]
-    strokes = plots.strokes(rows)
-    assert [s.colour == plots.REST for s in strokes] == [True] * 22 + [False] * 9
-    assert len({s.colour for s in strokes[22:30]}) == 8
-    assert strokes[-1].dashes
-    assert not any(s.dashes for s in strokes[:-1])
-    to_svg(plots.forest(rows), name="many", label="")
-
-
 def test_svg_identifiers_are_its_own_and_all_resolve():
     figures = {
         "one": plots.roc([row("a")]),

@@ -39,12 +39,3 @@ def test_what_does_not_compare_is_said_first(labelled):
     assert "no start token (run 1) ; a start token before each text (run 2)" in said
     assert said.index("These do not compare") < said.index("AUC with its 95% interval")
     assert "run 1 0." in said  # two runs in one cell are told apart
-
-
-def test_runs_without_labels_show_medians(unlabelled):
-    run = unlabelled()
-    html = page(run, with_target(run), scores=("loss",))
-    median = run.median("loss", None)
-    assert f"median −{abs(median or 0):.4g}" in words(html)
-    assert "40 texts; not evaluated" in words(html)
-    assert "<svg" not in html
