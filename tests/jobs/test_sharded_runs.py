@@ -16,7 +16,6 @@ from net.api import (
     Encoded,
     FakeBackend,
     Job,
-    Merged,
     Models,
     Options,
     OutputError,
@@ -28,16 +27,18 @@ from net.api import (
     Trace,
     Turn,
     Worker,
+    check_label_counts,
     detect,
-    evaluated,
+    evaluate_corpus,
     evidence,
     fingerprint,
     load_run,
-    merged,
+    measure,
     merging,
     missing_shards,
     open_stream,
     recorded,
+    run_of,
     save_run,
     scan,
     work,
@@ -100,7 +101,7 @@ def job_of(
         corpus=stream.name,
         scores=tuple(worker.plan.scores),
         outlines=tuple(worker.outlines),
-        settings=recorded(worker.models, options, {"notes": list(found.notes)}, {}, {}),
+        settings=recorded(worker.models, options, {"notes": list(found.notes)}, {}),
         source={},
         evaluation=evaluation,
     )
@@ -119,10 +120,10 @@ def run_job(path: Path, folder: Path, *turns: Turn, models: Models | None = None
     return job, made
 
 
-def merge(job: Job, folder: Path, out: Path) -> Merged:
-    found = merged(job, job.parts(folder), seed=0)
-    save_run(found.run, out, beside=found.write)
-    return found
+def merge(job: Job, folder: Path, out: Path) -> None:
+    rows = job.rows(job.parts(folder))
+    run = run_of(rows)
+    save_run(run, out, beside=lambda place: rows.write(place, run))
 
 
 def table(out: Path, names: list[str]) -> dict[str, list[Any]]:
@@ -186,7 +187,7 @@ def test_a_sample_does_not_depend_on_the_shards(
         with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
             job = replace(job_of(stream, worker, options), survey=shards.survey(stream, size))
             work(job, stream, worker, job.parts(folder), size=size)
-        drawn.append(set(merged(job, job.parts(folder), seed=0).run.ids[:40]))
+        drawn.append(set(run_of(job.rows(job.parts(folder))).ids[:40]))
     assert len(drawn[0]) == 40
     assert drawn[0] == drawn[1]
 
@@ -231,7 +232,7 @@ def test_a_missing_part_is_named(texts: Path, tmp_path: Path) -> None:
     with pytest.raises(
         OutputError, match=r"2 of 5 shards have no part in .*: 2, 4\. Run their workers again"
     ):
-        merged(job, job.parts(tmp_path / "parts"), seed=0)
+        job.rows(job.parts(tmp_path / "parts"))
 
 
 def test_a_damaged_part_is_noticed(texts: Path, tmp_path: Path) -> None:
@@ -279,13 +280,12 @@ def test_the_survey_counts_and_refuses(texts: Path, tmp_path: Path) -> None:
     assert (found.texts, found.documents) == (recorded_texts["texts"], recorded_texts["documents"])
     assert found.sha256 == recorded_texts["sha256"]
     assert found.members == sum(text.member is True for text in corpus.texts)
-    shards.check_labelled(found, "texts")
     with texts.open("a", encoding="utf-8") as file:
         file.write('{"id": "t3", "text": "again"}\n')
     with pytest.raises(TextsError, match=r"every text needs an id of its own, found 't3' \(2 times\)"):
         shards.survey(open_stream(texts), SIZE)
     with pytest.raises(TextsError, match="1 of 151 texts of texts have no label"):
-        shards.check_labelled(replace(found, texts=151, unlabelled="t3"), "texts")
+        check_label_counts("texts", found.members, found.nonmembers, 151, "t3")
 
 
 @pytest.mark.parametrize("unlearned", [None, 0.2])
@@ -294,12 +294,11 @@ def test_an_evaluation_rests_on_all_rows(texts: Path, tmp_path: Path, unlearned:
     corpus = open_stream(texts).whole(10**6)
     assert corpus is not None
     run = detect(corpus, PLACEBO, SCORES, options)
-    whole = detection.evaluate(run, corpus, unlearned=unlearned, **how).evaluation  # type: ignore[arg-type]
+    whole = evaluate_corpus(run, corpus, unlearned=unlearned, **how).evaluation  # type: ignore[arg-type]
     job, _ = run_job(texts, tmp_path / "parts", models=PLACEBO)
-    found = merged(job, job.parts(tmp_path / "parts"), seed=0)
-    parts = evaluated(found, open_stream(texts), unlearned=unlearned, **how).run.evaluation  # type: ignore[arg-type]
+    rows = job.rows(job.parts(tmp_path / "parts"))
+    parts = measure(rows, open_stream(texts), unlearned=unlearned, **how)  # type: ignore[arg-type]
     assert whole is not None
-    assert parts is not None
     assert (parts.rows, parts.members) == (whole.rows, whole.members)
     assert parts.unlearned == whole.unlearned
     assert bool(parts.unlearned) == (unlearned is not None)
