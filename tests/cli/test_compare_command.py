@@ -11,7 +11,8 @@ from pretrace.cli import main as command
 from pretrace.corpora import open_corpus
 from pretrace.report.tables import format_table
 from pretrace.runs import load, load_run, save
-from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evaluation import evaluate
 from pretrace.testing import FakeBackend
 from pretrace.types import SideBySide
 

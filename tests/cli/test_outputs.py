@@ -13,8 +13,9 @@ import typer
 
 from pretrace.cli.commands import app
 from pretrace.frequencies import Frequencies
-from pretrace.jobs.worker import ShardJob, Survey, remove_parts
+from pretrace.jobs.worker import ShardJob
 from pretrace.results.output_checks import _FOLDERS
+from pretrace.scoring.parts import PartsFolder, Survey
 
 TEXTS = [
     {
@@ -191,7 +192,7 @@ def test_parts_are_deleted_and_nothing_else(tmp_path):
     parts = tmp_path / ".out.parts"
     (parts / f"{'0' * 32}-{'1' * 16}.parquet").write_text("")
     (parts / "thesis.tex").write_text("years of work\n")
-    remove_parts(parts)
+    PartsFolder(parts, "").remove()
     assert [path.name for path in parts.iterdir()] == ["thesis.tex"]
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from pretrace.cli.commands import app
 from pretrace.errors import OutputError
-from pretrace.jobs import worker
 from pretrace.runs import load_verdict
 from pretrace.scoring import evidence
 
@@ -44,7 +43,7 @@ def called(*arguments):
 def _small(monkeypatch):
     """Here too shards of 32 texts and batches planned over 16; few resamples and permutations."""
     monkeypatch.setattr(evidence, "CHUNK", 16)
-    monkeypatch.setattr(worker, "SHARD", 32)
+    monkeypatch.setattr("pretrace.scoring.parts.SHARD", 32)
     monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 200)
     monkeypatch.setattr("pretrace.statistics.shift.LARGE", 0)
 
@@ -62,7 +61,7 @@ def test_two_workers_and_a_merge_give_what_one_piece_gives(sets, model_folder, t
     assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "2/2")) == 0
     code = called("runs", "merge", tmp_path / "FLAGS")
     assert not parts.exists()
-    monkeypatch.setattr(worker, "SHARD", 10_000)
+    monkeypatch.setattr("pretrace.scoring.parts.SHARD", 10_000)
     assert called(*flag(sets, model_folder, tmp_path / "WHOLE")) == code
     _as_at_once(tmp_path)
 

@@ -6,7 +6,7 @@ import pyarrow.dataset as ds
 import pytest
 from processes import killed_half_way
 
-SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.worker.SHARD": 32}
+SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.scoring.parts.SHARD": 32}
 
 
 @pytest.fixture

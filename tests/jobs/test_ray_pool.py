@@ -16,8 +16,8 @@ from pretrace.jobs.engine import pool
 from pretrace.jobs.engine.pool import Piece, Pool
 from pretrace.jobs.engine.work import SMALL, shard_size
 from pretrace.jobs.settings import EngineSettings
-from pretrace.jobs.worker import SHARD
 from pretrace.scoring.evidence import CHUNK
+from pretrace.scoring.parts import SHARD
 
 ON_RAY, ALONE = EngineSettings(engine="ray", workers=2), EngineSettings(engine="ray", workers=1)
 

@@ -12,13 +12,12 @@ from made import written
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
-from pretrace.jobs import worker as shards
-from pretrace.jobs.merging import ScoredRows
-from pretrace.jobs.worker import ShardJob, Worker, fingerprint, work
+from pretrace.jobs.worker import ShardJob, fingerprint, work
 from pretrace.report import flags as report
 from pretrace.runs import load_verdict, render, save_verdict, scan
 from pretrace.scoring import evidence
-from pretrace.scoring.detect import Options, recorded
+from pretrace.scoring import parts as shards
+from pretrace.scoring.detect import Options, Scorer, recorded
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.verdicts.flag import FlagPlan, FlagSettings, flag
@@ -76,18 +75,18 @@ def in_shards(mine, known, models, settings, out):
     made, survey = planned(mine, known, settings)
     options, folder = Options(cache=False), out.with_name("parts")
     folder.mkdir(exist_ok=True)
-    with Worker(models, settings.plan, options) as worker:
+    with Scorer(models, settings.plan, options) as worker:
         job = ShardJob(
             fingerprint=fingerprint(models, settings.plan, options, ""),
             survey=survey,
             corpus=made.both.name,
             scores=tuple(settings.plan.scores),
             outlines=tuple(worker.outlines),
-            settings=recorded(models, options, {}, {}, {}),
+            settings=recorded(models, options, {}, {}),
             source={},
         )
         work(job, made.both, worker, job.parts(folder), size=SIZE)
-    scored = ScoredRows.of_job(job, job.parts(folder))
+    scored = job.rows(job.parts(folder))
     found, tables = flag_rows(scored, made, models.target.name)
     assert [one.id for one in found.skipped] == [one.id for one in unscored(scored)]
     save_verdict(found, out, beside=tables.writers())

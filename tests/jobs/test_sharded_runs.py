@@ -18,16 +18,18 @@ from net.api import (
     TextsError,
     Turn,
     Worker,
+    check_label_counts,
     detect,
-    evaluated,
+    evaluate_corpus,
     evidence,
     fingerprint,
     load_run,
-    merged,
+    measure,
     merging,
     missing_shards,
     open_stream,
     recorded,
+    run_of,
     save_run,
     scan,
     work,
@@ -88,7 +90,7 @@ def job_of(stream, worker, options, evaluation=None):
         corpus=stream.name,
         scores=tuple(worker.plan.scores),
         outlines=tuple(worker.outlines),
-        settings=recorded(worker.models, options, {"notes": list(found.notes)}, {}, {}),
+        settings=recorded(worker.models, options, {"notes": list(found.notes)}, {}),
         source={},
         evaluation=evaluation,
     )
@@ -108,9 +110,9 @@ def run_job(path, folder, *turns, models=None):
 
 
 def merge(job, folder, out):
-    found = merged(job, job.parts(folder), seed=0)
-    save_run(found.run, out, beside=found.write)
-    return found
+    rows = job.rows(job.parts(folder))
+    run = run_of(rows)
+    save_run(run, out, beside=lambda place: rows.write(place, run))
 
 
 def table(out, names):
@@ -125,7 +127,7 @@ PLACEBO = Models(Counting(), placebo=Models(Counting(name="placebo")))
 
 @pytest.mark.parametrize("models", [Models(Counting()), PLACEBO], ids=["target", "placebo"])
 def test_shards_give_the_table_of_one_piece(texts, tmp_path, models):
-    whole = detect(open_stream(texts).whole(10**6), models, SCORES, Options(cache=False))  # type: ignore[arg-type]
+    whole = detect(open_stream(texts).whole(10**6), models, SCORES, Options(cache=False))
     save_run(whole, tmp_path / "WHOLE")
     job, made = run_job(texts, tmp_path / "parts", models=models)
     assert made == 5
@@ -171,7 +173,7 @@ def test_a_sample_does_not_depend_on_the_shards(texts, tmp_path, monkeypatch):
         with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
             job = replace(job_of(stream, worker, options), survey=shards.survey(stream, size))
             work(job, stream, worker, job.parts(folder), size=size)
-        drawn.append(set(merged(job, job.parts(folder), seed=0).run.ids[:40]))
+        drawn.append(set(run_of(job.rows(job.parts(folder))).ids[:40]))
     assert len(drawn[0]) == 40
     assert drawn[0] == drawn[1]
 
@@ -216,7 +218,7 @@ def test_a_missing_part_is_named(texts, tmp_path):
     with pytest.raises(
         OutputError, match=r"2 of 5 shards have no part in .*: 2, 4\. Run their workers again"
     ):
-        merged(job, job.parts(tmp_path / "parts"), seed=0)
+        job.rows(job.parts(tmp_path / "parts"))
 
 
 def test_a_damaged_part_is_noticed(texts, tmp_path):
@@ -263,13 +265,12 @@ def test_the_survey_counts_and_refuses(texts, tmp_path):
     assert (found.texts, found.documents) == (recorded_texts["texts"], recorded_texts["documents"])
     assert found.sha256 == recorded_texts["sha256"]
     assert found.members == sum(text.member is True for text in corpus.texts)
-    shards.check_labelled(found, "texts")
     with texts.open("a", encoding="utf-8") as file:
         file.write('{"id": "t3", "text": "again"}\n')
     with pytest.raises(TextsError, match=r"every text needs an id of its own, found 't3' \(2 times\)"):
         shards.survey(open_stream(texts), SIZE)
     with pytest.raises(TextsError, match="1 of 151 texts of texts have no label"):
-        shards.check_labelled(replace(found, texts=151, unlabelled="t3"), "texts")
+        check_label_counts("texts", found.members, found.nonmembers, 151, "t3")
 
 
 @pytest.mark.parametrize("unlearned", [None, 0.2])
@@ -278,10 +279,10 @@ def test_an_evaluation_rests_on_all_rows(texts, tmp_path, unlearned):
     corpus = open_stream(texts).whole(10**6)
     assert corpus is not None
     run = detect(corpus, PLACEBO, SCORES, options)
-    whole = detection.evaluate(run, corpus, unlearned=unlearned, **how).evaluation  # type: ignore[arg-type]
+    whole = evaluate_corpus(run, corpus, unlearned=unlearned, **how).evaluation
     job, _ = run_job(texts, tmp_path / "parts", models=PLACEBO)
-    found = merged(job, job.parts(tmp_path / "parts"), seed=0)
-    parts = evaluated(found, open_stream(texts), unlearned=unlearned, **how).run.evaluation  # type: ignore[arg-type]
+    rows = job.rows(job.parts(tmp_path / "parts"))
+    parts = measure(rows, open_stream(texts), unlearned=unlearned, **how)
     assert (parts.rows, parts.members) == (whole.rows, whole.members)
     assert parts.unlearned == whole.unlearned
     assert bool(parts.unlearned) == (unlearned is not None)

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import made
 import numpy as np
+from made import evaluate
 
 from pretrace import compare
 from pretrace.report.run import comparisons as section
 from pretrace.report.run import render
 from pretrace.results.run import load_run, save_run
-from pretrace.scoring.evaluation import evaluate
 
 TEXTS = [f"a{i % 5} b{i % 3}" for i in range(120)]
 

@@ -71,7 +71,7 @@ def test_a_flagging_shows_what_was_found_and_is_the_same(place, model_folder, co
     assert report_of(place / "BESIDE") == (place / "BESIDE" / "report.html").read_text(encoding="utf-8")
     tables = [(place / name / "flags.csv").read_bytes() for name in ("PLAIN", "BESIDE")]
     assert tables[0] == tables[1]
-    monkeypatch.setattr("pretrace.jobs.worker.SHARD", 16)
+    monkeypatch.setattr("pretrace.scoring.parts.SHARD", 16)
     for part in ("1/2", "2/2"):
         assert (
             command(*flagged(place, model_folder, "PARTS", "--found", place / "FOUND", "--shard", part))[0]

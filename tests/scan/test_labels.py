@@ -62,7 +62,7 @@ def test_labels_and_copies_come_from_the_scan(scanned, model_folder, command):
 def test_in_shards_and_merged_the_evaluation_is_the_same(scanned, model_folder, command, monkeypatch):
     assert command(*evaluate(scanned, model_folder, "RUN"))[0] == 0
     whole = load_run(scanned / "RUN")
-    monkeypatch.setattr("pretrace.jobs.worker.SHARD", 5)
+    monkeypatch.setattr("pretrace.scoring.parts.SHARD", 5)
     for part in ("1/2", "2/2"):
         code, said = command(*evaluate(scanned, model_folder, "PARTS", "--shard", part))
         assert code == 0, said

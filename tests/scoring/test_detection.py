@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
-from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import ScorePlan
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Quantity, Text

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pretrace.errors import LeakError, TableError, TextsError
-from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Quantity, Text, Tuned

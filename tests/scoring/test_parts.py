@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import run_of
+from made import evaluate, run_of
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.scoring.evaluation import evaluate
 from pretrace.statistics.paired import compare
 from pretrace.statistics.roc import auc
 from pretrace.types import Control, Missing

@@ -12,7 +12,8 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.results.run import load_run, save_run
-from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import Models, ScorePlan, check_use
 from pretrace.scoring.settings import EvaluationSettings, ScoreSettings
 from pretrace.types import Corpus, Estimate, Text, Unlearned

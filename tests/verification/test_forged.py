@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from made import evaluate
 from verdicts.audit.test_audit import MEMBERS, NEVER, NUMBERS, OTHERS, STRANGER, direct
 from verdicts.flag.test_flagging import KNOWN, LOSS, MINE, target
 from verdicts.marking import test_exact as marking
@@ -21,7 +22,6 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.results.serialization import to_json
 from pretrace.runs import kind_of, render, save
 from pretrace.scoring.detect import detect
-from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text

@@ -4,13 +4,13 @@ import gzip
 import json
 
 import pytest
+from made import evaluate
 from tiny import make_tokenizer
 
 from pretrace.corpora import open_corpus
 from pretrace.corpora.benchmarks.loaders import checkmia, copyright_traps, hubble, panorama, toaa
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.detect import Options, detect
-from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 
