@@ -558,9 +558,7 @@ class Triggers(Test[TriggerHits]):
             figures={
                 "hits": int(values.right.sum()),
                 "expected by chance": round(float(values.chances.sum()), 2),
-                "hits from which on the test rejects": int(np.argmax(tail <= level))
-                if tail[-1] <= level
-                else len(tail),
+                "hits from which on the test rejects": critical,
             },
             tables=(Table("sentences", sentences), Table("chance", chances)),
             notes=(
