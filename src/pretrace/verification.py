@@ -43,9 +43,10 @@ def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[R
         place = given.get(role) or facts.get("source") or ""
         return RecordedTexts(role, str(place), str(facts.get("sha256") or ""), measure)
 
-    test = str(content.get("test"))
-    if test in tests and (sources := tests.factory(test).sources):
-        return tuple(side(role, key, measure) for role, (key, measure) in sources.items())
+    name = str(content.get("test"))
+    test: Any = tests.factory(name) if name in tests else None
+    if test is not None and test.sources:
+        return tuple(side(role, key, measure) for role, (key, measure) in test.sources.items())
     own, skip = _columns(settings, given, columns), bool(given.get("skip_unreadable"))
 
     def hashed(columns: Columns) -> Callable[[str], str]:

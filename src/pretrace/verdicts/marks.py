@@ -108,8 +108,8 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
     """
     if seal.parts:
         return _check_order(seal, published)
-    drawn = {one.id: one.published for one in seal.documents} | {one.id: one.text for one in seal.unmarked}
-    variants = {one.id: {collapsed(text) for text in one.variants} for one in seal.documents}
+    drawn = {one.id: one.published for one in seal.texts}
+    variants = {one.id: {collapsed(text) for text in one.variants} for one in seal.texts}
     changed = [
         text
         for text in published.texts
@@ -131,7 +131,7 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
         "texts that are another variant than the one drawn",
         "the test holds only for what the lot decided; publish the variant that was drawn",
     )
-    missing = sorted(set(variants) - {text.id for text in published.texts})
+    missing = sorted({one.id for one in seal.documents} - {text.id for text in published.texts})
     kinds = ("texts", *(("missing",) if missing else ()))
     numbers: dict[str, Any] = {"number": len(published), "missing": len(missing), "names": listed(missing)}
     return tuple(say(f"marks.published.{kind}", **numbers) for kind in kinds)
@@ -519,7 +519,7 @@ class Triggers(Test[TriggerHits]):
     def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
         """The chance of as many hits or more, if answers know nothing of the lot: exact, without draws."""
         hits, number = int(numbers["hit"].sum()), len(numbers["hit"])
-        p = min(1.0, float(chance_of_hits(numbers["chance"])[hits:].sum()))
+        p = min(1.0, float(chance_of_hits(numbers["chance"].tolist())[hits:].sum()))
         share, chance = share_interval(hits, number), numbers["chance"].sum() / number
         return Tested(
             p, number, effect=Estimate(*(one - chance for one in (share.value, share.low, share.high)))
@@ -542,7 +542,7 @@ class Triggers(Test[TriggerHits]):
         return TestWording.of_kind("triggers.said", of=of, model=model, **numbers, **seal_words(self.seal))
 
     def shown(self, values: TriggerHits) -> TestDetails:
-        law = chance_of_hits(values.chances)
+        law = chance_of_hits(values.chances.tolist())
         tail = law[::-1].cumsum()[::-1]
         level, unanswered = self.settings.level, values.answered.count(False)
         critical = int(np.argmax(tail <= level)) if tail[-1] <= level else len(tail)
@@ -599,9 +599,7 @@ def sample_size(
     """The sample size for a model like `models.target`, of which a copy reads half of the texts, in variants of a fresh
     draw by `lot`: nothing of the sealed one gets into a model. ModelError without weights here, TextsError for too few
     texts."""
-    anew = replace(
-        seal, documents=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents)
-    )
+    anew = replace(seal, texts=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents))
     test = Marks(
         corpus=anew.corpus,
         models=models,
