@@ -7,7 +7,7 @@ import numpy as np
 from pretrace.corpora.opening import GivenStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows
-from pretrace.types import Corpus, Curve, Estimate, Evaluation, Measured, Run, Text
+from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
 
 
 def written(path, rows):
@@ -43,7 +43,7 @@ def run_of(matrix, members, **parts):
 EMPTY = run_of(np.zeros((0, 0)), ())
 
 
-def evaluate(run: Run, texts: Sequence[str], *, blind: bool = True, **how: Any) -> Evaluation:
+def evaluate(run, texts, *, blind=True, **how):
     """The figures of a run, where `texts[i]` is the text of row i."""
     some = tuple(Text(name, text) for name, text in zip(run.ids, texts, strict=False))
     stream = GivenStream(Corpus(run.corpus, some)) if blind else None

@@ -74,7 +74,7 @@ def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, m
     assert report_of(tmp_path / "R") == page
     assert "Each dot is one text" in page
     assert (tmp_path / "R" / "texts.csv").read_text(encoding="utf-8").count("\n") == 31
-    secret = json.loads((marked / "sealed.json").read_text(encoding="utf-8"))["documents"][0]["variants"]
+    secret = json.loads((marked / "sealed.json").read_text(encoding="utf-8"))["texts"][0]["variants"]
     assert not any(text in page for text in secret)
 
 
@@ -133,7 +133,7 @@ def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
     ask("mark", "texts", texts, "--canary", "--out", tmp_path / "PUB", "--sealed", sealed)
     code, said = ask("mark", "check", sealed, "--prompts", tmp_path / "prompts.jsonl")
     assert (code, said.startswith("20 prompts in")) == (0, True)
-    documents = json.loads(sealed.read_text(encoding="utf-8"))["documents"]
+    documents = json.loads(sealed.read_text(encoding="utf-8"))["texts"]
     known = [{"id": one["id"], "answer": f" {one['trigger']['words'][one['drawn']]}."} for one in documents]
     told = ("--commitment", commitment, "--model", "served-7b")
     answers = written(tmp_path / "a.jsonl", known)

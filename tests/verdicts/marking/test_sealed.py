@@ -111,17 +111,17 @@ def test_an_altered_or_another_file_is_refused(seal, tmp_path):
     commitment = marking.publish(seal, tmp_path / "PUB", place)
     content = place.read_text()
     plain = json.loads(content)
-    first, *others = plain["documents"]
+    first, *others = plain["texts"]
 
     def changed(**more):
         return json.dumps({**plain, **more})
 
-    place.write_text(changed(documents=[{**first, "drawn": 1 - first["drawn"]}, *others]))
+    place.write_text(changed(texts=[{**first, "drawn": 1 - first["drawn"]}, *others]))
     with pytest.raises(TextsError, match="not what was committed to"):
         read_seal(place, commitment)
     for wrong in (
         *("{}", "no json", content[:-20], json.dumps([1])),
-        *(changed(documents=[{**first, "drawn": drawn}, *others]) for drawn in (7, -1)),
+        *(changed(texts=[{**first, "drawn": drawn}, *others]) for drawn in (7, -1)),
         *(changed(pretrace_seal=3), changed(made="2026-01-01T00:00:00")),
     ):
         place.write_text(wrong)

@@ -27,6 +27,7 @@ from pretrace.verdicts.marking import (
 )
 from pretrace.verdicts.marks import (
     CheckSettings,
+    Triggers,
     check_marks,
     check_triggers,
     first_word,
@@ -211,7 +212,11 @@ def test_answers_that_know_nothing_of_the_lot_hold_the_level():
     lot, settings = random.Random(8).randrange, MarkSettings(canary=True)
     made = canaries(corpus, 8, lot)
     said = answers(**{name: trigger.words[0] for name, trigger in made.triggers.items()})
-    rejected = sum(hits_of(mark(corpus, made, settings, lot=lot), said).p <= 0.05 for _ in range(300))
+    rejected = 0
+    for _ in range(300):
+        hits = hits_of(mark(corpus, made, settings, lot=lot), said)
+        found = Triggers.tested({"hit": hits.right, "chance": hits.chances}, draws=0, seed=0)
+        rejected += found.p is not None and found.p <= 0.05
     size = float(binom.sf(5, 20, 1 / 8))  # the test is discrete: six hits or more
     low, high = binom.ppf([0.005, 0.995], 300, size)
     assert low <= rejected <= high
