@@ -112,9 +112,12 @@ def _laid_out(figure: Figure) -> Any:
 
 
 def _strip(element: ElementTree.Element) -> None:
-    """Drop metadata, styles, namespaces and the white space between elements, in place."""
+    """Drop metadata, style sheets, namespaces and the white space between elements, and write styles as attributes,
+    which every policy of a page allows, in place."""
     element.tag = _local(element.tag)
     element.attrib = {_local(key): " ".join(value.split()) for key, value in element.attrib.items()}
+    styles = [one.partition(":") for one in element.attrib.pop("style", "").split(";")]
+    element.attrib |= {name.strip(): value.strip() for name, colon, value in styles if colon}
     if element.tag not in ("text", "tspan"):
         element.text = None
     element.tail = None if element.tag != "tspan" else element.tail
