@@ -214,7 +214,7 @@ def test_each_document_is_one_dot_filled_where_it_lies_above_zero():
     audit = altered(
         audits.placebos(), values=np.array([-1.0, -0.5, 0.0, 0.3, 0.3, 2.0]), documents=tuple("abcdef")
     )
-    axes = plots.documents(audit).axes[0]
+    axes = plots.documents(audit).figure.axes[0]
     dots = {
         str(line.get_markerfacecolor()): line.get_xdata() for line in axes.lines if line.get_marker() == "o"
     }
@@ -224,7 +224,7 @@ def test_each_document_is_one_dot_filled_where_it_lies_above_zero():
 
 
 def test_control_documents_are_dots_of_their_own():
-    axes = plots.documents(audits.controls()).axes[0]
+    axes = plots.documents(audits.controls()).figure.axes[0]
     dots = [line for line in axes.lines if line.get_marker() == "o"]
     for colour, number in ((plots.SIGN, 120), ("white", 74)):
         assert sum(len(line.get_xdata()) for line in dots if line.get_markerfacecolor() == colour) == number

@@ -13,8 +13,8 @@ import uvicorn
 from processes import Running, forking, job
 from starlette.testclient import TestClient
 
-from pretrace.cli.serving import forms
 from pretrace.web import jobs
+from pretrace.web.forms import forms
 from pretrace.web.serving import application, configuration
 from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import Workspace

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pretrace.cli.serving import forms
-from pretrace.web.forms import COMMANDS, CommandForm, Field
+from pretrace.web.forms import COMMANDS, CommandForm, Field, forms
 from pretrace.web.workspace import RequestError
 
 FORMS = forms()
