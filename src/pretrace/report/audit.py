@@ -108,7 +108,7 @@ def _told_apart(own: AuditFigures) -> str:
 
 def _drawn(audit: Verdict, own: AuditFigures, found: Doubles) -> dict[str, Any]:
     """The dots and the hill, and how many suspect documents lie ahead."""
-    [(dots, caption)] = draw_own(audit) or [("", "")]
+    [(dots, caption)] = draw_own(audit) or [(Markup(""), "")]
     hill = ""
     if audit.null and own.procedure == "pretrace":
         label = (

@@ -346,8 +346,8 @@ class ScoredRows:
         rows, lost = len(run.ids), (run.skipped, run.missing)
         part = Manifest(0, "", rows + len(run.skipped), rows, "", "", 0, *lost, ())
         documents = tuple(group or name for group, name in zip(run.groups, run.ids, strict=True))
-        further = {
-            "label": np.ma.masked_all(rows, np.int8),  # a run without labels has no such column
+        further: dict[str, np.ndarray[Any, Any]] = {
+            "label": np.ma.array(np.zeros(rows, np.int8), mask=True),  # a run without labels has no such column
             "n_cut": np.asarray(run.cut, np.int32),
             "n_chars": np.array([lengths[name] for name in run.ids], np.int32),
         }

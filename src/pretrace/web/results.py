@@ -251,7 +251,7 @@ def side_by_side(sides: Sequence[tuple[str, object]]) -> list[Markup]:
     """Draw what two results have measured alike, with its intervals on one axis: effects of a unit, AUCs of a score."""
     found = [(name, dict(_measured(one))) for name, one in sides]
     shared = [label for label in found[0][1] if all(label in measured for _, measured in found)]
-    drawn = []
+    drawn: list[Markup] = []
     for axis in dict.fromkeys(axis for axis, _ in shared):
         rows = [
             (" · ".join(filter(None, (score, name))), {"score": measured[axis, score]})
