@@ -8,11 +8,12 @@ from typing import Annotated
 
 from rich.console import Console
 
+from pretrace.backends import open_model
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines
 from pretrace.cli.options import Only, RawOptions
 from pretrace.cli.progress import Stages
-from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_text
+from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_access
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError
@@ -30,7 +31,6 @@ from pretrace.verdicts.marking import (
     OrderSettings,
     Seal,
     VariantCandidates,
-    checked_texts,
     mark_order,
     read_seal,
 )
@@ -93,7 +93,7 @@ def mark(
         )
     marking.check_places(outputs.out, outputs.sealed)
     columns = replace(source.columns, more=settings.variant_column)
-    corpus = checked_texts(replace(source, columns=columns).open())
+    corpus = replace(source, columns=columns).open()
     candidates = marking.own_candidates(corpus, settings, source.columns)
     model = _opened(outputs)
     seal = marking.mark(corpus, candidates or _made(corpus, settings, outputs, model), settings)
@@ -124,8 +124,6 @@ def order(
 
 def _opened(outputs: _MarkOutputs) -> Backend | None:
     """The model that the sample size is measured with; ModelError where no copy of it can be trained."""
-    from pretrace.backends import open_model
-
     if outputs.model is None:
         return None
     model = open_model(outputs.model, **asdict(outputs.opening))
@@ -311,17 +309,9 @@ def canaries(
     check_writable(beside.out, VERDICTS.of("canaries"))
     corpus = source.open()
     found = natural_canaries(corpus, settings, text=asked.text)
-    if asked.text:
-        models = opened_for_text(target, beside, asked, settings, prompts_of(found), draws_of(0))
-    else:
-        models = opened(named(target, beside, settings), second=True)
+    models = opened_for_access(target, beside, asked, settings, prompts_of(found), draws_of(0))
+    told, watch = beside.statements, Stages()
     verdict = check_canaries(
-        corpus,
-        models,
-        settings,
-        canaries=found,
-        text=asked.text,
-        statements=beside.statements,
-        watch=Stages(),
+        corpus, models, settings, canaries=found, text=asked.text, statements=told, watch=watch
     )
     return finished(verdict, beside.out, given)

@@ -3,7 +3,7 @@ what `lm_eval --log_samples` wrote, each item with the exact requests the model 
 
 `flag` says which items are suspect: those that stand out from known non-members by a score of the model. It withholds
 its answer where a control says that the two sets differ by more than training, and then there are no two sides. The
-sentences stand in `verdicts/words.toml`.
+sentences stand in `words.toml`.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ import numpy.typing as npt
 import regex
 
 from pretrace.backends.serving.address import called
+from pretrace.backends.tokens import vocabulary_of
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import tests
 from pretrace.results.rounding import listed
@@ -811,11 +812,8 @@ class Canaries(ByLot):
         ]
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
-        from pretrace.backends.tokens import vocabulary_of
-
-        words = frozenset[str]().union(
-            *(vocabulary_of(one) for one in (self.models.target, *self.models.placebos))
-        )
+        both = (self.models.target, *self.models.placebos)
+        words = frozenset[str]().union(*map(vocabulary_of, both))
         return (
             blind_check(self.found.strings, self.seed),
             known_check(self.found.strings, words),

@@ -28,7 +28,6 @@ from pretrace.scoring.outlook import REPORT, Stage, Watch, device_of, guessed_se
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
-from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
 from pretrace.statistics.words import Worded, common_runs, edit_distance, longest_run, share_covered
@@ -48,9 +47,11 @@ from pretrace.types import (
     Verdict,
     Written,
 )
+from pretrace.verdicts.advise import FEWEST_RECITED as FEWEST
+from pretrace.verdicts.advise import PIECE as PIECE
 from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
-from pretrace.verdicts.planting import trained
+from pretrace.verdicts.planting import power_of, trained
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.settings import TEST, TestSettings
 from pretrace.verdicts.wording import say, word_check
@@ -77,9 +78,6 @@ class ReciteSettings(TestSettings):
     )
 
 
-PIECE = 200
-"""UTF-8 bytes of a beginning and of an end: about 50 tokens of English. Bytes, and not tokens of one model: so every
-model is asked the same windows, and nothing about the model in question decides them."""
 _SEEK = 40
 """Characters after which a piece is cut without a white space, as in Chinese."""
 MOST_WINDOWS = 32
@@ -88,8 +86,6 @@ MOST_ASKED = 4
 """The same with a model that gives text alone, where each window costs requests."""
 COMMON = 0.5
 """The share of an end that may stand in its own beginning or in other documents, in runs of 5 words or more."""
-FEWEST = 5
-"""Documents with a window, at least: with fewer no sign-flip test can reach 5%."""
 TEXTS, CONTROLS = "texts", "controls"
 
 
@@ -152,12 +148,6 @@ def windows_of(
             "neither before it nor in another document: give more texts, or longer ones."
         )
     return made
-
-
-def windowed(corpus: Corpus) -> int:
-    """How many of the first 1,000 documents have a window in their first 4,000 characters."""
-    beginnings = [(name, text[:4_000]) for name, text in _documents(corpus)[:1_000]]
-    return len(_cut(beginnings, [], 1, 0).documents(control=False))
 
 
 def _cut(
@@ -363,6 +353,12 @@ class Recite(Test[Recited]):
     second_if_found: ClassVar[bool] = True
     accusing: ClassVar[tuple[str, ...]] = ("controls", "formulaic", "answers")
 
+    @staticmethod
+    def windowed(corpus: Corpus) -> int:
+        """Count those of the first 1,000 documents that have a window in their first 4,000 characters."""
+        beginnings = [(name, text[:4_000]) for name, text in _documents(corpus)[:1_000]]
+        return len(_cut(beginnings, [], 1, 0).documents(control=False))
+
     @property
     def trainable(self) -> bool:
         return not isinstance(self.models.target, Continues)
@@ -456,25 +452,21 @@ class Recite(Test[Recited]):
         before, controls = self.means(values.own - values.other)
         own, controls = before[np.isfinite(before)], controls[np.isfinite(controls)]
         whole = dict(_documents(self.corpus))
-
         texts = [whole[name] for name in self.windows.documents(control=False)]
         shift = self.planted_shift(texts, before, lambda read: self.means(read.own - read.other)[0])
         moved = shift.moved[np.isfinite(shift.moved)]
-        level, seed = self.settings.level, self.seed
-        if not moved.any():
-            chance = Estimate(0.0, 0.0, 0.0)
-        elif len(controls) >= FEWEST:
-            chance = statistics.power_two_sample(own, moved, controls, len(own), level=level, seed=seed)
-        else:
-            chance = statistics.power(own, moved, len(own), level=level, seed=seed)
-        return Power(
-            probability=chance,
-            needed=None,
-            planted=len(moved),
+        made = power_of(
+            own,
+            moved,
+            self.settings.level,
             epochs=self.settings.power_epochs,
-            effect=mean_interval(moved),
             facts=trained(self.settings, len(own)),
+            controls=controls if len(controls) >= FEWEST else None,
+            seed=self.seed,
         )
+        # more texts take more controls too, so that nothing is said of other numbers
+        chance = made.probability if moved.any() else Estimate(0.0, 0.0, 0.0)
+        return replace(made, probability=chance, needed=None, curve=())
 
     # Gates
 
