@@ -20,7 +20,7 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import FURTHER
 from pretrace.corpora.opening import operand, repeated_column
 from pretrace.errors import TextsError
-from pretrace.registry import tests
+from pretrace.registry import find_test
 from pretrace.results.rounding import plural
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation
@@ -291,7 +291,7 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     grouped = any(text.group for text in corpus.texts)
     if not grouped and (name := repeated_column(Path(source), FEW_DOCUMENTS)):
         said.append(say("ask.repeat", name=name, shown=repr(name)))
-    windowed = tests.factory("recite").windowed(corpus) if "recite" in tests else None
+    windowed = recite.windowed(corpus) if (recite := find_test("recite")) else None
     has = Situation(documents=documents, canaries=canaries, windowed=windowed)
     return Seen(has, Names(columns=options), (*said, *_tested(corpus)))
 
