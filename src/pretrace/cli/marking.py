@@ -169,16 +169,15 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _Mark
             console.print(PlainText(f"- {line}"))
         lines(*rest)(console)
 
+    unmarked = [(one.id, one.published, one.reason, one.group) for one in seal.unmarked]
     own = {
         "marked": len(seal.documents),
-        "not_marked": [
-            {"id": one.id, "text": one.published, "reason": one.reason, "group": one.group}
-            for one in seal.unmarked
-        ],
+        "not_marked": [dict(zip(("id", "text", "reason", "group"), one, strict=True)) for one in unmarked],
         "notes": notes,
         "commitment": commitment,
+        "published": str(published),
+        "sealed": str(outputs.sealed),
     }
-    own |= {"published": str(published), "sealed": str(outputs.sealed)}
     return Reply(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
 
 
