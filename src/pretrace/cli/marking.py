@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.console import Console
 
@@ -224,12 +224,6 @@ class _CheckBeside(ModelsBeside):
 
     out: Path | None = like(ModelsBeside, "out", default=None)  # type: ignore[assignment]
 
-    def chosen(self) -> ModelsBeside:
-        """The same with a folder for the result; ExpressionError where there is none."""
-        if self.out is None:
-            raise ExpressionError("a test writes its result to a folder: name it with --out.")
-        return shared(ModelsBeside, self)
-
 
 def check(
     sealed: Annotated[
@@ -255,7 +249,9 @@ def check(
         number = write_prompts(read_seal(sealed, inputs.commitment), inputs.prompts)
         said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
         return Reply(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
-    beside = companions.chosen()
+    if companions.out is None:
+        raise ExpressionError("a test writes its result to a folder: name it with --out.")
+    beside = shared(ModelsBeside, companions)
     if inputs.commitment is None:
         raise TextsError(
             "a test takes the commitment that was published: give --commitment, a SHA-256 or its file."
@@ -280,17 +276,14 @@ def check(
         settings.plan(reference=beside.reference_model is not None)
     seal = read_seal(sealed, inputs.commitment)
     notes = check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
+    told: dict[str, Any] = {"statements": beside.statements, "notes": notes}
     if inputs.answers is not None:
-        answers, model = read_answers(inputs.answers), inputs.model or "the model that answered"
-        verdict = check_triggers(
-            seal, answers, settings, model=model, statements=beside.statements, notes=notes
-        )
+        model = inputs.model or "the model that answered"
+        verdict = check_triggers(seal, read_answers(inputs.answers), settings, model=model, **told)
     else:
         target = Target(model=str(inputs.model), opening=inputs.opening)
         models = opened(named(target, beside, settings), second=bool(seal.parts))
-        verdict = check_marks(
-            seal, models, settings, statements=beside.statements, notes=notes, watch=Stages()
-        )
+        verdict = check_marks(seal, models, settings, watch=Stages(), **told)
     return finished(verdict, beside.out, given)
 
 
