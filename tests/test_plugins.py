@@ -19,6 +19,7 @@ from pretrace.frequencies import Frequencies
 from pretrace.registry import Registry, backends, corpora, load_plugin, rewrites, scores
 from pretrace.testing import FakeBackend, make_evidence
 from pretrace.types import Reference
+from pretrace.verdicts.recompute import recompute
 from pretrace.verdicts.settings import TestSettings
 
 ROOT = Path(__file__).parents[1]
@@ -295,4 +296,8 @@ def test_the_verdict_test_accuses_with_a_second_model_only(tmp_path):
     alone = tests["ranked"](book, pretrace.Models(knowing), TestSettings())
     assert alone.outcome == "inconclusive"
     pretrace.save_verdict(found, tmp_path / "RANKED")
-    assert pretrace.load_verdict(tmp_path / "RANKED").register == found.register
+    back = pretrace.load_verdict(tmp_path / "RANKED")
+    assert back.register == found.register
+    numbers = recompute(back)  # its class is known by its name
+    assert {one.name for one in numbers} >= {"p", "outcome"}
+    assert all(one.agrees for one in numbers)

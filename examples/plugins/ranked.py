@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pretrace.registry import tests
 from pretrace.scoring.plan import Models
 from pretrace.types import Backend, Check, Corpus, Doubles, Verdict
 from pretrace.verdicts.frame import (
@@ -26,6 +27,7 @@ def rank(values: Doubles) -> float:
     return float(np.mean(values >= values[0]))
 
 
+@tests.add("ranked")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranked(Test[Doubles]):
     """The first text of a corpus among the others, by its mean log-probability."""

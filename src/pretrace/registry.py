@@ -265,6 +265,12 @@ tests: Registry[Any] = Registry(
 )
 """The tests of plug-ins, ours among them, by the name that a result has of its test (`verdicts.frame.Test`)."""
 
+
+def find_test(name: str) -> Any:
+    """The registered test of a name, None where there is none."""
+    return tests.factory(name) if name in tests else None
+
+
 _Added = list[tuple[Registry[Any], str]]
 _loads: list[tuple[str, _Added]] = []
 """The plug-ins that are being imported, the innermost last, and what each has registered."""

@@ -11,7 +11,7 @@ from pretrace import runs
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
-from pretrace.registry import tests
+from pretrace.registry import find_test
 from pretrace.results.folder import Integrity, OpenFolder
 from pretrace.results.output_checks import FolderKind
 from pretrace.results.serialization import expect
@@ -43,8 +43,7 @@ def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[R
         place = given.get(role) or facts.get("source") or ""
         return RecordedTexts(role, str(place), str(facts.get("sha256") or ""), measure)
 
-    name = str(content.get("test"))
-    test: Any = tests.factory(name) if name in tests else None
+    test = find_test(str(content.get("test")))
     if test is not None and test.sources:
         return tuple(side(role, key, measure) for role, (key, measure) in test.sources.items())
     own, skip = _columns(settings, given, columns), bool(given.get("skip_unreadable"))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.console import Console
 
+from pretrace.backends import open_model
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines
 from pretrace.cli.options import Only, RawOptions
 from pretrace.cli.progress import Stages
-from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_text
+from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_access
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError
@@ -30,7 +31,6 @@ from pretrace.verdicts.marking import (
     OrderSettings,
     Seal,
     VariantCandidates,
-    checked_texts,
     mark_order,
     read_seal,
 )
@@ -93,7 +93,7 @@ def mark(
         )
     marking.check_places(outputs.out, outputs.sealed)
     columns = replace(source.columns, more=settings.variant_column)
-    corpus = checked_texts(replace(source, columns=columns).open())
+    corpus = replace(source, columns=columns).open()
     candidates = marking.own_candidates(corpus, settings, source.columns)
     model = _opened(outputs)
     seal = marking.mark(corpus, candidates or _made(corpus, settings, outputs, model), settings)
@@ -124,8 +124,6 @@ def order(
 
 def _opened(outputs: _MarkOutputs) -> Backend | None:
     """The model that the sample size is measured with; ModelError where no copy of it can be trained."""
-    from pretrace.backends import open_model
-
     if outputs.model is None:
         return None
     model = open_model(outputs.model, **asdict(outputs.opening))
@@ -171,16 +169,15 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _Mark
             console.print(PlainText(f"- {line}"))
         lines(*rest)(console)
 
+    unmarked = [(one.id, one.published, one.reason, one.group) for one in seal.unmarked]
     own = {
         "marked": len(seal.documents),
-        "not_marked": [
-            {"id": one.id, "text": one.published, "reason": one.reason, "group": one.group}
-            for one in seal.unmarked
-        ],
+        "not_marked": [dict(zip(("id", "text", "reason", "group"), one, strict=True)) for one in unmarked],
         "notes": notes,
         "commitment": commitment,
+        "published": str(published),
+        "sealed": str(outputs.sealed),
     }
-    own |= {"published": str(published), "sealed": str(outputs.sealed)}
     return Reply(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
 
 
@@ -227,12 +224,6 @@ class _CheckBeside(ModelsBeside):
 
     out: Path | None = like(ModelsBeside, "out", default=None)  # type: ignore[assignment]
 
-    def chosen(self) -> ModelsBeside:
-        """The same with a folder for the result; ExpressionError where there is none."""
-        if self.out is None:
-            raise ExpressionError("a test writes its result to a folder: name it with --out.")
-        return shared(ModelsBeside, self)
-
 
 def check(
     sealed: Annotated[
@@ -258,7 +249,9 @@ def check(
         number = write_prompts(read_seal(sealed, inputs.commitment), inputs.prompts)
         said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
         return Reply(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
-    beside = companions.chosen()
+    if companions.out is None:
+        raise ExpressionError("a test writes its result to a folder: name it with --out.")
+    beside = shared(ModelsBeside, companions)
     if inputs.commitment is None:
         raise TextsError(
             "a test takes the commitment that was published: give --commitment, a SHA-256 or its file."
@@ -283,17 +276,14 @@ def check(
         settings.plan(reference=beside.reference_model is not None)
     seal = read_seal(sealed, inputs.commitment)
     notes = check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
+    told: dict[str, Any] = {"statements": beside.statements, "notes": notes}
     if inputs.answers is not None:
-        answers, model = read_answers(inputs.answers), inputs.model or "the model that answered"
-        verdict = check_triggers(
-            seal, answers, settings, model=model, statements=beside.statements, notes=notes
-        )
+        model = inputs.model or "the model that answered"
+        verdict = check_triggers(seal, read_answers(inputs.answers), settings, model=model, **told)
     else:
         target = Target(model=str(inputs.model), opening=inputs.opening)
         models = opened(named(target, beside, settings), second=bool(seal.parts))
-        verdict = check_marks(
-            seal, models, settings, statements=beside.statements, notes=notes, watch=Stages()
-        )
+        verdict = check_marks(seal, models, settings, watch=Stages(), **told)
     return finished(verdict, beside.out, given)
 
 
@@ -311,17 +301,9 @@ def canaries(
     check_writable(beside.out, VERDICTS.of("canaries"))
     corpus = source.open()
     found = natural_canaries(corpus, settings, text=asked.text)
-    if asked.text:
-        models = opened_for_text(target, beside, asked, settings, prompts_of(found), draws_of(0))
-    else:
-        models = opened(named(target, beside, settings), second=True)
+    models = opened_for_access(target, beside, asked, settings, prompts_of(found), draws_of(0))
+    told, watch = beside.statements, Stages()
     verdict = check_canaries(
-        corpus,
-        models,
-        settings,
-        canaries=found,
-        text=asked.text,
-        statements=beside.statements,
-        watch=Stages(),
+        corpus, models, settings, canaries=found, text=asked.text, statements=told, watch=watch
     )
     return finished(verdict, beside.out, given)

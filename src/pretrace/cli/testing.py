@@ -9,7 +9,7 @@ from pretrace.cli.answer import Reply
 from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Stages
 from pretrace.cli.streams import note
-from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_text
+from pretrace.cli.verdicts import TextAccess, finished, opened_for_access
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.report.wording import duration
@@ -53,11 +53,8 @@ def recite(
     text = asked.text
     # texts that are too short are found before a model is opened
     windows = room.windows_of(corpus, controls, most=room.MOST_ASKED if text else room.MOST_WINDOWS)
-    if text:
-        prompts = [one.prefix for one in windows.found]
-        models = opened_for_text(target, beside, asked, settings, prompts, draws_of(settings.samples))
-    else:
-        models = opened(named(target, beside, settings), second=True)
+    prompts = [one.prefix for one in windows.found]
+    models = opened_for_access(target, beside, asked, settings, prompts, draws_of(settings.samples))
     _told_ahead(windows, models, settings, text=text)
     made = room.recite(
         corpus, models, settings, controls=controls, text=text, watch=Stages(), statements=beside.statements

@@ -3,7 +3,7 @@ what `lm_eval --log_samples` wrote, each item with the exact requests the model 
 
 `flag` says which items are suspect: those that stand out from known non-members by a score of the model. It withholds
 its answer where a control says that the two sets differ by more than training, and then there are no two sides. The
-sentences stand in `verdicts/words.toml`.
+sentences stand in `words.toml`.
 """
 
 from __future__ import annotations
@@ -91,6 +91,11 @@ class SampleLog:
         """The revision of that model on the hub, None where none was named."""
         found = self._arguments.get("revision")
         return str(found) if found and found != "main" else None
+
+    def column(self, metric: str, ids: Sequence[str]) -> Doubles:
+        """The figures of these items by a metric, [items]."""
+        found = {item.id: item.figures[metric] for item in self.items}
+        return np.array([found[name] for name in ids])
 
     def corpus(self, part: Part = "item", group: str = "") -> Corpus:
         """A text an item: what was asked, and the right answer where the log has one. `part` "item" leaves out what
@@ -344,14 +349,14 @@ class KnownItems:
 SUSPECT, CLEAN, TOTAL, KNOWN = "suspect items", "clean items", "items in all", "known non-members"
 """The sides whose accuracy stands side by side."""
 _OUTCOMES: Mapping[Outcome, Outcome] = {"flagged": "consistent", "set": "consistent", "none": "nothing"}
-_LOGGED = (
+_LOGGED = [
     "model_source",
     "model_name",
     "lm_eval_version",
     "transformers_version",
     "chat_template_sha",
     "date",
-)
+]
 
 
 def samples(
@@ -386,7 +391,7 @@ def _verdict(
 ) -> Verdict:
     """The flagging's answer, and the accuracy of each side, over documents."""
     texts, line = flagged.table("flags"), settings.suspect_p
-    right = _figures(log, metric, texts["id"])
+    right = log.column(metric, texts["id"])
     chosen = {TOTAL: np.ones(len(texts), dtype=bool)}
     if flagged.outcome != "refused":
         suspect = texts["p"] <= line if line is not None else np.ma.filled(texts["flagged"], False)
@@ -399,7 +404,7 @@ def _verdict(
     }
     if known.log is not None:
         others = flagged.table("known")
-        sides[KNOWN] = by_document(_figures(known.log, metric, others["id"]), others["document"])[1]
+        sides[KNOWN] = by_document(known.log.column(metric, others["id"]), others["document"])[1]
     accuracy = {name: score_interval(values) for name, values in sides.items()}
     two = {SUSPECT, CLEAN} <= sides.keys()
     effect = score_difference(sides[SUSPECT], sides[CLEAN]) if two else None
@@ -461,15 +466,25 @@ def _verdict(
         ),
         skipped=flagged.skipped,
         situation=Situation(documents=flagged.units, unseen=counts["known_documents"]),
-        settings=_record(log, flagged.settings, {"metric": metric, "part": settings.part, "suspect_p": line}),
+        settings={  # what the flagging recorded, with the log in the place of its texts
+            **{name: value for name, value in flagged.settings.items() if name != "texts"},
+            "corpus": flagged.settings.get("texts", {}),
+            "log": {
+                "task": log.task,
+                "file": log.path.name,
+                "filter": log.filter,
+                "few-shot examples": log.shots,
+                **{name: log.results[name] for name in _LOGGED if log.results.get(name) is not None},
+            },
+            "test": {
+                name: value
+                for name, value in (("metric", metric), ("part", settings.part), ("suspect_p", line))
+                if value is not None
+            },
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
         **said,
     )
-
-
-def _figures(log: SampleLog, metric: str, ids: Sequence[str]) -> Doubles:
-    """The metric of these items."""
-    found = {item.id: item.figures[metric] for item in log.items}
-    return np.array([found[name] for name in ids])
 
 
 def _percent(one: Estimate) -> str:
@@ -478,20 +493,3 @@ def _percent(one: Estimate) -> str:
 
 def _points(one: Estimate) -> str:
     return f"{100 * one.value:+.1f} percentage points [{100 * one.low:+.1f}, {100 * one.high:+.1f}]"
-
-
-def _record(log: SampleLog, flagged: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """What the flagging recorded, with the log in the place of its texts."""
-    return {
-        **{name: value for name, value in flagged.items() if name != "texts"},
-        "corpus": flagged.get("texts", {}),
-        "log": {
-            "task": log.task,
-            "file": log.path.name,
-            "filter": log.filter,
-            "few-shot examples": log.shots,
-            **{name: log.results[name] for name in _LOGGED if log.results.get(name) is not None},
-        },
-        "test": {name: value for name, value in chosen.items() if value is not None},
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-    }

@@ -1,4 +1,4 @@
-"""Sentences for people: they stand in `words.toml` by their kind, and code gives their numbers."""
+"""Sentences for people: they stand in the `words.toml` of a room by their kind, and code gives their numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -30,11 +30,9 @@ def _words() -> Mapping[str, Any]:
             return tuple(map(joined, part))
         return re.sub(r"\s*\n\s*", " ", part.strip()) if isinstance(part, str) else part
 
-    here = files("pretrace")
-    texts = (here.joinpath(room, "words.toml").read_text("utf-8") for room in ("scoring", "verdicts"))
-    found: dict[str, Any] = {
-        name: part for text in texts for name, part in joined(tomllib.loads(text)).items()
-    }
+    found: dict[str, Any] = {}
+    for path in sorted(Path(__file__).parents[1].rglob("*words.toml")):
+        found |= joined(tomllib.loads(path.read_text("utf-8")))
     cures = {name: one.replace("{fewest}", str(FEW_DOCUMENTS)) for name, one in found["cures"].items()}
     return {**found, "cures": cures}
 

@@ -20,12 +20,11 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import FURTHER
 from pretrace.corpora.opening import operand, repeated_column
 from pretrace.errors import TextsError
+from pretrace.registry import find_test
 from pretrace.results.rounding import plural
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation
 from pretrace.verdicts import register
-from pretrace.verdicts.recite import FEWEST as FEWEST_RECITED
-from pretrace.verdicts.recite import PIECE, windowed
 from pretrace.verdicts.wording import fill, say, sentences_of
 
 LEVEL = 0.05
@@ -34,6 +33,11 @@ FEWEST_CHOICES = math.ceil(math.log(LEVEL) / math.log(1 / 2))
 """Choices between two that must all come out one way before chance gives it less often than the level: 5."""
 FEWEST_STRINGS = 5
 """Random strings below which no test is made: one or two that the whole world knows would decide it."""
+FEWEST_RECITED = 5
+"""Documents with a window, at least: with fewer no sign-flip test can reach 5%."""
+PIECE = 200
+"""UTF-8 bytes of the beginning and of the end of a window: about 50 tokens of English. Bytes, and not tokens of one
+model: so every model is asked the same windows, and nothing about the model in question decides them."""
 FEWEST_ROWS = 20
 """Rows of a set below which a lot has too few orders to tell apart."""
 
@@ -287,7 +291,8 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     grouped = any(text.group for text in corpus.texts)
     if not grouped and (name := repeated_column(Path(source), FEW_DOCUMENTS)):
         said.append(say("ask.repeat", name=name, shown=repr(name)))
-    has = Situation(documents=documents, canaries=canaries, windowed=windowed(corpus))
+    windowed = recite.windowed(corpus) if (recite := find_test("recite")) else None
+    has = Situation(documents=documents, canaries=canaries, windowed=windowed)
     return Seen(has, Names(columns=options), (*said, *_tested(corpus)))
 
 

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,14 +26,15 @@ import numpy.typing as npt
 import regex
 
 from pretrace.backends.serving.address import called
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.backends.tokens import vocabulary_of
+from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.registry import tests
 from pretrace.results.rounding import listed
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.permutation import lot_test, share_reached
-from pretrace.types import Backend, Check, Corpus, Doubles, Situation, Table, Text, Verdict, Written
+from pretrace.types import Backend, Check, Corpus, Situation, Table, Text, Verdict, Written
 from pretrace.verdicts.advise import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import ByLot, Rows, TestDetails, TestWording, verdict, watched
@@ -43,7 +44,6 @@ from pretrace.verdicts.reading import (
     ScoreReader,
     alike,
     answers_check,
-    check_without_reference,
     continued,
     draws_of,
     gate_check,
@@ -122,7 +122,7 @@ class Format:
         return int(np.count_nonzero(bits <= self.bits / 2))
 
     def drawn(
-        self, number: int, rng: np.random.Generator, refused: Callable[[str], str], begun: str = ""
+        self, number: int, rng: np.random.Generator, refused: Callable[[str], object], begun: str = ""
     ) -> tuple[str, ...]:
         """So many strings of this format with that beginning, all equally likely; fewer where too few pass."""
         sizes = np.array([len(one) for one in self.characters])
@@ -171,17 +171,13 @@ def random_strings(
     shared = _Shared([(made, form) for _, _, made, form, _ in candidates])
     found: list[FoundString] = []
     for text, start, made, form, refused in candidates:
-        if shared.by_another(made, form, own=made):
+        if shared.by_another(made, form=form, own=made):
             left["sharing their beginning or end with another string"] += 1
             continue
 
-        def passes(
-            other: str, made: str = made, form: Format = form, first: Callable[[str], str] = refused
-        ) -> str:
-            return first(other) or ("shared" if shared.by_another(other, form, own=made) else "")
-
         head = made[: form.half] if begun else ""
-        others = form.drawn(alternatives, _generator(made, seed), passes, head)
+        also = partial(shared.by_another, form=form, own=made)
+        others = form.drawn(alternatives, _generator(made, seed), lambda one: refused(one) or also(one), head)  # noqa: B023 (called at once)
         if len(others) < alternatives:
             left["too few other strings of their format"] += 1
             continue
@@ -215,7 +211,6 @@ class _Around:
 
     def __init__(self, text: str) -> None:
         self.text, self.plain = text, plain(text)
-        self._inputs: frozenset[bytes] | None = None
 
     def refusing(self, start: int, made: str, form: Format, context: int) -> Callable[[str], str]:
         """What says why a string of this format in this place is no random one; "" where it may be."""
@@ -246,15 +241,18 @@ class _Around:
         digits = plain(made)
         if not _is_hash(digits):
             return False
-        if self._inputs is None:
-            parts = {
-                *re.findall(r"\w+", self.text),
-                *re.findall(r"[\"'“‘`]([^\"'”’`\n]{1,200})[\"'”’`]", self.text),
-            }
-            parts |= {line.strip() for line in self.text.splitlines()}
-            self._inputs = frozenset().union(*(_hashes(part.encode("utf-8", "replace")) for part in parts))
         found = bytes.fromhex(digits)
         return found in self._inputs or found in _famous()
+
+    @cached_property
+    def _inputs(self) -> frozenset[bytes]:
+        """The hashes of the words, quotations and lines of the text."""
+        parts = {
+            *re.findall(r"\w+", self.text),
+            *re.findall(r"[\"'“‘`]([^\"'”’`\n]{1,200})[\"'”’`]", self.text),
+            *(line.strip() for line in self.text.splitlines()),
+        }
+        return frozenset().union(*(_hashes(part.encode("utf-8", "replace")) for part in parts))
 
 
 class _Shared:
@@ -264,7 +262,7 @@ class _Shared:
         self.values = 2.0 * _ONCE_IN * max(1, len(strings))
         self.counts = Counter(part for made, form in strings for part in self._parts(made, form))
 
-    def by_another(self, made: str, form: Format, *, own: str) -> bool:
+    def by_another(self, made: str, *, form: Format, own: str) -> bool:
         """Whether another string than `own` begins or ends as this one does."""
         mine = set(self._parts(own, form))
         return any(self.counts[part] > (part in mine) for part in self._parts(made, form))
@@ -356,18 +354,18 @@ class UserPattern:
 
     def finditer(self, text: str) -> Iterator[regex.Match[str]]:
         """What it finds in a text, one after the other."""
-        with self._patience(text) as seconds:
-            yield from self.compiled.finditer(text, timeout=seconds)
+        with self._patience():
+            yield from self.compiled.finditer(text, timeout=_PATIENCE + len(text) / 1e6)
 
     def match(self, text: str, start: int) -> regex.Match[str] | None:
         """What it finds at a place."""
-        with self._patience(text) as seconds:
-            return self.compiled.match(text, start, timeout=seconds)
+        with self._patience():
+            return self.compiled.match(text, start, timeout=_PATIENCE + len(text) / 1e6)
 
     @contextmanager
-    def _patience(self, text: str) -> Iterator[float]:
+    def _patience(self) -> Iterator[None]:
         try:
-            yield _PATIENCE + len(text) / 1e6
+            yield
         except TimeoutError:
             raise ExpressionError(say("canaries.slow", pattern=repr(self.pattern))) from None
 
@@ -494,9 +492,6 @@ def _of_pattern(text: str, found: regex.Match[str], pattern: UserPattern) -> For
 
 def _varied(made: str) -> bool:
     return len(set(made)) >= _FEWEST_CHARACTERS
-
-
-# The test
 
 
 ALTERNATIVES = 19
@@ -743,8 +738,8 @@ def check_canaries(  # noqa: PLR0913
     given. With `text` the models are asked for text alone. Errors as for `natural_canaries` and `detect`.
     """
     settings = settings or CanarySettings()
-    if text:
-        check_without_reference(models)
+    if text and models.reference is not None:
+        raise ModelError(say("answers.reference"))
     logp = LOGP + (", less that of the reference model" if models.reference is not None else "")
     test = (CanariesInText if text else Canaries)(
         corpus=corpus,
@@ -786,18 +781,15 @@ class Canaries(ByLot):
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The log-probability of context and string in nats, less that of the reference model where there is one."""
-        own = self._totals(model, stage)
-        if self.models.reference is not None:
-            own = own - self._totals(self.models.reference, "reading with the reference model")
-        return tuple(own.reshape(len(self.found.strings), 1 + ALTERNATIVES))
-
-    def _totals(self, model: Backend, stage: str) -> Doubles:
         reader = ScoreReader(replace(self.models, reference=None), ALONE, self.watch, self.settings.cache)
         texts = [one.context + some for one in self.found.strings for some in (one.string, *one.alternatives)]
         read = reader.read(texts, under=model, stage=stage)
-        cut = read.cut.reshape(len(self.found.strings), 1 + ALTERNATIVES).any(axis=1)
-        self._cut[model.name] = int(np.count_nonzero(cut))
-        return read.totals
+        own, shape = read.totals, (len(self.found.strings), 1 + ALTERNATIVES)
+        self._cut[model.name] = int(np.count_nonzero(read.cut.reshape(shape).any(axis=1)))
+        if self.models.reference is not None:
+            under = reader.read(texts, under=self.models.reference, stage="reading with the reference model")
+            own = own - under.totals
+        return tuple(own.reshape(shape))
 
     def planted(self) -> Sequence[str]:
         """Each string with what stands before it, as far as no other string of the test stands there: so it is read as
@@ -811,11 +803,8 @@ class Canaries(ByLot):
         ]
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
-        from pretrace.backends.tokens import vocabulary_of
-
-        words = frozenset[str]().union(
-            *(vocabulary_of(one) for one in (self.models.target, *self.models.placebos))
-        )
+        both = (self.models.target, *self.models.placebos)
+        words = frozenset[str]().union(*map(vocabulary_of, both))
         return (
             blind_check(self.found.strings, self.seed),
             known_check(self.found.strings, words),

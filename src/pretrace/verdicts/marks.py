@@ -54,7 +54,7 @@ from pretrace.verdicts.marking import (
     read_seal,
 )
 from pretrace.verdicts.outcome import ENOUGH, ExcessOverSecondModel
-from pretrace.verdicts.planting import paired_power, planted_shift
+from pretrace.verdicts.planting import paired_power
 from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.register import read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
@@ -199,21 +199,20 @@ def tries_check(seal: Seal, weights: str, asked: Mapping[str, Any]) -> Check:
 
     The same test again gives the same p. Another one is a second chance, and the smallest of several p-values is none.
     """
-    found = [(line, line.get("settings")) for line in read_tests()]
+    found = ((line, line.get("settings")) for line in read_tests())
     earlier = [
         (line, own) for line, own in found if isinstance(own, Mapping) and own.get("seal") == seal.sha256
     ]
     same = [(line, own) for line, own in earlier if line.get("weights") == weights]
     differing = [(line, own) for line, own in same if {**own, **asked} != own]
-    numbers: dict[str, Any] = {"earlier": len(earlier), "same": len(same), "differing": len(differing)}
-    if not differing:
-        return word_check("marks.tries", True, **numbers)
     told = "; ".join(
-        f"{one.get('time')}: score {own.get('score')}, {recorded_p(one.get('p'))}"
-        for one, own in differing[:5]
+        f"{line.get('time')}: score {own.get('score')}, {recorded_p(line.get('p'))}"
+        for line, own in differing[:5]
     )
-    figures = {"earlier": [{name: one[name] for name in one if name != "texts"} for one, _ in differing]}
-    return word_check("marks.tries", False, figures, words="differing", told=told, **numbers)
+    numbers: dict[str, Any] = {"earlier": len(earlier), "same": len(same), "differing": len(differing)}
+    figures = {"earlier": [{name: line[name] for name in line if name != "texts"} for line, _ in differing]}
+    words, shown = ("differing", figures) if differing else ("words", {})
+    return word_check("marks.tries", not differing, shown, words=words, told=told, **numbers)
 
 
 def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
@@ -375,11 +374,7 @@ def ranks(values: Doubles) -> Doubles:
     """The ranks of values over their number, the highest 1, the mean rank for equal values; NaN where one is."""
     from scipy.stats import rankdata
 
-    return (
-        np.asarray(rankdata(values) / len(values))
-        if np.isfinite(values).all()
-        else np.full_like(values, np.nan)
-    )
+    return np.asarray(rankdata(values, nan_policy="propagate") / len(values))
 
 
 def effect_unit(score: str, *, totals: bool) -> str:
@@ -609,18 +604,9 @@ def sample_size(
         seal=anew,
     )
     before = test.effects(test.read(models.target, "reading with the model"))
-    shift = planted_shift(
-        models.target,
-        test.planted(),
-        before,
-        lambda copy: test.effects(test.read(copy, "reading with the copy")),
-        settings,
-        test.watch,
-        seed=lot(2**32),
-    )
+    shift = test.planted_shift(test.planted(), before, test.effects)
     power = paired_power(before, shift, settings)
-    places = list(shift.units)
-    after = before[places] + shift.moved
+    after = before[list(shift.units)] + shift.moved
     spread = float(np.std(after[np.isfinite(after)], ddof=1))
     d = power.effect.value / spread if spread > 0 else 0.0
     return SampleSize(d, int(np.isfinite(before).sum()), power)
@@ -632,12 +618,13 @@ def say_sample_size(found: SampleSize | None, level: float) -> tuple[str, ...]:
     if found is None:
         return formula, say("sample_size.unmeasured")
     power = found.power
-    needed = "no number of texts would do" if power.needed is None else f"{power.needed:,} texts are needed"
     numbers = {
         "times": times(power.epochs),
         "d": found.d,
         "level": level,
-        "needed": needed,
+        "needed": "no number of texts would do"
+        if power.needed is None
+        else f"{power.needed:,} texts are needed",
         "formula": "" if found.formula is None else f" ({found.formula:,} by the formula)",
         "documents": found.documents,
         "chance": power.probability,

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.cache.store import Draw
-from pretrace.errors import ModelError
 from pretrace.results.rounding import p_value
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress
@@ -20,7 +19,8 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.words import Worded
 from pretrace.types import Backend, Check, Corpus, Doubles, Sampling, Text, Written
-from pretrace.verdicts.wording import say, word_check
+from pretrace.verdicts.audit.snippets import complete
+from pretrace.verdicts.wording import word_check
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +101,6 @@ def continued(
     if isinstance(model, Continues):
         return model.continued(prompts, draws, progress)
     from pretrace.backends.generation import Completer
-    from pretrace.verdicts.audit.snippets import complete
 
     completer = Completer(model)
     made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]
@@ -118,12 +117,6 @@ def alike(written: Sequence[Sequence[Written]]) -> list[list[bool]]:
     first = [[Worded.of(one.text).words[:FIRST] for one in some] for some in written]
     prompts = Counter(words for some in first for words in set(some) if words)
     return [[prompts[words] >= SAME for words in some] for some in first]
-
-
-def check_without_reference(models: Models) -> None:
-    """ModelError for a reference model, which has no place where nothing but text is compared."""
-    if models.reference is not None:
-        raise ModelError(say("answers.reference"))
 
 
 def answers_check(sets: Sequence[tuple[str, int, int]]) -> Check:

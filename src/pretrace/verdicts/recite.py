@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -28,13 +28,11 @@ from pretrace.scoring.outlook import REPORT, Stage, Watch, device_of, guessed_se
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
-from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
 from pretrace.statistics.words import Worded, common_runs, edit_distance, longest_run, share_covered
 from pretrace.types import (
     Backend,
-    Bools,
     Check,
     Corpus,
     Doubles,
@@ -48,15 +46,18 @@ from pretrace.types import (
     Verdict,
     Written,
 )
+from pretrace.verdicts.advise import FEWEST_RECITED
+from pretrace.verdicts.advise import PIECE as PIECE
 from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
-from pretrace.verdicts.planting import trained
+from pretrace.verdicts.planting import power_of, trained
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.settings import TEST, TestSettings
 from pretrace.verdicts.wording import say, word_check
 
 DRAWN = Drawn(k=40, temperature=1.0)
 """How a sample is drawn: each token among the 40 likeliest, at temperature 1."""
+_CHANCE = f"chance of a sample (k={DRAWN.k}, temperature={DRAWN.temperature:g})"
 _MOST_TRIES = 1e6
 """Tries from which on nothing is counted as printed: a window that takes a million samples counts 0, one that a single
 sample prints counts 6, the orders of magnitude between them."""
@@ -77,9 +78,6 @@ class ReciteSettings(TestSettings):
     )
 
 
-PIECE = 200
-"""UTF-8 bytes of a beginning and of an end: about 50 tokens of English. Bytes, and not tokens of one model: so every
-model is asked the same windows, and nothing about the model in question decides them."""
 _SEEK = 40
 """Characters after which a piece is cut without a white space, as in Chinese."""
 MOST_WINDOWS = 32
@@ -88,8 +86,7 @@ MOST_ASKED = 4
 """The same with a model that gives text alone, where each window costs requests."""
 COMMON = 0.5
 """The share of an end that may stand in its own beginning or in other documents, in runs of 5 words or more."""
-FEWEST = 5
-"""Documents with a window, at least: with fewer no sign-flip test can reach 5%."""
+FEWEST = FEWEST_RECITED
 TEXTS, CONTROLS = "texts", "controls"
 
 
@@ -154,12 +151,6 @@ def windows_of(
     return made
 
 
-def windowed(corpus: Corpus) -> int:
-    """How many of the first 1,000 documents have a window in their first 4,000 characters."""
-    beginnings = [(name, text[:4_000]) for name, text in _documents(corpus)[:1_000]]
-    return len(_cut(beginnings, [], 1, 0).documents(control=False))
-
-
 def _cut(
     suspects: Sequence[tuple[str, str]], controls: Sequence[tuple[str, str]], most: int, seed: int
 ) -> Windows:
@@ -182,7 +173,8 @@ def _cut(
                 left[why] += 1
             else:
                 kept.append(one)
-        cut.append(_spread(kept, most))
+        many = min(len(kept), most)
+        cut.append([kept[i * len(kept) // many] for i in range(many)])  # spread evenly
     found = (*_swapped(cut[:own], seed), *_swapped(cut[own:], seed))
     return Windows(found, dict(left), tuple(short))
 
@@ -212,13 +204,6 @@ def _copied(one: Window, document: int, where: Mapping[tuple[str, ...], int]) ->
         return "repeated from their beginning"
     shared = frozenset(gram for gram in end.grams if where.get(gram, document) != document)
     return "shared with another document" if share_covered(end, [shared]) >= COMMON else ""
-
-
-def _spread(windows: Sequence[Window], most: int) -> list[Window]:
-    """So many windows at most, spread evenly."""
-    if len(windows) <= most:
-        return list(windows)
-    return [windows[i * len(windows) // most] for i in range(most)]
 
 
 def _swapped(documents: Sequence[Sequence[Window]], seed: int) -> Iterator[Window]:
@@ -308,7 +293,7 @@ def recite(  # noqa: PLR0913
         models=models,
         settings=settings,
         watch=watched(watch),
-        score=score_of(text=text),
+        score="continuations" if text else _CHANCE,
         controls=controls,
         text=text,
     )
@@ -342,13 +327,6 @@ def stages_of(windows: Windows, models: Models, settings: ReciteSettings, *, tex
     return tuple(ahead)
 
 
-def score_of(*, text: bool) -> str:
-    """What windows are read with, for the record and the draws."""
-    if text:
-        return "continuations"
-    return f"chance of a sample (k={DRAWN.k}, temperature={DRAWN.temperature:g})"
-
-
 @tests.add("recite")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recite(Test[Recited]):
@@ -357,11 +335,16 @@ class Recite(Test[Recited]):
     settings: ReciteSettings
     controls: Corpus | None = None
     text: bool = False
-    kept: dict[str, Any] = field(default_factory=dict)
 
     name: ClassVar[str] = "recite"
     second_if_found: ClassVar[bool] = True
     accusing: ClassVar[tuple[str, ...]] = ("controls", "formulaic", "answers")
+
+    @staticmethod
+    def windowed(corpus: Corpus) -> int:
+        """Count those of the first 1,000 documents that have a window in their first 4,000 characters."""
+        beginnings = [(name, text[:4_000]) for name, text in _documents(corpus)[:1_000]]
+        return len(_cut(beginnings, [], 1, 0).documents(control=False))
 
     @property
     def trainable(self) -> bool:
@@ -383,24 +366,16 @@ class Recite(Test[Recited]):
         return windows_of(self.corpus, self.controls, most=most, seed=self.seed)
 
     def read(self, model: Backend, stage: str) -> Recited:
+        """How far each end is printed; of text alone the share of an end's words that a continuation holds in runs of 5
+        or more, the largest over the tries."""
+        found, before = self.windows.found, [one.prefix for one in self.windows.found]
         with self.watch.passes(stage) as progress:
-            if self.text:
-                return self._answered(model, progress)
-            return self._chances(model, progress)
-
-    def _chances(self, model: Backend, progress: Progress) -> Recited:
-        found, cache = self.windows.found, self.settings.cache
-        before = [one.prefix for one in found]
-        own = end_logp(model, before, [one.suffix for one in found], cache=cache, progress=progress)
-        other = end_logp(model, before, [one.other for one in found], cache=cache, progress=progress)
-        return Recited(printed(own), printed(other), own)
-
-    def _answered(self, model: Backend, progress: Progress) -> Recited:
-        """The share of an end's words that a continuation holds in runs of 5 or more, the largest over the tries."""
-        found, draws = self.windows.found, draws_of(self.settings.samples)
-        written = continued(
-            model, [one.prefix for one in found], draws, cache=self.settings.cache, progress=progress
-        )
+            how: dict[str, Any] = {"cache": self.settings.cache, "progress": progress}
+            if not self.text:
+                logp = end_logp(model, before, [one.suffix for one in found], **how)
+                other = end_logp(model, before, [one.other for one in found], **how)
+                return Recited(printed(logp), printed(other), logp)
+            written = continued(model, before, draws_of(self.settings.samples), **how)
         own, other = np.full(len(found), np.nan), np.full(len(found), np.nan)
         for i, (one, some) in enumerate(zip(found, written, strict=True)):
             tries = [Worded.of(answer.text).grams for answer in some if answer.text]
@@ -411,22 +386,16 @@ class Recite(Test[Recited]):
                 )
         return Recited(own, other, written=tuple(map(tuple, written)))
 
-    def means(self, values: Doubles) -> tuple[Doubles, Doubles]:
-        """The mean of the windows' values of each document of both sets, NaN where it has none."""
-        found = self.windows.found
-        return means_of_sets(
-            [one.document for one in found], np.array([one.control for one in found]), values
-        )
+    @cached_property
+    def _sides(self) -> Numbers:
+        """The number of each window's document, and 1 for a control, [windows]."""
+        names = [one.document for one in self.windows.found]
+        codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
+        control = np.array([one.control for one in self.windows.found], dtype=np.float64)
+        return {"document": np.array([codes[name] for name in names], dtype=np.float64), "control": control}
 
     def numbers(self, values: Recited) -> Numbers:
-        found = self.windows.found
-        codes = {name: code for code, name in enumerate(dict.fromkeys(one.document for one in found))}
-        return {
-            "document": np.array([codes[one.document] for one in found], dtype=np.float64),
-            "control": np.array([one.control for one in found], dtype=np.float64),
-            "own": values.own,
-            "other": values.other,
-        }
+        return {**self._sides, "own": values.own, "other": values.other}
 
     @classmethod
     def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
@@ -453,28 +422,26 @@ class Recite(Test[Recited]):
 
     def power(self, values: Recited) -> Power:
         """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
-        before, controls = self.means(values.own - values.other)
+        before, controls = means_of_sets(self._sides, values.own - values.other)
         own, controls = before[np.isfinite(before)], controls[np.isfinite(controls)]
         whole = dict(_documents(self.corpus))
-
         texts = [whole[name] for name in self.windows.documents(control=False)]
-        shift = self.planted_shift(texts, before, lambda read: self.means(read.own - read.other)[0])
-        moved = shift.moved[np.isfinite(shift.moved)]
-        level, seed = self.settings.level, self.seed
-        if not moved.any():
-            chance = Estimate(0.0, 0.0, 0.0)
-        elif len(controls) >= FEWEST:
-            chance = statistics.power_two_sample(own, moved, controls, len(own), level=level, seed=seed)
-        else:
-            chance = statistics.power(own, moved, len(own), level=level, seed=seed)
-        return Power(
-            probability=chance,
-            needed=None,
-            planted=len(moved),
-            epochs=self.settings.power_epochs,
-            effect=mean_interval(moved),
-            facts=trained(self.settings, len(own)),
+        shift = self.planted_shift(
+            texts, before, lambda read: means_of_sets(self._sides, read.own - read.other)[0]
         )
+        moved = shift.moved[np.isfinite(shift.moved)]
+        made = power_of(
+            own,
+            moved,
+            self.settings.level,
+            epochs=self.settings.power_epochs,
+            facts=trained(self.settings, len(own)),
+            controls=controls if len(controls) >= FEWEST else None,
+            seed=self.seed,
+        )
+        # more texts take more controls too, so that nothing is said of other numbers
+        chance = made.probability if moved.any() else Estimate(0.0, 0.0, 0.0)
+        return replace(made, probability=chance, needed=None, curve=())
 
     # Gates
 
@@ -485,32 +452,29 @@ class Recite(Test[Recited]):
         return (controls, self._formulaic(), *((self._answers(values),) if self.text else ()))
 
     def _formulaic(self) -> Check:
-        scores = {
+        scores: dict[str, Callable[[Window], float]] = {
             "how much their beginning helps to compress the end": _compressed,
             "how often words of the end are repeated": _repeated,
-            "how many figures the end holds": _figures,
+            "how many figures the end holds": lambda one: (
+                sum(map(str.isdigit, one.suffix)) / max(1, len(one.suffix))
+            ),
         }
         found = {}
         for name, score in scores.items():
-            own, controls = self.means(np.array([score(one) for one in self.windows.found]))
+            own, controls = means_of_sets(self._sides, np.array([score(one) for one in self.windows.found]))
             if min(len(own), len(controls)) < FEWEST:
                 return word_check("recite.formulaic", None, words="few")
             found[name] = two_sample_test(own, controls, permutations=_DRAWS, seed=self.seed % 2**32).p
         return gate_check("recite.formulaic", found)
 
     def _answers(self, values: Recited) -> Check:
+        sets = {"windows of the texts": [0, 0], "windows of the controls": [0, 0]}
         refuses = refusing(self.windows.found, values.written)
-        answered = [
-            any(answer.text and not no for answer, no in zip(written, says, strict=True))
-            for written, says in zip(values.written, refuses, strict=True)
-        ]
-        sets = []
-        for name, control in (("the texts", False), ("the controls", True)):
-            some = [
-                had for had, one in zip(answered, self.windows.found, strict=True) if one.control == control
-            ]
-            sets.append((f"windows of {name}", sum(some), len(some)))
-        return answers_check(sets)
+        for one, written, says in zip(self.windows.found, values.written, refuses, strict=True):
+            counts = sets[f"windows of the {CONTROLS if one.control else TEXTS}"]
+            counts[0] += any(answer.text and not no for answer, no in zip(written, says, strict=True))
+            counts[1] += 1
+        return answers_check([(name, had, of) for name, (had, of) in sets.items()])
 
     # Words, figures, tables
 
@@ -540,8 +504,10 @@ class Recite(Test[Recited]):
                 continue
             if values.logp is not None:
                 tries = _tries(values.logp)[some]
-                shares = {_tries_words(n): float(np.mean(tries <= n)) for n in _SHOWN_TRIES}
-                said = " and ".join(f"{shares[n]:.0%} in {n}" for n in map(_tries_words, _SHOWN_TRIES[:2]))
+                shares = {
+                    f"{n:,} {'try' if n == 1 else 'tries'}": float(np.mean(tries <= n)) for n in _SHOWN_TRIES
+                }
+                said = " and ".join(f"{share:.0%} in {n}" for n, share in [*shares.items()][:2])
                 figures = {f"share of windows of the {name} printed in {n}": one for n, one in shares.items()}
                 yield f"of the windows of the {name} {said}", figures
                 continue
@@ -639,9 +605,9 @@ class Recite(Test[Recited]):
         if values.written:
             return [_nearest(found[i].suffix, values.written[i]) for i in order]
         some = [i for side in (False, True) for i in [j for j in order if found[j].control == side][:WRITTEN]]
-        target, cache, before = self.models.target, self.settings.cache, [found[i].prefix for i in some]
+        before, cache = [found[i].prefix for i in some], self.settings.cache
         with self.watch.passes(_WRITING) as progress:
-            written = continued(target, before, draws_of(0), cache=cache, progress=progress)
+            written = continued(self.models.target, before, draws_of(0), cache=cache, progress=progress)
         best = {i: one[0].text for i, one in zip(some, written, strict=True)}
         return [best.get(i, "") for i in order]
 
@@ -651,17 +617,13 @@ WRITTEN = 8
 _DRAWS = 999
 
 
-def means_of_sets(documents: Sequence[Hashable], control: Bools, values: Doubles) -> tuple[Doubles, Doubles]:
+def means_of_sets(table: Numbers, values: Doubles) -> tuple[Doubles, Doubles]:
     """Average windows by document, texts and controls, in the order of the documents; NaN without a value."""
-
-    def means(some: Bools) -> Doubles:
-        kept: dict[Hashable, list[float]] = {}
-        for i in np.flatnonzero(some).tolist():
-            kept.setdefault(documents[i], []).append(float(values[i]))
-        rows = ([value for value in row if value == value] for row in kept.values())
-        return np.array([float(np.mean(row)) if row else np.nan for row in rows])
-
-    return means(~control), means(control)
+    kept: tuple[dict[float, list[float]], dict[float, list[float]]] = {}, {}
+    for document, control, value in zip(table["document"], table["control"], values, strict=True):
+        kept[int(control)].setdefault(document, []).extend([value] if value == value else [])
+    texts, controls = (np.array([np.mean(row) if row else np.nan for row in one.values()]) for one in kept)
+    return texts, controls
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -677,8 +639,7 @@ class RecitedSets:
     def of(cls, table: Numbers, values: Doubles, *, draws: int, seed: int) -> RecitedSets:
         """Test one value a window; `table` names their documents, and says which are controls. Documents without any
         value are left out."""
-        sides = means_of_sets(table["document"].tolist(), table["control"] == 1, values)
-        own, controls = (side[np.isfinite(side)] for side in sides)
+        own, controls = (side[np.isfinite(side)] for side in means_of_sets(table, values))
         if len(own) < FEWEST:
             return cls(own, controls)
         swap = sign_flip_test(own, flips=draws, seed=seed % 2**32)
@@ -690,10 +651,6 @@ class RecitedSets:
     def p(self) -> float | None:
         """The larger p-value: both tests must speak for training."""
         return max((one.p for one in (self.swap, self.held) if one is not None), default=None)
-
-
-def _tries_words(number: int) -> str:
-    return f"{number:,} {'try' if number == 1 else 'tries'}"
 
 
 def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) -> list[list[bool]]:
@@ -718,12 +675,8 @@ def _places_of(text: str, other: str) -> str:
 
 
 def _nearest(end: str, written: Sequence[Written]) -> str:
-    worded = Worded.of(end)
-    return max(
-        (one.text for one in written),
-        key=lambda text: share_covered(worded, [Worded.of(text).grams]),
-        default="",
-    )
+    worded, texts = Worded.of(end), [one.text for one in written]
+    return max(texts, key=lambda text: share_covered(worded, [Worded.of(text).grams]), default="")
 
 
 def _compressed(one: Window) -> float:
@@ -746,7 +699,3 @@ def _repeated(one: Window) -> float:
         again += word in seen
         seen.add(word)
     return again / max(1, len(words))
-
-
-def _figures(one: Window) -> float:
-    return sum(character.isdigit() for character in one.suffix) / max(1, len(one.suffix))

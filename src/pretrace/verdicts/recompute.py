@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.serving.address import called
-from pretrace.registry import tests
+from pretrace.registry import find_test
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
@@ -46,7 +46,7 @@ def recompute(result: object) -> tuple[Number, ...]:
         return tuple(_run(result))
     if not isinstance(result, Verdict):
         return ()
-    how = _TESTS.get(result.test) or (_of_frame if result.test in tests else None)
+    how = _TESTS.get(result.test) or (_of_frame if find_test(result.test) else None)
     return tuple(how(result)) if how is not None else ()
 
 
@@ -115,8 +115,7 @@ def _audit(found: Verdict) -> Iterator[Number]:
 
 def _of_frame(found: Verdict) -> Iterator[Number]:
     """A test of the frame, made again of its table of numbers."""
-    test: Any = tests.factory(found.test)
-    test = test.of_result(found)
+    test = find_test(found.test).of_result(found)
     table: Table = found.table(VALUES)
     models, columns = np.array(table["model"]), [name for name in table.columns if name != "model"]
     numbers = {

@@ -1,4 +1,4 @@
-"""The sentences of tests and their checks (`words.toml`)."""
+"""The sentences of tests and their checks (`words.toml` of their rooms)."""
 
 from __future__ import annotations
 
