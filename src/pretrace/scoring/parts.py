@@ -347,7 +347,9 @@ class ScoredRows:
         part = Manifest(0, "", rows + len(run.skipped), rows, "", "", 0, *lost, ())
         documents = tuple(group or name for group, name in zip(run.groups, run.ids, strict=True))
         further = {
-            "label": np.ma.masked_all(rows, np.int8),  # a run without labels has no such column
+            "label": np.ma.array(
+                np.zeros(rows, np.int8), mask=True
+            ),  # a run without labels has no such column
             "n_cut": np.asarray(run.cut, np.int32),
             "n_chars": np.array([lengths[name] for name in run.ids], np.int32),
         }

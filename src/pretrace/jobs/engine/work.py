@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Any, cast
 
 from pretrace.corpora import TextStream
 from pretrace.errors import EngineError, ExpressionError
-from pretrace.frequencies.counting import Batch, CountElsewhere, Portion, batches
 from pretrace.jobs.engine.pool import Piece, Pool, connected
 from pretrace.jobs.settings import EngineSettings
 from pretrace.jobs.worker import OpenedScoring, ShardJob, shards_to_do
 from pretrace.results.wording import say
-from pretrace.scan.files import CorpusFile
-from pretrace.scan.scan import SearchElsewhere, Searching, search_file
-from pretrace.scan.sightings import ScanPart
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options, Scorer
 from pretrace.scoring.evidence import CHUNK, Progress
@@ -98,84 +93,6 @@ def work_on(
         progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
         made += 1
     return made
-
-
-CHARACTERS = 1 << 24
-"""Handed to a worker at a time: enough that most pieces of text occur more than once in them and are encoded once."""
-
-
-@dataclass(frozen=True, slots=True)
-class TokenCounting:
-    """The work of one counting worker; workers must have the same version of the tokenizers."""
-
-    portion: Portion
-
-    def open(self) -> tuple[str, Callable[[Any], Any]]:
-        """The version, and what counts a batch of texts."""
-        return version("tokenizers"), self.portion.counter()
-
-
-@contextmanager
-def count_on_cluster(settings: EngineSettings) -> Iterator[CountElsewhere | None]:
-    """Who counts: workers on the cluster that the settings name, or None for the threads of this process.
-
-    Counts are exact whoever makes them. Batches are added in the order of the texts, on which a checkpoint rests.
-    """
-    if not settings.on_ray:
-        yield None
-        return
-    with connected(settings.address) as ray:
-
-        def count(portion: Portion, texts: Iterable[str]) -> Iterator[Batch]:
-            known: dict[int, tuple[int, str]] = {}
-            early: dict[int, Batch] = {}
-            following = 0
-
-            def pieces() -> Iterator[Piece]:
-                for index, batch in enumerate(batches(texts, CHARACTERS)):
-                    known[index] = len(batch), batch[-1]
-                    yield Piece(index, f"batch {index + 1} of the texts", batch)
-
-            with Pool(ray, TokenCounting(portion), settings) as pool:
-                for piece, answer in pool.each(pieces()):
-                    early[piece.tag] = Batch(*known.pop(piece.tag), answer.value)
-                    while following in early:
-                        yield early.pop(following)
-                        following += 1
-
-        yield count
-
-
-@dataclass(frozen=True, slots=True)
-class Looking:
-    """The work of one searching worker."""
-
-    asked: Searching
-
-    def open(self) -> tuple[str, Callable[[Any], Any]]:
-        """A hash of what is looked for, and what searches a file."""
-        tables = self.asked.tables()
-        return self.asked.digest, lambda file: search_file(self.asked, tables, file)
-
-
-@contextmanager
-def search_on_cluster(settings: EngineSettings) -> Iterator[SearchElsewhere | None]:
-    """Who searches: workers on the cluster that the settings name, or None for the threads of this process.
-
-    All hosts must see the files under the same names. What is found in a file depends on no other.
-    """
-    if not settings.on_ray:
-        yield None
-        return
-    with connected(settings.address) as ray:
-
-        def search(asked: Searching, files: Sequence[CorpusFile]) -> Iterator[tuple[CorpusFile, ScanPart]]:
-            pieces = (Piece(file, f"the file {file.address}", file) for file in files)
-            with Pool(ray, Looking(asked), settings) as pool:
-                for piece, answer in pool.each(pieces):
-                    yield piece.tag, answer.value
-
-        yield search
 
 
 @dataclass(frozen=True, slots=True)
