@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace import runs
+from pretrace import __version__, runs
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
@@ -15,6 +15,8 @@ from pretrace.results.folder import Integrity, OpenFolder
 from pretrace.results.output_checks import FolderKind
 from pretrace.results.serialization import expect
 from pretrace.scoring.provenance import texts_hash
+from pretrace.verdicts.marking import read_seal
+from pretrace.verdicts.marks import read_answers
 from pretrace.verdicts.recompute import recompute
 
 Facts = Mapping[str, Any]
@@ -73,14 +75,10 @@ def _columns(settings: Facts, given: Facts, override: Columns) -> Columns:
 
 
 def _sealed(place: str) -> str:
-    from pretrace.verdicts.marking import read_seal
-
     return texts_hash(read_seal(Path(place)).corpus.texts)
 
 
 def _answers(place: str) -> str:
-    from pretrace.verdicts.marks import read_answers
-
     return texts_hash(read_answers(place).texts)
 
 
@@ -207,8 +205,6 @@ def _shown(value: object) -> str:
 
 
 def _report(place: Path, settings: Mapping[str, Any]) -> VerifiedPart:
-    from pretrace import __version__
-
     try:
         made = runs.pages_of(place)
     except OutputError as error:

@@ -1,4 +1,4 @@
-"""`pretrace score` and `evaluate`, for texts in memory and for more than that, and `pretrace runs merge`."""
+"""`pretrace score` and `evaluate`, and the texts of a command, in memory or in shards."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.cli.verdicts import opened
-from pretrace.corpora import Columns, TextStream, open_corpus, windows
+from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
-from pretrace.errors import ExpressionError, OutputError
+from pretrace.errors import ExpressionError
 from pretrace.jobs.engine.pool import Pool, connected
 from pretrace.jobs.engine.work import Scoring, counted, shard_size, work_on
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
@@ -28,14 +28,12 @@ from pretrace.jobs.worker import (
     WholeJobProgress,
     missing_shards,
     parts_folder,
-    said_missing,
     work,
 )
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
 from pretrace.results.output_checks import OWN, RESULT
 from pretrace.results.run import RUN
-from pretrace.results.verdicts import FLAGGING
 from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import (
@@ -57,15 +55,6 @@ from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreS
 from pretrace.settings import Option
 from pretrace.tuning.plan import methods
 from pretrace.types import Corpus
-
-_Merged = Annotated[
-    Path,
-    Option(
-        "The --out of the workers, whose parts lie beside it; the run is written there.",
-        metavar="OUT",
-        path="out",
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +193,7 @@ def in_shards(
     return replace(texts, found=found)
 
 
-def _labelled_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
+def label_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
     """The texts with the labels that the result of a scan gives them, and no column of labels."""
     from pretrace.scan.labels import labelled_by
 
@@ -256,7 +245,7 @@ def _measuring(evaluation: EvaluationSettings | None) -> dict[str, Any] | None:
     return found if evaluation.unlearned is None else {**found, "unlearned": evaluation.unlearned}
 
 
-def _finish(
+def finish_run(
     rows: ScoredRows,
     stream: TextStream,
     out: Path,
@@ -274,41 +263,6 @@ def _finish(
     answer = finished(run, out, extra=lambda folder: rows.write(folder, run))
     rows.place.remove()
     return answer
-
-
-def merge(
-    out: _Merged,
-    parts: Annotated[
-        Path | None, Option("The folder of parts, where the workers were given one.", path="in")
-    ] = None,
-) -> Reply:
-    """Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the table, the run or flagging,
-    and its report. The exit code of a flagging is that of `flag`."""
-    from pretrace.cli import flagging
-
-    folder = parts or parts_folder(out)
-    jobs = [ShardJob.load(path) for path in sorted(folder.glob("job-*.json"))]
-    if not jobs:
-        raise OutputError(f"{folder} holds no parts of a run: give the --out that its workers were given.")
-    whole = [job for job in jobs if not missing_shards(job, job.parts(folder))]
-    if not whole:
-        job = min(jobs, key=lambda one: len(missing_shards(one, one.parts(folder))))
-        raise OutputError(said_missing(job, job.parts(folder)))
-    if len(whole) > 1:
-        raise OutputError(say("scoring.several_jobs", folder=folder, number=len(whole)))
-    job = whole[0]
-    check_writable(out, FLAGGING if flagging.is_flagging(job) else RUN)
-    if flagging.is_flagging(job):
-        return flagging.finish(job, folder, out)
-    columns = Columns(**job.source["columns"])
-    source, skip = Source(texts=job.source["texts"], columns=columns), bool(job.source["skip_unreadable"])
-    labels = job.source.get("labels")
-    stream = (
-        _labelled_source(source, Path(labels), skip_unreadable=skip)
-        if labels
-        else source.stream(skip_unreadable=skip)
-    )
-    return _finish(job.rows(job.parts(folder)), stream, out, job.evaluation, unreadable=job.survey.unreadable)
 
 
 Out = Annotated[
@@ -414,7 +368,7 @@ class _ScoreCommand:
 
     def _finish(self, rows: ScoredRows, texts: TextsToScore) -> Reply:
         lost = texts.found.unreadable if texts.found else 0
-        return _finish(rows, texts.stream, self.out, _measuring(self.evaluation), texts.unread, lost)
+        return finish_run(rows, texts.stream, self.out, _measuring(self.evaluation), texts.unread, lost)
 
     def _stream(self) -> TextStream:
         job, found = self.job, self.how.labels
@@ -422,7 +376,7 @@ class _ScoreCommand:
             return self.source.stream(skip_unreadable=job.skip_unreadable)
         if self.source.columns.label:
             raise ExpressionError("--labels and --label-column both give the labels: give one of the two.")
-        return _labelled_source(self.source, found, skip_unreadable=job.skip_unreadable)
+        return label_source(self.source, found, skip_unreadable=job.skip_unreadable)
 
     @property
     def how(self) -> EvaluationSettings:

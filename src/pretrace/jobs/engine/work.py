@@ -18,7 +18,7 @@ from pretrace.scoring.detect import Options, Scorer
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.parts import PartsFolder
-from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.plan import Models, ScorePlan, open_models, with_texts
 from pretrace.scoring.settings import ModelsSettings
 from pretrace.tuning.plan import TuningMethod
 from pretrace.types import Backend, Encoded, Quantity, States, Streaming, Trace
@@ -33,8 +33,7 @@ hold nobody up."""
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The work of one scoring worker: which models, which scores, the texts that scores are fitted on, and how; with
-    `apart` a placebo that has the weights of the target is refused."""
+    """The work of one scoring worker: which models, which scores, the texts that scores are fitted on, and how."""
 
     wanted: ModelsSettings
     expressions: str
@@ -44,13 +43,8 @@ class Scoring:
 
     def open(self) -> tuple[OpenedScoring, Callable[[Any], Any]]:
         """The worker's own account of itself, and what scores a shard."""
-        from pretrace.scoring.plan import open_models, with_texts
-
         plan, options = ScorePlan.parse(self.expressions), self.options
         models = with_texts(open_models(self.wanted), self.wanted, self.texts, self.method, seed=options.seed)
-        plan.check(models)
-        if models.placebo is not None:
-            plan.check(models.placebo)
         worker = Scorer(models, plan, options)  # open as long as the process
         return OpenedScoring.of(worker, options), worker.part
 
@@ -103,8 +97,6 @@ class BatchReading:
 
     def open(self) -> tuple[dict[str, str], Callable[[Any], Any]]:
         """The models' fingerprints by role, and what reads a batch with one of them."""
-        from pretrace.scoring.plan import open_models
-
         opened = roles(open_models(self.wanted))
 
         def read(content: tuple[str, Sequence[Encoded], Quantity, States]) -> list[Trace]:
