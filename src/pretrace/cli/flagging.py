@@ -25,7 +25,7 @@ from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.jobs.engine.work import Scoring
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
-from pretrace.jobs.worker import OpenedScoring, ShardJob, missing_shards, parts_folder, said_missing
+from pretrace.jobs.worker import ShardJob, missing_shards, parts_folder, said_missing
 from pretrace.report.wording import first_of
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines
@@ -62,7 +62,7 @@ def finish(job: ShardJob, folder: Path, out: Path) -> Reply:
     planned = FlagPlan.of(BothSets(asked, known), FlagSettings(**own["settings"]))
     about = job.source["command"], job.source.get("found")
     rows = job.rows(job.parts(folder))
-    return _finish(rows, planned, out, own["model"], *about, unreadable=job.survey.unreadable)
+    return _finish(rows, planned, out, job.target, *about, unreadable=job.survey.unreadable)
 
 
 def is_flagging(job: ShardJob) -> bool:
@@ -73,28 +73,6 @@ def is_flagging(job: ShardJob) -> bool:
 def _own(job: ShardJob) -> Mapping[str, Any]:
     assert job.evaluation is not None
     return job.evaluation[KEY]  # type: ignore[no-any-return]
-
-
-def _job(texts: TextsToScore, opened: OpenedScoring, command: _FlagCommand) -> ShardJob:
-    settings = command.settings
-    asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
-    return ShardJob(
-        fingerprint=opened.fingerprint,
-        survey=texts.survey,
-        corpus=texts.stream.name,
-        scores=tuple(settings.plan.scores),
-        outlines=opened.outlines,
-        settings=opened.settings,
-        source={
-            "texts": lasting(command.source.texts),
-            "nonmembers": lasting(command.inputs.controls),
-            "columns": command.source.columns.recorded,
-            "skip_unreadable": texts.how.skip_unreadable,
-            "command": command.recorded,
-            **({"found": command.found} if command.found else {}),
-        },
-        evaluation={KEY: {"settings": asked, "model": opened.target}},
-    )
 
 
 def _finish(
@@ -209,24 +187,35 @@ def flag(
     unread: list[Unreadable] = []
     corpus = None if divided else stream.whole(shards.SHARD, unread.append)
     known = other.whole(shards.SHARD, unread.append) if corpus is not None else None
-    if corpus is None or known is None:
-        both = BothSets(stream, other)
-        texts = in_shards(both, source, job, inputs.out, on_ray=engine.on_ray)
-    else:
+    both, sets = BothSets(stream, other), None
+    if corpus is not None and known is not None:
         both = BothSets(GivenStream(corpus), GivenStream(known))
         sets = Corpus(both.name, tuple(both.texts()), both.asked.source)
-        texts = TextsToScore(stream=both, source=source, how=job, out=inputs.out, unread=unread, corpus=sets)
+    asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
+    found = {"found": command.found} if command.found else {}
+    texts = TextsToScore(
+        stream=both,
+        source=source,
+        how=job,
+        out=inputs.out,
+        kept={"nonmembers": lasting(inputs.controls), "command": command.recorded, **found},
+        evaluation={KEY: {"settings": asked}},
+        unread=unread,
+        corpus=sets,
+    )
+    if sets is None:
+        texts = in_shards(texts, on_ray=engine.on_ray)
     planned = FlagPlan.of(both, settings)
     settings.plan.check_texts(texts.first)
     command.announce(planned.notes)
     finish = partial(_finish, planned=planned, out=inputs.out, found=command.found, command=command.recorded)
-    options, make = Options(cache=settings.cache), partial(_job, command=command)
+    options = Options(cache=settings.cache)
     lost = texts.found.unreadable if texts.found else 0
     if engine.on_ray and not inputs.dry_run:
         none = CorpusParts(None, None, Corpus(both.name, ()))
-        made = texts.score_on_ray(Scoring(wanted, settings.score, none, None, options), engine, make)
+        made = texts.score_on_ray(Scoring(wanted, settings.score, none, None, options), engine, settings.plan)
         rows = made.rows(made.parts(texts.folder))
-        return finish(rows, model=_own(made)["model"], unreadable=lost)
+        return finish(rows, model=made.target, unreadable=lost)
     models = opened(wanted)
     if inputs.dry_run:
         return command.foretold(
@@ -235,7 +224,7 @@ def flag(
     models = with_texts(models, wanted)
     if settings.power:
         check_power(models)
-    scored = texts.score(models, settings.plan, options, make, REPORT + SET_TEST)
+    scored = texts.score(models, settings.plan, options, REPORT + SET_TEST)
     if isinstance(scored, Reply):
         return scored
     asking = Asking(models, Stages()) if settings.power else None
