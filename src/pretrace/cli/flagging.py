@@ -210,12 +210,11 @@ def flag(
     command.announce(planned.notes)
     finish = partial(_finish, planned=planned, out=inputs.out, found=command.found, command=command.recorded)
     options = Options(cache=settings.cache)
-    lost = texts.found.unreadable if texts.found else 0
     if engine.on_ray and not inputs.dry_run:
         none = CorpusParts(None, None, Corpus(both.name, ()))
         made = texts.score_on_ray(Scoring(wanted, settings.score, none, None, options), engine, settings.plan)
         rows = made.rows(made.parts(texts.folder))
-        return finish(rows, model=made.target, unreadable=lost)
+        return finish(rows, model=made.target, unreadable=texts.unreadable)
     models = opened(wanted)
     if inputs.dry_run:
         return command.foretold(
@@ -228,7 +227,7 @@ def flag(
     if isinstance(scored, Reply):
         return scored
     asking = Asking(models, Stages()) if settings.power else None
-    return finish(scored, model=models.target.name, asking=asking, unread=unread, unreadable=lost)
+    return finish(scored, model=models.target.name, asking=asking, unread=unread, unreadable=texts.unreadable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs.engine.pool import Pool, connected
-from pretrace.jobs.engine.work import Scoring, counted, shard_size, work_on
+from pretrace.jobs.engine.work import Scoring, shard_size_of, work_on
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import (
     OpenedScoring,
@@ -78,6 +78,11 @@ class TextsToScore:
         """What a first reading found of texts in shards."""
         assert self.found is not None
         return self.found
+
+    @property
+    def unreadable(self) -> int:
+        """Records of texts in shards that were not read; those of a small source are `unread`."""
+        return self.found.unreadable if self.found else 0
 
     @property
     def folder(self) -> Path:
@@ -182,7 +187,7 @@ class TextsToScore:
 def in_shards(texts: TextsToScore, *, labelled: bool = False, on_ray: bool = False) -> TextsToScore:
     """The texts in shards, once their source was read from end to end; TextsError for what is wrong with that."""
     stream = texts.stream
-    unread, size = list[Unreadable](), shard_size(counted(stream)) if on_ray else shards.SHARD
+    unread, size = list[Unreadable](), shard_size_of(stream) if on_ray else shards.SHARD
     check_parts(texts.folder)
     check_writable(texts.folder / UNREADABLE, OWN)
     with doing("checking all texts before the first is scored", spinner=True):
@@ -347,8 +352,7 @@ class _ScoreCommand:
         return scored if isinstance(scored, Reply) else self._finish(scored, texts)
 
     def _finish(self, rows: ScoredRows, texts: TextsToScore) -> Reply:
-        lost = texts.found.unreadable if texts.found else 0
-        return finish_run(rows, texts.stream, self.out, texts.evaluation, texts.unread, lost)
+        return finish_run(rows, texts.stream, self.out, texts.evaluation, texts.unread, texts.unreadable)
 
     def _stream(self) -> TextStream:
         job, found = self.job, self.how.labels

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, cast
 
 from pretrace.corpora import TextStream
@@ -61,10 +62,9 @@ def shard_size(texts: int) -> int:
     return max(-(-texts // SMALL), _LEAST)
 
 
-def counted(stream: TextStream) -> int:
-    """The texts of a source, counted as far as `shard_size` depends on them."""
-    most = MANY * shards.SHARD
-    return sum(1 for _, _ in zip(range(most), stream.texts(), strict=False))
+def shard_size_of(stream: TextStream) -> int:
+    """The `shard_size` of a source, whose texts are counted as far as it depends on them."""
+    return shard_size(sum(1 for _ in islice(stream.texts(), MANY * shards.SHARD)))
 
 
 def work_on(
