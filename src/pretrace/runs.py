@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from pretrace.errors import OutputError
-from pretrace.results import run, verdicts
 from pretrace.results import run as runs
+from pretrace.results import verdicts
 from pretrace.results.atomic import atomic_text
 from pretrace.results.folder import Render, Write, seal_of
 from pretrace.results.output_checks import FolderKind, OutputFile, check_file, json_object, recorded_files
@@ -38,13 +39,7 @@ class _ResultKind:
 
 KINDS = (
     _ResultKind(verdicts.VERDICTS, Verdict, verdicts.load_verdict, verdicts.save_verdict, "verdict"),
-    _ResultKind(
-        run.COMPARISONS,
-        SideBySide,
-        run.load_side_by_side,
-        run.save_side_by_side,
-        "side_by_side",
-    ),
+    _ResultKind(runs.COMPARISONS, SideBySide, runs.load_side_by_side, runs.save_side_by_side, "side_by_side"),
     _ResultKind(runs.RUN, Run, runs.load_run, runs.save_run, "run"),
 )
 """All kinds; a folder is of the first of them whose JSON part it holds."""
@@ -95,13 +90,9 @@ def render(folder: str | Path) -> Path:
     return place / REPORT
 
 
-def report_of(folder: str | Path) -> str:
-    """The report of the result in `folder` as it would be made now, which is not written; errors as in `load`."""
-    return pages_of(folder)[REPORT]
-
-
 def pages_of(folder: str | Path) -> dict[str, str]:
-    """The same with the appendix, by the names of their files; without one where the folder was written without."""
+    """The report of the result in `folder` as it would be made now, and the appendix where it was written with one, by
+    the names of their files; errors as in `load`."""
     result, place = load(folder), Path(folder)
     seal, known = seal_of(kind_of(place), place), {REPORT, *recorded_files(place)}
     return {name: make(seal) for name, make in _pages(result).items() if name in known}
@@ -168,8 +159,7 @@ def _pages(result: Result) -> dict[str, Callable[[str], str]]:
 
 
 def _rendered(result: Result) -> dict[str, Render]:
+    def write(path: Path, seal: str, page: Callable[[str], str]) -> None:
+        atomic_text(path, page(seal))
 
-    def writes(page: Callable[[str], str]) -> Render:
-        return lambda path, seal: atomic_text(path, page(seal))
-
-    return {name: writes(page) for name, page in _pages(result).items()}
+    return {name: partial(write, page=page) for name, page in _pages(result).items()}

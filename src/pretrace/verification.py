@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace import runs
+from pretrace import __version__, runs
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
@@ -196,8 +196,6 @@ def _shown(value: object) -> str:
 
 
 def _report(place: Path, settings: Mapping[str, Any]) -> VerifiedPart:
-    from pretrace import __version__
-
     try:
         made = runs.pages_of(place)
     except OutputError as error:

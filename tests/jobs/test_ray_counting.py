@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from pretrace.cli import main
-from pretrace.frequencies import Frequencies
-from pretrace.jobs.engine import work
+from pretrace.frequencies import Frequencies, counting
 
 
 def test_counted_on_ray(ray, model_folder, sentences, tmp_path, monkeypatch):
@@ -16,7 +15,7 @@ def test_counted_on_ray(ray, model_folder, sentences, tmp_path, monkeypatch):
     texts.write_text(
         "".join(json.dumps({"text": f"{sentences[i % 6]} {i}"}) + "\n" for i in range(2000)), encoding="utf-8"
     )
-    monkeypatch.setattr(work, "CHARACTERS", 5000)
+    monkeypatch.setattr(counting, "CHARACTERS", 5000)
     tables = []
     for name, more in (("HERE", []), ("RAY", ["--engine", "ray", "--workers", "2"])):
         out = tmp_path / f"{name}.npz"

@@ -48,7 +48,7 @@ NAMES = {
     "pretrace.scoring.evaluation": "evaluate_corpus=evaluate measure",
     "pretrace.scoring.evidence": "Traces Want encoded_for open_store trace",
     "pretrace.scoring.holdout": "check_disjoint set_aside",
-    "pretrace.scoring.outlook": "Timed Unwatched",
+    "pretrace.scoring.outlook": "Timed Watch",
     "pretrace.scoring.parts": "run_of",
     "pretrace.scoring.plan": "Models ScorePlan check_placebos",
     "pretrace.statistics": "permutation power resampling sensitivity shift",

@@ -3,7 +3,7 @@
 import pytest
 
 from pretrace.backends import open_model
-from pretrace.scoring.outlook import Stage, Timed, TimeEstimate, Unwatched, guessed_seconds
+from pretrace.scoring.outlook import Stage, Timed, TimeEstimate, Watch, guessed_seconds
 from pretrace.testing import FakeBackend
 from pretrace.verdicts.audit.planning import slowness
 
@@ -173,7 +173,7 @@ def test_seconds_are_noted_under_the_stage_also_after_an_error(clock):
         clock.now += 1
         raise KeyError
 
-    watch = Timed(Unwatched(), clock)
+    watch = Timed(Watch(), clock)
     with watch.passes("reading"):
         clock.now = 2.004
     with watch.training("training") as on_step:

@@ -190,7 +190,7 @@ class Root(Commands):
                 CommandEntry("runs table", "folders:table"),
                 CommandEntry("runs verify", "folders:verify"),
                 CommandEntry("runs again", "folders:again", plugins=False),
-                CommandEntry("runs merge", "scoring:merge"),
+                CommandEntry("runs merge", "flagging:merge"),
             ),
         ),
         CommandEntry("show", "printing:show"),

@@ -1,4 +1,4 @@
-"""`pretrace flag`, for texts in memory and for more: check all that can be checked, open, ask, write, print."""
+"""`pretrace flag`: check all that can be checked, open, ask, write, print; and `pretrace runs merge`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -16,21 +16,23 @@ from pretrace.cli.answer import PlainText, Reply, plain_table, save_result
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import conclusion, foretold
 from pretrace.cli.progress import Stages
-from pretrace.cli.scoring import TextsToScore, in_shards, lasting
+from pretrace.cli.scoring import TextsToScore, finish_run, in_shards, label_source, lasting
 from pretrace.cli.streams import note as say_note
 from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_found, with_text_column
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
-from pretrace.errors import ExpressionError
+from pretrace.errors import ExpressionError, OutputError
 from pretrace.jobs.engine.work import Scoring
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
-from pretrace.jobs.worker import OpenedScoring, ShardJob
+from pretrace.jobs.worker import ShardJob, missing_shards, parts_folder, said_missing
 from pretrace.report.wording import first_of
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines
-from pretrace.results.run import SKIPPED_COLUMNS
+from pretrace.results.rounding import p_value
+from pretrace.results.run import RUN, SKIPPED_COLUMNS
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
+from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
@@ -38,14 +40,12 @@ from pretrace.scoring.outlook import REPORT, SET_TEST, Workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
-from pretrace.settings import CONTROLS, dry_run_option, like, option, requested_option
+from pretrace.settings import CONTROLS, Option, dry_run_option, like, option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
+from pretrace.verdicts.flag.built import flagged_rows
 from pretrace.verdicts.flag.flag import Asking, check_power, flag_rows, unscored
 from pretrace.verdicts.flag.planning import FLAGGING, BothSets, DetectionLimits, FlagPlan, FlagSettings
-
-# `flag` over more texts than a shard holds, and its part of `pretrace runs merge`.
-
 
 KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""
@@ -62,7 +62,7 @@ def finish(job: ShardJob, folder: Path, out: Path) -> Reply:
     planned = FlagPlan.of(BothSets(asked, known), FlagSettings(**own["settings"]))
     about = job.source["command"], job.source.get("found")
     rows = job.rows(job.parts(folder))
-    return _finish(rows, planned, out, own["model"], *about, unreadable=job.survey.unreadable)
+    return _finish(rows, planned, out, job.target, *about, unreadable=job.survey.unreadable)
 
 
 def is_flagging(job: ShardJob) -> bool:
@@ -73,28 +73,6 @@ def is_flagging(job: ShardJob) -> bool:
 def _own(job: ShardJob) -> Mapping[str, Any]:
     assert job.evaluation is not None
     return job.evaluation[KEY]  # type: ignore[no-any-return]
-
-
-def _job(texts: TextsToScore, opened: OpenedScoring, command: _FlagCommand) -> ShardJob:
-    settings = command.settings
-    asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
-    return ShardJob(
-        fingerprint=opened.fingerprint,
-        survey=texts.survey,
-        corpus=texts.stream.name,
-        scores=tuple(settings.plan.scores),
-        outlines=opened.outlines,
-        settings=opened.settings,
-        source={
-            "texts": lasting(command.source.texts),
-            "nonmembers": lasting(command.inputs.controls),
-            "columns": command.source.columns.recorded,
-            "skip_unreadable": texts.how.skip_unreadable,
-            "command": command.recorded,
-            **({"found": command.found} if command.found else {}),
-        },
-        evaluation={KEY: {"settings": asked, "model": opened.target}},
-    )
 
 
 def _finish(
@@ -209,24 +187,34 @@ def flag(
     unread: list[Unreadable] = []
     corpus = None if divided else stream.whole(shards.SHARD, unread.append)
     known = other.whole(shards.SHARD, unread.append) if corpus is not None else None
-    if corpus is None or known is None:
-        both = BothSets(stream, other)
-        texts = in_shards(both, source, job, inputs.out, on_ray=engine.on_ray)
-    else:
+    both, sets = BothSets(stream, other), None
+    if corpus is not None and known is not None:
         both = BothSets(GivenStream(corpus), GivenStream(known))
         sets = Corpus(both.name, tuple(both.texts()), both.asked.source)
-        texts = TextsToScore(stream=both, source=source, how=job, out=inputs.out, unread=unread, corpus=sets)
+    asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
+    found = {"found": command.found} if command.found else {}
+    texts = TextsToScore(
+        stream=both,
+        source=source,
+        how=job,
+        out=inputs.out,
+        kept={"nonmembers": lasting(inputs.controls), "command": command.recorded, **found},
+        evaluation={KEY: {"settings": asked}},
+        unread=unread,
+        corpus=sets,
+    )
+    if sets is None:
+        texts = in_shards(texts, on_ray=engine.on_ray)
     planned = FlagPlan.of(both, settings)
     settings.plan.check_texts(texts.first)
     command.announce(planned.notes)
     finish = partial(_finish, planned=planned, out=inputs.out, found=command.found, command=command.recorded)
-    options, make = Options(cache=settings.cache), partial(_job, command=command)
-    lost = texts.found.unreadable if texts.found else 0
+    options = Options(cache=settings.cache)
     if engine.on_ray and not inputs.dry_run:
         none = CorpusParts(None, None, Corpus(both.name, ()))
-        made = texts.score_on_ray(Scoring(wanted, settings.score, none, None, options), engine, make)
+        made = texts.score_on_ray(Scoring(wanted, settings.score, none, None, options), engine, settings.plan)
         rows = made.rows(made.parts(texts.folder))
-        return finish(rows, model=_own(made)["model"], unreadable=lost)
+        return finish(rows, model=made.target, unreadable=texts.unreadable)
     models = opened(wanted)
     if inputs.dry_run:
         return command.foretold(
@@ -235,11 +223,11 @@ def flag(
     models = with_texts(models, wanted)
     if settings.power:
         check_power(models)
-    scored = texts.score(models, settings.plan, options, make, REPORT + SET_TEST)
+    scored = texts.score(models, settings.plan, options, REPORT + SET_TEST)
     if isinstance(scored, Reply):
         return scored
     asking = Asking(models, Stages()) if settings.power else None
-    return finish(scored, model=models.target.name, asking=asking, unread=unread, unreadable=lost)
+    return finish(scored, model=models.target.name, asking=asking, unread=unread, unreadable=texts.unreadable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,14 +285,11 @@ def save_flagging(flagged: Verdict, out: Path, *, beside: Mapping[str, Write] | 
         names = first_of([f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3]], unscored)
         place = "skipped.csv" if flagged.figures.get("whole") else "result.json"
         shown.append(PlainText(f"Not scored: {unscored:,}: {names}; all in {place}."))
-    say = partial(conclusion, flagged, out, "", shown=Group(*shown) if shown else None)
-    return save_result(flagged, out, say, beside=beside)
+    told = partial(conclusion, flagged, out, "", shown=Group(*shown) if shown else None)
+    return save_result(flagged, out, told, beside=beside)
 
 
 def _table(flagged: Verdict) -> Table:
-    from pretrace.results.rounding import p_value
-    from pretrace.verdicts.flag.built import flagged_rows
-
     texts, figures = flagged.table("flags"), flagged.figures
     counts, rows = figures["counts"], flagged_rows(flagged)
     several = counts["documents"] < counts["texts"]  # then documents are flagged, with all of their texts
@@ -321,3 +306,48 @@ def _table(flagged: Verdict) -> Table:
             f"{counts['flagged'] - _SHOWN:,} more in {'flags/' if figures.get('whole') else 'flags.csv'}"
         )
     return table
+
+
+_Merged = Annotated[
+    Path,
+    Option(
+        "The --out of the workers, whose parts lie beside it; the run is written there.",
+        metavar="OUT",
+        path="out",
+    ),
+]
+
+
+def merge(
+    out: _Merged,
+    parts: Annotated[
+        Path | None, Option("The folder of parts, where the workers were given one.", path="in")
+    ] = None,
+) -> Reply:
+    """Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the table, the run or flagging,
+    and its report. The exit code of a flagging is that of `flag`."""
+    folder = parts or parts_folder(out)
+    jobs = [ShardJob.load(path) for path in sorted(folder.glob("job-*.json"))]
+    if not jobs:
+        raise OutputError(f"{folder} holds no parts of a run: give the --out that its workers were given.")
+    whole = [job for job in jobs if not missing_shards(job, job.parts(folder))]
+    if not whole:
+        job = min(jobs, key=lambda one: len(missing_shards(one, one.parts(folder))))
+        raise OutputError(said_missing(job, job.parts(folder)))
+    if len(whole) > 1:
+        raise OutputError(say("scoring.several_jobs", folder=folder, number=len(whole)))
+    job = whole[0]
+    check_writable(out, FLAGGING_FOLDER if is_flagging(job) else RUN)
+    if is_flagging(job):
+        return finish(job, folder, out)
+    columns = Columns(**job.source["columns"])
+    source, skip = Source(texts=job.source["texts"], columns=columns), bool(job.source["skip_unreadable"])
+    labels = job.source.get("labels")
+    stream = (
+        label_source(source, Path(labels), skip_unreadable=skip)
+        if labels
+        else source.stream(skip_unreadable=skip)
+    )
+    return finish_run(
+        job.rows(job.parts(folder)), stream, out, job.evaluation, unreadable=job.survey.unreadable
+    )

@@ -20,7 +20,7 @@ from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies.table import COUNTS
-from pretrace.jobs.engine.work import count_on_cluster
+from pretrace.jobs.engine.pool import spread_on_cluster
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
@@ -157,7 +157,7 @@ def count(
     tokens = open_tokenizer(target.model, **asdict(opening))
     checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
     engine = replace(engine, workers=settings.workers if engine.on_ray else 0)
-    with count_on_cluster(engine) as elsewhere, shown(CountedBytes()) as on_progress:
+    with spread_on_cluster(engine) as elsewhere, shown(CountedBytes()) as on_progress:
         table = make_table(
             texts,
             tokens.rust,

@@ -98,7 +98,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
-    from pretrace.jobs.engine.work import search_on_cluster
+    from pretrace.jobs.engine.pool import spread_on_cluster
     from pretrace.scan import scan as room
     from pretrace.scan.cleaning import check_clean, clean
     from pretrace.scan.files import files_of
@@ -116,7 +116,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     if searched.clean is not None:
         check_clean(asked, searched.clean)
     parts = room.parts_of(searched.out)
-    with _shown() as watch, search_on_cluster(engine) as elsewhere:
+    with _shown() as watch, spread_on_cluster(engine) as elsewhere:
         found = room.scan(asked, parts, watch=watch, elsewhere=elsewhere)
     if found is None:
         words = (

@@ -1,11 +1,10 @@
-"""`pretrace score` and `evaluate`, for texts in memory and for more than that, and `pretrace runs merge`."""
+"""`pretrace score` and `evaluate`, and the texts of a command, in memory or in shards."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from operator import add
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,12 +14,12 @@ from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.cli.verdicts import opened
-from pretrace.corpora import Columns, TextStream, open_corpus, windows
+from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
-from pretrace.errors import ExpressionError, OutputError
+from pretrace.errors import ExpressionError
 from pretrace.jobs.engine.pool import Pool, connected
-from pretrace.jobs.engine.work import Scoring, counted, shard_size, work_on
+from pretrace.jobs.engine.work import Scoring, shard_size_of, work_on
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import (
     OpenedScoring,
@@ -28,14 +27,12 @@ from pretrace.jobs.worker import (
     WholeJobProgress,
     missing_shards,
     parts_folder,
-    said_missing,
     work,
 )
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
 from pretrace.results.output_checks import OWN, RESULT
 from pretrace.results.run import RUN
-from pretrace.results.verdicts import FLAGGING
 from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import (
@@ -58,15 +55,6 @@ from pretrace.settings import Option
 from pretrace.tuning.plan import methods
 from pretrace.types import Corpus
 
-_Merged = Annotated[
-    Path,
-    Option(
-        "The --out of the workers, whose parts lie beside it; the run is written there.",
-        metavar="OUT",
-        path="out",
-    ),
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextsToScore:
@@ -77,6 +65,9 @@ class TextsToScore:
     source: Source
     how: JobSettings
     out: Path
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    """What the file of a job says besides of where its texts are from."""
+    evaluation: dict[str, Any] | None = None
     unread: Sequence[Unreadable] = ()
     corpus: Corpus | None = None
     found: Survey | None = None
@@ -87,6 +78,11 @@ class TextsToScore:
         """What a first reading found of texts in shards."""
         assert self.found is not None
         return self.found
+
+    @property
+    def unreadable(self) -> int:
+        """Records of texts in shards that were not read; those of a small source are `unread`."""
+        return self.found.unreadable if self.found else 0
 
     @property
     def folder(self) -> Path:
@@ -120,17 +116,9 @@ class TextsToScore:
             found = tuple(map(add, found, some)) if found else some
         return found
 
-    def score(
-        self,
-        models: Models,
-        plan: ScorePlan,
-        options: Options,
-        make: Callable[[TextsToScore, OpenedScoring], ShardJob],
-        after: float,
-    ) -> ScoredRows | Reply:
-        """Score the texts, or the shards of this worker, with models that are open; `make` gives the job of texts in
-        shards, and `after` are the seconds of other work that follows. A reply where other workers' shards are left to
-        them."""
+    def score(self, models: Models, plan: ScorePlan, options: Options, after: float) -> ScoredRows | Reply:
+        """Score the texts, or the shards of this worker, with models that are open; `after` are the seconds of other
+        work that follows. A reply where other workers' shards are left to them."""
         with watched("reading", after) as progress:
             if self.corpus is not None:
                 return score_rows(self.corpus, models, plan, replace(options, progress=progress))
@@ -139,8 +127,7 @@ class TextsToScore:
             ahead = WholeJobProgress(progress, self.survey.texts * passes)
             options = replace(options, progress=ahead)
             with Scorer(models, plan, options) as scorer:
-                job = make(self, OpenedScoring.of(scorer, options))
-                self._begin(job)
+                job = self._begin(OpenedScoring.of(scorer, options), plan)
                 parts, turn = job.parts(self.folder), self.how.turn
                 made = work(job, self.stream, scorer, parts, turn=turn, size=self.size)
         if turn.of == 1:
@@ -151,18 +138,12 @@ class TextsToScore:
         said = lines(first, f"When all workers are done: pretrace runs merge {self.out}")
         return Reply(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
-    def score_on_ray(
-        self,
-        task: Scoring,
-        engine: EngineSettings,
-        make: Callable[[TextsToScore, OpenedScoring], ShardJob],
-    ) -> ShardJob:
+    def score_on_ray(self, task: Scoring, engine: EngineSettings, plan: ScorePlan) -> ShardJob:
         """The same by workers on a cluster: the job, of which all is scored. No model is opened here."""
         with connected(engine.address) as ray, Pool(ray, task, engine) as pool:
             found: OpenedScoring = pool.told
             self._refuse(found.leaks)
-            job = make(self, found)
-            self._begin(job)
+            job = self._begin(found, plan)
             parts = job.parts(self.folder)
             with watched("reading") as progress:
                 progress.begin(sum(job.survey.shards[index][1] for index in missing_shards(job, parts)))
@@ -176,35 +157,47 @@ class TextsToScore:
                 for leak in found:
                     leak.check(Corpus(self.stream.name, shard.texts))
 
-    def _begin(self, job: ShardJob) -> None:
+    def _begin(self, opened: OpenedScoring, plan: ScorePlan) -> ShardJob:
+        """Write the file of the job, and what could not be read, to the folder of parts."""
+        stream, found = self.stream, self.survey
+        texts = record_texts(stream, found.texts, found.documents, found.sha256)
+        job = ShardJob(
+            fingerprint=opened.fingerprint,
+            survey=found,
+            corpus=stream.name,
+            scores=tuple(plan.scores),
+            outlines=opened.outlines,
+            settings={**opened.settings, "texts": texts},
+            source={
+                "texts": lasting(self.source.texts),
+                "columns": self.source.columns.recorded,
+                "skip_unreadable": self.how.skip_unreadable,
+                **self.kept,
+            },
+            evaluation=self.evaluation,
+            target=opened.target,
+        )
         with explained(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         job.save(self.folder)  # first: by it the folder is known as one of parts
         write_unreadable(self.unread, self.folder)
+        return job
 
 
-def in_shards(
-    stream: TextStream,
-    source: Source,
-    how: JobSettings,
-    out: Path,
-    *,
-    labelled: bool = False,
-    on_ray: bool = False,
-) -> TextsToScore:
-    """Texts in shards, once their source was read from end to end; TextsError for what is wrong with that."""
-    unread, size = list[Unreadable](), shard_size(counted(stream)) if on_ray else shards.SHARD
-    texts = TextsToScore(stream=stream, source=source, how=how, out=out, unread=unread, size=size)
+def in_shards(texts: TextsToScore, *, labelled: bool = False, on_ray: bool = False) -> TextsToScore:
+    """The texts in shards, once their source was read from end to end; TextsError for what is wrong with that."""
+    stream = texts.stream
+    unread, size = list[Unreadable](), shard_size_of(stream) if on_ray else shards.SHARD
     check_parts(texts.folder)
     check_writable(texts.folder / UNREADABLE, OWN)
     with doing("checking all texts before the first is scored", spinner=True):
         found = survey(stream, size, unread.append)
     if labelled:
         check_label_counts(stream.name, found.members, found.nonmembers, found.texts, found.unlabelled)
-    return replace(texts, found=found)
+    return replace(texts, found=found, unread=unread, size=size)
 
 
-def _labelled_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
+def label_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
     """The texts with the labels that the result of a scan gives them, and no column of labels."""
     from pretrace.scan.labels import labelled_by
 
@@ -224,30 +217,6 @@ def lasting(texts: str) -> str:
     return str(path.resolve()) if path.exists() else texts
 
 
-def _job(
-    texts: TextsToScore, opened: OpenedScoring, plan: ScorePlan, evaluation: EvaluationSettings | None
-) -> ShardJob:
-    stream, found, source = texts.stream, texts.survey, texts.source
-    return ShardJob(
-        fingerprint=opened.fingerprint,
-        survey=found,
-        corpus=stream.name,
-        scores=tuple(plan.scores),
-        outlines=opened.outlines,
-        settings={
-            **opened.settings,
-            "texts": record_texts(stream, found.texts, found.documents, found.sha256),
-        },
-        source={
-            "texts": lasting(source.texts),
-            "columns": source.columns.recorded,
-            "skip_unreadable": texts.how.skip_unreadable,
-            **({"labels": lasting(str(evaluation.labels))} if evaluation and evaluation.labels else {}),
-        },
-        evaluation=_measuring(evaluation),
-    )
-
-
 def _measuring(evaluation: EvaluationSettings | None) -> dict[str, Any] | None:
     """The settings of `measure`, as a job keeps them; None where nothing is measured."""
     if evaluation is None:
@@ -256,7 +225,7 @@ def _measuring(evaluation: EvaluationSettings | None) -> dict[str, Any] | None:
     return found if evaluation.unlearned is None else {**found, "unlearned": evaluation.unlearned}
 
 
-def _finish(
+def finish_run(
     rows: ScoredRows,
     stream: TextStream,
     out: Path,
@@ -274,41 +243,6 @@ def _finish(
     answer = finished(run, out, extra=lambda folder: rows.write(folder, run))
     rows.place.remove()
     return answer
-
-
-def merge(
-    out: _Merged,
-    parts: Annotated[
-        Path | None, Option("The folder of parts, where the workers were given one.", path="in")
-    ] = None,
-) -> Reply:
-    """Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the table, the run or flagging,
-    and its report. The exit code of a flagging is that of `flag`."""
-    from pretrace.cli import flagging
-
-    folder = parts or parts_folder(out)
-    jobs = [ShardJob.load(path) for path in sorted(folder.glob("job-*.json"))]
-    if not jobs:
-        raise OutputError(f"{folder} holds no parts of a run: give the --out that its workers were given.")
-    whole = [job for job in jobs if not missing_shards(job, job.parts(folder))]
-    if not whole:
-        job = min(jobs, key=lambda one: len(missing_shards(one, one.parts(folder))))
-        raise OutputError(said_missing(job, job.parts(folder)))
-    if len(whole) > 1:
-        raise OutputError(say("scoring.several_jobs", folder=folder, number=len(whole)))
-    job = whole[0]
-    check_writable(out, FLAGGING if flagging.is_flagging(job) else RUN)
-    if flagging.is_flagging(job):
-        return flagging.finish(job, folder, out)
-    columns = Columns(**job.source["columns"])
-    source, skip = Source(texts=job.source["texts"], columns=columns), bool(job.source["skip_unreadable"])
-    labels = job.source.get("labels")
-    stream = (
-        _labelled_source(source, Path(labels), skip_unreadable=skip)
-        if labels
-        else source.stream(skip_unreadable=skip)
-    )
-    return _finish(job.rows(job.parts(folder)), stream, out, job.evaluation, unreadable=job.survey.unreadable)
 
 
 Out = Annotated[
@@ -380,22 +314,27 @@ class _ScoreCommand:
         if whole and divided:
             raise ExpressionError(say("scoring.whole", option=divided))
         corpus = None if divided else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
+        texts = TextsToScore(
+            stream=stream,
+            source=self.source,
+            how=self.job,
+            out=self.out,
+            kept={"labels": lasting(str(self.how.labels))} if self.how.labels else {},
+            evaluation=_measuring(self.evaluation),
+            unread=unread,
+            corpus=corpus,
+        )
         if corpus is None:
-            on_ray = self.engine.on_ray
-            texts = in_shards(stream, self.source, self.job, self.out, labelled=labelled, on_ray=on_ray)
-        else:
-            if labelled:
-                check_labels(corpus)
-            texts = TextsToScore(
-                stream=stream, source=self.source, how=self.job, out=self.out, unread=unread, corpus=corpus
-            )
+            texts = in_shards(texts, labelled=labelled, on_ray=self.engine.on_ray)
+        elif labelled:
+            check_labels(corpus)
         plan.check_texts(texts.first)  # here as well: tuning takes long
-        given, make = self._reference(), partial(_job, plan=plan, evaluation=self.evaluation)
+        given = self._reference()
         parts = CorpusParts(None, given, texts.first)
         if self.engine.on_ray and not settings.dry_run:
             fitted = replace(parts, test=Corpus(stream.name, ()))
             task = Scoring(self._wanted, settings.scores, fitted, method, self._options(parts))
-            job = texts.score_on_ray(task, self.engine, make)
+            job = texts.score_on_ray(task, self.engine, plan)
             return self._finish(job.rows(job.parts(texts.folder)), texts)
         if corpus is not None and not settings.windows:
             parts = _divided(corpus, settings, self.evaluation, given)
@@ -409,12 +348,11 @@ class _ScoreCommand:
         with trained() as on_step:
             models = with_texts(models, self._wanted, parts, method, seed=settings.seed, on_step=on_step)
         after = REPORT + (EVALUATION if labelled else 0.0)
-        scored = texts.score(models, plan, self._options(parts, corpus), make, after)
+        scored = texts.score(models, plan, self._options(parts, corpus), after)
         return scored if isinstance(scored, Reply) else self._finish(scored, texts)
 
     def _finish(self, rows: ScoredRows, texts: TextsToScore) -> Reply:
-        lost = texts.found.unreadable if texts.found else 0
-        return _finish(rows, texts.stream, self.out, _measuring(self.evaluation), texts.unread, lost)
+        return finish_run(rows, texts.stream, self.out, texts.evaluation, texts.unread, texts.unreadable)
 
     def _stream(self) -> TextStream:
         job, found = self.job, self.how.labels
@@ -422,7 +360,7 @@ class _ScoreCommand:
             return self.source.stream(skip_unreadable=job.skip_unreadable)
         if self.source.columns.label:
             raise ExpressionError("--labels and --label-column both give the labels: give one of the two.")
-        return _labelled_source(self.source, found, skip_unreadable=job.skip_unreadable)
+        return label_source(self.source, found, skip_unreadable=job.skip_unreadable)
 
     @property
     def how(self) -> EvaluationSettings:

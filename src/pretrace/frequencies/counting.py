@@ -152,9 +152,10 @@ class Portion:
     plain: bool
     whole: bool
 
-    def counter(self) -> Callable[[Sequence[str]], PartCounts | None]:
-        """What counts some texts on one core: None where their pieces had other tokens than the texts."""
-        from tokenizers import Tokenizer
+    def open(self) -> tuple[str, Callable[[Sequence[str]], PartCounts | None]]:
+        """The version of the tokenizers, and what counts some texts on one core: None where their pieces had other
+        tokens than the texts."""
+        from tokenizers import Tokenizer, __version__
 
         tokenizer, spec = Tokenizer.from_str(self.spec), json.loads(self.spec)
         tokenizer.encode_special_tokens = self.plain
@@ -169,11 +170,16 @@ class Portion:
                 return None
             return PartCounts(tokens, None, sum(len(readable(text).encode()) for text in texts))
 
-        return counted
+        return __version__, counted
 
 
-CountElsewhere = Callable[[Portion, Iterable[str]], Iterator[Batch]]
-"""Counts texts in other processes: what each batch of them came to, in order."""
+CountElsewhere = Callable[
+    [Portion, Iterable[tuple[int, str, list[str]]]], Iterator[tuple[int, PartCounts | None]]
+]
+"""Counts batches of texts, each with its number and name, in other processes: what each came to, in any order."""
+CHARACTERS = 1 << 24
+"""Handed to another process at a time: enough that most pieces of text occur more than once in them and are encoded
+once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,9 +286,8 @@ class _CountingRun:
             return _in_order(pool, lambda item: _counted(counter, *item), items, 2 * workers)
         tokenizer = (counter if isinstance(counter, WholeTexts) else counter.whole).tokenizer
         is_whole = isinstance(counter, WholeTexts)
-        return self.settings.elsewhere(
-            Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, is_whole), texts
-        )
+        portion = Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, is_whole)
+        return _counted_elsewhere(self.settings.elsewhere, portion, texts)
 
     @property
     def _identity(self) -> dict[str, str | bool]:
@@ -326,6 +331,24 @@ def _encode(tally: _Tally, counter: WholeTexts | ByPieces, pool: ThreadPoolExecu
         slices = (pieces.slice(start, _SLICE) for start in range(0, len(pieces), _SLICE))
         for tokens in _in_order(pool, counter.tokens, slices, 2 * workers):
             tally.tokens += tokens
+
+
+def _counted_elsewhere(elsewhere: CountElsewhere, portion: Portion, texts: Iterable[str]) -> Iterator[Batch]:
+    """What batches came to, in the order of the texts, on which a checkpoint rests."""
+    known: dict[int, tuple[int, str]] = {}
+    early: dict[int, Batch] = {}
+    following = 0
+
+    def pieces() -> Iterator[tuple[int, str, list[str]]]:
+        for index, batch in enumerate(batches(texts, CHARACTERS)):
+            known[index] = len(batch), batch[-1]
+            yield index, f"batch {index + 1} of the texts", batch
+
+    for index, part in elsewhere(portion, pieces()):
+        early[index] = Batch(*known.pop(index), part)
+        while following in early:
+            yield early.pop(following)
+            following += 1
 
 
 def batches(texts: Iterable[str], characters: int) -> Iterator[list[str]]:

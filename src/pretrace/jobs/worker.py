@@ -32,7 +32,7 @@ class ShardJob:
     """What all workers of a job share, and what the merged run records.
 
     `settings` go to run.json, `outlines` are the controls in the parts, `evaluation` the settings of an evaluation
-    that follows, None without one; `source` says how the texts are opened again.
+    that follows, None without one; `source` says how the texts are opened again, `target` how the model is called.
     """
 
     fingerprint: Mapping[str, Any]
@@ -43,6 +43,7 @@ class ShardJob:
     settings: dict[str, Any]
     source: dict[str, Any]
     evaluation: dict[str, Any] | None = None
+    target: str = ""
 
     @property
     def key(self) -> str:

@@ -25,6 +25,7 @@ import numpy as np
 from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
+from pretrace.jobs.engine.pool import Spread
 from pretrace.jobs.settings import Turn
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
@@ -257,6 +258,11 @@ class Searching:
         wording = Wording.of(self.texts.written, near=self.settings.near, overlap=self.settings.overlap)
         return Tables(BlockTable.of(self.texts.contents), wording)
 
+    def open(self) -> tuple[str, Callable[[CorpusFile], ScanPart | None]]:
+        """In a worker: the hash of what is looked for, and what searches a file."""
+        tables = self.tables()
+        return self.digest, lambda file: search_file(self, tables, file)
+
     def workers(self, files: int) -> int:
         """How many of so many files are read at once."""
         return max(1, min(self.settings.workers or count_cores(), files))
@@ -276,8 +282,6 @@ class Tables(NamedTuple):
 
 Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
-SearchElsewhere = Callable[[Searching, Sequence[CorpusFile]], Iterator[tuple[CorpusFile, ScanPart]]]
-"""Searches files in other processes: each file with what was found in it, as they come."""
 
 
 def plan_scan(asked: Searching) -> _ScanPlan:
@@ -318,7 +322,7 @@ def plan_scan(asked: Searching) -> _ScanPlan:
 
 
 def scan(
-    asked: Searching, parts: Path, *, watch: Watch | None = None, elsewhere: SearchElsewhere | None = None
+    asked: Searching, parts: Path, *, watch: Watch | None = None, elsewhere: Spread | None = None
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
     are still missing (`ScanSettings.shard`).
@@ -333,7 +337,8 @@ def scan(
         if elsewhere is None:
             _search(asked, missing, parts, progress)
         else:
-            for file, part in elsewhere(asked, missing):
+            pieces = ((file, f"the file {file.address}", file) for file in missing)
+            for file, part in elsewhere(asked, pieces):
                 write_atomically(_path(parts, file), part.save)
                 progress.add(file.size, files=1)
     whole = merge_found(asked, parts)

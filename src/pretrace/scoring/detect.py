@@ -195,46 +195,46 @@ class ModelScores:
         left = iter(evidence)
         while some := list(islice(left, CHUNK)):
             emptied, traces = [one.empty for one in some], [one.views[_PLAIN][0] for one in some]
-            stacks = list(_stacked(traces))
-            values = np.full((len(some), len(self._ready)), np.nan)
-            for column, one in enumerate(self._ready):
-                if isinstance(one.score, Stackable) and one.views == {_PLAIN}:  # texts of one length at once
-                    for places, stack in stacks:
-                        if stack.logp.shape[1] >= one.fewest:
-                            texts = [some[i].text for i in places]
-                            values[places, column] = one.checked(
-                                one.score.over(stack, texts), texts, (len(texts),)
-                            )
+            values = self._values(some, emptied, traces)
+            ranked = []
+            for place, (seen, empty, found) in enumerate(zip(some, emptied, values.tolist(), strict=True)):
+                if (empty or any(map(math.isnan, found))) and not self._record_missing(seen, found, empty):
                     continue
-                for row, (seen, empty) in enumerate(zip(some, emptied, strict=True)):
-                    if not one.lacks(seen, empty):
-                        values[row, column] = one.checked(one.score(seen), (seen.text,))
-            if self._shuffled or any(emptied) or np.isnan(values).any():
-                for seen, empty, found in zip(some, emptied, values.tolist(), strict=True):
-                    self._add(seen, empty, found)
-                continue
-            self.rows += [
-                ScoredText(one.text, found, [], len(trace.tokens), trace.cut)
-                for one, found, trace in zip(some, values.tolist(), traces, strict=True)
-            ]
-            self.extremes.offer(values[:, 0], [one.text for one in some], traces)
+                shuffled = [
+                    [
+                        float("nan") if one.lacks(seen, empty) else one.checked(one.score(seen), (seen.text,))
+                        for one in repeats
+                    ]
+                    for repeats in self._shuffled
+                ]
+                plain = traces[place]
+                self.rows.append(ScoredText(seen.text, found, shuffled, len(plain), plain.cut))
+                if not math.isnan(found[0]):
+                    ranked.append(place)
+            self.extremes.offer(
+                values[ranked, 0], [some[i].text for i in ranked], [traces[i] for i in ranked]
+            )
         return self
 
-    def _add(self, evidence: Evidence, empty: frozenset[View], values: list[float]) -> None:
-        text = evidence.text
-        if (empty or any(map(math.isnan, values))) and not self._record_missing(evidence, values, empty):
-            return
-        shuffled = [
-            [
-                float("nan") if one.lacks(evidence, empty) else one.checked(one.score(evidence), (text,))
-                for one in repeats
-            ]
-            for repeats in self._shuffled
-        ]
-        plain = evidence.views[_PLAIN][0]
-        self.rows.append(ScoredText(text, values, shuffled, len(plain), plain.cut))
-        if values[0] == values[0]:
-            self.extremes.offer(np.array(values[:1]), (text,), (plain,))
+    def _values(
+        self, some: Sequence[Evidence], emptied: Sequence[frozenset[View]], traces: Sequence[Trace]
+    ) -> Doubles:
+        """The scores of texts, [texts, scores]; NaN where one has nothing to see, or too little."""
+        stacks = list(_stacked(traces))
+        values = np.full((len(some), len(self._ready)), np.nan)
+        for column, one in enumerate(self._ready):
+            if isinstance(one.score, Stackable) and one.views == {_PLAIN}:  # texts of one length at once
+                for places, stack in stacks:
+                    if stack.logp.shape[1] >= one.fewest:
+                        texts = [some[i].text for i in places]
+                        values[places, column] = one.checked(
+                            one.score.over(stack, texts), texts, (len(texts),)
+                        )
+                continue
+            for row, (seen, empty) in enumerate(zip(some, emptied, strict=True)):
+                if not one.lacks(seen, empty):
+                    values[row, column] = one.checked(one.score(seen), (seen.text,))
+        return values
 
     def _record_missing(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
         """Record what the text lacks; False where it has no row."""

@@ -197,7 +197,7 @@ def device_of(backend: Backend) -> str:
 
 class Watch:
     """An observer of an audit's stages, and of the training steps and passes over texts within them. A subclass shows
-    what it overrides.
+    what it overrides; by itself it shows nothing.
 
     `plan` comes before the first stage. A stage that was not in the plan is shown all the same, and a stage
     may be entered again.
@@ -217,10 +217,6 @@ class Watch:
     def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
         """For a stage in which a model is trained."""
         return nullcontext()
-
-
-class Unwatched(Watch):
-    """An audit that nobody watches."""
 
 
 @dataclass

@@ -24,7 +24,7 @@ from pretrace.corpora import TextStream
 from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
 from pretrace.errors import OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes
-from pretrace.results.folder import arrow_table, texts_of, write_csv
+from pretrace.results.folder import Column, arrow_table, texts_of, write_csv
 from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns, score_columns
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import say
@@ -346,8 +346,8 @@ class ScoredRows:
         rows, lost = len(run.ids), (run.skipped, run.missing)
         part = Manifest(0, "", rows + len(run.skipped), rows, "", "", 0, *lost, ())
         documents = tuple(group or name for group, name in zip(run.groups, run.ids, strict=True))
-        further: dict[str, np.ndarray[Any, Any]] = {
-            "label": np.ma.array(np.zeros(rows, np.int8), mask=True),  # a run without labels has no such column
+        further: dict[str, Column] = {
+            "label": np.ma.array(np.zeros(rows, np.int8), mask=True),  # which a run without labels lacks
             "n_cut": np.asarray(run.cut, np.int32),
             "n_chars": np.array([lengths[name] for name in run.ids], np.int32),
         }

@@ -17,6 +17,7 @@ from pretrace.backends import open_adapter, open_model
 from pretrace.backends.serving.address import called_apart, served_kind
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
+from pretrace.frequencies import Frequencies
 from pretrace.registry import scores
 from pretrace.results.wording import say
 from pretrace.rewrites import Lower, Neighbors, rewrites
@@ -24,6 +25,7 @@ from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings
+from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import OnStep, TuningMethod, methods
 from pretrace.types import (
     Backend,
@@ -358,26 +360,20 @@ def open_models(settings: ModelsSettings) -> Models:
     Raises a PretraceError where one cannot be opened, and for a placebo with the weights of the target; a wrong
     adapter or count table is found before any is.
     """
-    from pretrace.frequencies import Frequencies
-    from pretrace.tuning.artifacts import read_adapter
-
     beside, alone = settings.companions, len({served_kind(name) is None for name in settings.named}) == 1
     counts = Frequencies.load(beside.counts) if beside.counts else None
     if beside.tuned:
         read_adapter(beside.tuned)
     target = _opened(settings.target.model, settings.target.opening, alone)
-    target_opening = (
-        settings.target.opening
-    )  # on a server the models beside the target have names of their own
-    opening = (
-        replace(target_opening, served_model=None) if served_kind(settings.target.model) else target_opening
-    )
+    opening = settings.target.opening
+    if served_kind(settings.target.model):  # on a server the models beside the target have names of their own
+        opening = replace(opening, served_model=None)
     models = Models(target, counts=counts)
     if beside.reference_model:
         reference = _opened(beside.reference_model, replace(opening, revision=None), alone)
         models = replace(models, reference=reference)
     if beside.neighbors:
-        from pretrace.backends.proposals import open_proposer
+        from pretrace.backends.proposals import open_proposer  # torch
 
         # the target itself is not opened again
         own = asdict(opening.for_another()) if ":" in beside.neighbors else {}
@@ -410,8 +406,6 @@ def with_texts(
         models = replace(models, labelled=parts.reference, placebo=placebo)
     texts, how, adapter = parts.tuning if parts else None, None, None
     if settings.companions.tuned:
-        from pretrace.tuning.artifacts import read_adapter
-
         adapter = read_adapter(settings.companions.tuned)
         how, seed, texts = adapter.method, adapter.seed, adapter.texts
     if texts is None:

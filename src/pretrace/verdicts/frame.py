@@ -21,7 +21,7 @@ import numpy as np
 from pretrace.backends import open_model
 from pretrace.backends.serving.address import called
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.scoring.outlook import Timed, Unwatched, Watch
+from pretrace.scoring.outlook import Timed, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.statistics.intervals import mean_interval, standardised
@@ -459,7 +459,7 @@ def with_second(models: Models, **opening: Any) -> Models:
 
 def watched(watch: Watch | None) -> Timed:
     """A watch that notes the seconds of every stage, around the one that is given."""
-    return Timed(watch or Unwatched())
+    return Timed(watch or Watch())
 
 
 def beyond_by_lot(

@@ -8,7 +8,7 @@ import pytest
 from tiny import MORE_WORDS
 
 from pretrace.errors import TextsError
-from pretrace.scoring.outlook import Timed, Unwatched
+from pretrace.scoring.outlook import Timed, Watch
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.planting import PlantSettings
@@ -108,7 +108,7 @@ class Noting(Timed):
 @pytest.mark.parametrize("beside", [(), ("base",)], ids=["alone", "beside a placebo"])
 @pytest.mark.parametrize("also", [(), ("original",)], ids=["ours", "and another procedure"])
 def test_an_audit_enters_the_stages_that_were_planned(beside, also):
-    watch, target = Noting(Unwatched()), FakeBackend(name="target")
+    watch, target = Noting(Watch()), FakeBackend(name="target")
     placebos = tuple(FakeBackend(name=name) for name in beside)
     for one in (target, *placebos):
         one.facts = {**one.facts, "weights": one.name}

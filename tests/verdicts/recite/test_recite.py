@@ -19,7 +19,7 @@ from net.api import (
     Text,
     TextsError,
     Timed,
-    Unwatched,
+    Watch,
     Written,
     end_logp,
     load_verdict,
@@ -121,12 +121,12 @@ def test_a_second_model_is_asked_only_where_it_could_withhold(models, text):
     innocent = replace(models, target=models.placebos[0], placebos=(models.target,))
     stages = [one.name for one in room.stages_of(windows_of(TEXTS, CONTROLS), innocent, SETTINGS, text=text)]
     assert stages[:2] == ["reading with the model in question", "reading with learnt"]
-    watch = Timed(Unwatched())
+    watch = Timed(Watch())
     found = recite(TEXTS, innocent, SETTINGS, controls=CONTROLS, text=text, watch=watch)
     assert found.outcome == "inconclusive"
     assert check(found, "second") == "not run"
     assert "reading with learnt" not in watch.seconds
-    watch = Timed(Unwatched())
+    watch = Timed(Watch())
     assert check(recite(TEXTS, models, SETTINGS, text=text, watch=watch), "second") == "passed"
     assert "reading with other" in watch.seconds
 

@@ -314,6 +314,27 @@ class Pool:
         return None if piece is None else (piece, answer)
 
 
+Spread = Callable[[Task, Iterable[tuple[Any, str, Any]]], Iterator[tuple[Any, Any]]]
+"""Does a task over pieces (`Piece`) in other processes: the tag of each with what was made of it, as they come."""
+
+
+@contextmanager
+def spread_on_cluster(settings: EngineSettings) -> Iterator[Spread | None]:
+    """Who works: workers on the cluster that the settings name, or None for the threads of this process. All hosts
+    must see files under the same names."""
+    if not settings.on_ray:
+        yield None
+        return
+    with connected(settings.address) as ray:
+
+        def spread(task: Task, pieces: Iterable[tuple[Any, str, Any]]) -> Iterator[tuple[Any, Any]]:
+            with Pool(ray, task, settings) as pool:
+                for piece, answer in pool.each(Piece(*one) for one in pieces):
+                    yield piece.tag, answer.value
+
+        yield spread
+
+
 def _why(reason: str) -> str:
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     return next((line for line in lines if "exit detail" in line), lines[-1] if lines else "no reason given")[

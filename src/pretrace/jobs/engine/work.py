@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
+from itertools import islice
 from typing import Any, cast
 
 from pretrace.corpora import TextStream
 from pretrace.errors import EngineError, ExpressionError
-from pretrace.frequencies.counting import Batch, CountElsewhere, Portion, batches
 from pretrace.jobs.engine.pool import Piece, Pool, connected
 from pretrace.jobs.settings import EngineSettings
 from pretrace.jobs.worker import OpenedScoring, ShardJob, shards_to_do
 from pretrace.results.wording import say
-from pretrace.scan.files import CorpusFile
-from pretrace.scan.scan import SearchElsewhere, Searching, search_file
-from pretrace.scan.sightings import ScanPart
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options, Scorer
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.parts import PartsFolder
-from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.plan import Models, ScorePlan, open_models, with_texts
 from pretrace.scoring.settings import ModelsSettings
 from pretrace.tuning.plan import TuningMethod
 from pretrace.types import Backend, Encoded, Quantity, States, Streaming, Trace
@@ -38,8 +34,7 @@ hold nobody up."""
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The work of one scoring worker: which models, which scores, the texts that scores are fitted on, and how; with
-    `apart` a placebo that has the weights of the target is refused."""
+    """The work of one scoring worker: which models, which scores, the texts that scores are fitted on, and how."""
 
     wanted: ModelsSettings
     expressions: str
@@ -49,13 +44,8 @@ class Scoring:
 
     def open(self) -> tuple[OpenedScoring, Callable[[Any], Any]]:
         """The worker's own account of itself, and what scores a shard."""
-        from pretrace.scoring.plan import open_models, with_texts
-
         plan, options = ScorePlan.parse(self.expressions), self.options
         models = with_texts(open_models(self.wanted), self.wanted, self.texts, self.method, seed=options.seed)
-        plan.check(models)
-        if models.placebo is not None:
-            plan.check(models.placebo)
         worker = Scorer(models, plan, options)  # open as long as the process
         return OpenedScoring.of(worker, options), worker.part
 
@@ -72,10 +62,9 @@ def shard_size(texts: int) -> int:
     return max(-(-texts // SMALL), _LEAST)
 
 
-def counted(stream: TextStream) -> int:
-    """The texts of a source, counted as far as `shard_size` depends on them."""
-    most = MANY * shards.SHARD
-    return sum(1 for _, _ in zip(range(most), stream.texts(), strict=False))
+def shard_size_of(stream: TextStream) -> int:
+    """The `shard_size` of a source, whose texts are counted as far as it depends on them."""
+    return shard_size(sum(1 for _ in islice(stream.texts(), MANY * shards.SHARD)))
 
 
 def work_on(
@@ -100,84 +89,6 @@ def work_on(
     return made
 
 
-CHARACTERS = 1 << 24
-"""Handed to a worker at a time: enough that most pieces of text occur more than once in them and are encoded once."""
-
-
-@dataclass(frozen=True, slots=True)
-class TokenCounting:
-    """The work of one counting worker; workers must have the same version of the tokenizers."""
-
-    portion: Portion
-
-    def open(self) -> tuple[str, Callable[[Any], Any]]:
-        """The version, and what counts a batch of texts."""
-        return version("tokenizers"), self.portion.counter()
-
-
-@contextmanager
-def count_on_cluster(settings: EngineSettings) -> Iterator[CountElsewhere | None]:
-    """Who counts: workers on the cluster that the settings name, or None for the threads of this process.
-
-    Counts are exact whoever makes them. Batches are added in the order of the texts, on which a checkpoint rests.
-    """
-    if not settings.on_ray:
-        yield None
-        return
-    with connected(settings.address) as ray:
-
-        def count(portion: Portion, texts: Iterable[str]) -> Iterator[Batch]:
-            known: dict[int, tuple[int, str]] = {}
-            early: dict[int, Batch] = {}
-            following = 0
-
-            def pieces() -> Iterator[Piece]:
-                for index, batch in enumerate(batches(texts, CHARACTERS)):
-                    known[index] = len(batch), batch[-1]
-                    yield Piece(index, f"batch {index + 1} of the texts", batch)
-
-            with Pool(ray, TokenCounting(portion), settings) as pool:
-                for piece, answer in pool.each(pieces()):
-                    early[piece.tag] = Batch(*known.pop(piece.tag), answer.value)
-                    while following in early:
-                        yield early.pop(following)
-                        following += 1
-
-        yield count
-
-
-@dataclass(frozen=True, slots=True)
-class Looking:
-    """The work of one searching worker."""
-
-    asked: Searching
-
-    def open(self) -> tuple[str, Callable[[Any], Any]]:
-        """A hash of what is looked for, and what searches a file."""
-        tables = self.asked.tables()
-        return self.asked.digest, lambda file: search_file(self.asked, tables, file)
-
-
-@contextmanager
-def search_on_cluster(settings: EngineSettings) -> Iterator[SearchElsewhere | None]:
-    """Who searches: workers on the cluster that the settings name, or None for the threads of this process.
-
-    All hosts must see the files under the same names. What is found in a file depends on no other.
-    """
-    if not settings.on_ray:
-        yield None
-        return
-    with connected(settings.address) as ray:
-
-        def search(asked: Searching, files: Sequence[CorpusFile]) -> Iterator[tuple[CorpusFile, ScanPart]]:
-            pieces = (Piece(file, f"the file {file.address}", file) for file in files)
-            with Pool(ray, Looking(asked), settings) as pool:
-                for piece, answer in pool.each(pieces):
-                    yield piece.tag, answer.value
-
-        yield search
-
-
 @dataclass(frozen=True, slots=True)
 class BatchReading:
     """The work of one reading worker: which models it opens."""
@@ -186,8 +97,6 @@ class BatchReading:
 
     def open(self) -> tuple[dict[str, str], Callable[[Any], Any]]:
         """The models' fingerprints by role, and what reads a batch with one of them."""
-        from pretrace.scoring.plan import open_models
-
         opened = roles(open_models(self.wanted))
 
         def read(content: tuple[str, Sequence[Encoded], Quantity, States]) -> list[Trace]:

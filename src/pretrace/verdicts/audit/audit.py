@@ -13,7 +13,7 @@ from pretrace.baselines.blind import pair_gap
 from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, TextsError
-from pretrace.scoring.outlook import Timed, Unwatched, Watch
+from pretrace.scoring.outlook import Timed, Watch
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.documents import link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
@@ -112,7 +112,7 @@ def audit(
     ready = inputs.planned()
     if ready.plan.design is None and PRETRACE in (inputs.settings.procedure, *inputs.settings.also):
         raise DesignError(ready.plan, inputs.refused(ready.plan))
-    clock = Timed(watch or Unwatched())
+    clock = Timed(watch or Watch())
     clock.planned(ready.plan)
     clock.plan(ready.stages, ready.after)
     made = inputs.prepared(ready, clock)

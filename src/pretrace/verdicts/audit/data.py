@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pretrace.errors import ModelError, TextsError
 from pretrace.scoring.evidence import Progress, open_store, trace
-from pretrace.scoring.outlook import Unwatched, Watch
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.permutation import two_sample
@@ -255,7 +255,7 @@ class AuditData:
     samples: Samples
     models: Models
     settings: AuditSettings
-    watch: Watch = field(default_factory=Unwatched)
+    watch: Watch = field(default_factory=Watch)
     controls: Samples | None = None
     placebos: tuple[Backend, ...] = ()
     margin: float = 0.0

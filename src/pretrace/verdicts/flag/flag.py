@@ -18,7 +18,7 @@ from pretrace.results.folder import Write, texts_of, write_parquet
 from pretrace.results.run import p_bars, score_bars
 from pretrace.scoring.detect import Options, score_rows
 from pretrace.scoring.evidence import Progress, Silent
-from pretrace.scoring.outlook import Unwatched, Watch
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.parts import LISTED, SAMPLE, CutTokens, Hashes, Manifest, ScoredRows, keyed_hashes
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.documents import Numbers
@@ -66,7 +66,7 @@ def flag(
     made = plan(corpus, known, settings)
     how = Options(cache=settings.cache, progress=progress or Silent())
     rows = score_rows(made.corpus, models, settings.plan, how)
-    asking = Asking(models, watch or Unwatched()) if settings.power else None
+    asking = Asking(models, watch or Watch()) if settings.power else None
     return flag_rows(rows, made, models.target.name, asking=asking)[0]
 
 
