@@ -29,7 +29,7 @@ import numpy as np
 
 from pretrace.backends.serving.address import ServerAddress
 from pretrace.backends.serving.client import Client, NotTakenError, OpenRequests
-from pretrace.backends.serving.engine import Engine, Waiting
+from pretrace.backends.serving.engine import Engine
 from pretrace.backends.serving.routes import PATH, Prompt, PromptAnswer, RequestAnswers, Route
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError
@@ -102,14 +102,14 @@ class CheckedServer:
         """An answer to each prompt, as `checked`; ModelError where the server refuses or answers in another form."""
         groups = [prompts] if self.route.asks_ids else [[one] for one in prompts]
         found: dict[int, list[PromptAnswer]] = {}
-        with self.client.asking() as asked:
+        with OpenRequests(self.client) as asked:
             for i, group in enumerate(groups):
                 self.send(asked, i, group)
             for i, body in asked.answers():
                 found[i] = self.read(body, groups[i])
         return self.checked(prompts, [answer for i in range(len(groups)) for answer in found[i]])
 
-    def send(self, asked: OpenRequests | Waiting, name: Any, prompts: Sequence[Prompt]) -> None:
+    def send(self, asked: OpenRequests, name: Any, prompts: Sequence[Prompt]) -> None:
         """Send one request; its answer comes under this name."""
         asked.send(name, PATH, self.route.request(prompts, self.model))
 
