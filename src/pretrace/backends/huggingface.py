@@ -160,7 +160,8 @@ class HuggingFace:
         alike = any(e.shared for batch in batches for e in batch) and self.begins_once
         begun = Prefixes(self.model.base_model) if alike else None
         for i, batch in enumerate(batches):
-            with self._watching(states) as watches, self._one_error():
+            watches = self._watches(states)
+            with hooked([handle for watch in watches for handle in watch.attach()]), self._one_error():
                 traces = self._traces(batch, want, states, watches, begun)
             yield i, traces
 
@@ -324,12 +325,6 @@ class HuggingFace:
         logp, peak = torch.cat([part.logp for part in parts]), torch.cat([part.peak for part in parts])
         drawn = {one: torch.cat([part.drawn[one] for part in parts]) for one in sweep.draws}
         return VocabularyReading(logp, peak, mean, std, drawn), rows
-
-    @contextlib.contextmanager
-    def _watching(self, states: States) -> Iterator[_Watches]:
-        watches = self._watches(states)
-        with hooked([handle for watch in watches for handle in watch.attach()]):
-            yield watches
 
     def _watches(self, states: States) -> _Watches:
         """What to look at inside the model for the wanted states; ModelError where it cannot be found."""
