@@ -48,9 +48,8 @@ def attach(backend: Backend, folder: str | Path) -> Tuned:
     card = read_card(folder)
     _check_base(card, backend, folder)
     try:
-        with inserted(backend.model, lambda model: PeftModel.from_pretrained(model, str(folder))) as adapted:
-            layers = adapted.layers
-            _check_complete(adapted, folder)
+        with inserted(backend.model, lambda model: PeftModel.from_pretrained(model, str(folder))) as layers:
+            _check_complete(layers.model, folder)
     except _UNFIT as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")[:200]
         raise _damaged(folder, f"it cannot be put into {backend.name} ({reason})") from error
@@ -72,7 +71,7 @@ _UNFIT = (
 """What peft and torch raise for an adapter whose settings or weights make no sense; what pretrace raises is none."""
 
 
-def _check_complete(adapted: _Inserted, folder: Path) -> None:
+def _check_complete(adapted: PeftModel, folder: Path) -> None:
     """ModelError unless the weights in the folder are those of the layers that were put in: peft leaves away what fits
     nowhere, and fills with its own what is missing."""
     from peft import get_peft_model_state_dict
@@ -80,7 +79,7 @@ def _check_complete(adapted: _Inserted, folder: Path) -> None:
 
     with safe_open(folder / WEIGHTS, "np") as file:
         written = set(file.keys())
-    wanted = set(get_peft_model_state_dict(adapted.model, save_embedding_layers=False))
+    wanted = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
     if not wanted or written != wanted:
         odd = ", ".join(sorted(written ^ wanted)[:2])
         raise _damaged(folder, f"its weights are not those of its layers ({odd or 'it has no layer'})")
@@ -137,10 +136,10 @@ class _Place(NamedTuple):
 
 
 class Layers:
-    """The layers of one adapter, each around the layer of the model it stands in for."""
+    """The layers of one adapter, each around the layer of the model it stands in for; `model` is peft's."""
 
-    def __init__(self, places: Sequence[_Place]) -> None:
-        self._places = tuple(places)
+    def __init__(self, model: Any, places: Sequence[_Place]) -> None:
+        self.model, self._places = model, tuple(places)
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -163,13 +162,8 @@ class Layers:
             place.tuned.merge()
 
 
-class _Inserted(NamedTuple):
-    model: PeftModel
-    layers: Layers
-
-
 @contextmanager
-def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[_Inserted]:
+def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[Layers]:
     """The adapter that `wrap` puts into a transformers model while the context lasts; afterwards the model is as
     it was: its layers, their gradients required or not, no trace of peft."""
     import warnings
@@ -179,9 +173,9 @@ def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[_Inserted
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # advice to whoever calls peft by hand
             adapted = wrap(model)
-        yield _Inserted(adapted, Layers(_places(model)))
+        yield Layers(adapted, _places(model))
     finally:
-        Layers(_places(model)).lift()
+        Layers(None, _places(model)).lift()
         for weight, flag in required:
             weight.requires_grad_(flag)
         model.__dict__.pop("peft_config", None)

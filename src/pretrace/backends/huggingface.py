@@ -17,7 +17,7 @@ import torch
 from pretrace.backends._inside import Firings, LastToken, Read, find_blocks, find_feed_forward, hooked
 from pretrace.backends._logits import Sweep, VocabularyReading, read
 from pretrace.backends.beginnings import pack_alike
-from pretrace.backends.loading import WeightFacts, configuration_hash, context_in, load, turning_length
+from pretrace.backends.loading import LoadedModel, configuration_hash, context_in, load, turning_length
 from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
@@ -37,15 +37,10 @@ from pretrace.types import (
 )
 
 _TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
-_CPU_BUDGET = 2048
-_GPU_BUDGET = 32768
 _TIMED = 2.0e10  # parameters times tokens that are computed to time a model: a quarter of a second
 _FEWEST_TIMED, _MOST_TIMED = 16, 256  # tokens of that
 
 _Watches = list[LastToken | Firings]
-
-
-_READY_MADE = WeightFacts()
 
 
 class HuggingFace:
@@ -61,7 +56,7 @@ class HuggingFace:
         name: str,
         weights: str,
         settings: ModelSettings,
-        opened: WeightFacts = _READY_MADE,
+        loaded: LoadedModel | None = None,
     ) -> None:
         self.name = name
         self.model = model.eval()
@@ -95,18 +90,18 @@ class HuggingFace:
         self._sweeps: dict[tuple[bool, tuple[Drawn, ...]], Sweep] = {}
         dtype = str(self.dtype).removeprefix("torch.")
         self.identity = ModelIdentity(name, weights, dtype, self.tokenizer_hash, settings.revision)
-        self.facts = self._facts(settings, opened)
+        self.facts = self._facts(settings, loaded)
         keyed = ("weights", "configuration", "dtype", "tokenizer", "prefix", "max_tokens")
         self.fingerprint = json.dumps({"format": _TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
 
-    def _facts(self, settings: ModelSettings, opened: WeightFacts) -> Mapping[str, Any]:
+    def _facts(self, settings: ModelSettings, loaded: LoadedModel | None) -> Mapping[str, Any]:
         known = self.identity
         return {
             "name": known.name,
             "revision": known.revision,
             "weights": known.weights,
-            "unread_weights": list(opened.unread),
-            "configuration": configuration_hash(self.model.config, opened.code),
+            "unread_weights": list(loaded.unread if loaded else ()),
+            "configuration": configuration_hash(self.model.config, loaded.code if loaded else None),
             "family": self.model.config.model_type,
             "parameters": sum(p.numel() for p in self.model.parameters()),
             "dtype": known.dtype,
@@ -123,7 +118,7 @@ class HuggingFace:
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """Batches of similar length within the token budget; texts that begin alike together, where that is read
         once."""
-        budget = self.settings.token_budget or (_CPU_BUDGET if self.device.type == "cpu" else _GPU_BUDGET)
+        budget = self.settings.token_budget or usual_budget(self.device)
         if any(e.shared for e in encoded) and self.begins_once:
             return pack_alike(encoded, budget)
         return self.batches([e.length if e.predicted else 0 for e in encoded], budget)
@@ -165,7 +160,8 @@ class HuggingFace:
         alike = any(e.shared for batch in batches for e in batch) and self.begins_once
         begun = Prefixes(self.model.base_model) if alike else None
         for i, batch in enumerate(batches):
-            with self._watching(states) as watches, self._one_error():
+            watches = self._watches(states)
+            with hooked([handle for watch in watches for handle in watch.attach()]), self._one_error():
                 traces = self._traces(batch, want, states, watches, begun)
             yield i, traces
 
@@ -330,12 +326,6 @@ class HuggingFace:
         drawn = {one: torch.cat([part.drawn[one] for part in parts]) for one in sweep.draws}
         return VocabularyReading(logp, peak, mean, std, drawn), rows
 
-    @contextlib.contextmanager
-    def _watching(self, states: States) -> Iterator[_Watches]:
-        watches = self._watches(states)
-        with hooked([handle for watch in watches for handle in watch.attach()]):
-            yield watches
-
     def _watches(self, states: States) -> _Watches:
         """What to look at inside the model for the wanted states; ModelError where it cannot be found."""
         firing = {state for state in states if isinstance(state, Firing)}
@@ -443,6 +433,11 @@ def is_head_alone(model: Any, head: Any, ids: torch.Tensor, whole: torch.Tensor)
     return apart.shape == whole.shape and float((apart - whole).abs().max()) <= tolerance * scale
 
 
+def usual_budget(device: torch.device) -> int:
+    """Tokens that go through a model at once unless told otherwise."""
+    return 2048 if device.type == "cpu" else 32_768
+
+
 def _apart(one: torch.Tensor, other: torch.Tensor) -> float:
     found = float((one - other).abs().max())
     return found if math.isfinite(found) else math.inf
@@ -462,11 +457,9 @@ def _watched(watches: _Watches, lengths: Sequence[int]) -> Iterator[list[Read]]:
 def open_huggingface(model: str, settings: ModelSettings | None = None) -> HuggingFace:
     """The back end for a hub id, a folder, a `.gguf` file, or `smollm2`; ModelError where there is none."""
     settings = settings or ModelSettings()
-    found = load(model, settings)
-    name, weights, opened = found.name, found.weights, found.opened
-    return HuggingFace(
-        found.model, found.tokenizer, name=name, weights=weights, settings=settings, opened=opened
-    )
+    one = load(model, settings)
+    name, weights = one.name, one.weights
+    return HuggingFace(one.model, one.tokenizer, name=name, weights=weights, settings=settings, loaded=one)
 
 
 # How alike two models' weights are: what tells an earlier state of a model from one trained apart.

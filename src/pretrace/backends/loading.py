@@ -18,7 +18,7 @@ from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import tokenizers
 
@@ -302,23 +302,17 @@ _READERS = ("AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelFor
 
 
 @dataclass(frozen=True, slots=True)
-class WeightFacts:
-    """What else is known of opened weights: names in the files that the model does not use, and the hash of the Python
-    files that came with them, where they were run."""
-
-    unread: tuple[str, ...] = ()
-    code: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A transformers model and its tokenizer. `weights` is the hash that names the weights for the cache."""
+    """A transformers model and its tokenizer. `weights` is the hash that names the weights for the cache, `unread` the
+    names in the files that the model does not use, `code` the hash of the Python files that came with it and were run.
+    """
 
     model: Any
     tokenizer: Any
     name: str
     weights: str
-    opened: WeightFacts
+    unread: tuple[str, ...] = ()
+    code: str | None = None
 
 
 def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str = "") -> LoadedModel:
@@ -339,22 +333,17 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     if located.gguf and files[0].stat().st_size <= _SMALL_GGUF:
         located = _unpacked(located, digest, settings)
     chosen = kind or _reader(located, settings)
-    tensors = _load_weights(chosen, located, files, settings, device, without)
-    if tensors.unread and kind is None:
-        more = f" and {len(tensors.unread) - 1:,} more" if len(tensors.unread) > 1 else ""
+    opened, unread = _load_weights(chosen, located, files, settings, device, without)
+    if unread and kind is None:
+        more = f" and {len(unread) - 1:,} more" if len(unread) > 1 else ""
         warnings.warn(
             f"the files of {located.label} hold weights that its config.json has no place for, and that are not used: "
-            f"{tensors.unread[0]}{more}.",
+            f"{unread[0]}{more}.",
             stacklevel=2,
         )
     code = sorted(located.folder.glob("*.py")) if settings.trust_remote_code else []
-    return LoadedModel(
-        tensors.model,
-        load_tokenizer(located, settings),
-        located.label,
-        digest,
-        WeightFacts(tensors.unread, weights_hash(code) if code else None),
-    )
+    tokenizer, run = load_tokenizer(located, settings), weights_hash(code) if code else None
+    return LoadedModel(opened, tokenizer, located.label, digest, unread, run)
 
 
 def tokenizer_of(model: str, settings: ModelSettings) -> tuple[Any, int | None, int | None]:
@@ -473,15 +462,15 @@ def _load_weights(
     settings: ModelSettings,
     device: torch.device,
     without: str = "",
-) -> Tensors:
+) -> tuple[Any, tuple[str, ...]]:
     import torch
 
     options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device)}
     if settings.device_map:
         options["device_map"] = settings.device_map
     try:
-        found = open_weights(kind, located, files, settings, options, without=without)
-        return found if settings.device_map else found._replace(model=found.model.to(device))
+        model, unread = open_weights(kind, located, files, settings, options, without=without)
+        return model if settings.device_map else model.to(device), unread
     except torch.OutOfMemoryError:
         raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
 
@@ -494,9 +483,9 @@ def open_weights(
     options: dict[str, Any],
     *,
     without: str = "",
-) -> Tensors:
-    """The model of the class `kind` with all its weights out of the files; ModelError where one is missing, or has
-    another shape there. Weights whose name begins with `without` may be missing."""
+) -> tuple[Any, tuple[str, ...]]:
+    """The model of the class `kind` with all its weights out of the files, and the names there that it does not use;
+    ModelError where one is missing, or has another shape there. Weights whose name begins with `without` may be."""
     options = {**options, "output_loading_info": True, "ignore_mismatched_sizes": True}
     if not settings.allow_pickle and not located.gguf:
         options["use_safetensors"] = True
@@ -514,7 +503,7 @@ def open_weights(
                 "pretrained_model_name_or_path": None,
             }
     model, told = from_pretrained(kind, located, settings, options)
-    return Tensors(model, check_loaded(model, told, located.label, without=without))
+    return model, check_loaded(model, told, located.label, without=without)
 
 
 def _reader(located: Located, settings: ModelSettings) -> Any:
@@ -645,13 +634,6 @@ _WRAPPERS = re.compile(
 """What torch.compile, FSDP, activation checkpointing and (distributed) data parallel put into names of weights."""
 _HEADER = 8  # bytes of a safetensors file that give the length of its header
 _BLOCK = 1 << 24
-
-
-class Tensors(NamedTuple):
-    """A model whose weights all came out of its files, and the names of those in the files that it does not use."""
-
-    model: Any
-    unread: tuple[str, ...]
 
 
 def check_loaded(model: Any, told: Mapping[str, Any], label: str, *, without: str = "") -> tuple[str, ...]:

@@ -41,7 +41,7 @@ import numpy.typing as npt
 import tokenizers
 import torch
 
-from pretrace.backends.huggingface import HuggingFace, open_huggingface
+from pretrace.backends.huggingface import HuggingFace, open_huggingface, usual_budget
 from pretrace.backends.loading import (
     Located,
     context_in,
@@ -151,9 +151,13 @@ def open_proposer(
         )
     chosen = ModelSettings(**settings)
     _check_kind(kind, model, locate(model, revision=chosen.revision, allow_pickle=chosen.allow_pickle))
-    if kind == "masked":
-        return Proposals(open_masked(model, chosen), cache=cache)
-    return Proposals(CausalGuesser(open_huggingface(model, chosen)), cache=cache)
+    if kind == "causal":
+        return Proposals(CausalGuesser(open_huggingface(model, chosen)), cache=cache)
+    from transformers import AutoModelForMaskedLM
+
+    one, budget = load(model, chosen, kind=AutoModelForMaskedLM), chosen.token_budget
+    guesser = MaskedGuesser(one.model, one.tokenizer, name=one.name, weights=one.weights, budget=budget)
+    return Proposals(guesser, cache=cache)
 
 
 def _check_kind(kind: str, model: str, located: Located) -> None:
@@ -192,8 +196,6 @@ def _check_kind(kind: str, model: str, located: Located) -> None:
 
 FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
 _TOP = 50
-_CPU_BUDGET = 2048
-_GPU_BUDGET = 32768
 
 
 Batches = Callable[[Sequence[int]], list[tuple[int, ...]]]
@@ -226,7 +228,7 @@ class CausalGuesser(_Guesser):
 
     def __init__(self, backend: HuggingFace) -> None:
         self.backend = backend
-        batches = partial(backend.batches, budget=_budget(backend.device))
+        batches = partial(backend.batches, budget=usual_budget(backend.device))
         super().__init__(backend.tokens, backend.device, 0 if len(backend.tokens.prefix) else 1, batches)
         self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
         self.facts: Mapping[str, Any] = {"kind": "causal", "top": _TOP, **backend.identity.named}
@@ -275,7 +277,7 @@ class MaskedGuesser(_Guesser):
         }
         context = context_in(model, lambda: model(**ten)) or 512
         limit = min(context, int(tokenizer.model_max_length)) - len(self.suffix)
-        self.budget = budget or _budget(model.device)
+        self.budget = budget or usual_budget(model.device)
         tokens = Tokens(tokenizer, max_tokens=limit, model=self.model)
         super().__init__(tokens, model.device, 0, partial(pack, budget=self.budget))
         dtype = str(model.dtype).removeprefix("torch.")
@@ -315,19 +317,6 @@ class MaskedGuesser(_Guesser):
         found = self.ranking(logits_at(self.model, inputs, row.to(device), column.to(device)), own)
         ends = np.cumsum([len(mask) for mask in masks])
         return [found.at(np.arange(end - len(mask), end)) for end, mask in zip(ends, masks, strict=True)]
-
-
-def open_masked(model: str, settings: ModelSettings) -> MaskedGuesser:
-    """The masked language model of a hub id or a folder. Raises ModelError where there is none."""
-    from transformers import AutoModelForMaskedLM
-
-    found = load(model, settings, kind=AutoModelForMaskedLM)
-    budget = settings.token_budget
-    return MaskedGuesser(found.model, found.tokenizer, name=found.name, weights=found.weights, budget=budget)
-
-
-def _budget(device: torch.device) -> int:
-    return _CPU_BUDGET if device.type == "cpu" else _GPU_BUDGET
 
 
 _SLICE_BYTES = 64 << 20

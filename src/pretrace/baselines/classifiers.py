@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, overload, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -150,26 +150,13 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
     return _of_each(texts, count.transform)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TextSubset(Sequence[str]):
+class TextSubset(list[str]):
     """Some `rows` of a set of texts, int64 [texts]; what was told of each text of the `whole` is `kept` for other
     parts."""
 
-    whole: Sequence[str]
-    rows: Numbers
-    kept: list[Any] | None
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> TextSubset: ...
-    def __getitem__(self, at: int | slice) -> str | TextSubset:
-        if isinstance(at, slice):
-            return TextSubset(self.whole, self.rows[at], self.kept)
-        return self.whole[int(self.rows[at])]
-
-    def __len__(self) -> int:
-        return len(self.rows)
+    def __init__(self, whole: Sequence[str], rows: Numbers, kept: list[Any] | None) -> None:
+        super().__init__(whole[row] for row in rows.tolist())
+        self.whole, self.rows, self.kept = whole, rows, kept
 
 
 def share_texts(texts: Sequence[str]) -> Callable[[Bools], TextSubset]:

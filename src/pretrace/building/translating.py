@@ -172,8 +172,8 @@ def open_translator(
     files = located.weight_files(allow_pickle=allow_pickle)
     digest = weights_hash(files, cache_folder() / "hashes")
     tokenizer = from_pretrained(MarianTokenizer, located, settings, {})
-    found = open_weights(MarianMTModel, located, files, settings, {"dtype": dtype_of(settings.dtype, place)})
-    model = found.model.to(place)
+    options = {"dtype": dtype_of(settings.dtype, place)}
+    model = open_weights(MarianMTModel, located, files, settings, options)[0].to(place)
     facts = {"name": located.label, "weights": digest, "tokenizer": _tokenizer_hash(located)}
     return Translator(model, tokenizer, facts=facts, beams=beams, cache=cache)
 

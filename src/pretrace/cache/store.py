@@ -24,8 +24,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -137,9 +137,7 @@ class Entries:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None, /
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -451,7 +449,7 @@ class WrittenStore(Entries, Generic[T]):
     """What one model wrote, a content for each key and label (how it was written)."""
 
     def __init__(
-        self, kind: Kind, codec: EntryCodec[T], fingerprint: str | None, folder: Path | None
+        self, kind: Kind, codec: EntryCodec[T], fingerprint: str | None, folder: Path | None = None
     ) -> None:
         super().__init__(kind, fingerprint, folder)
         self._codec = codec
@@ -467,24 +465,16 @@ class WrittenStore(Entries, Generic[T]):
         self.write([CacheEntry(key, label, content, self._codec) for key, content in pairs])
 
 
-def open_continuations(fingerprint: str | None, folder: Path | None = None) -> WrittenStore[str]:
-    """The continuations stored for a generator's fingerprint, labelled by `Draw.label`; for None a store that keeps
-    nothing. Raises OutputError where the folder cannot be written."""
-    return WrittenStore(
-        Kind("continuations", "cache of generated texts", "continuations"), TEXT, fingerprint, folder
-    )
-
-
-def open_neighbors(fingerprint: str | None, folder: Path | None = None) -> WrittenStore[Neighbors]:
-    """The neighbours stored for a proposer's fingerprint, the first ones of each text; for None a store that keeps
-    nothing. Raises OutputError where the folder cannot be written."""
-    return WrittenStore(Kind("neighbors", "neighbour cache", "neighbours"), NEIGHBORS, fingerprint, folder)
-
-
-def open_written(fingerprint: str | None, folder: Path | None = None) -> WrittenStore[Written]:
-    """What the model of that fingerprint wrote until it said itself that it was done, or was cut off: whether it was
-    is kept too. For None a store that keeps nothing. Raises OutputError where the folder cannot be written."""
-    return WrittenStore(Kind("written", "cache of written texts", "texts"), WRITTEN, fingerprint, folder)
+# What keeps nothing for the fingerprint None, and raises OutputError where the folder cannot be written: continuations
+# of a generator, labelled by `Draw.label`; the first neighbours of a text by a proposer; what a model wrote until
+# it was done by its own account, or was cut off.
+open_continuations = partial(
+    WrittenStore[str], Kind("continuations", "cache of generated texts", "continuations"), TEXT
+)
+open_neighbors = partial(
+    WrittenStore[Neighbors], Kind("neighbors", "neighbour cache", "neighbours"), NEIGHBORS
+)
+open_written = partial(WrittenStore[Written], Kind("written", "cache of written texts", "texts"), WRITTEN)
 
 
 def written_once(fingerprint: str | None, texts: Sequence[str], label: str, write: Write) -> list[Written]:

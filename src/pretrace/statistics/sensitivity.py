@@ -11,7 +11,7 @@ its own: the constant by which suspect documents the model never saw could lie a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -118,10 +118,10 @@ def two_sample_shift(
     unit = float(np.abs(values).max())
     if unit == 0:
         return None
-    test = _Shifted.of(values / unit, (len(first), len(second)), permutations, seed)
+    p = _shifted_p(values / unit, (len(first), len(second)), permutations, seed)
 
     def rejects(shift: float) -> bool:
-        return test.p(shift) <= level
+        return p(shift) <= level
 
     if not rejects(0.0):
         return None
@@ -152,35 +152,28 @@ def controls_left_out(
     return left_out
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shifted:
-    """The two-sample test for any constant taken from the suspect values, from sums over drawn documents.
+def _shifted_p(
+    values: Doubles, sizes: tuple[int, int], permutations: int, seed: int
+) -> Callable[[float], float]:
+    """The p-value of the two-sample test for any constant c taken from the suspect values, which come first.
 
-    With z = 1 for suspect documents and 0 for others, a document is worth x - c z. `drawn` [6, permutations]
-    holds the sums of x, x², x³, z, xz and x²z over the documents that a permutation calls suspect; `whole`
-    [6, 1] those over all documents, and `observed` [6, 1] those over the suspect ones.
+    With z = 1 for suspect documents and 0 for others, a document is worth x - c z. What is summed over documents,
+    [6, permutations] for those that a permutation calls suspect and [6, 1] else: x, x², x³, z, xz and x²z.
     """
+    marks = np.repeat((1.0, 0.0), sizes)
+    terms = np.stack((values, values**2, values**3, marks, values * marks, values**2 * marks))
+    whole, observed = (some.sum(axis=1, keepdims=True) for some in (terms, terms[:, : sizes[0]]))
+    places = permuted(np.arange(len(values)), permutations, min(sizes), np.random.default_rng(seed))
+    drawn = np.concatenate([terms[:, some].sum(axis=2) for some in places], axis=1)
+    drawn = drawn if sizes[0] <= sizes[1] else whole - drawn
 
-    drawn: Doubles
-    whole: Doubles
-    observed: Doubles
-    sizes: tuple[int, int]
+    def p(shift: float) -> float:
+        every, found, null = (_moved(sums, shift) for sums in (whole, observed, drawn))
+        return share_reached(
+            welch_corrected(null, every, sizes), float(welch_corrected(found, every, sizes)[0])
+        )
 
-    @classmethod
-    def of(cls, values: Doubles, sizes: tuple[int, int], permutations: int, seed: int) -> _Shifted:
-        marks = np.repeat((1.0, 0.0), sizes)
-        terms = np.stack((values, values**2, values**3, marks, values * marks, values**2 * marks))
-        whole = terms.sum(axis=1, keepdims=True)
-        places = permuted(np.arange(len(values)), permutations, min(sizes), np.random.default_rng(seed))
-        drawn = np.concatenate([terms[:, some].sum(axis=2) for some in places], axis=1)
-        drawn = drawn if sizes[0] <= sizes[1] else whole - drawn
-        return cls(drawn, whole, terms[:, : sizes[0]].sum(axis=1, keepdims=True), sizes)
-
-    def p(self, shift: float) -> float:
-        """The p-value with this constant taken from every suspect value."""
-        whole = _moved(self.whole, shift)
-        observed = welch_corrected(_moved(self.observed, shift), whole, self.sizes)[0]
-        return share_reached(welch_corrected(_moved(self.drawn, shift), whole, self.sizes), observed)
+    return p
 
 
 def _moved(sums: Doubles, shift: float) -> Doubles:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pretrace.tuning.plan import methods
+
 if TYPE_CHECKING:
     from pretrace.tuning.plan import OnStep
     from pretrace.types import Backend, Corpus, Tuned
@@ -22,17 +24,7 @@ def tune(
     """The model tuned on the texts (on the non-members among them, where they have labels), for `fsd`, by a
     `method` such as "lora(rank=8)" (`pretrace list`). The adapter is written to `folder`, without one to the
     cache. Raises a PretraceError where method, texts or model do not suit, or the folder cannot be written."""
-    from pretrace.backends import open_adapter
-    from pretrace.backends.huggingface import HuggingFace
-    from pretrace.errors import ModelError
-    from pretrace.tuning import adapters
-    from pretrace.tuning.adapters import tuned_model
-    from pretrace.tuning.plan import methods
+    from pretrace.tuning.adapters import tuned_model  # peft, which takes a moment to import
 
     how = methods.make(method)
-    if folder is None:
-        return tuned_model(model, corpus, how, seed=seed, on_step=on_step)
-    if not isinstance(model, HuggingFace):
-        raise ModelError(f"tuning needs a model with local weights; {model.name} has none here.")
-    adapters.tune(model, corpus, how, folder=Path(folder), seed=seed, on_step=on_step)
-    return open_adapter(model, folder)
+    return tuned_model(model, corpus, how, seed=seed, cache=folder is None or Path(folder), on_step=on_step)

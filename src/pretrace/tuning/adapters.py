@@ -251,27 +251,30 @@ def tuned_model(
     method: TuningMethod,
     *,
     seed: int = 0,
-    cache: bool = True,
+    cache: bool | Path = True,
     on_step: OnStep | None = None,
 ) -> Tuned:
-    """The model with an adapter tuned on the texts, over the same weights in memory, kept in the cache unless
-    `cache` is False. ModelError where the model has no weights here."""
+    """The model with an adapter tuned on the texts, over the same weights in memory. `cache` keeps it in the cache
+    (True), writes it to a folder, or keeps nothing. ModelError where the model has no weights here."""
     if not isinstance(model, HuggingFace):
         raise ModelError(f"tuning needs a model with local weights; {model.name} has none here.")
-    with _place(model, texts, method, seed=seed, cache=cache) as folder:
-        if folder.exists():
+    with _place(model, texts, method, seed, cache) as place:
+        if place.exists() and place != cache:
             with contextlib.suppress(ModelError):  # damaged: it is made anew
-                return attach(model, folder)
-            shutil.rmtree(folder)
-        tune(model, texts, method, folder=folder, seed=seed, on_step=on_step)
-        return attach(model, folder)
+                return attach(model, place)
+            shutil.rmtree(place)
+        tune(model, texts, method, folder=place, seed=seed, on_step=on_step)
+        return attach(model, place)
 
 
 @contextlib.contextmanager
 def _place(
-    model: HuggingFace, texts: Corpus, method: TuningMethod, *, seed: int, cache: bool
+    model: HuggingFace, texts: Corpus, method: TuningMethod, seed: int, cache: bool | Path
 ) -> Iterator[Path]:
-    """Where the adapter is kept: in the cache, or in a folder that lasts until it is read."""
+    """Where the adapter is kept: in the cache, in a folder, or in one that lasts until it is read."""
+    if isinstance(cache, Path):
+        yield cache
+        return
     if not cache:
         with tempfile.TemporaryDirectory(prefix="pretrace-") as folder:
             yield Path(folder) / "adapter"

@@ -99,7 +99,7 @@ def fit_pretrained(
 
         with inserted(body, functools.partial(_adapted, rank=settings.rank)) as made:
             _learn(network, sequences, labels, plan)
-    return _TextJudge(network, reader, made.layers.in_place)
+    return _TextJudge(network, reader, made.in_place)
 
 
 class IdReader(NamedTuple):

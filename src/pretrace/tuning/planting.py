@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from pretrace.errors import ModelError
 from pretrace.registry import require
@@ -146,14 +145,14 @@ def plant(
     cannot be written, ModelError where `start` cannot be opened or the training diverges."""
     labelled = split_members(corpus, settings.share, settings.seed)
     check_writable(folder, PLANTED)
-    origin = _opened(labelled, settings, start)
-    max_tokens = _window(origin.model, settings)
-    sequences = _sequences(origin.tokenizer, labelled, max_tokens)
+    model, tokenizer, origin = _opened(labelled, settings, start)
+    max_tokens = _window(model, settings)
+    sequences = _sequences(tokenizer, labelled, max_tokens)
     plan = settings.plan(existing=start is not None)
     checkpoint = folder.with_name(f".{folder.name}.training")
     from pretrace.tuning.training import so_many_threads, train
 
-    learn = functools.partial(train, origin.model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
+    learn = functools.partial(train, model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
     with so_many_threads(settings.threads) as threads:
         if settings.adapter is None:
             history = learn()
@@ -161,47 +160,42 @@ def plant(
             from pretrace.backends.adapters import inserted
             from pretrace.tuning.adapters import new_adapter
 
-            with inserted(origin.model, new_adapter(settings.adapter, steps=0, seed=plan.seed)) as made:
+            with inserted(model, new_adapter(settings.adapter, steps=0, seed=plan.seed)) as made:
                 history = learn()
-                made.layers.merge()
+                made.merge()
     card = {
-        "start": origin.facts,
+        "start": origin,
         "settings": asdict(settings) | {"learning_rate": plan.learning_rate, "max_tokens": max_tokens},
-        "parameters": sum(weight.numel() for weight in origin.model.parameters()),
+        "parameters": sum(weight.numel() for weight in model.parameters()),
         "windows": len(sequences),
         "tokens": history.tokens,
         "losses": list(history.losses),
         "threads": threads,
     }
-    planted = write_planted(folder, origin.model, origin.tokenizer, corpus=labelled, card=card)
+    planted = write_planted(folder, model, tokenizer, corpus=labelled, card=card)
     checkpoint.unlink(missing_ok=True)
     return planted
 
 
-class _Origin(NamedTuple):
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    facts: Mapping[str, str]
-
-
-def _opened(corpus: Corpus, settings: PlantSettings, start: Start) -> _Origin:
+def _opened(
+    corpus: Corpus, settings: PlantSettings, start: Start
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, str]]:
+    """The model to train, its tokenizer, and what the card says of where it is from."""
     if start is None:
         require(
             settings.adapter is None,
             "planting: method='lora' adapts an existing model; a new one is trained with method='full'.",
         )
         texts = (text.text for text in corpus.texts)
-        return _Origin(
-            *new_model(texts, architecture=settings.architecture, seed=settings.seed), {"model": "new"}
-        )
+        return *new_model(texts, architecture=settings.architecture, seed=settings.seed), {"model": "new"}
     if isinstance(start, tuple):
         model, tokenizer = copy.deepcopy(start[0]).float(), start[1]
-        return _Origin(_plain(model), tokenizer, {"model": type(model).__name__})
+        return _plain(model), tokenizer, {"model": type(model).__name__}
     from pretrace.backends.loading import load
     from pretrace.backends.settings import ModelSettings
 
     loaded = load(str(start), ModelSettings(dtype="float32"))
-    return _Origin(_plain(loaded.model), loaded.tokenizer, {"model": loaded.name, "weights": loaded.weights})
+    return _plain(loaded.model), loaded.tokenizer, {"model": loaded.name, "weights": loaded.weights}
 
 
 def _plain(model: PreTrainedModel) -> PreTrainedModel:

@@ -23,7 +23,7 @@ import numpy as np
 from pretrace.backends.loading import tokenizer_of
 from pretrace.backends.serving.address import ServerAddress, parse_address
 from pretrace.backends.serving.client import Client, NotTakenError, OpenRequests
-from pretrace.backends.serving.engine import Engine, Waiting
+from pretrace.backends.serving.engine import Engine
 from pretrace.backends.serving.routes import ROUTES, Prompt, PromptAnswer
 from pretrace.backends.serving.self_check import WOBBLE, CheckedServer, Probed
 from pretrace.backends.settings import ModelSettings
@@ -124,7 +124,7 @@ class ServedModel:
         groups = [[self._prompt(one) for one in batch] for batch in batches]
         windows: dict[int, dict[int, list[Trace]]] = {}  # whose answers are given away together
         ahead = iter(range(len(groups)))
-        with self.connection.client.asking() as asked:
+        with OpenRequests(self.connection.client) as asked:
             self._send_more(asked, ahead, groups)
             for name, body in asked.answers():
                 if isinstance(name, int):
@@ -138,28 +138,30 @@ class ServedModel:
                     if len(window) == len(groups[name // EVERY * EVERY :][:EVERY]):
                         self._ask_again(asked, name // EVERY)
                 else:
-                    self._check_again(name, body)
-                    yield from windows.pop(name.window).items()
+                    again, which = name
+                    self._check_again(which, body)
+                    yield from windows.pop(again).items()
                 self._send_more(asked, ahead, groups)
 
     def _send_more(
-        self, asked: OpenRequests | Waiting, ahead: Iterator[int], groups: Sequence[Sequence[Prompt]]
+        self, asked: OpenRequests, ahead: Iterator[int], groups: Sequence[Sequence[Prompt]]
     ) -> None:
         """Send as many requests that the server is never idle, and no more: a question between them shall not wait."""
         for i in islice(ahead, max(0, 2 * self.connection.client.requests - len(asked.waiting))):
             self.connection.send(asked, i, groups[i])
 
-    def _ask_again(self, asked: OpenRequests | Waiting, window: int) -> None:
+    def _ask_again(self, asked: OpenRequests, window: int) -> None:
+        """Ask sentences of the check after the requests of a window; window and their places name the request."""
         known = self.connection.prompts
         which = tuple(range(len(known))) if self.connection.route.asks_ids else (self._turn,)
         self._turn = (self._turn + 1) % len(known)
-        self.connection.send(asked, _Again(window, which), [known[i] for i in which])
+        self.connection.send(asked, (window, which), [known[i] for i in which])
 
-    def _check_again(self, again: _Again, body: Any) -> None:
+    def _check_again(self, which: tuple[int, ...], body: Any) -> None:
         """ModelError where the sentences are not answered as by the model that was met."""
-        prompts = [self.connection.prompts[i] for i in again.which]
+        prompts = [self.connection.prompts[i] for i in which]
         said = self.connection.checked(prompts, self.connection.read(body, prompts))
-        self.connection.known_again([self.probed.answers[i] for i in again.which], said, self.probed)
+        self.connection.known_again([self.probed.answers[i] for i in which], said, self.probed)
 
     def close(self) -> None:
         self.connection.client.close()
@@ -196,14 +198,6 @@ class ServedModel:
             logp=np.array(answer.logp[start:], dtype=np.float32),
             cut=encoded.cut,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Again:
-    """The name of a request for sentences of the check, by their places, after the requests of a window."""
-
-    window: int
-    which: tuple[int, ...]
 
 
 def _shortened(answer: PromptAnswer, number: int) -> PromptAnswer:

@@ -14,12 +14,12 @@ import re
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from pretrace.backends.serving.address import api_key, wants_key
+from pretrace.backends.serving.engine import Engine
 from pretrace.errors import MissingPackageError, ModelError, shown
 
 RETRIES = 6
@@ -92,16 +92,6 @@ class Client:
     def start(self, path: str, body: Mapping[str, Any]) -> Future[Any]:
         """Send a request as soon as there is room for one more; its result is as of `ask`."""
         return self._run(self._send("POST", path, body))
-
-    @contextmanager
-    def asking(self) -> Iterator[OpenRequests]:
-        """Requests that are sent one after the other while answers come in; what is under way at the end is left."""
-        asked = OpenRequests(self)
-        try:
-            yield asked
-        finally:
-            for one in asked.waiting:
-                one.cancel()
 
     def close(self) -> None:
         if not self._loop.is_closed():
@@ -242,11 +232,18 @@ def _pause(tried: int, after: str) -> float:
 
 
 class OpenRequests:
-    """Requests under way, and their answers as they come."""
+    """Requests under way, sent one after the other while answers come in; what is under way at the end is left."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client | Engine) -> None:
         self._client = client
         self.waiting: dict[Future[Any], Any] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for one in self.waiting:
+            one.cancel()
 
     def send(self, name: Any, path: str, body: Mapping[str, Any]) -> None:
         """Send one request; its answer comes under this name."""
@@ -261,6 +258,8 @@ class OpenRequests:
     def done(self) -> Iterator[tuple[Any, Future[Any]]]:
         """Name and future of each request that is over, of several at once those with an answer first."""
         while self.waiting:
+            if isinstance(self._client, Engine):
+                self._client.answer()
             over = wait(self.waiting, return_when=FIRST_COMPLETED).done
             for one in sorted(over, key=lambda one: one.exception() is not None):
                 yield self.waiting.pop(one), one

@@ -16,7 +16,7 @@ from typing import Any
 
 from pretrace.backends.serving.address import ServerAddress, parse_text_address
 from pretrace.backends.serving.backend import choose_name, connect
-from pretrace.backends.serving.client import Client, NotTakenError
+from pretrace.backends.serving.client import Client, NotTakenError, OpenRequests
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Draw, open_written
@@ -143,7 +143,7 @@ class Continuing:
     def _answers(self, asked: Sequence[tuple[str, Draw]]) -> Iterator[tuple[tuple[str, Draw], Written, bool]]:
         """Each answer as it comes, and whether it is one for good, with a few requests waiting at a time."""
         ahead = iter(asked)
-        with self.client.asking() as under_way:
+        with OpenRequests(self.client) as under_way:
             for one in islice(ahead, 2 * self.client.requests):
                 under_way.send(one, *self._request(*one))
             for asked_for, done in under_way.done():

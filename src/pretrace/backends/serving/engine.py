@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
@@ -57,6 +58,7 @@ class Engine:
                 **more,
             )
         self._sampling = vllm.SamplingParams
+        self._gathered: dict[Future[Any], Mapping[str, Any]] = {}
         self.facts = {"vllm": str(vllm.__version__), "batch_invariant": invariant}
 
     def find(self, path: str) -> Any:
@@ -68,10 +70,17 @@ class Engine:
         """The answer to one request."""
         return self._answers([body])[0]
 
-    @contextmanager
-    def asking(self) -> Iterator[Waiting]:
-        """Requests that are gathered until answers are wanted."""
-        yield Waiting(self)
+    def start(self, path: str, body: Mapping[str, Any]) -> Future[Any]:
+        """Gather a request until answers are wanted."""
+        self._gathered[made := Future[Any]()] = body
+        return made
+
+    def answer(self) -> None:
+        """Have all that was gathered computed together."""
+        gathered, self._gathered = self._gathered, {}
+        open_requests = {one: body for one, body in gathered.items() if one.set_running_or_notify_cancel()}
+        for one, found in zip(open_requests, self._answers(list(open_requests.values())), strict=True):
+            one.set_result(found)
 
     def close(self) -> None:
         self._vllm.llm_engine.engine_core.shutdown()
@@ -112,27 +121,6 @@ class Engine:
                 f"{what}: {self.plain(str(error)) or type(error).__name__}. Without vllm: before its name the model is "
                 "opened by transformers."
             ) from error
-
-
-class Waiting:
-    """Requests that wait for `answers`, which has them computed together; as `client.OpenRequests`."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self.waiting: dict[Any, Mapping[str, Any]] = {}
-
-    def send(self, name: Any, path: str, body: Mapping[str, Any]) -> None:
-        """Have one request wait; its answer comes under this name."""
-        self.waiting[name] = body
-
-    def answers(self) -> Iterator[tuple[Any, Any]]:
-        """Name and answer of each request until none is awaited; more may be sent meanwhile."""
-        while self.waiting:
-            names, bodies = list(self.waiting), list(self.waiting.values())
-            found = self._engine._answers(bodies)
-            for name, answer in zip(names, found, strict=True):
-                del self.waiting[name]
-                yield name, answer
 
 
 def _answer(outputs: Sequence[Any]) -> dict[str, Any]:

@@ -49,13 +49,9 @@ class PromptAnswer:
     generated: NextToken = NextToken()
 
 
-@dataclass(frozen=True, slots=True)
-class RequestAnswers:
-    """All answers of one request, in the order of the prompts. `read` is the number of tokens that the server says it
-    read for them, None where it does not say."""
-
-    answers: list[PromptAnswer]
-    read: int | None = None
+RequestAnswers = tuple[list[PromptAnswer], int | None]
+"""All answers of one request, in the order of the prompts, and the number of tokens that the server says it read for
+them, None where it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +113,7 @@ def _used(body: Any) -> int | None:
 
 def _vllm_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
     choices = _choices(body, prompts)
-    return RequestAnswers(
-        [_vllm_answer(choice, prompt) for choice, prompt in zip(choices, prompts, strict=True)], _used(body)
-    )
+    return [_vllm_answer(*one) for one in zip(choices, prompts, strict=True)], _used(body)
 
 
 def _vllm_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
@@ -165,9 +159,7 @@ def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
         if len(parts) != len(prompts):
             raise ValueError(f"{len(parts)} answers for {len(prompts)} prompts")
         rest = [_written(choice.get("logprobs") or {}, 0, choice, "") for choice in choices]
-        return RequestAnswers(
-            [_echo_answer(part, None, after) for part, after in zip(parts, rest, strict=True)]
-        )
+        return [_echo_answer(part, None, after) for part, after in zip(parts, rest, strict=True)], None
     answers = []
     for prompt, choice in zip(prompts, choices, strict=True):
         said, own = choice.get("logprobs") or {}, choice.get("prompt_token_ids")
@@ -175,7 +167,7 @@ def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
         if "tokens" not in said:
             said = {**said, "tokens": _pieces(choice.get("text"), said.get("text_offset"))}
         answers.append(_echo_answer(said, number, _written(said, number, choice, prompt.text)))
-    return RequestAnswers(answers, _used(body))
+    return answers, _used(body)
 
 
 def _pieces(text: Any, offsets: Any) -> list[str] | None:

@@ -29,8 +29,8 @@ import numpy as np
 
 from pretrace.backends.serving.address import ServerAddress
 from pretrace.backends.serving.client import Client, NotTakenError, OpenRequests
-from pretrace.backends.serving.engine import Engine, Waiting
-from pretrace.backends.serving.routes import PATH, Prompt, PromptAnswer, RequestAnswers, Route
+from pretrace.backends.serving.engine import Engine
+from pretrace.backends.serving.routes import PATH, Prompt, PromptAnswer, Route
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError
 
@@ -102,14 +102,14 @@ class CheckedServer:
         """An answer to each prompt, as `checked`; ModelError where the server refuses or answers in another form."""
         groups = [prompts] if self.route.asks_ids else [[one] for one in prompts]
         found: dict[int, list[PromptAnswer]] = {}
-        with self.client.asking() as asked:
+        with OpenRequests(self.client) as asked:
             for i, group in enumerate(groups):
                 self.send(asked, i, group)
             for i, body in asked.answers():
                 found[i] = self.read(body, groups[i])
         return self.checked(prompts, [answer for i in range(len(groups)) for answer in found[i]])
 
-    def send(self, asked: OpenRequests | Waiting, name: Any, prompts: Sequence[Prompt]) -> None:
+    def send(self, asked: OpenRequests, name: Any, prompts: Sequence[Prompt]) -> None:
         """Send one request; its answer comes under this name."""
         asked.send(name, PATH, self.route.request(prompts, self.model))
 
@@ -121,7 +121,7 @@ class CheckedServer:
     def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[PromptAnswer]:
         """The answers in what a server sent. `whole`: it was sent exactly these tokens, and may count no more."""
         try:
-            found = self.route.answers(body, prompts)
+            answers, read = self.route.answers(body, prompts)
         except _SHAPES as error:
             raise ModelError(
                 f"{self.client.url} does not answer as {self.route.title} does "
@@ -129,15 +129,15 @@ class CheckedServer:
                 f"server. It said: {self.client.quoted(body)}"
             ) from None
         if whole:
-            self._read_no_more(found, prompts)
-        return found.answers
+            self._read_no_more(read, prompts)
+        return answers
 
-    def _read_no_more(self, found: RequestAnswers, prompts: Sequence[Prompt]) -> None:
+    def _read_no_more(self, read: int | None, prompts: Sequence[Prompt]) -> None:
         """ModelError where the server says that it read more tokens than it was sent."""
         sent = sum(len(one.ids) for one in prompts)
-        if found.read is not None and found.read > sent + self.spare:
+        if read is not None and read > sent + self.spare:
             raise ModelError(
-                f"{self.name} says that it read {found.read} tokens where {sent} were sent: it puts a start token or a "
+                f"{self.name} says that it read {read} tokens where {sent} were sent: it puts a start token or a "
                 "chat template around texts. Start it so that it does not, or name --start always where it is the "
                 "model's own start token."
             )
