@@ -1,12 +1,12 @@
 """A table is run by name: its settings become runs, ours stand beside the paper's, a killed run goes on."""
 
 import csv
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from benchmarks import read_results
 from benchmarks.papers import __main__ as command
 from benchmarks.papers.comparing import compared
 from benchmarks.papers.data import Given
@@ -49,7 +49,7 @@ def table(*figures):
 def run(one, given, folder):
     path = command.path_of(one, given, folder)
     command.run(one, given, path)
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, Any] = read_results(path)
     return found
 
 
