@@ -125,7 +125,7 @@ PLACEBO = Models(Counting(), placebo=Models(Counting(name="placebo")))
 
 @pytest.mark.parametrize("models", [Models(Counting()), PLACEBO], ids=["target", "placebo"])
 def test_shards_give_the_table_of_one_piece(texts, tmp_path, models):
-    whole = detect(open_stream(texts).whole(10**6), models, SCORES, Options(cache=False))  # type: ignore[arg-type]
+    whole = detect(open_stream(texts).whole(10**6), models, SCORES, Options(cache=False))
     save_run(whole, tmp_path / "WHOLE")
     job, made = run_job(texts, tmp_path / "parts", models=models)
     assert made == 5
@@ -278,10 +278,10 @@ def test_an_evaluation_rests_on_all_rows(texts, tmp_path, unlearned):
     corpus = open_stream(texts).whole(10**6)
     assert corpus is not None
     run = detect(corpus, PLACEBO, SCORES, options)
-    whole = detection.evaluate(run, corpus, unlearned=unlearned, **how).evaluation  # type: ignore[arg-type]
+    whole = detection.evaluate(run, corpus, unlearned=unlearned, **how).evaluation
     job, _ = run_job(texts, tmp_path / "parts", models=PLACEBO)
     found = merged(job, job.parts(tmp_path / "parts"), seed=0)
-    parts = evaluated(found, open_stream(texts), unlearned=unlearned, **how).run.evaluation  # type: ignore[arg-type]
+    parts = evaluated(found, open_stream(texts), unlearned=unlearned, **how).run.evaluation
     assert (parts.rows, parts.members) == (whole.rows, whole.members)
     assert parts.unlearned == whole.unlearned
     assert bool(parts.unlearned) == (unlearned is not None)

@@ -3,7 +3,7 @@
 import pytest
 
 from pretrace.backends import open_model
-from pretrace.scoring.outlook import Stage, Timed, TimeEstimate, Unwatched, guessed_seconds
+from pretrace.scoring.outlook import Stage, TimeEstimate, guessed_seconds
 from pretrace.testing import FakeBackend
 from pretrace.verdicts.audit.planning import slowness
 
@@ -69,30 +69,6 @@ def test_a_stage_under_way_is_judged_by_its_pace(clock):
     outlook.end()
 
 
-def test_up_to_a_tenth_of_a_stage_its_guess_counts_too(clock):
-    outlook = planned(clock)
-    outlook.begin("training")
-    clock.now = 2
-    outlook.advance(0.05)  # half of a tenth: its pace (38 s left) and the guess (8 s left) count alike
-    assert outlook.left() == pytest.approx((38 + 8) / 2 + 50)
-    outlook.end()
-    outlook.begin("writing")  # a fifth of the guess was measured: the guesses ahead are divided by five
-    clock.now += 20
-    outlook.advance(0.5)
-    assert outlook.left() == pytest.approx(20 + 30 * 22 / 20)  # 22 seconds for what was guessed at 20
-
-
-def test_how_much_there_is_may_turn_out_on_the_way(clock):
-    outlook = planned(clock)
-    outlook.begin("training")
-    clock.now = 10
-    outlook.advance(100, 200)
-    assert outlook.left() == 10 + 2 * 50
-    outlook.advance(100, 400)
-    assert outlook.share == 0.25
-    assert outlook.left() == 30 + 50 * 4
-
-
 def test_stages_are_skipped_added_and_entered_again(clock):
     outlook = planned(clock)
     outlook.begin("training")
@@ -154,31 +130,8 @@ def test_a_stage_ahead_that_nobody_knows_makes_the_whole_unknown(clock):
     assert outlook.left() == 6
 
 
-def test_guesses_grow_with_the_work_and_a_gpu_is_faster():
-    one = guessed_seconds("training", parameters=10**8, tokens=10**4)
-    assert guessed_seconds("training", parameters=3 * 10**8, tokens=2 * 10**4) == pytest.approx(6 * one)
-    assert guessed_seconds("reading", parameters=10**8, tokens=10**4) < one
-    assert guessed_seconds("training", parameters=10**8, tokens=10**4, device="cuda") < one / 10
-
-
 def test_a_model_is_timed_where_its_weights_are_here(model_folder):
     model = open_model(str(model_folder))
     guess = guessed_seconds("reading", parameters=int(model.facts["parameters"]), tokens=1)
     assert 0 < slowness(model) * guess < 1  # seconds a token
     assert slowness(FakeBackend()) == 1.0
-
-
-def test_seconds_are_noted_under_the_stage_also_after_an_error(clock):
-    def fail():
-        clock.now += 1
-        raise KeyError
-
-    watch = Timed(Unwatched(), clock)
-    with watch.passes("reading"):
-        clock.now = 2.004
-    with watch.training("training") as on_step:
-        assert on_step is None
-        clock.now = 5
-    with pytest.raises(KeyError), watch.passes("reading"):
-        fail()
-    assert watch.seconds == {"reading": 3.0, "training": 3.0}
