@@ -6,15 +6,11 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Callable
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import torch
-
-Lie = Callable[["ModelServer", list[int]], dict[str, Any]]
-"""What a server says of a prompt's token ids instead of what its model says."""
 
 MOST = 20
 """Likeliest tokens that a server names at most."""
