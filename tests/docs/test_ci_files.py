@@ -179,9 +179,17 @@ def test_outcomes(tmp_path: Path, code: str, chosen: str, left: int, says: str) 
 
 def test_the_image_is_made_of_what_is_there():
     words = [line.split(maxsplit=1) for line in DOCKERFILE.splitlines() if line.strip() and line[0] != "#"]
-    assert {word for word, _ in words} <= set(
-        ["FROM", "COPY", "RUN", "USER", "WORKDIR", "ENV", "VOLUME", "ENTRYPOINT", "CMD"]
-    )
+    assert {word for word, _ in words} <= {
+        "FROM",
+        "COPY",
+        "RUN",
+        "USER",
+        "WORKDIR",
+        "ENV",
+        "VOLUME",
+        "ENTRYPOINT",
+        "CMD",
+    }
     told = dict(words)
     assert words[0] == ["FROM", f"python:{ACTION['inputs']['python-version']['default']}-slim"]
     assert json.loads(told["ENTRYPOINT"]) == ["pretrace"]
