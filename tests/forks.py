@@ -60,7 +60,7 @@ def called(words, folder, *, stdin, environment):
     from pretrace.cli import main
 
     streams = [io.TextIOWrapper(io.BytesIO(held), "utf-8") for held in (stdin, b"", b"")]
-    code: object = 0
+    code = 0
     with (
         chdir(folder),
         mock.patch.dict(os.environ, environment),
@@ -76,7 +76,7 @@ def called(words, folder, *, stdin, environment):
     told = []
     for stream in streams[1:]:
         stream.flush()
-        told.append(stream.buffer.getvalue().decode("utf-8", "replace"))  # type: ignore[attr-defined]
+        told.append(stream.buffer.getvalue().decode("utf-8", "replace"))
     return Left(code if isinstance(code, int) else int(code is not None), *told)
 
 
@@ -143,4 +143,4 @@ def _streams(place, encoding, closed):
     out, err = (
         None if one is None else io.TextIOWrapper(io.BufferedWriter(one), encoding) for one in buffers
     )
-    sys.stdout, sys.stderr = out, err  # type: ignore[assignment]
+    sys.stdout, sys.stderr = out, err

@@ -6,15 +6,11 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Callable
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import torch
-
-Lie = Callable[["ModelServer", list[int]], dict[str, Any]]
-"""What a server says of a prompt's token ids instead of what its model says."""
 
 MOST = 20
 """Likeliest tokens that a server names at most."""
@@ -31,7 +27,7 @@ class Model:
         self.tokenizer = tokenizer or AutoTokenizer.from_pretrained(str(folder))
         self.rust = self.tokenizer.backend_tokenizer
         self.lock = threading.Lock()
-        self.kept: dict[Any, dict[str, Any]] = {}
+        self.kept = {}
         self.word = functools.cache(lambda id_: str(self.rust.decode([id_], skip_special_tokens=False)))
 
     def said(self, ids, *, before=()):
@@ -81,26 +77,24 @@ class ModelServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
         self.model = model
         self.names = [name]
-        self.limit: int | None = 256
+        self.limit = 256
         self.owner = "vllm"
         self.trouble = ""
-        self.fail: list[str] = []
+        self.fail = []
         self.flavour = "vllm"  # of /v1/completions: vllm, llama-cpp-python or together
         self.with_ids = True  # whether answers name the tokens by their ids, where they need not
         self.most = MOST  # likeliest tokens that may be asked for
-        self.lie: Lie | None = None
+        self.lie = None
         self.words = ""  # that it says where it refuses
-        self.answers: Callable[[str], str] | None = (
-            None  # what it writes after a prompt, in place of its model
-        )
+        self.answers = None  # what it writes after a prompt, in place of its model
         self.shift = 0.0  # added to every number: another model
         self.key = ""
         self.slow = 0.0
         self.over = threading.Event()
-        self.ends: int | None = None  # so many more answers, then none until the end
-        self.held: list[dict[str, Any]] = []
-        self.asked: list[tuple[str, dict[str, Any]]] = []
-        self.keys: set[str | None] = set()
+        self.ends = None  # so many more answers, then none until the end
+        self.held = []
+        self.asked = []
+        self.keys = set()
         self.active = self.busiest = 0
         self.count = threading.Lock()
 
@@ -113,7 +107,7 @@ class ModelServer(ThreadingHTTPServer):
 
     def prompts(self, since=0):
         """All prompts that were asked, one entry each."""
-        found: list[Any] = []
+        found = []
         for _, body in self.asked[since:]:
             given = body.get("prompt", body.get("input_ids", body.get("text", body.get("inputs"))))
             found += given if isinstance(given, list) else [given]
@@ -284,7 +278,7 @@ class _Handler(BaseHTTPRequestHandler):
         if server.trouble == "reordered":
             for i, choice in enumerate(reversed(choices)):
                 choice["index"] = i
-        answer: dict[str, Any] = {
+        answer = {
             "id": "c",
             "object": "text_completion",
             "model": "tiny",
@@ -344,7 +338,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
         if server.flavour == "fireworks":
             logprobs["token_ids"] = [*said["ids"], said["written"]]
-        found: dict[str, Any] = {"text": "".join(words + written), "logprobs": logprobs}
+        found = {"text": "".join(words + written), "logprobs": logprobs}
         if server.flavour == "vllm" and server.with_ids:
             found |= {"prompt_token_ids": said["ids"], "token_ids": [said["written"]]}
         return found

@@ -11,15 +11,13 @@ import struct
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-ROWS: list[dict[str, Any]] = [
+ROWS = [
     {
         "id": f"t{i}",
         "text": f"The cat number {i} sat on the mat, and the dog of house {i * 7} saw it on day {i}.",
@@ -33,7 +31,6 @@ ROWS: list[dict[str, Any]] = [
     }
     for i in range(24)
 ]
-Make = bytes | Callable[[Path], None]
 
 
 def lines(rows):
@@ -190,4 +187,4 @@ def zipped(**files):
 
 FAR = pa.array([2**62] * 24, pa.timestamp("us"))
 TABLE = tomllib.loads(Path(__file__).with_name("odd_files.toml").read_text(encoding="utf-8"))
-FILES: dict[str, Make] = {**{name: eval(code) for name, code in TABLE.items()}}
+FILES = {**{name: eval(code) for name, code in TABLE.items()}}

@@ -140,7 +140,7 @@ def program(tmp_path_factory):
     """Starts `python -c CODE ARGUMENTS`, forked from a process that has imported what most code needs; killed at the
     end."""
     context = forking()
-    running: list[Program] = []
+    running = []
 
     def begin(code, *arguments):
         reader, writer = context.Pipe(duplex=False)
@@ -237,7 +237,7 @@ def command(tmp_path_factory):
     """Starts `pretrace ARGUMENTS` as a process of its own, forked from one that has imported what it needs. `changes`
     are values of constants, by module and name; `environment` is added to that of the test."""
     context = forking()
-    running: list[Started] = []
+    running = []
 
     def begin(*arguments, changes=None, environment=None):
         said = tmp_path_factory.mktemp("command") / "said.txt"

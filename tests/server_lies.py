@@ -3,8 +3,6 @@
 import random
 import time
 
-from model_servers import Lie
-
 
 def honest(server, ids):
     """What the model says, as it is."""
@@ -64,18 +62,18 @@ def _shuffled(numbers):
 def _another(server, ids):
     """The answer to the prompt that came before this one."""
     before = getattr(server, "before", None)
-    server.before = ids  # type: ignore[attr-defined]
+    server.before = ids
     return {**honest(server, before or ids), "read": len(ids)}
 
 
 def _first(server, ids):
     """The answer to the first prompt, given to all."""
     if not hasattr(server, "very_first"):
-        server.very_first = ids  # type: ignore[attr-defined]
-    return {**honest(server, server.very_first), "read": len(ids)}  # type: ignore[attr-defined]
+        server.very_first = ids
+    return {**honest(server, server.very_first), "read": len(ids)}
 
 
-LIES: dict[str, Lie] = {
+LIES = {
     "swapped": _another, "first": _first, "shuffled": own_numbers(_shuffled),
     "start counted": lambda server, ids: {**server.model.said(ids, before=(0,))}, "-9997": _one(-9997.0),
     "noise small": _noise(0.004), "noise": _noise(0.05), "false": _one(False), "string": _one("-1.5"),

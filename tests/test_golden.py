@@ -3,7 +3,6 @@
 import functools
 import math
 import zlib as zlib_module
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +18,6 @@ from net.api import (
     Peak,
     Recipe,
     Reference,
-    State,
     Text,
     View,
     grouped_split,
@@ -103,9 +101,7 @@ def peaks(generator, logp):
 def states(generator, length, member):
     """Made-up neurons and hidden states, of members a little apart, and chances of tokens."""
     activations = generator.normal(0.6 + (0.5 if member else 0.0), 0.8, (LAYERS, NEURONS))
-    found: dict[State, np.ndarray] = {
-        Firing("any", t): np.packbits(activations > t, axis=1) for t in (*GRID, 1.0)
-    }
+    found = {Firing("any", t): np.packbits(activations > t, axis=1) for t in (*GRID, 1.0)}
     hidden = generator.normal(0.4 if member else 0.0, 1.0, (LAYERS + 1, WIDTH)).astype(np.float32)
     found[Hidden()] = hidden
     logp = -generator.gamma(1.0, 0.5, length)
@@ -184,7 +180,7 @@ def naive_ez(e):
 
 def naive_dc_pdd(e, a, *, clip, first):
     total = sum(COUNTS.counts.values())
-    seen: set[int] = set()
+    seen = set()
     alphas = []
     for token, logp in zip(e.plain.tokens.tolist(), values(e.plain, "logp"), strict=True):
         if first and token in seen:
@@ -308,7 +304,7 @@ def naive_learned(e):
     return sum((float(a * b) for a, b in zip(z, weights, strict=True)), bias)
 
 
-NAIVE: dict[str, Callable[[Evidence], float]] = {
+NAIVE = {
     "loss": mean_logp,
     "ppl": lambda e: -math.exp(-mean_logp(e)),
     "zlib": lambda e: mean_logp(e) / len(zlib_module.compress(e.text.text.encode(), 6)),

@@ -105,7 +105,7 @@ if __name__ == "__main__":
     for _, name, number, most in rows:
         print(f"{name:36} {number:7,} of {most:7,}")
     if "--lower" in sys.argv:
-        parts: dict[str, list[str]] = {}
+        parts = {}
         for part, name, number, most in rows:
             key = name if re.fullmatch(r"\w+", name) else f'"{name}"'
             parts.setdefault(part, []).append(f"{key} = {min(number, most or number)}\n")

@@ -46,7 +46,7 @@ def read_cases(wanted):
     return [(line, int(code), says) for kind, code, line, says in rows if kind == wanted]
 
 
-OTHERS: list[Case] = [
+OTHERS = [
     Case("score - >", 2, "lead the texts here with |", closed=(0,)),
     Case("score - >", 2, "name its encoding, as in --encoding", stdin=b"\x00\xff\xfe"),
     Case("show - --model NOWHERE", 2, "lead the texts here with |", closed=(0,)),

@@ -16,7 +16,7 @@ import pretrace
 from pretrace.backends import known_backends, open_tokenizer
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.frequencies import Frequencies
-from pretrace.registry import Registry, backends, corpora, load_plugin, rewrites, scores
+from pretrace.registry import backends, corpora, load_plugin, rewrites, scores
 from pretrace.testing import FakeBackend, make_evidence
 from pretrace.types import Reference
 from pretrace.verdicts.recompute import recompute
@@ -24,7 +24,7 @@ from pretrace.verdicts.settings import TestSettings
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples" / "plugins"
-REGISTRIES: tuple[Registry, ...] = (scores, corpora, backends, rewrites)  # type: ignore[type-arg]
+REGISTRIES = (scores, corpora, backends, rewrites)
 SCORE = """
 from dataclasses import dataclass
 from pretrace.registry import scores
@@ -153,7 +153,7 @@ class TestPackages:
     """Entry points of packages that are nothing but metadata beside a module in a folder."""
 
     @pytest.fixture
-    def install(self, tmp_path, monkeypatch):  # type: ignore[no-untyped-def]
+    def install(self, tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(str(tmp_path))
 
         def installing(module, text, group="pretrace.scores"):
@@ -169,7 +169,7 @@ class TestPackages:
         for path in tmp_path.glob("*.py"):
             sys.modules.pop(path.stem, None)
 
-    def test_a_broken_package_is_named_and_the_others_work(self, install):  # type: ignore[no-untyped-def]
+    def test_a_broken_package_is_named_and_the_others_work(self, install):
         install("pretrace_test_broken", "import json\nundefined\n")
         install("pretrace_test_taken", SCORE.format(name="loss", times=1.0))
         install("pretrace_test_whole", SCORE.format(name="whole", times=1.0))
@@ -180,9 +180,9 @@ class TestPackages:
         assert re.search(r"package pretrace_test_broken .*NameError.*broken.py, line 2\)\.$", told[0])
         assert re.search(r"package pretrace_test_taken .*'loss' is built in", told[1])
         assert scores.summary("whole") == "How long a text is. [package pretrace_test_whole]"
-        assert scores.make("loss") == pretrace.scores.parse("loss")["loss"]  # type: ignore[attr-defined]
+        assert scores.make("loss") == pretrace.scores.parse("loss")["loss"]
 
-    def test_packages_are_asked_once_and_only_for_unknown_names(self, install):  # type: ignore[no-untyped-def]
+    def test_packages_are_asked_once_and_only_for_unknown_names(self, install):
         install("pretrace_test_broken", "undefined\n")
         with warnings.catch_warnings():
             warnings.simplefilter("error")

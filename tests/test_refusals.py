@@ -2,7 +2,6 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ ROWS = [(place, *row) for place, section in TABLE.items() for row in section["re
 
 @pytest.mark.parametrize(("place", "code", "error", "message"), ROWS)
 def test_it_is_refused(place, code, error, message, tmp_path):
-    names: dict[str, Any] = {"tmp_path": tmp_path}
+    names = {"tmp_path": tmp_path}
     exec("\n".join(TABLE[place]["imports"]), names)
     with pytest.raises(eval(error, names), match=message or None):
         exec(code, names)

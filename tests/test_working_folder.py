@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -57,7 +56,7 @@ def test_python_itself_would_import_them(planted):
 
 @pytest.mark.parametrize("step", ["Flag", "Summarise"])
 def test_a_step_of_the_action(planted, tmp_path, step):
-    action: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     [script] = (one["run"] for one in action["runs"]["steps"] if one.get("name") == step)
     given = dict.fromkeys(("TEXTS", "NONMEMBERS", "MODEL", "OUT", "POWER", "ARGUMENTS"), "none")
     outputs = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}

@@ -70,7 +70,7 @@ def test_one_layer_alone_is_padded_as_among_all(sentences):
 def test_hidden_states_and_neurons_come_from_one_pass(sentences):
     model = make_model("llama")
     backend = opened(model, token_budget=4096)
-    passes: list[int] = []
+    passes = []
     handle = model.model.layers[0].register_forward_hook(lambda *_: passes.append(1))
     found = traces(backend, sentences, Hidden(), Firing(), Firing("count"))
     handle.remove()

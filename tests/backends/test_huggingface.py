@@ -110,7 +110,7 @@ def test_bfloat16_stays_close(sentences):
 
 def test_a_folder_opens(model_folder, sentences):
     model = open_model(str(model_folder))
-    assert len(traces(model, sentences)) == len(sentences)  # type: ignore[arg-type]
+    assert len(traces(model, sentences)) == len(sentences)
     assert model.facts["family"] == "gpt_neox"
     assert len(model.facts["weights"]) == 64
 

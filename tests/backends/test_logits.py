@@ -1,7 +1,5 @@
 """From hidden states to what is read of the vocabulary: slices, and the buffer of a plain output layer."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import nn
@@ -32,11 +30,11 @@ def hooked():
 def replaced():
     layer = nn.Linear(WIDTH, VOCABULARY, bias=False)
     own = layer.forward
-    layer.forward = lambda x: 2 * own(x)  # type: ignore[method-assign, assignment]
+    layer.forward = lambda x: 2 * own(x)
     return layer
 
 
-LAYERS: dict[str, Callable[[], nn.Linear]] = {
+LAYERS = {
     "plain": lambda: nn.Linear(WIDTH, VOCABULARY, bias=False),
     "biased": biased,
     "hooked": hooked,

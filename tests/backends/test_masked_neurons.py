@@ -5,9 +5,9 @@ from tiny import SENTENCES, opened
 
 from pretrace.backends import huggingface
 from pretrace.backends._inside import Firings
-from pretrace.types import Firing, Quantity, States
+from pretrace.types import Firing, Quantity
 
-STATES: States = frozenset(
+STATES = frozenset(
     Firing(pool, t, gated)
     for pool in ("any", "mean", "count")
     for t in (-0.1, 0.05, 0.3)

@@ -1,8 +1,5 @@
 """Which neurons a text activates, against naive hooks: one text, whole activations, loops in Python."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -16,7 +13,7 @@ RULES = [
     Firing(pool, t, gated) for pool in ("any", "mean", "count") for t in THRESHOLDS for gated in (False, True)
 ]
 # Where each family applies its activation and its down projection, written down by hand.
-PATHS: dict[str, Callable[[Any], list[tuple[nn.Module, nn.Module]]]] = {
+PATHS = {
     "gpt_neox": lambda m: [(b.mlp.act, b.mlp.dense_4h_to_h) for b in m.gpt_neox.layers],
     "opt": lambda m: [(b.activation_fn, b.fc2) for b in m.model.decoder.layers],
     "llama": lambda m: [(b.mlp.act_fn, b.mlp.down_proj) for b in m.model.layers],
@@ -31,7 +28,7 @@ def traces(backend, texts, *states):
 
 def naive(family, model, encoded):
     """Each layer's activations [positions, neurons] of one text, without and with the gate's partner."""
-    found: dict[bool, list[np.ndarray]] = {False: [], True: []}
+    found = {False: [], True: []}
     handles = []
     for activation, down in PATHS[family](model):
         keep = found[False].append
@@ -167,8 +164,8 @@ def test_no_hook_stays_behind(family, sentences, monkeypatch):
 def test_a_layers_activations_are_let_go_at_once(sentences):
     model = make_model("llama")
     backend = opened(model)
-    storages: list[StorageWeakRef] = []
-    alive: list[int] = []
+    storages = []
+    alive = []
 
     def note(module, args, output):
         alive.append(sum(not storage.expired() for storage in storages))
@@ -205,8 +202,8 @@ class Inline(nn.Module):
     def forward(self, hidden):
         up = self.up(hidden)
         if self.gate is not None:
-            return self.down(nn.functional.silu(self.gate(hidden)) * up)  # type: ignore[no-any-return]
-        return self.down(nn.functional.gelu(up))  # type: ignore[no-any-return]
+            return self.down(nn.functional.silu(self.gate(hidden)) * up)
+        return self.down(nn.functional.gelu(up))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -15,7 +15,6 @@ from net.api import (
     Hidden,
     ModelError,
     Quantity,
-    States,
     Want,
     alike,
     encoded_for,
@@ -58,7 +57,7 @@ def begun_alike():
 
 def passes(monkeypatch):
     """Shapes of the beginnings that are read from now on."""
-    seen: list[tuple[int, int]] = []
+    seen = []
     own = prefixes.begin
     monkeypatch.setattr(
         prefixes, "begin", lambda body, ids: (seen.append(tuple(ids.shape)), own(body, ids))[1]
@@ -106,7 +105,7 @@ def test_moments_draws_and_states_are_those_of_a_whole_pass(monkeypatch):
     whole.begins_once = False
     seen = passes(monkeypatch)
     for states in (frozenset([Drawn(5, 0.7)]), frozenset([Hidden(), Firing("count", 0.1)])):
-        wanted: States = states
+        wanted = states
         for one, other in zip(
             *(trace(m, texts, Want(ALL, wanted), store=open_store(None)) for m in (shared, whole)),
             strict=True,
@@ -180,7 +179,7 @@ def best(rows):
     depth = 0
     while all(len(row) > depth + 1 for row in rows) and len({row[depth] for row in rows}) == 1:
         depth += 1
-    parts: dict[tuple[int, ...], list[list[int]]] = {}
+    parts = {}
     for row in rows:
         parts.setdefault(tuple(row[: depth + 1]) if len(row) > depth + 1 else (-1, len(parts)), []).append(
             row

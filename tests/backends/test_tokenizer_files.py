@@ -1,7 +1,6 @@
 """What a model's tokenizer files say, held against the tokenizers library itself: tokenizer.json and GGUF files."""
 
 import json
-from typing import Any
 
 import gguf
 import pytest
@@ -121,7 +120,7 @@ def test_a_run_records_what_the_tokenizer_was_read_by(tmp_path):
             trained(byte_level(split(r"\p{N}{1,3}"))).save(str(folder / "tokenizer.json"))
             config = {"tokenizer_class": "CohereTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
             (folder / "tokenizer_config.json").write_text(json.dumps(config))
-        opened: Any = open_model(str(folder))
+        opened = open_model(str(folder))
         assert opened.facts["tokenizer_read_by"].startswith(wanted)
 
 

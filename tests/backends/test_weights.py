@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
@@ -229,7 +228,7 @@ def naive(folder, text, longest):
 def traces_in_company(folder, texts):
     model = open_model(str(folder), token_budget=4096)
     encoded = model.encode(texts)
-    made: dict[int, np.ndarray] = {}
+    made = {}
     for batch in model.pack(encoded):
         for i, trace in zip(batch, model.run([encoded[i] for i in batch], Quantity.LOGP), strict=True):
             made[i] = trace.logp
@@ -283,7 +282,7 @@ def test_a_table_of_positions_bounds_what_is_read(tmp_path):
 
 
 def test_a_failure_of_the_models_own_code_is_one_line(monkeypatch, tmp_path):
-    model: Any = open_model(str(saved(tmp_path / "m")))
+    model = open_model(str(saved(tmp_path / "m")))
     monkeypatch.setattr(model, "_body", lambda ids: 1 / 0)
     with pytest.raises(ModelError, match="failed while it read a text: division by zero"):
         model.run(model.encode(SENTENCES[:1]), Quantity.LOGP)

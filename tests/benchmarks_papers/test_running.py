@@ -1,8 +1,6 @@
 """A table is run by name: its settings become runs, ours stand beside the paper's, a killed run goes on."""
 
 import csv
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -49,8 +47,7 @@ def table(*figures):
 def run(one, given, folder):
     path = command.path_of(one, given, folder)
     command.run(one, given, path)
-    found: dict[str, Any] = read_results(path)
-    return found
+    return read_results(path)
 
 
 def test_every_detection_table_of_the_papers_becomes_runs():
@@ -94,9 +91,7 @@ def test_a_table_is_run_and_compared(passages, model_folder, tmp_path):
 
 
 def test_no_difference_is_given_between_two_corpora():
-    rows: Sequence[dict[str, Any]] = [
-        {"corpus": SOURCE, "setting": "", "score": "loss", "kind": "score", "auc": [0.7, 0.6, 0.8]}
-    ]
+    rows = [{"corpus": SOURCE, "setting": "", "score": "loss", "kind": "score", "auc": [0.7, 0.6, 0.8]}]
     wanted = [Figure("wikimia()", "loss", {}, "Big-7B", "auc", 0.6)]
     (other,) = compared(wanted, rows, Given(on=SOURCE))
     assert (other["published"], other["ours"], other["difference"]) == (0.6, [0.7, 0.6, 0.8], None)

@@ -2,9 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
@@ -16,11 +14,11 @@ class Chat(ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.asked: list[dict[str, Any]] = []
-        self.keys: set[str] = set()
+        self.asked = []
+        self.keys = set()
         self.status, self.body = 200, b""
-        self.answer: Callable[[str], str] = lambda content: content[::-1]
-        self.ends_by: Callable[[str], str] = lambda answer: "stop"
+        self.answer = lambda content: content[::-1]
+        self.ends_by = lambda answer: "stop"
 
     @property
     def source(self):

@@ -38,9 +38,7 @@ def write(path, rows):
 
 @pytest.fixture
 def texts(tmp_path):
-    rows: list[dict[str, object]] = [
-        {"id": name, "text": words(name), "published": written} for name, (written, _) in DATES.items()
-    ]
+    rows = [{"id": name, "text": words(name), "published": written} for name, (written, _) in DATES.items()]
     copy = {"id": "copy", "text": " " + words("iso").replace(" ", "\n"), "published": "2024-01-01"}
     return DatedTexts(
         write(tmp_path / "texts.jsonl", [*rows, copy, {**copy, "id": "blank", "text": " "}]), "published"
@@ -117,7 +115,7 @@ def test_texts_are_cut_to_size(texts, tmp_path):
 
 @pytest.mark.parametrize("apart", [True, False])
 def test_the_blind_baseline_is_told(tmp_path, apart):
-    rows: list[dict[str, object]] = [
+    rows = [
         {
             "id": f"{i}",
             "text": words(str(i), 30, topic=(("pandemic", "zoom") if i % 2 and apart else ("fax", "vinyl"))),

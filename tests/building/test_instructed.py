@@ -1,7 +1,5 @@
 """Answers: transformers' own where nothing is drawn, ended where the model ends, the same in any batch."""
 
-from typing import Any
-
 import pytest
 import torch
 from tiny import SENTENCES, make_model, make_tokenizer
@@ -19,7 +17,7 @@ ASKED = [*SENTENCES, "a", "one two", "🙂", "half \ud83d a pair"]
 
 def opened(template=None, *, limit=None, eager=0.0, cache=True):
     """A tiny model; `eager` makes it end sooner."""
-    tokenizer: Any = make_tokenizer(start=True)
+    tokenizer = make_tokenizer(start=True)
     tokenizer.chat_template = template
     model = make_model("llama")
     model.generation_config.eos_token_id = tokenizer.eos_token_id

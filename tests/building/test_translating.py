@@ -53,7 +53,7 @@ def test_what_has_no_end_is_counted(marian):
 
 
 def test_nothing_is_translated_twice(marian, monkeypatch):
-    seen: list[str] = []
+    seen = []
     real = Translator._batch
 
     def watched(self, texts):

@@ -126,12 +126,6 @@ def test_thousands_of_keys_in_one_get(tmp_path, trace):
     assert [trace.cut for trace in found if trace] == list(range(2500))
 
 
-def test_nothing_put_and_nothing_asked(tmp_path):
-    with open_store("model", tmp_path) as store:
-        store.put([], [])
-        assert store.get([], LOGP) == []
-
-
 def test_models_do_not_see_each_other(tmp_path, trace):
     with open_store("one", tmp_path) as one, open_store("two", tmp_path) as two:
         one.put(keys(1), [trace(1)])

@@ -2,10 +2,8 @@
 
 import sqlite3
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +18,7 @@ from pretrace.types import Sampling, Written
 KEYS = [text_key(name) for name in "abc"]
 DRAW = Draw(32, Sampling(0.6, 0.9, 1.2), 0)
 ODD = "vier ü\ud800\x00\n🙂 "
-STORES: dict[str, tuple[Callable[..., Any], Any, Any, str]] = {
+STORES = {
     "continuations": (open_continuations, ODD, "", "cache of generated texts"),
     "neighbours": (open_neighbors, (ODD, "", "three"), ("x",), "neighbour cache"),
     "texts": (open_written, Written(ODD), Written("two", ended=False), "cache of written texts"),
@@ -127,7 +125,7 @@ class Writer:
 
     def __init__(self, texts, *, dies_after=99):
         self.texts, self.dies_after = texts, dies_after
-        self.batches: list[list[str]] = []
+        self.batches = []
 
     def __call__(self, known):
         new = [text for text in dict.fromkeys(self.texts) if text not in known]

@@ -73,7 +73,7 @@ def test_every_printed_command_runs(call, texts, tmp_path, model_folder, referen
     tests = advised(texts, str(model_folder), Columns(text="body", id="key"), **have)
     tests = [one for one in tests if one.state == "applies"]
     assert {one.choice.name for one in tests} >= {"marks", "triggers", "canaries", "order", "flag"}
-    hashes: dict[str, str] = {}
+    hashes = {}
     for test in tests:
         place = tmp_path / test.choice.name
         for command in test.commands:

@@ -1,8 +1,6 @@
 """A result is made again from what it recorded, to the last bit; what does not record enough is refused."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -62,7 +60,7 @@ def changed(folder, change):
     return folder
 
 
-REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+REFUSED = {
     "a program": (lambda settings: settings.pop("given"), "does not record the options"),
     "standard input": (lambda settings: settings["given"].update(texts="-"), "made from standard input"),
     "an option of yore": (lambda settings: settings["given"].update(windoze=True), "made with --windoze"),

@@ -15,7 +15,7 @@ SCORES = "loss,ppl,zlib,lowercase,ref,min_k(k=0.1),min_k_plus_plus,dc_pdd,dc_pdd
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):  # type: ignore[no-untyped-def]
+def call(monkeypatch, capsys):
     def called(*arguments, stdin=b""):
         monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
@@ -43,7 +43,7 @@ def write(path, sentences, number=24):
     return path
 
 
-def test_count_then_evaluate_then_report(call, tmp_path, sentences, model_folder, reference_folder):  # type: ignore[no-untyped-def]
+def test_count_then_evaluate_then_report(call, tmp_path, sentences, model_folder, reference_folder):
     texts = write(tmp_path / "texts.jsonl", sentences)
     said = call("count", texts, "--model", model_folder, "--out", tmp_path / "counts.npz")
     assert "tokens of 28 texts" in said
@@ -93,7 +93,7 @@ def test_count_then_evaluate_then_report(call, tmp_path, sentences, model_folder
     assert (run / "report.html").read_text(encoding="utf-8") == page
 
 
-def test_windows_read_a_long_text_whole(call, tmp_path, sentences, model_folder):  # type: ignore[no-untyped-def]
+def test_windows_read_a_long_text_whole(call, tmp_path, sentences, model_folder):
     texts = write(tmp_path / "texts.jsonl", sentences, 2)
     where = ("--model", model_folder, "--scores", "loss", "--max-tokens", 200, "--windows")
     call("score", texts, *where, "--out", tmp_path / "RUN")
@@ -105,7 +105,7 @@ def test_windows_read_a_long_text_whole(call, tmp_path, sentences, model_folder)
     assert (tmp_path / "RUN" / "cut.csv").read_text(encoding="utf-8") == "id,n_cut\n"
 
 
-def test_standard_input_and_columns(call, tmp_path, model_folder):  # type: ignore[no-untyped-def]
+def test_standard_input_and_columns(call, tmp_path, model_folder):
     lines = "".join(json.dumps({"body": f"The cat sat on mat {i}."}) + "\n" for i in range(3)).encode()
     call(
         *("score", "-", "--model", model_folder, "--text-column", "body", "--scores", "loss"),
@@ -115,7 +115,7 @@ def test_standard_input_and_columns(call, tmp_path, model_folder):  # type: igno
     assert pq.read_table(tmp_path / "RUN" / "scores.parquet").column("id").to_pylist() == ["0", "1", "2"]
 
 
-def test_the_same_command_twice_gives_the_same_bytes(call, tmp_path, sentences, model_folder):  # type: ignore[no-untyped-def]
+def test_the_same_command_twice_gives_the_same_bytes(call, tmp_path, sentences, model_folder):
     texts = write(tmp_path / "texts.jsonl", sentences)
     for name in ("a", "b"):
         call(

@@ -19,7 +19,7 @@ Made = tuple[AuditSettings, RawOptions]
 
 def taken(*arguments: object) -> Made:
     """What a command called `audit` is given, with the texts as its argument."""
-    found: list[Made] = []
+    found = []
 
     def audit(source: Source, settings: AuditSettings, given: RawOptions) -> None:
         found.append((settings, given))
@@ -82,7 +82,7 @@ def test_a_file_that_cannot_be_read_is_one_line(config: Path) -> None:
 
 def test_a_number_of_the_wrong_kind_is_refused_as_on_the_command_line(config: Path) -> None:
     config.write_text('pairs = "many"', encoding="utf-8")
-    usage: type[Exception] = typer.BadParameter.__mro__[1]
+    usage = typer.BadParameter.__mro__[1]
     with pytest.raises(usage, match="integer"):
         taken("posts.jsonl", "--config", config)
 

@@ -23,7 +23,7 @@ def texts(tmp_path):
     return path
 
 
-CASES: dict[str, tuple[tuple[str, ...], set[str]]] = {
+CASES = {
     "score": (
         ("score", "T", "--model", "M", "--scores", "loss", "--out", "OUT"),
         {"kind", "figures", "result"},

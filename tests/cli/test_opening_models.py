@@ -14,7 +14,7 @@ from pretrace.scoring.settings import Companions, ModelsSettings, Target
 @pytest.fixture
 def hashed(monkeypatch):
     """How often the weights of each folder were hashed."""
-    counts: Counter[str] = Counter()
+    counts = Counter()
     own = loading._remembered
 
     def counted(path, memory):

@@ -55,8 +55,8 @@ def test_a_default_of_the_command_line_is_that_of_the_library(command: str, sett
 
 
 def test_settings_are_made_of_what_was_written() -> None:
-    found: list[AuditSettings] = []
-    written: list[RawOptions] = []
+    found = []
+    written = []
 
     def command(settings: AuditSettings, given: RawOptions) -> None:
         found.append(settings)

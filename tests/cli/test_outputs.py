@@ -3,9 +3,7 @@ every command that names what is written."""
 
 import json
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -65,7 +63,7 @@ def outputs():
     found, waiting = {}, [("", typer.main.get_command(app))]
     while waiting:
         path, command = waiting.pop()
-        inner: Mapping[str, Any] = getattr(command, "commands", {})
+        inner = getattr(command, "commands", {})
         waiting += [(f"{path} {name}".strip(), one) for name, one in inner.items()]
         for name, leaf in getattr(getattr(command, "callback", None), "declared", {}).items():
             if leaf.option.path == "out":
@@ -162,7 +160,7 @@ def check(case, call, places, out):
 
 
 RUNS_KIND = {"out": "run.json", "": "run.json"}
-KIND_OF: dict[str, dict[str, str]] = {
+KIND_OF = {
     "score": RUNS_KIND, "evaluate": RUNS_KIND, "runs merge": RUNS_KIND, "runs again": RUNS_KIND,
     "runs compare": {"out": "comparison.json"}, "tune": {"out": "adapter_card.json"},
     "plant": {"out": "card.json"},

@@ -101,5 +101,5 @@ def test_a_conversation_as_the_chat_template_of_a_model_writes_it(tmp_path):
 
 def test_what_was_chosen_is_recorded_and_read_again():
     chosen = Columns(template="{a}", split="test", encoding="cp1252", chat=True, chat_of="m")
-    assert Columns(**chosen.recorded) == chosen  # type: ignore[arg-type]
+    assert Columns(**chosen.recorded) == chosen
     assert Columns(text="a").recorded == {"text": "a", "label": None, "id": None, "group": None}

@@ -10,7 +10,6 @@ import pytest
 
 from pretrace.corpora import open_corpus, open_stream
 from pretrace.corpora.documents import CHANGES, EMPTY_PAGES, FRONT_MATTER
-from pretrace.corpora.reading import Unreadable
 from pretrace.corpora.webpages import DEEPEST, decode_page, read_html
 from pretrace.errors import MissingPackageError, TextsError
 
@@ -117,7 +116,7 @@ class TestFolders:
         (folder / "g.docx").write_bytes(word("whole")[:900])
         with pytest.raises(TextsError, match=r"f\.pdf: the PDF has no text layer"):
             open_corpus(folder)
-        told: list[Unreadable] = []
+        told = []
         texts = list(open_stream(folder, skip_unreadable=True).texts(told.append))
         assert len(texts) == 5
         assert [Path(one.reason.partition(":")[0]).name for one in told] == ["f.pdf", "g.docx"]

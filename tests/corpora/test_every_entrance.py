@@ -8,9 +8,7 @@ import io
 import json
 import lzma
 import zipfile
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import docx
 import pyarrow as pa
@@ -35,7 +33,6 @@ TEXTS = [
     "Three boys sold lemons beside the bridge, and nobody who crossed it bought more than two of them.",
 ]
 ROWS = [{"id": f"t{number}", "text": text} for number, text in enumerate(TEXTS)]
-Make = Callable[[list[dict[str, str]]], bytes]
 
 
 def as_lines(rows):
@@ -103,7 +100,7 @@ def as_epub(rows):
     return made.getvalue()
 
 
-FORMATS: dict[str, Make] = {
+FORMATS = {
     ".jsonl": as_lines,
     ".json (a list)": lambda rows: json.dumps(rows, indent=1).encode(),
     ".csv": lambda rows: as_table(rows, ","),
@@ -126,7 +123,7 @@ FORMATS: dict[str, Make] = {
     ).encode(),
 }
 ONE_TEXT = (".md", ".html", ".docx", ".pdf", ".epub")
-PACKINGS: dict[str, Callable[[bytes], bytes]] = {
+PACKINGS = {
     "": bytes,
     "gz": gzip.compress,
     "zst": zstandard.compress,
@@ -159,7 +156,7 @@ def as_folder(place, name, make, extra):
 
 
 ABOUT = {"README.md": "About these texts.", ".git/config": "[core]", "dataset_infos.json": '{\n "a": {}\n}'}
-FOLDERS: dict[str, Callable[[Path], None]] = {
+FOLDERS = {
     "a folder of .jsonl": lambda place: as_folder(place, "part-{}.jsonl", as_lines, {}),
     "a folder of .csv.gz": lambda place: as_folder(
         place, "{}.csv.gz", lambda r: gzip.compress(as_table(r, ",")), {}

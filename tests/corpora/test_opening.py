@@ -19,7 +19,7 @@ from pretrace.errors import ExpressionError, TextsError
 
 
 @pytest.fixture
-def feed(monkeypatch):  # type: ignore[no-untyped-def]
+def feed(monkeypatch):
     def feeding(raw):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
 
@@ -27,7 +27,7 @@ def feed(monkeypatch):  # type: ignore[no-untyped-def]
 
 
 class TestStandardInput:
-    def test_json_lines(self, feed):  # type: ignore[no-untyped-def]
+    def test_json_lines(self, feed):
         feed(b'\xef\xbb\xbf\n \n{"text": "a", "label": 1}\n{"text": "b"}\n')
         corpus = open_corpus("-")
         assert [(t.text, t.member) for t in corpus.texts] == [("a", True), ("b", None)]
@@ -37,16 +37,16 @@ class TestStandardInput:
     @pytest.mark.parametrize(
         "raw", [b"\n\nplain {\nb\n", b'"a string"\n3\n', b"[1]\n[2]", b"{broken\n}", b'\n1\n{"text": "a"}\n']
     )
-    def test_a_text_a_line(self, feed, raw):  # type: ignore[no-untyped-def]
+    def test_a_text_a_line(self, feed, raw):
         feed(raw)
         assert [t.text for t in open_corpus("-").texts] == raw.decode().strip().split("\n")
 
-    def test_a_later_line_that_is_no_json(self, feed):  # type: ignore[no-untyped-def]
+    def test_a_later_line_that_is_no_json(self, feed):
         feed(b'\n{"text": "a"}\nplain\n')
         with pytest.raises(TextsError, match="standard input, line 3"):
             open_corpus("-")
 
-    def test_nothing(self, feed):  # type: ignore[no-untyped-def]
+    def test_nothing(self, feed):
         feed(b" \n")
         with pytest.raises(TextsError, match="holds no texts"):
             open_corpus("-")
@@ -134,7 +134,7 @@ class TestBuilt:
 
 class TestGiven:
     def test_strings(self):
-        corpus = open_corpus(["a", "", "b\ud800", "café".encode()])  # type: ignore[list-item]
+        corpus = open_corpus(["a", "", "b\ud800", "café".encode()])
         assert [(t.id, t.text, t.member) for t in corpus.texts] == [
             ("0", "a", None), ("1", "", None), ("2", "b\ufffd", None), ("3", "café", None),
         ]  # fmt: skip

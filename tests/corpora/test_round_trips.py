@@ -14,7 +14,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pretrace.corpora import open_corpus, open_stream, stream_texts
-from pretrace.corpora.reading import Unreadable
 
 ODD = st.text(
     st.one_of(
@@ -86,7 +85,7 @@ def test_any_bytes_make_texts_or_a_refusal(raw):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.txt"
         path.write_bytes(b"the first\n" + b"\n".join(raw))
-        told: list[Unreadable] = []
+        told = []
         texts = [text.text for text in open_stream(path, skip_unreadable=True).texts(told.append)]
     lines = [line.removesuffix(b"\r") for line in raw]
     fine = [line.decode() for line in lines if line.decode(errors="replace").encode() == line]

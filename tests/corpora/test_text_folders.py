@@ -9,7 +9,6 @@ import pytest
 
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.folders import walk
-from pretrace.corpora.reading import Unreadable
 from pretrace.errors import TextsError
 from pretrace.scan.files import files_of
 
@@ -72,7 +71,7 @@ def test_a_row_of_a_shard_names_its_file(tmp_path):
     place = put(tmp_path / "a", a__jsonl=lines("a"), b__jsonl=lines("b") + '{"text": 3}\n')
     with pytest.raises(TextsError, match=r"row 2 \(b\.jsonl\) \(line 2\) has no text"):
         texts(place)
-    told: list[Unreadable] = []
+    told = []
     assert len(list(open_stream(place, skip_unreadable=True).texts(told.append))) == 2
     assert len(told) == 1
 
@@ -126,7 +125,7 @@ def test_what_cannot_be_reached_is_told(tmp_path):
     (place / ".#one.txt").symlink_to("user@host")  # the lock of an editor
     with pytest.raises(TextsError, match=r"gone\.txt cannot be read: it is a link to nothing"):
         open_corpus(place)
-    told: list[Unreadable] = []
+    told = []
     assert len(list(open_stream(place, skip_unreadable=True).texts(told.append))) == 1
     assert [Path(one.reason.split()[0]).name for one in told] == ["gone.txt"]
     assert [(Path(one.address).name, one.fault) for one in files_of([str(place)]) if one.fault] == [

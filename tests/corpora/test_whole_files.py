@@ -88,7 +88,7 @@ def test_packed_streams_behind_each_other_are_read_and_a_cut_one_is_told(packing
     whole = b"".join(streams)
 
     def read(raw):
-        return unpack_stream(io.BufferedReader(io.BytesIO(raw)), "a").read()  # type: ignore[arg-type]
+        return unpack_stream(io.BufferedReader(io.BytesIO(raw)), "a").read()
 
     assert read(whole) == b"".join(parts)
     assert read(whole + bytes(8)) == b"".join(parts)  # padding

@@ -11,7 +11,6 @@ import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,8 +24,8 @@ from pretrace.types import Check, SetTest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
-ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+STEPS = ACTION["runs"]["steps"]
 SCRIPTS = {step["name"]: step for step in STEPS if "run" in step}
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -64,7 +63,7 @@ def pretend(folder, code):
 
 
 def options_of(name):
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = typer.main.get_command(app).commands[name]
     return {option for parameter in command.params for option in parameter.opts}
 
 

@@ -253,7 +253,7 @@ def commands(block):
     """The commands of a console block that begins with pretrace; an AssertionError for a stranger among them."""
     if not block.text.startswith("$ pretrace "):
         return []
-    found: list[Command] = []
+    found = []
     for part in re.split(r"^\$ ", block.text.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
         words, *shown = part.strip("\n").split("\n")
         if words.strip() == "echo $?":
@@ -331,7 +331,7 @@ def generator():
 
 
 def test_the_page_of_scores_has_every_score():
-    page: str = generator().render()
+    page = generator().render()
     assert all(f"\n## {name}\n" in page for name in scores)
 
 

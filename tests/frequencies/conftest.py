@@ -9,7 +9,6 @@ import random
 import re
 import string
 import textwrap
-from collections.abc import Callable
 
 import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, trainers
@@ -137,7 +136,7 @@ WIDE = [
 ODD = ["<|endoftext|>", "\n", "\t\t", "@", "he", "(x", "y)", AddedToken("'' ", normalized=True)]
 GPT2 = pre.ByteLevel(add_prefix_space=False)
 TO_MARK = normalizers.Replace(" ", "▁")
-BUILDERS: dict[str, Callable[[], Tokenizer]] = {
+BUILDERS = {
     "gpt2": bytelevel(GPT2),
     "roberta": bytelevel(GPT2, added=["<|endoftext|>", *WIDE]),
     "prefix space": bytelevel(pre.ByteLevel(add_prefix_space=True)),

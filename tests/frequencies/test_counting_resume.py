@@ -76,7 +76,7 @@ def test_killed_in_the_middle(tmp_path, built, documents):
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert kept.exists()
-    told: list[int] = []
+    told = []
     settings = Counting(workers=2, checkpoint=kept)
     table = count(
         texts,

@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from net.api import Frequencies, OutputError, Reference, TableError, TokenTable
+from net.api import Frequencies, OutputError, Reference, TableError
 
 TABLE = Frequencies(np.array([5, 0, 2], dtype=np.int64), "a" * 64, "three lines of x.txt", 3, "by hand")
 
@@ -28,7 +28,7 @@ def test_unused_ids_beyond_the_model_do_no_harm():
 
 
 def test_it_is_a_token_table():
-    table: TokenTable = TABLE
+    table = TABLE
     assert Reference(counts=table, vocabulary=3).counts is TABLE
     assert TABLE.total == 7
 

@@ -4,7 +4,6 @@ import functools
 import itertools
 import json
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +41,7 @@ TEXTS = st.one_of(
 
 @pytest.fixture(scope="session")
 def by_pieces(built):
-    made: dict[str, ByPieces] = {}
+    made = {}
 
     def make(kind):
         if kind not in made:
@@ -61,8 +60,7 @@ def pieces_of(text, seams):
 
 
 def spec_of(tokenizer):
-    spec: dict[str, Any] = json.loads(tokenizer.to_str())
-    return spec
+    return json.loads(tokenizer.to_str())
 
 
 def seams_of(tokenizer):

@@ -8,7 +8,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from pretrace import Models, Options, detect, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
-from pretrace.types import Corpus, Firing, Hidden, Quantity, States, Text, Trace
+from pretrace.types import Corpus, Firing, Hidden, Quantity, Text
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 TEXTS = [*SENTENCES, SENTENCES[1] * 5, SENTENCES[0] * 3, "a b"]
@@ -24,7 +24,7 @@ def opened(family, device, dtype=torch.float32):
 def read(model, want=ALL, states=frozenset()):
     """The trace of each text, in the order of the texts."""
     encoded = model.encode(TEXTS)
-    found: dict[int, Trace] = {}
+    found = {}
     for batch in model.pack(encoded):
         found.update(zip(batch, model.run([encoded[i] for i in batch], want, states), strict=True))
     return [found[i] for i in range(len(TEXTS))]
@@ -95,7 +95,7 @@ def test_a_device_map(device_map, model_folder, device):
     whole = open_model(str(model_folder), device="cuda", dtype="float32")
     assert isinstance(spread, HuggingFace)
     assert isinstance(whole, HuggingFace)
-    states: States = frozenset({Hidden(), Firing("any", 0.5)})
+    states = frozenset({Hidden(), Firing("any", 0.5)})
     for here, there in zip(read(spread, states=states), read(whole, states=states), strict=True):
         np.testing.assert_allclose(here.logp, there.logp, atol=1e-4)
         assert np.mean(here.states[Firing("any", 0.5)] != there.states[Firing("any", 0.5)]) < 0.02
@@ -117,7 +117,7 @@ def test_a_folder_in_half_precision(dtype, model_folder, device):
 def test_neurons_and_hidden_states_are_those_of_the_processor(family, gated, device):
     thresholds = (-0.1, 0.05, 0.3)
     firing = {Firing(pool, t, gated) for pool in ("any", "mean", "count") for t in thresholds}
-    states: States = frozenset({*firing, Hidden()})
+    states = frozenset({*firing, Hidden()})
     here = read(opened(family, device), Quantity.LOGP, states)
     there = read(opened(family, torch.device("cpu")), Quantity.LOGP, states)
     for state in sorted(firing, key=repr):

@@ -43,7 +43,7 @@ def pretrace(monkeypatch, *arguments):
 
 
 def rows(out, names):
-    return scan(out).to_table(columns=names).to_pydict()  # type: ignore[no-any-return]
+    return scan(out).to_table(columns=names).to_pydict()
 
 
 def test_nothing_is_lost_though_the_command_and_a_worker_are_killed(

@@ -79,7 +79,7 @@ def test_every_piece_has_an_answer_though_a_worker_is_killed(ray, tmp_path):
 
 def test_a_piece_that_kills_every_worker_is_named(ray, monkeypatch):
     monkeypatch.setattr(pool, "MOST_DEATHS", 2)
-    done: list[int] = []
+    done = []
     said = r"2 workers died over .*number 5\b.*the same command goes on from there"
     with Pool(ray, Doubling(5), ALONE) as some, pytest.raises(EngineError, match=said):
         done.extend(piece.tag for piece, _ in some.each(pieces(*range(9))))
@@ -141,7 +141,7 @@ def test_an_address_without_ray(address, monkeypatch):
     def addresses():
         return set()
 
-    addresses.cache_clear = lambda: None  # type: ignore[attr-defined]
+    addresses.cache_clear = lambda: None
     monkeypatch.setattr("ray._private.services.find_bootstrap_address", found)
     monkeypatch.setattr("ray._private.services.find_gcs_addresses", addresses)
     with (

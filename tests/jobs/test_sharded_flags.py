@@ -4,7 +4,6 @@ import random
 import re
 import sys
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -53,7 +52,7 @@ def _small(monkeypatch):
 
 def rows(name, number, generator, extra=()):
     """Texts, some in documents, some without a value, some that another document has as well."""
-    found: list[dict[str, Any]] = []
+    found = []
     for i in range(number):
         text = " ".join(generator.choice([*WORDS, *extra]) for _ in range(generator.randint(8, 20)))
         if i % 17 == 3:
@@ -118,7 +117,7 @@ def test_shards_give_the_flagging_of_one_piece(tmp_path, seed, seen, placebo, gi
     settings = FlagSettings(**{"score": "loss", "cache": False, **given})
     models = models_of(content, seen, placebo=placebo)
     corpora = [open_stream(path).whole(10**6) for path in (mine, known)]
-    one = flag(corpora[0], corpora[1], models, settings)  # type: ignore[arg-type]
+    one = flag(corpora[0], corpora[1], models, settings)
     many, loaded = in_shards(mine, known, models, settings, tmp_path / "OUT")
 
     for name in ("outcome", "statement", "reasons", "advice", "notes", "checks", "p", "units", "skipped"):
@@ -178,7 +177,7 @@ def test_words_rest_on_a_sample_on_both_ways(tmp_path, monkeypatch):
     mine, known = written(tmp_path / "mine.jsonl", content), written(tmp_path / "known.jsonl", others)
     settings, models = FlagSettings(score="loss", cache=False), models_of(content, 0, placebo=False)
     corpora = [open_stream(path).whole(10**6) for path in (mine, known)]
-    one = flag(corpora[0], corpora[1], models, settings)  # type: ignore[arg-type]
+    one = flag(corpora[0], corpora[1], models, settings)
     many, _ = in_shards(mine, known, models, settings, tmp_path / "OUT")
     assert many.checks == one.checks
     assert "texts and 47 of the 47 known ones, drawn by whole documents." in many.checks[0].words

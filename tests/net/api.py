@@ -22,7 +22,7 @@ NAMES = {
     "pretrace.corpora": "Columns open_corpus open_stream stream_texts",
     "pretrace.corpora.columns": "USUAL",
     "pretrace.corpora.formats": "parquet_rows",
-    "pretrace.corpora.reading": "Reading=TextReading Unreadable",
+    "pretrace.corpora.reading": "Reading=TextReading",
     "pretrace.errors": "ExpressionError LeakError ModelError OutputError PretraceError TableError TextsError",
     "pretrace.frequencies": "Counting Frequencies counting frequencies_count=count seams",
     "made": "evaluate",
@@ -81,7 +81,7 @@ NAMES = {
     "pretrace.types": (
         "Check Comparison Continued Control Corpus Curve Drawn Encoded "
         "Estimate Evaluation Evidence Features Firing Fitted Gap Heat Hidden Measured Pair Peak "
-        "Placebo Power Quantity Recipe Reference Run Sampling Skipped State States Text TokenTable Trace "
+        "Placebo Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
         "Tuned View Written"
     ),
     "pretrace.verdicts": "recite",

@@ -58,7 +58,7 @@ def flagging(outcome, texts, known, *, set_test, nonmembers="known", score="loss
         "method": "bh",
         "set_test": set_test,
     }
-    several = figures["counts"]["documents"] < figures["counts"]["texts"]  # type: ignore[index]
+    several = figures["counts"]["documents"] < figures["counts"]["texts"]
     shared = {"corpus": "mine", "model": "model", "level": 0.05, "p": set_test.p if set_test else None}
     return flag_verdict(
         outcome=outcome,

@@ -37,7 +37,7 @@ def verdict(**changes):
         settings={"command": {"texts": "letters.jsonl"}},
         tables=(Table("strings", {"difference": np.array([0.1, -0.2])}),),
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
 @pytest.mark.parametrize("make", [audits.placebos, audits.inconclusive, audits.missed, audits.bare])

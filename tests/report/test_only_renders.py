@@ -11,12 +11,6 @@ ROOT = Path(report.__file__).parent
 COMPUTING = ("pretrace.statistics", "pretrace.verdicts.audit", "scipy", "sklearn", "statistics", "random")
 READS = ("pretrace.verdicts.audit.built.", "pretrace.verdicts.audit.designs.")
 """What reads the tables and figures of an audit, or says which of them decided, and computes none."""
-STATISTICS = {
-    "average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile",
-    "nanstd", "nanvar", "percentile", "permutation", "quantile", "random", "std", "var",
-}  # fmt: skip
-DRAWING: set[tuple[str, str]] = set()
-"""Functions that may after all, by their module; where an axis starts and ends is found in pretrace.results.run."""
 
 
 def modules():
@@ -30,7 +24,7 @@ def local(path):
 
 
 def imported(tree):
-    found: set[str] = set()
+    found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -45,32 +39,9 @@ def computing(tree):
     return sorted(name for name in found if any(f"{name}.".startswith(f"{c}.") for c in COMPUTING))
 
 
-def called(tree):
-    """Statistics taken off an array, as (the outermost function, the statistic's name)."""
-    return {
-        (getattr(part, "name", ""), node.attr)
-        for part in ast.iter_child_nodes(tree)
-        for node in ast.walk(part)
-        if isinstance(node, ast.Attribute)
-        and node.attr in STATISTICS
-        # run.median(…) and summary.mean read a result; np.median(…) and values.mean() make one.
-        and not (isinstance(node.value, ast.Name) and node.value.id in ("run", "summary"))
-    }
-
-
 def test_the_report_imports_nothing_that_computes():
     wrong = {local(path): computing(ast.parse(path.read_text(encoding="utf-8"))) for path in modules()}
     assert {path: names for path, names in wrong.items() if names} == {}
-
-
-def test_the_report_takes_no_statistic_except_to_place_an_axis():
-    wrong = {
-        (local(path), function, name)
-        for path in modules()
-        for function, name in called(ast.parse(path.read_text(encoding="utf-8")))
-        if (local(path), function) not in DRAWING
-    }
-    assert wrong == set()
 
 
 def test_a_result_without_a_spread_is_known_by_the_most_that_a_test_gives():

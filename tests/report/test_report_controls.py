@@ -139,7 +139,7 @@ def test_the_plot_shows_target_placebo_and_shuffles_one_below_the_other():
 def test_neurons_are_bars_and_the_chosen_layers_stand_out(controlled):
     (found, _) = fitted_facts(controlled())
     axes = fitted_plots.neurons(found.neurons).axes[0]
-    heights = [patch.get_height() for patch in axes.patches]  # type: ignore[attr-defined]
+    heights = [patch.get_height() for patch in axes.patches]
     assert heights[::2] == [entry["members"] for entry in found.neurons]
     assert heights[1::2] == [-entry["nonmembers"] for entry in found.neurons]
     assert [patch.get_alpha() == 1.0 for patch in axes.patches[::2]] == [False] * 4 + [True] * 2
@@ -153,7 +153,7 @@ def test_a_panel_a_parameter_follows_the_settings_used(controlled):
     lines = [
         max(axes.lines, key=lambda drawn: len(drawn.get_xdata()) * (drawn.get_linestyle() == "-"))
         for axes in panels
-    ]  # type: ignore[arg-type]
+    ]
     assert np.asarray(lines[0].get_xdata()).tolist() == [0.5, 1.0, 1.5]
     assert np.asarray(lines[0].get_ydata()) == pytest.approx([0.59, 0.64, 0.69])
     grey = [

@@ -12,7 +12,7 @@ from pretrace.types import Heat
 def printed(heat, *, encoding="utf-8", **kind):
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding=encoding, newline="")
-    print_heat(heat, Console(file=file, width=100, **kind))  # type: ignore[arg-type]
+    print_heat(heat, Console(file=file, width=100, **kind))
     file.flush()
     return raw.getvalue().decode(encoding)
 

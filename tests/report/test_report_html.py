@@ -32,9 +32,9 @@ class Page(HTMLParser):
 
     def __init__(self, source):
         super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.data: list[str] = []
-        self.open: list[str] = []
+        self.elements = []
+        self.data = []
+        self.open = []
         self.feed(source)
         self.close()
         assert not self.open, f"left open: {self.open}"
@@ -162,7 +162,7 @@ def test_the_control_stands_apart_and_the_low_rate_only_where_measured(labelled)
     body = next(str(section.body) for section in speaking(SECTIONS, run) if section.anchor == "results")
     assert re.search(r'<tbody class="controls">.*bag of words', body, re.S)
     assert "0.1% FPR" not in body
-    assert "No control was run" in text_of(evaluated(run, rows=run.evaluation.rows[:-1]))  # type: ignore[union-attr]
+    assert "No control was run" in text_of(evaluated(run, rows=run.evaluation.rows[:-1]))
     weak = changed_row(run, -1, auc=Estimate(0.45, 0.4, 0.5))
     assert "no better than chance" in text_of(weak)
 

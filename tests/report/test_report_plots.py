@@ -50,7 +50,7 @@ def test_a_figure_shows_the_numbers_of_its_rows():
         assert (measured.auc.value,) in drawn
     assert (0.5, 0.5) in drawn
     assert (0.6, 0.6) in drawn, "the strongest control is a line"
-    marks = {line.get_xdata()[0]: line for line in lines if line.get_marker() in "oD"}  # type: ignore[index]
+    marks = {line.get_xdata()[0]: line for line in lines if line.get_marker() in "oD"}
     assert marks[0.7].get_markerfacecolor() == marks[0.7].get_markeredgecolor()
     assert marks[0.55].get_markerfacecolor() == "white", "its interval includes chance"
     assert [marks[value].get_marker() for value in (0.7, 0.55, 0.6)] == ["o", "o", "D"]
@@ -125,7 +125,7 @@ def test_every_text_is_counted_in_a_distribution():
     outliers = np.array([*np.linspace(0, 1, 98), -1e6, 1e6])
     figure = plots.distribution({"member": outliers})
     patch = figure.axes[0].patches[0]
-    assert patch.get_data().values.sum() == pytest.approx(1.0)  # type: ignore[attr-defined]
+    assert patch.get_data().values.sum() == pytest.approx(1.0)
     low, high = axis_range(outliers)
     assert low > -10
     assert high < 10

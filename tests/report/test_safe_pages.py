@@ -4,7 +4,6 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from report.test_report_html import HIDDEN, Page, check_safe
 from pretrace.report import audit, flags, notebook, run, side_by_side
 from pretrace.report.wording import named
 from pretrace.scoring.side_by_side import side_by_side as beside
-from pretrace.types import Run
 
 BAD = "<script>alert(1)</script>\u202e$x^2${{ 7*7000 }}"
 
@@ -26,7 +24,7 @@ def hostile_flagging(outcome):
     return flags.render(flagging(outcome, columns={"ids": ids}, **said))
 
 
-PAGES: dict[str, Callable[[Run, Callable[..., Run]], str]] = {
+PAGES = {
     "run": lambda hostile, controlled: run.render(hostile),
     "controls": lambda hostile, controlled: run.render(controlled((BAD, "$x^2$", "a\u202eb"))),
     "audit": lambda hostile, controlled: audit.render(audits.hostile()),

@@ -1,6 +1,5 @@
 """Flaggings on disk: back to the last bit, whole or not at all, and damage noticed."""
 
-import csv
 import json
 import math
 from dataclasses import replace
@@ -75,18 +74,6 @@ def test_there_and_back(tmp_path, outcome):
     assert content["figures"]["set_test"]["permutations"] == 99
     assert content["figures"]["counts"]["flagged"] == (outcome == "flagged")
     assert content["files"]["report.html"] is None
-
-
-def test_people_and_programs_can_read_the_table(tmp_path):
-    save_verdict(made(), tmp_path / "out")
-    csv.field_size_limit(300_000)  # one id is longer than what Python reads unless it is told
-    with (tmp_path / "out" / "flags.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["id", "group", "score", "p", "q", "flagged", "document", "drawn"]
-    assert [row["flagged"] for row in rows] == ["1", "0", "0"]
-    save_verdict(made("refused"), tmp_path / "refused")
-    with (tmp_path / "refused" / "flags.csv").open(encoding="utf-8", newline="") as file:
-        assert {(row["p"], row["q"], row["flagged"]) for row in csv.DictReader(file)} == {("", "", "")}
 
 
 def test_what_does_not_belong_together_is_not_written(tmp_path):

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import row, run_of
+from made import run_of
 
-from pretrace.types import Evaluation, Heat
+from pretrace.types import Heat
 
 RUN = run_of(
     [[5.0, 1], [1.0, 1], [3.0, 1], [4.0, 1], [2.0, 1]],
@@ -15,22 +15,6 @@ RUN = run_of(
     scores=("loss", "zlib"),
     settings={"models": {"target": {"name": "some/model"}}},
 )
-
-
-def test_a_run_is_printed_on_two_lines():
-    head = "Run('news', model 'some/model', 5 texts, 2 scores:"
-    assert repr(RUN) == f"{head}\n    loss, zlib)"
-    rows = (row("loss", 0.6137), row("zlib", 0.5), row("loss", 0.9, "placebo"))
-    measured = replace(RUN, evaluation=Evaluation(rows, 3, 1, 5, 200, 0))
-    assert repr(measured) == f"{head}\n    AUC loss 0.614, zlib 0.500)"
-
-
-def test_many_scores_are_counted_and_a_model_without_a_name_is_left_out():
-    names = tuple(f"s{k}" for k in range(40))
-    many = replace(RUN, scores=names, matrix=np.zeros((5, 40)), settings={"models": None})
-    assert repr(many) == "Run('news', 5 texts, 40 scores:\n    s0, s1, s2, s3, s4, s5, 34 more)"
-    bare = replace(RUN, scores=(), matrix=np.zeros((5, 0)))
-    assert repr(bare).endswith("0 scores:\n    none)")
 
 
 def test_the_middle_of_a_score():

@@ -101,14 +101,6 @@ def controlled(**changes):
     return example(controls=controls, evaluation=dataclasses.replace(evaluation, rows=rows), **changes)
 
 
-def test_a_run_comes_back(tmp_path):
-    save_run(example(), tmp_path / "run")
-    assert_equal(load_run(tmp_path / "run"), example())
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
-        "cut.csv", "heat.json", "metrics.json", "run.json", "scores.csv", "scores.parquet", "skipped.csv",
-    ]  # fmt: skip
-
-
 def test_a_bare_run_comes_back(tmp_path):
     bare = example(skipped=(), heat=(), evaluation=None, settings={}, members=(None,) * len(ODD))
     save_run(bare, tmp_path / "run")
@@ -241,14 +233,6 @@ def test_what_run_json_says(tmp_path):
     assert metrics["findings"] == ["Fine."]
     assert metrics["comparisons"][0]["difference"] == {"value": 0.1 + 0.2, "low": -0.0, "high": 1 / 3}
     assert "é".encode() in (tmp_path / "run" / "run.json").read_bytes()
-
-
-def test_equal_runs_give_equal_files_and_settings_keep_their_order(tmp_path):
-    for name in ("one", "two"):
-        save_run(example(settings={"b": 1, "a": {"d": 2, "c": 3}}), tmp_path / name)
-    assert list(load_run(tmp_path / "one").settings) == ["b", "a"]
-    for path in (tmp_path / "one").iterdir():
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
 
 
 def test_a_second_run_takes_the_place_of_the_first(tmp_path):

@@ -26,7 +26,7 @@ def fold_plainly(raw, *, spaced=False):
     kept = read.translate(_LETTERS[spaced]).replace("i\u0307", "i")  # İ has a dot in lower case as well
     if kept.isascii():
         return kept.encode()
-    made: list[str] = []
+    made = []
     for marked, some in groupby(kept, lambda one: unicodedata.combining(one) > 0):
         run = "".join(some)
         for at in range(0, len(run), MARKS) if marked else ():

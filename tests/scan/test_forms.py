@@ -6,9 +6,7 @@ import json
 import random
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,7 +33,6 @@ def lines(seed, number=16):
 
 
 TEXTS = [lines(i) for i in range(8)]
-Row = dict[str, Any]
 
 
 def each(make, column="text"):
@@ -62,7 +59,7 @@ def twice_escaped(text):
 
 
 TABLE = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
-FORMS: dict[str, Callable[[], Iterable[Row]]] = {
+FORMS = {
     **{name: eval(code) for name, code in TABLE.items()},
     **{
         form: each(lambda text, form=form: unicodedata.normalize(form, "\n".join(text)))

@@ -1,6 +1,5 @@
 """`flag` and `audit` with `--found`: what a scan found of the same texts is shown and changes nothing."""
 
-import csv
 import json
 
 import numpy as np
@@ -80,23 +79,6 @@ def test_a_flagging_shows_what_was_found_and_is_the_same(place, model_folder, co
     code, said = command("runs", "merge", place / "PARTS")
     assert (code, SAID in said) == (plain, True)
     assert SAID in pages(place / "PARTS")
-
-
-def test_an_audit_shows_what_was_found_and_is_the_same(place, model_folder, reference_folder, command):
-    sets = ("audit", place / "mine.jsonl", "--controls", place / "known.jsonl", "--model", model_folder)
-    sets = (*sets, "--placebo", reference_folder)
-    plain, said = command(*sets, "--generator", "none", "--out", place / "PLAIN")
-    assert SAID not in said
-    code, said = command(*sets, "--generator", "none", "--out", place / "BESIDE", "--found", place / "FOUND")
-    assert code == plain, said
-    assert SAID in said
-    assert pages(place / "BESIDE").count(SAID) == 2
-    one, other = load(place / "PLAIN"), load(place / "BESIDE")
-    assert isinstance(one, Verdict)
-    assert isinstance(other, Verdict)
-    assert (one.p, one.outcome, one.reasons) == (other.p, other.outcome, other.reasons)
-    with (place / "BESIDE" / "documents.csv").open(newline="") as file:
-        assert len(list(csv.DictReader(file))) == 80
 
 
 @pytest.mark.parametrize("kind", ["flag", "audit"])

@@ -43,7 +43,7 @@ class Plain(Index):
 def covered_by_a_loop(text, index):
     """The characters of all stretches of whole words with enough characters that stand in the index."""
     words = [one.span() for one in re.finditer(r"\S+", text)]
-    found: set[int] = set()
+    found = set()
     for i, (start, _) in enumerate(words):
         for _, end in words[i:]:
             if RUN <= end - start <= index.most and index.count(text[start:end]):
@@ -148,8 +148,8 @@ class Serving(ThreadingHTTPServer):
     """The published interface over documents that are kept as they are; counts what it is asked."""
 
     def __init__(self, documents):
-        self.index, self.asked, self.heads = Plain(documents), [], []  # type: ignore[var-annotated]
-        self.refuses_from: int | None = None
+        self.index, self.asked, self.heads = Plain(documents), [], []
+        self.refuses_from = None
         server = self
 
         class Handler(BaseHTTPRequestHandler):

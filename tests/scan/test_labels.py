@@ -74,7 +74,7 @@ def test_in_shards_and_merged_the_evaluation_is_the_same(scanned, model_folder, 
         assert (one.score, one.least, one.members) == (other.score, other.least, other.members)
         assert one.auc.value == pytest.approx(other.auc.value)
     assert run.copies is not None
-    mine, theirs = (dict(zip(r.ids, r.copies.tolist(), strict=True)) for r in (run, whole))  # type: ignore[union-attr]
+    mine, theirs = (dict(zip(r.ids, r.copies.tolist(), strict=True)) for r in (run, whole))
     assert mine == theirs
 
 

@@ -63,13 +63,10 @@ def naive(text, document):
     return found
 
 
-Run = tuple[int, int, int, int]
-
-
 def searched(texts, documents, *, exact=True, least=RUN):
     """The runs of each document, a column of its own, in order: text, first and last byte there, and the byte of the
     document."""
-    found: list[list[Run]] = [[] for _ in documents]
+    found = [[] for _ in documents]
     strings = Strings.of(documents, columns=[(i, i) for i in range(len(documents))])
     streams, search = Streams(exact=exact), Search(Table.of(texts))
     for stream in itertools.chain(streams.join(strings), streams.end()):
@@ -83,7 +80,7 @@ def searched(texts, documents, *, exact=True, least=RUN):
 
 def earliest(runs):
     """For each run of a text where it begins first in the document."""
-    found: dict[tuple[int, int, int], int] = {}
+    found = {}
     for text, start, end, at in runs:
         found[text, start, end] = min(at, found.get((text, start, end), at))
     return found
@@ -209,7 +206,7 @@ def test_a_text_that_repeats_itself_is_followed_from_few_places():
 
 
 def test_strings_are_taken_out_of_json_lines_as_json_says():
-    items: list[object] = [
+    items = [
         {"text": 'He said "No\\n" \u00dcber \U0001f600 \n\t end', "id": 1},
         {
             "id": "2",

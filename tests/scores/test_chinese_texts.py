@@ -8,7 +8,7 @@ from pretrace.scores import scores
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
-from pretrace.types import Corpus, Missing, Recipe, Score, Text
+from pretrace.types import Corpus, Missing, Recipe, Text
 
 CHINESE = (
     "本发明涉及一种用于检测水质的装置，包括壳体、设置在壳体内的传感器以及控制器。",
@@ -29,7 +29,7 @@ def one_pass():
     for name in scores:
         if name in OUTSIDE | {"lowercase", "extraction"}:
             continue
-        made: Score | Recipe = scores.make(name)
+        made = scores.make(name)
         if not isinstance(made, Recipe) and all(view.model == "target" for view in made.needs.views):
             found.append(name)
     return found

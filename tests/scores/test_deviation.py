@@ -48,7 +48,7 @@ def evidence(seed):
 
     models = ("target", "tuned", "reference")
     views = {View(model, rewrite): one() for model in models for rewrite in REWRITES}
-    return Evidence(Text("t", "Some Text"), views)  # type: ignore[arg-type]
+    return Evidence(Text("t", "Some Text"), views)
 
 
 @pytest.mark.parametrize("name", SIMPLE)

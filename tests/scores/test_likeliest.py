@@ -63,7 +63,7 @@ def test_a_reference_with_other_tokens_is_refused_before_anything_is_read(name):
     target, other = FakeBackend(), FakeBackend(name="other")
     other.tokenizer_hash = "words"
     corpus = Corpus("one", (Text("a", "abcdef"),))
-    other.run = target.run = None  # type: ignore[assignment]
+    other.run = target.run = None
     with pytest.raises(
         ModelError, match="cuts texts into other tokens than fake: name another --reference-model"
     ):

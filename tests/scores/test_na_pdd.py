@@ -2,9 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +28,7 @@ from net.api import (
 )
 from tiny import MORE_WORDS, make_model, make_tokenizer
 
-ACTIVATIONS: dict[str, Callable[[Any], list[torch.nn.Module]]] = {
+ACTIVATIONS = {
     "gpt_neox": lambda m: [b.mlp.act for b in m.gpt_neox.layers],
     "opt": lambda m: [b.activation_fn for b in m.model.decoder.layers],
     "llama": lambda m: [b.mlp.act_fn for b in m.model.layers],
@@ -68,7 +66,7 @@ def fitted(given, evidence, seed=0):
 
 def activations(family, model, backend, text):
     """By layer, position and neuron; one text, one plain pass."""
-    found: list[list[list[float]]] = []
+    found = []
     handles = [
         module.register_forward_hook(lambda m, a, out: found.append(out.reshape(-1, 48).tolist()))
         for module in ACTIVATIONS[family](model)
@@ -87,7 +85,7 @@ class Naive:
     def __init__(self, texts, members, pool, settings):
         self.pool, (self.threshold, self.alpha, self.k) = pool, settings
         self.layers = len(texts[0])
-        self.sets: list[tuple[set[int], set[int]]] = []
+        self.sets = []
         for layer in range(self.layers):
             sides = []
             for side in (True, False):

@@ -10,7 +10,7 @@ from pretrace.scores import parse, scores
 from pretrace.scores.perturbed import Perturbed
 from pretrace.scoring.evidence import EvidenceReader
 from pretrace.testing import FakeBackend, make_evidence, make_trace
-from pretrace.types import Evidence, Needs, Quantity, Recipe, Score, Text, View
+from pretrace.types import Evidence, Needs, Quantity, Recipe, Text, View
 from pretrace.verdicts.audit.data import LOG_PERPLEXITIES, expressions
 
 TEXT = Text("t", "In 1869 the Railway reached the valley; nothing was the same again.")
@@ -70,7 +70,7 @@ def test_it_works_through_another_model():
 
 
 def test_the_release_families_are_scores_and_need_no_model_but_the_target():
-    parsed: dict[str, Score | Recipe] = parse(LOG_PERPLEXITIES)
+    parsed = parse(LOG_PERPLEXITIES)
     assert len(parsed) == len(LOG_PERPLEXITIES) == 21
     assert {view.model for score in parsed.values() for view in score.needs.views} == {"target"}
     assert not any(isinstance(score, Recipe) for score in parsed.values())

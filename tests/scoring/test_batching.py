@@ -38,14 +38,14 @@ def test_company_does_not_change_a_trace(family, sentences):
 
 def test_a_text_that_stands_several_times_is_read_once(sentences):
     model = opened("llama", 64)
-    passed: list[str] = []
+    passed = []
     stream, rust = model.stream, model.tokens.rust
 
     def watched(batches, want, states):
         passed.extend(rust.decode(one.tokens.tolist()) for batch in batches for one in batch)
         return stream(batches, want, states)
 
-    model.stream = watched  # type: ignore[method-assign]
+    model.stream = watched
     texts = [*sentences, *reversed(sentences), sentences[0]]
     found = trace(model, texts, ALL, store=open_store(None))
     assert len(passed) == len(set(sentences))

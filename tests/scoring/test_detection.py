@@ -29,7 +29,7 @@ class Counting(FakeBackend):
 
     def __init__(self, familiar=()):
         super().__init__(familiar)
-        self.asked: list[tuple[int, Quantity]] = []
+        self.asked = []
 
     def run(self, batch, want, states=frozenset(), /):
         self.asked.append((len(batch), want))

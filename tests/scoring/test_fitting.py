@@ -59,9 +59,9 @@ def test_a_second_run_asks_nothing_inside_the_model_either():
     class Counting(FakeBackend):
         asked = 0
 
-        def run(self, *arguments):  # type: ignore[override]
+        def run(self, *arguments):
             self.asked += 1
-            return super().run(*arguments)  # type: ignore[arg-type, return-value]
+            return super().run(*arguments)
 
     first = detect(CORPUS, Models(FakeBackend(FAMILIAR), labelled=LABELLED), "na_pdd,probe")
     model = Counting(FAMILIAR)
@@ -101,7 +101,7 @@ def test_what_was_fitted_or_tuned_on_is_not_scored():
 
 def test_a_placebo_that_will_not_do_is_refused_before_the_target_is_asked():
     class Unasked(FakeBackend):
-        def run(self, *arguments):  # type: ignore[override]
+        def run(self, *arguments):
             raise AssertionError("asked")
 
     class Other(FakeBackend):
@@ -144,8 +144,8 @@ def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score():
     class Short(FakeBackend):
         """Predicts nothing of texts that are not longer than two characters."""
 
-        def encode(self, some):  # type: ignore[override]
-            made = super().encode(some)  # type: ignore[arg-type]
+        def encode(self, some):
+            made = super().encode(some)
             return [replace(e, tokens=e.tokens[: 0 if len(e.tokens) < 3 else None]) for e in made]
 
     corpus = Corpus("c", (*CORPUS.texts, Text("two", "ab", True)))
@@ -164,7 +164,7 @@ def test_a_model_that_shows_nothing_of_its_inside_is_refused_before_it_is_asked(
     class Closed(FakeBackend):
         offers = Quantity.LOGP
 
-        def run(self, *arguments):  # type: ignore[override]
+        def run(self, *arguments):
             raise AssertionError("asked")
 
     with pytest.raises(Exception, match="cannot give NEURONS"):

@@ -69,30 +69,6 @@ def test_a_stage_under_way_is_judged_by_its_pace(clock):
     outlook.end()
 
 
-def test_up_to_a_tenth_of_a_stage_its_guess_counts_too(clock):
-    outlook = planned(clock)
-    outlook.begin("training")
-    clock.now = 2
-    outlook.advance(0.05)  # half of a tenth: its pace (38 s left) and the guess (8 s left) count alike
-    assert outlook.left() == pytest.approx((38 + 8) / 2 + 50)
-    outlook.end()
-    outlook.begin("writing")  # a fifth of the guess was measured: the guesses ahead are divided by five
-    clock.now += 20
-    outlook.advance(0.5)
-    assert outlook.left() == pytest.approx(20 + 30 * 22 / 20)  # 22 seconds for what was guessed at 20
-
-
-def test_how_much_there_is_may_turn_out_on_the_way(clock):
-    outlook = planned(clock)
-    outlook.begin("training")
-    clock.now = 10
-    outlook.advance(100, 200)
-    assert outlook.left() == 10 + 2 * 50
-    outlook.advance(100, 400)
-    assert outlook.share == 0.25
-    assert outlook.left() == 30 + 50 * 4
-
-
 def test_stages_are_skipped_added_and_entered_again(clock):
     outlook = planned(clock)
     outlook.begin("training")
@@ -152,13 +128,6 @@ def test_a_stage_ahead_that_nobody_knows_makes_the_whole_unknown(clock):
     clock.now = 10
     outlook.advance(0.25)
     assert outlook.left() == 6
-
-
-def test_guesses_grow_with_the_work_and_a_gpu_is_faster():
-    one = guessed_seconds("training", parameters=10**8, tokens=10**4)
-    assert guessed_seconds("training", parameters=3 * 10**8, tokens=2 * 10**4) == pytest.approx(6 * one)
-    assert guessed_seconds("reading", parameters=10**8, tokens=10**4) < one
-    assert guessed_seconds("training", parameters=10**8, tokens=10**4, device="cuda") < one / 10
 
 
 def test_a_model_is_timed_where_its_weights_are_here(model_folder):

@@ -15,8 +15,8 @@ class Told(Progress):
 
     def __init__(self):
         self.work = Work()
-        self.begin, self.weigh, self.worked = self.work.begin, self.work.weigh, self.work.worked  # type: ignore[method-assign]
-        self.shares: list[float] = []
+        self.begin, self.weigh, self.worked = self.work.begin, self.work.weigh, self.work.worked
+        self.shares = []
 
     def advance(self, texts, tokens, seconds, fresh):
         self.work.advance(texts, fresh=fresh)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from made import row, run_of
 
-from pretrace.errors import ExpressionError, OutputError
+from pretrace.errors import OutputError
 from pretrace.results.run import load_side_by_side, save_side_by_side
 from pretrace.scoring.side_by_side import side_by_side
-from pretrace.types import Estimate, Evaluation, Whole
+from pretrace.types import Estimate, Evaluation
 
 AUC, PLACEBO, BLIND = Estimate(0.7, 0.6, 0.8), Estimate(0.55, 0.5, 0.6), Estimate(0.61, 0.5, 0.7)
 
@@ -55,12 +55,6 @@ def test_models_are_rows_and_corpora_columns():
     assert (scored.auc, scored.median, scored.texts) == (None, 9.0, 10)
     assert found.cell("n", "d", "loss") == ()
     assert found.differences == ()
-
-
-def test_two_runs_of_one_model_and_corpus_share_a_cell():
-    found = compared(made(seed=0), made(seed=1))
-    assert [run.number for run, _ in found.cell("m", "c", "loss")] == [1, 2]
-    assert {one.setting: one.compares for one in found.differences} == {"seed": True}
 
 
 @pytest.mark.parametrize(
@@ -111,25 +105,6 @@ def test_other_parameters_are_another_score():
     assert found.values == (("min_k(k=0.1, x=1)", (1,)), ("min_k(k=0.2, x=1)", (2,)))
     both = replace(first, scores=("min_k(k=0.2, x=1)", "min_k(k=0.1, x=1)"))
     assert apart(both, second)["parameters of min_k"]
-
-
-def test_a_large_run_gives_the_median_of_its_sample():
-    counts = dict.fromkeys(
-        ("tokens", "skipped", "missing", "lacking", "cut_texts", "cut_tokens", "unreadable"), 0
-    )
-    whole = Whole(texts=500, documents=500, members=0, nonmembers=0, sampled=4, **counts)
-    found = compared(replace(made(evaluated=False), whole=whole), made("n", evaluated=False))
-    ((run, one),) = found.cell("m", "c", "loss")
-    assert (run.texts, run.sampled, one.texts, one.median) == (500, 4, 500, 3.0)
-    assert [one.setting for one in found.differences] == ["number of texts of c"]
-
-
-def test_scores_that_are_shown():
-    assert compared(made(), made("n"), scores=("zlib",)).scores == ("zlib",)
-    with pytest.raises(ExpressionError, match=r"no run has the score 'lost'; they have loss, zlib\."):
-        compared(made(), made("n"), scores=("lost",))
-    with pytest.raises(ExpressionError, match="two runs"):
-        compared(made())
 
 
 def test_it_comes_back_from_disk_as_it_was(tmp_path):

@@ -10,7 +10,7 @@ from pretrace.scores import parse
 from pretrace.scoring.detect import Extremes, ModelScores
 from pretrace.scoring.plan import FittedScores, ScorePlan
 from pretrace.testing import make_evidence, make_trace
-from pretrace.types import Score, Stackable, Text
+from pretrace.types import Stackable, Text
 
 EXPRESSIONS = ["loss", "zlib", "min_k", "min_k(k=0.7)", "max_k", "min_k_plus_plus", "ppl", "surp"]
 
@@ -34,8 +34,8 @@ def scored(scores, evidence):
 def test_together_as_alone(expression):
     evidence = some([5, 1, 17, 5, 0, 300, 17, 5, 9])
     ((name, score),) = parse(expression).items()
-    alone = np.array([score(one) for one in evidence if not one.empty])  # type: ignore[operator]
-    found = scored({name: score}, evidence)  # type: ignore[dict-item]
+    alone = np.array([score(one) for one in evidence if not one.empty])
+    found = scored({name: score}, evidence)
     assert [one.id for one in found.skipped] == [evidence[4].text.id]
     assert found.matrix[:, 0].tobytes() == alone.tobytes()
 
@@ -52,7 +52,7 @@ def test_stacks_are_used_where_a_score_takes_them():
             self.stacks.append(len(traces.logp))
             return traces.logp.sum(axis=-1, dtype=np.float64)
 
-    score: Score = Counting()
+    score = Counting()
     assert isinstance(score, Stackable)
     scored({"counting": score}, some([4, 4, 4, 7, 0], moments=False))
     assert Counting.stacks == [3, 1]

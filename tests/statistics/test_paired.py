@@ -143,7 +143,7 @@ def test_what_cannot_be_compared_is_refused_with_its_cure():
     with pytest.raises(TextsError, match="are members: comparing"):
         compare(run_of(matrix, np.ones_like(members), groups))
     with pytest.raises(ExpressionError, match="'auc' or 'tpr'"):
-        compare(run_of(matrix, members, groups), measure="accuracy")  # type: ignore[arg-type]
+        compare(run_of(matrix, members, groups), measure="accuracy")
 
 
 def test_the_least_corrected_p_is_what_the_clearest_difference_gets():

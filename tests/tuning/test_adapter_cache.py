@@ -5,7 +5,6 @@ from tiny import SENTENCES, opened
 
 from pretrace.cache.location import cache_folder
 from pretrace.tuning import tune
-from pretrace.tuning.plan import TrainingStep
 from pretrace.types import Corpus, Text
 
 CORPUS = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enumerate(SENTENCES)))
@@ -21,7 +20,7 @@ def kept():
 
 
 def test_a_tuning_is_kept_until_something_it_depends_on_changes(model):
-    steps: list[TrainingStep] = []
+    steps = []
     first = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
     assert len(steps) == 1
     again = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
@@ -35,7 +34,7 @@ def test_a_tuning_is_kept_until_something_it_depends_on_changes(model):
 
 
 def test_a_damaged_one_is_made_anew(model):
-    steps: list[TrainingStep] = []
+    steps = []
     first = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
     [weights] = kept()
     weights.write_bytes(weights.read_bytes()[:-7])

@@ -55,6 +55,6 @@ def made():
             statements={"requested_by": "An author"},
             settings={"corpus": {"sha256": "ab" * 32}, "time": "2026-11-22T21:00:00+00:00"},
         )
-        return replace(verdict, **changes)  # type: ignore[arg-type]
+        return replace(verdict, **changes)
 
     return make

@@ -4,7 +4,6 @@ import json
 import shlex
 from dataclasses import fields, replace
 from importlib.resources import files
-from typing import Any
 
 import pytest
 import typer
@@ -13,10 +12,10 @@ from pretrace.cli.commands import app
 from pretrace.corpora import Columns
 from pretrace.errors import TextsError
 from pretrace.types import Situation
-from pretrace.verdicts.advise import CHOICES, FEWEST_CHOICES, Names, Needed, advise, look, needed
+from pretrace.verdicts.advise import CHOICES, FEWEST_CHOICES, Names, Needed, advise, look
 
 EMPTY = Situation()
-ENOUGH: dict[str, dict[str, Any]] = {
+ENOUGH = {
     "marks": {"unpublished": 5}, "triggers": {"unpublished": 5}, "order": {"unpublished": 20},
     "canaries": {"canaries": 5}, "controls-placebo": {"unseen": 20, "checkpoint": True},
     "controls": {"unseen": 20}, "flag": {"unseen": 20}, "recite": {"unseen": 5},
@@ -70,13 +69,8 @@ def test_an_audit_counts_the_documents_in_question_where_they_are_known(name):
     assert (few.state, few.missing) == ("could", "1 more documents in question")
 
 
-def test_documents_in_question_alone_are_no_beginning():
-    assert not row("controls", Situation(documents=19)).begun
-    assert row("controls-placebo", Situation(checkpoint=True)).begun
-
-
 def test_text_alone_leaves_what_can_be_asked_in_text():
-    everything: dict[str, Any] = {key: value for enough in ENOUGH.values() for key, value in enough.items()}
+    everything = {key: value for enough in ENOUGH.values() for key, value in enough.items()}
     found = advise(Situation(**everything, access="text"))
     applies = [one for one in found.rows if one.state == "applies"]
     assert [one.choice.name for one in applies] == ["triggers", "canaries", "recite"]
@@ -88,7 +82,7 @@ def test_text_alone_leaves_what_can_be_asked_in_text():
 
 
 def test_log_probabilities_leave_all_but_what_needs_weights():
-    everything: dict[str, Any] = {key: value for enough in ENOUGH.values() for key, value in enough.items()}
+    everything = {key: value for enough in ENOUGH.values() for key, value in enough.items()}
     found = advise(Situation(**everything, access="logprobs"))
     assert {one.choice.name for one in found.rows if one.state == "cannot"} == {"controls", "placebo"}
 
@@ -114,11 +108,6 @@ def test_the_easiest_is_one_that_is_begun_or_takes_the_least(situation, name):
     found = advise(situation)
     assert not found.possible
     assert found.easiest.choice.name == name
-
-
-def test_the_easiest_can_accuse():
-    found = advise(Situation(documents=19, checkpoint=True))
-    assert found.easiest.choice.accuses
 
 
 def test_known_names_stand_in_the_commands_as_a_shell_reads_them():
@@ -169,17 +158,6 @@ def test_the_figures_are_of_the_tests_and_have_their_form():
             assert 0 <= found <= of
         if counted or any(figure is not None for figure in figures):
             assert one["measured_on"], f"{name}: say where it was measured"
-
-
-def test_figures_in_words():
-    nothing = Needed("pair", None, None, None, None)
-    assert (nothing.power, nothing.alarms) == ("not measured", ("not measured",) * 3)
-    one = Needed("pair", 1, None, "30/3000", "3/3000", "9/3000 (a season)")
-    assert one.documents(1) == "1 pair"
-    assert one.power == "1 pair where the model read them once, not measured where four times"
-    assert one.alarms == ("30 of 3,000", "3 of 3,000", "9 of 3,000 (a season)")
-    assert Needed("row", 2500, 40, None, None).documents(1) == "2,500 rows"
-    assert needed()["controls"].documents(1) == "50 documents"
 
 
 # What is seen in a file of texts: documents, random strings.

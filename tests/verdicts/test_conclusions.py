@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from net.api import ENOUGH, SECOND, Check, Estimate, Found, Power, conclude, exposure
 
 FOUND = Found("model", "the letters", 0.05, 0.01, Estimate(0.3, 0.2, 0.4), "nats a token")
@@ -38,25 +37,6 @@ def test_checks_that_only_accusations_need_do_not_withhold_an_all_clear():
 
 def test_without_a_test_nothing_is_said():
     assert outcome(replace(FOUND, p=None, planted=PLANTED)) == "inconclusive"
-
-
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        (FOUND, "consistent with training on the letters"),
-        (replace(FOUND, p=0.5), "could have missed it"),
-        (replace(FOUND, p=0.5, planted=PLANTED), "Nothing was found"),
-        (replace(FOUND, p=None), "cannot say whether model was trained on the letters"),
-    ],
-)
-def test_the_statement_says_the_outcome(found, said):
-    assert said in conclude(found, ()).statement
-
-
-def test_advice_names_the_power_and_cures():
-    above = conclude(replace(FOUND, p=0.5), [replace(FAILED, status="not run")])
-    assert any("--power" in line for line in above.advice)
-    assert "Take others." in above.advice
 
 
 def test_an_all_clear_takes_power():

@@ -1,23 +1,11 @@
 """What a test is expected to find before it runs: read off measured figures, with words where none were measured."""
 
 import math
-from pathlib import Path
 from statistics import NormalDist
 
 import pytest
 
-from pretrace.types import Situation
-from pretrace.verdicts.advise import CHOICES
-from pretrace.verdicts.expected import (
-    chance,
-    comparison,
-    enough,
-    expected,
-    expected_for,
-    own_studies,
-    picture,
-    studies,
-)
+from pretrace.verdicts.expected import comparison, expected, own_studies, picture, studies
 
 
 def test_every_study_names_its_source_and_its_aucs_are_probabilities():
@@ -62,14 +50,6 @@ def test_beyond_what_was_measured_it_says_so_and_the_nearest_figures_stand(param
     assert found.rows == expected(50, 50, parameters=8e9 if parameters == 7e10 else 1e9).rows
 
 
-def test_other_tokens_than_those_measured_are_named():
-    assert (
-        "none on 15 trillion: more tokens leave less of a text"
-        in expected(50, 50, parameters=8e9, tokens=1.5e13).basis
-    )
-    assert "trained on" not in expected(50, 50, parameters=8e9, tokens=5e11).basis
-
-
 def test_more_documents_copies_and_parameters_find_more():
     few, many = (expected(number, number, parameters=1e9).rows for number in (50, 400))
     large = expected(50, 50, parameters=8e9).rows
@@ -105,31 +85,3 @@ def test_a_small_model_has_figures_of_ours_with_the_range_that_was_measured_on_c
     assert ": a model that read more keeps less" in found.basis
     told = expected(50, 50, parameters=small.parameters, tokens=1e9).basis
     assert "none on 1 billion: more tokens leave less of a text" in told
-
-
-@pytest.mark.parametrize("test", [choice.name for choice in CHOICES])
-def test_every_test_has_a_sentence(test):
-    said = chance(test, Situation(documents=60, unseen=40, parameters=8e9), 12)
-    if test in ("controls", "controls-placebo", "flag"):
-        assert said.startswith("With 60 documents and 40 controls a single reading by a model of this size")
-    else:
-        assert (
-            "small model" in said or said == "How likely this test finds a single reading was not measured."
-        )
-        assert expected_for(test, Situation(documents=60, unseen=40)) is None
-    assert expected_for(test, Situation(documents=50)) is None  # nothing without control documents
-
-
-def test_what_is_enough_for_a_comparison_is_said_for_this_model_and_not_for_small_ones_that_read_the_texts_last():
-    large, small = (Situation(documents=50, unseen=40, parameters=size) for size in (1e9, 1.3e6))
-    for has in (large, small, Situation(parameters=1e9)):
-        row = expected(50, 40, parameters=has.parameters).rows[0]
-        assert enough("controls", has).startswith(f"about {row.needed:,} documents on each side if the model")
-        assert enough("flag", has) == f"at least {enough('controls-placebo', has)}"
-    assert "(Hubble: 1 billion parameters, without another model)" in enough("controls", large)
-    assert "(our models: 1.3 million parameters" in enough("controls", small)
-    page = " ".join((Path(__file__).parents[2] / "docs" / "audits.md").read_text(encoding="utf-8").split())
-    assert (
-        f"{expected(50, 40, parameters=1e9).rows[0].needed:,} documents a side for a single reading" in page
-    )
-    assert enough("marks", large).endswith("(small models that read the texts last)")

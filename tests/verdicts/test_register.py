@@ -4,15 +4,7 @@ import pytest
 
 from pretrace.errors import OutputError
 from pretrace.verdicts.draws import TextsSketch
-from pretrace.verdicts.register import (
-    FILE,
-    RegisterEntry,
-    count_earlier_tests,
-    known,
-    note,
-    ordinal,
-    read_tests,
-)
+from pretrace.verdicts.register import FILE, RegisterEntry, count_earlier_tests, known, note, read_tests
 
 
 def test_a_damaged_line_is_passed_over(tmp_path):
@@ -99,9 +91,3 @@ def test_the_words_give_both_levels(tmp_path):
     assert "known" in count_earlier_tests(entry(), 0.05, tmp_path / "empty").words(0.3)
     again = count_earlier_tests(entry(weights="a"), 0.05, tmp_path)
     assert again.words().startswith("This test was made before")
-
-
-def test_ordinals():
-    assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 21, 113, 1002)] == [
-        *("1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "113th", "1,002nd")
-    ]

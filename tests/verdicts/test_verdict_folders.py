@@ -1,18 +1,14 @@
 """Verdicts on disk: back to the last bit, whole or not at all, damage noticed, and one door for every kind."""
 
-import io
 import json
 from dataclasses import fields
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from pretrace import runs
-from pretrace.cli.printing import conclusion
-from pretrace.report.verdict import first_page
 from pretrace.results.serialization import to_plain
-from pretrace.types import Check, Table
+from pretrace.types import Table
 
 
 def test_a_verdict_comes_back_to_the_last_bit(made, tmp_path):
@@ -56,40 +52,3 @@ def test_a_verdict_without_figures_or_test_is_drawn(made, tmp_path):
     bare = made(p=None, null=None, effect=None, planted=None, checks=(), standardised=None)
     runs.save(bare, tmp_path / "V")
     assert "no test could be made" in (tmp_path / "V" / "report.html").read_text(encoding="utf-8")
-
-
-def test_a_notebook_shows_the_first_page(made):
-    shown = made(corpus="<b>mine</b>")._repr_html_()
-    assert "<b>mine" not in shown
-    assert "pretrace · test report" in shown
-    assert "Technical part" not in shown
-
-
-def test_a_terminal_shows_a_verdict_in_two_lines(made):
-    verdict = made()
-    first, second = repr(verdict).splitlines()
-    assert first.startswith(f"Verdict({verdict.test}, {verdict.corpus!r}, model ")
-    assert verdict.outcome in first
-    assert second == f"    {verdict.statement})"
-
-
-def test_the_first_page_names_every_check_whatever_became_of_it(made):
-    checks = tuple(
-        Check(status, f"The title of what {status}", status, f"Words about {status}.")
-        for status in ("passed", "failed", "not run")
-    )
-    page = " ".join(first_page(made(checks=checks)).split())
-    for check in checks:
-        assert f">{check.status}</span> <span>{check.title}</span>" in page
-    assert [one.words in page for one in checks] == [False, True, False]  # only why it failed
-
-
-def test_a_terminal_shows_all_of_the_conclusion(made, tmp_path):
-    verdict, said = made(), io.StringIO()
-    conclusion(verdict, tmp_path, "check", Console(file=said, width=200))
-    lines = [line.rstrip() for line in said.getvalue().splitlines()]
-    assert lines[0] == verdict.statement
-    for check in verdict.checks:
-        assert any(line.startswith(check.title) and line.endswith(check.status) for line in lines)
-    assert f"- {verdict.reasons[0]}" in lines
-    assert lines[-2:] == [f"Report: {tmp_path / 'report.html'}", f"What would help: {verdict.advice[0]}"]

@@ -3,9 +3,7 @@
 import functools
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from made import evaluate
@@ -60,7 +58,7 @@ def recited():
     )
 
 
-MADE: dict[str, Callable[[], Any]] = {
+MADE = {
     "run": run,
     "audit": lambda: direct(OTHERS, STRANGER),
     "audit beside a placebo": lambda: direct(OTHERS, NEVER),

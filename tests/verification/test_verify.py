@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,6 @@ from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.runs import render
 from pretrace.scoring.provenance import record_corpus
 from pretrace.verification import recorded_sides, verify
-
-Change = Callable[[Path], object]
 
 
 def texts_of(number, word="cat"):
@@ -95,7 +92,7 @@ def resettled(folder):
 
 NONE = {"numbers": "not recorded"}
 """A run that was not evaluated has no number that its table gives."""
-CHANGES: dict[str, tuple[Change, dict[str, str]]] = {
+CHANGES = {
     "a table": (edited("scores.csv"), {"files": "no", **NONE}),
     "the table that is read": (edited("scores.parquet"), {"files": "no", "report": "no", "numbers": "no"}),
     "a table is gone": (lambda folder: (folder / "cut.csv").unlink(), {"files": "no", **NONE}),

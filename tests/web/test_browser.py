@@ -37,7 +37,7 @@ def tab(browser, site):
     """Opens a tab; at the end no page has complained, and none has asked anything of another machine."""
     context = browser.new_context(base_url=site.address)
     context.set_default_timeout(WAIT)
-    complaints: list[str] = []
+    complaints = []
 
     def opened(path="/"):
         page = context.new_page()
@@ -316,26 +316,6 @@ def runs(site):
         )  # fmt: skip
         save_run(run, site.workspace / "results" / f"of {name[:6]}")
     return site.workspace / "results"
-
-
-def test_results_are_found_compared_and_checked(tab, runs):
-    page = tab("/results")
-    page.get_by_label("Name, texts or model").fill("summer")
-    page.get_by_role("button", name="Filter").click()
-    expect(page.locator("table.list tbody tr")).to_have_count(1)
-    page.goto("/results")
-    for one in page.locator(".pick").all():
-        one.check()
-    page.get_by_role("link", name="Side by side").click()
-    expect(page.locator("table.sides").get_by_text("1.500")).to_have_count(2)
-    expect(page.get_by_role("link", name="Report of")).to_have_count(2)
-    page.set_viewport_size(PHONE)
-    assert fits(page)
-    (runs / "of summer" / "scores.csv").write_text("changed")
-    page.goto("/results/of summer")
-    page.locator(".seal.broken").wait_for()
-    expect(page.locator("#verified")).to_contain_text("scores.csv")
-    assert fits(page)
 
 
 def test_what_cannot_be_read_is_said_beside_the_form(tab, tmp_path):

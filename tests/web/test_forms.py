@@ -20,14 +20,6 @@ def test_every_test_has_a_form_that_names_a_model_and_no_output():
         assert not {"out", "texts", "plugin", "trust-remote-code", "allow-pickle"} & {*names}
 
 
-def test_what_a_value_is_comes_from_the_settings():
-    assert fields("audit")["controls"].kind == "texts"
-    assert fields("audit")["placebo"].kind == "models"
-    assert fields("audit")["power"].kind == "switch"
-    assert fields("flag")["fdr"].default == "0.05"
-    assert fields("flag")["controls"].required
-
-
 def test_a_number_keeps_its_bounds():
     form = CommandForm(("made", "up"), "", (Field("months", "number", "How many.", least=1, most=120),))
     assert form.arguments({"months": ["120"]}, str) == ["--months=120"]
@@ -46,11 +38,3 @@ def test_lines_become_an_option_each():
     given = {"model": ["m"], "placebo": ["one\n two \n\n"], "power": ["on"]}
     made = FORMS["canaries"].arguments(given, str.upper)
     assert made == ["--model=m", "--placebo=one", "--placebo=two", "--power"]
-
-
-def test_no_help_speaks_of_what_one_types():
-    for form in FORMS.values():
-        for field in form.fields:
-            assert "--" not in field.words
-            assert "TEXTS" not in field.words
-            assert "`" not in field.words

@@ -20,7 +20,7 @@ KEY = "sk-that-nobody-else-may-see"
 @pytest.fixture
 def elsewhere():
     """The address of a server that keeps what it is given, and refuses everybody."""
-    given: list[str] = []
+    given = []
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self):  # the list of models is what a client asks for first

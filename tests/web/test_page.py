@@ -58,23 +58,6 @@ def test_more_files_than_are_taken_at_once_are_refused(visit):
     assert {one.name for one in uploads(visitor.workspace)} == {"mine", "a.md and 1 more", "c.jsonl"}
 
 
-def test_the_first_texts_are_shown_and_the_column_of_the_texts_is_guessed(visitor):
-    table = b"number,kind,story\n" + b"".join(
-        b"%d,a,<b>The story number %d is rather long</b>\n" % (i, i) for i in range(5)
-    )
-    address = visitor.upload("stories.csv", table)
-    page = visitor.client.get(address).text
-    assert "Guessed: the longest texts stand in it." in page
-    assert '<option value="story" selected>' in page
-    assert "&lt;b&gt;The story number 0 is rather long" in page
-    assert page.count("<li>&lt;b&gt;The story") == 3
-    assert facts_of(visitor.workspace, uploads(visitor.workspace)[0]).column_options == (
-        "--text-column=story",
-    )
-    numbers = visitor.upload("numbers.csv", b"a,b\n1,2\n3,4\n")
-    assert "Guessed" not in visitor.client.get(numbers).text
-
-
 def test_a_collection_is_renamed_and_keeps_its_ending(visitor):
     address = visitor.upload("mine.jsonl", rows())
     visitor.post(f"{address}/name", {"name": "My <i>diary</i>"})
@@ -93,12 +76,6 @@ def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visitor, still
     assert uploads(visitor.workspace) == []
     assert not [*visitor.workspace.room("incoming").iterdir()]
     assert visitor.client.get(address).status_code == 404
-
-
-def test_the_answer_to_which_tests_apply_is_where_the_page_opens(visitor):
-    page = visitor.client.get(visitor.upload("mine.jsonl", rows())).text
-    assert '#tests" class="have send"' in page
-    assert '<section id="tests"' in page
 
 
 def test_a_plan_is_made_first_and_started_with_one_click(visitor, still):
@@ -177,17 +154,6 @@ def test_where_models_are_listed_nobody_learns_which_files_are_there(visit, stil
         for place in (tmp_path, tmp_path / "nothing")
     }
     assert said == {"Model is one of smollm2: no other can be chosen on this page."}
-
-
-def test_a_level_has_a_range(visitor):
-    address = visitor.upload("mine.jsonl", rows())
-    page = visitor.client.get(f"{address}/test/flag").text
-    level = page.partition('name="level"')[2].partition(">")[0]
-    assert ('min="0.001"' in level, 'max="0.5"' in level) == (True, True)
-    refused = visitor.post(
-        f"{address}/test/flag", {"model": "m", "controls": address.rpartition("/")[2], "level": "1.5"}
-    )
-    assert visitor.said(refused) == "Level is a number, 0.001 to 0.5."
 
 
 def test_all_files_of_a_result_come_in_one_archive_and_it_can_be_deleted(visitor, still):

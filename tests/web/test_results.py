@@ -119,13 +119,6 @@ def test_a_record_that_names_files_elsewhere_is_no_way_to_them(filled):
     assert "run.json was changed" in said
 
 
-def test_a_result_that_cannot_be_read_is_said_and_not_hidden(filled):
-    (filled.workspace.room("results") / "one run" / "scores.parquet").write_bytes(b"")
-    page = filled.client.get("/compare", params={"one": "one run", "other": "two"})
-    assert page.status_code == 200
-    assert "Cannot be read" in page.text
-
-
 def test_where_a_text_stands_among_known_ones():
     one = make_run("text").rows(np.array([False, False, True, False]))  # loss 4, zlib 5
     (loss, zlib) = reading_texts.places(one, make_run("known"))

@@ -102,13 +102,6 @@ def test_languages_are_guessed_text_by_text(workspace):
     assert (facts.languages, facts.languages_of) == ({"en": 0.6, "de": 0.2, "und": 0.2}, 5)
 
 
-def test_the_page_names_languages_and_what_is_none(visitor):
-    rows = '{"text": "It rained on Tuesday, and the committee met."}\n{"text": "ok"}\n'
-    shown = " ".join(visitor.client.get(visitor.upload("a.jsonl", rows)).text.split())
-    assert '<span data-language="en">en</span> 50%, unknown 50%' in shown
-    assert "guessed from 2 texts" in shown
-
-
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -169,13 +162,6 @@ def test_two_files_of_one_name_in_a_zip_are_refused(workspace):
         with pytest.raises(RequestError, match="holds two files, or a file and a folder, of the same name"):
             take(workspace, "a.zip", zipped([("a.txt", "x"), (second, "y")]))
     assert nothing_is_left(workspace)
-
-
-def test_labels_that_say_something_else_are_left_out(workspace):
-    facts = facts_of(
-        workspace, take(workspace, "a.csv", io.BytesIO(b"text,label\none two,happy\nthree,sad\n"))
-    )
-    assert (facts.texts, facts.problem, facts.column_options) == (2, "", ("--label-column=",))
 
 
 def test_links_in_a_zip_are_refused(workspace):

@@ -21,7 +21,7 @@ DRAWS = (Draw(4, Sampling(temperature=0.0)), Draw(4, Sampling(temperature=1.0), 
 
 
 def opened(server, kind="chat", **more):
-    return open_continuing(f"{kind}:{server.root}", ModelSettings(), **more)  # type: ignore[arg-type]
+    return open_continuing(f"{kind}:{server.root}", ModelSettings(), **more)
 
 
 @pytest.mark.parametrize("kind", ["chat", "completions"])

@@ -6,7 +6,6 @@ asks the real one.
 
 import importlib.machinery
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -21,8 +20,6 @@ from pretrace.errors import MissingPackageError, ModelError
 from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Quantity
 
-Shift = Callable[[dict[str, Any]], dict[str, Any]]
-
 
 class Library(ModuleType):
     """The names of vLLM that are used, over a tiny model; `change` is what it does to what it says of a prompt."""
@@ -33,8 +30,8 @@ class Library(ModuleType):
         super().__init__("vllm")
         self.__spec__ = importlib.machinery.ModuleSpec("vllm", None)
         self.model, self.given = model, dict[str, Any]()
-        self.calls: list[int] = []
-        self.change: Shift = lambda said: said
+        self.calls = []
+        self.change = lambda said: said
 
     def LLM(self, **given):
         self.given = given
@@ -57,7 +54,7 @@ class Library(ModuleType):
             self.model.ids(prompt, special=special) if isinstance(prompt, str) else prompt["prompt_token_ids"]
         )
         said = self.change(self.model.said(ids))
-        places: list[Any] = []
+        places = []
         for id_, logp, rank, top in zip(said["ids"], said["logp"], said["ranks"], said["tops"], strict=True):
             tops = enumerate((top or ())[: how.prompt_logprobs], 1)
             listed = {one: SimpleNamespace(logprob=value, rank=i) for i, (one, value) in tops}

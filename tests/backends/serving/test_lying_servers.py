@@ -66,12 +66,12 @@ def test_answers_to_other_prompts_never_pass(name, kind, with_ids, opened, serve
 @pytest.mark.parametrize("kind", ["completions"])
 def test_an_answer_that_names_no_tokens_is_refused(kind, opened, server):
     server.with_ids = False
-    server.model.words, kept = lambda ids: [""] * len(ids), server.model.words  # type: ignore[method-assign]
+    server.model.words, kept = lambda ids: [""] * len(ids), server.model.words
     try:
         with pytest.raises(ModelError, match=r"without saying of which tokens|cuts a text into other tokens"):
             opened(kind)
     finally:
-        server.model.words = kept  # type: ignore[method-assign]
+        server.model.words = kept
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -281,7 +281,7 @@ def test_escape_sequences_of_a_server_are_shown_as_text(opened, server):
 
 def test_json_that_is_no_answer(opened, server):
     model = opened()
-    read = model.connection.read  # type: ignore[attr-defined]
+    read = model.connection.read
     for body in (5, None, [], {}, {"choices": 5}, {"choices": [5]}, {"choices": [{"prompt_logprobs": [[]]}]}):
         with pytest.raises(ModelError, match="does not answer as vLLM does"):
             read(json.loads(json.dumps(body)), [Prompt((1, 2))])

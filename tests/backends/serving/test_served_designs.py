@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
-Parts = tuple[object, ...]
-
 
 def drawn(random, number):
     return " ".join(random.choice(MORE_WORDS, number))
@@ -52,7 +50,7 @@ def random_strings(random, folder, call):
 
 @pytest.mark.parametrize("design", [ordered, options, marks, random_strings])
 def test_a_server_gives_what_its_weights_give(design, call, server, model_folder, reference_folder, tmp_path):
-    beside: Parts = ("--reference-model" if design is marks else "--placebo", reference_folder)
+    beside = ("--reference-model" if design is marks else "--placebo", reference_folder)
     how = (*design(np.random.default_rng(3), tmp_path, call), *beside)
     there = ("--model", f"vllm:{server.root}", "--tokenizer", model_folder)
     found = []

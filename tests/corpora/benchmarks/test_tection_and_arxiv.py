@@ -2,7 +2,6 @@
 
 import csv
 import json
-from typing import Any
 
 import pytest
 
@@ -73,7 +72,7 @@ def test_sizes_of_booktection(tmp_path):
 
 @pytest.fixture
 def abstracts(tmp_path):
-    rows: list[dict[str, Any]] = [
+    rows = [
         {"text": f"Title: T{i}\nAbstract: A", "field": ("cs", "math", "math")[i], "label": i % 2}
         for i in range(3)
     ]

@@ -38,7 +38,7 @@ def folder(tmp_path):
 
 
 def groups(corpus):
-    found: dict[str, set[str]] = {}
+    found = {}
     for text in corpus.texts:
         found.setdefault(text.group, set()).add(text.id)
     return found

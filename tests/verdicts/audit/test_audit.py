@@ -8,7 +8,6 @@ that were really trained).
 import dataclasses
 import functools
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -118,7 +117,7 @@ STRANGER = Stranger("stranger")
 @pytest.fixture(scope="module", autouse=True)
 def _quick():
     """Classifiers compare the same texts once."""
-    compared: dict[str, Any] = {}
+    compared = {}
 
     def once(cuts, settings, seed):
         key = repr((cuts, settings.classifiers, seed))

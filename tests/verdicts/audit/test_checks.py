@@ -223,7 +223,7 @@ def test_a_rejection_that_a_few_strange_controls_explain_is_withheld():
 
 
 def placebo(name, grade, closeness=None):
-    return Placebo(name, grade, closeness, f"words of {name}")  # type: ignore[arg-type]
+    return Placebo(name, grade, closeness, f"words of {name}")
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_a_script_without_spaces_is_counted_in_characters():
     found = measured(pairs((text, text[:-2] + "ない。"), (text, "猫" * 30)), (text[3:28],))
     assert "words" not in found
     assert found["characters"].true == len(text)
-    assert 0.8 < 2 * found["overlap"].generated - 1 / len({*text}) < 1  # type: ignore[operator]
+    assert 0.8 < 2 * found["overlap"].generated - 1 / len({*text}) < 1
     assert found["repetition"].generated == pytest.approx(27 / (27 + len(text) - 1), abs=0.02)
     assert (found["copies"].true, found["copies"].generated) == (1, 1 / 2)
     assert "24 characters" in found["copies"].words

@@ -1,7 +1,6 @@
 """What an audit can answer is known before any model reads a text, and before anything is trained."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -125,7 +124,7 @@ def test_an_audit_enters_the_stages_that_were_planned(beside, also):
     ],
 )
 def test_an_audit_without_a_design_is_refused_before_a_model_reads(models, heldout, why):
-    asked: dict[str, Any] = {"generator": BASE, "heldout": heldout, "settings": HOW}
+    asked = {"generator": BASE, "heldout": heldout, "settings": HOW}
     with pytest.raises(DesignError, match=why) as refused:
         audit(MINE, models, **asked)
     assert refused.value.plan.design is None

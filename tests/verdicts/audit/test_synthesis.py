@@ -1,7 +1,5 @@
 """Generated texts are made once, a killed run goes on, and a tuned generator writes like what it was tuned on."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from tiny import SENTENCES, make_model, make_tokenizer
@@ -14,7 +12,6 @@ from pretrace.cache.location import cache_folder
 from pretrace.cache.store import Draw
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.testing import FakeBackend
-from pretrace.tuning.plan import TrainingStep
 from pretrace.types import Progress, Quantity, Sampling
 from pretrace.verdicts.audit import snippets
 from pretrace.verdicts.audit.snippets import complete, tuned_generator
@@ -28,8 +25,8 @@ class Echo:
     name, fingerprint = "echo", "echo"
 
     def __init__(self):
-        self.facts: dict[str, Any] = {}
-        self.asked: list[list[str]] = []
+        self.facts = {}
+        self.asked = []
 
     def spans(self, text):
         return FakeBackend().spans(text)
@@ -44,7 +41,7 @@ class Shown(Progress):
 
     def __init__(self):
         self.texts = 0
-        self.done: list[tuple[int, int, bool]] = []
+        self.done = []
 
     def begin(self, texts):
         self.texts += texts
@@ -89,7 +86,7 @@ def model():
 
 
 def test_a_tuned_generator_writes_like_its_texts_and_is_tuned_once(model):
-    steps: list[TrainingStep] = []
+    steps = []
     method = "lora(rank=16, epochs=100, learning_rate=3e-2, dropout=0.0)"
     text = "one two three four five six seven eight nine ten eleven twelve"
     generator = tuned_generator(model, [text] * 8, method, seed=1, on_step=steps.append)

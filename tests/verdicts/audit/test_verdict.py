@@ -22,7 +22,7 @@ def decided(p, failed="", *, power=POWER, high=0.03):
     ]
     said = {"accusing": ACCUSING, "informing": INFORMING, "second": True, "noun": "audit", "unit": "document"}
     effect = Estimate(0.02, 0.01, high)
-    found = ObservedFinding("the model", "my posts", 0.05, p, effect, "nats a token", power, **said)  # type: ignore[arg-type]
+    found = ObservedFinding("the model", "my posts", 0.05, p, effect, "nats a token", power, **said)
     return conclude(found, checks)
 
 

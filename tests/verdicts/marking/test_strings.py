@@ -28,7 +28,7 @@ MD5 = hashlib.md5(b"pretrace c").hexdigest()
 UUID4, UUID1 = "6f1c2d3e-4a5b-4c6d-9e8f-0a1b2c3d4e5f", "6f1c2d3e-4a5b-1c6d-9e8f-0a1b2c3d4e5f"
 
 
-def found_in(*texts, patterns=(), alternatives=5, context=20, seed=0):  # type: ignore[no-untyped-def]
+def found_in(*texts, patterns=(), alternatives=5, context=20, seed=0):
     corpus = Corpus("c", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
     return random_strings(corpus, patterns, alternatives=alternatives, context=context, seed=seed)
 

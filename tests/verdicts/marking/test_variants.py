@@ -22,7 +22,6 @@ from pretrace.verdicts.marking import (
     mark,
     model_candidates,
     own_candidates,
-    reading_level,
     small_choices,
 )
 from pretrace.verdicts.marks import (
@@ -85,7 +84,7 @@ class Proposer:
         self.made = made
         self.facts = {"name": "proposer"}
 
-    def propose(self, texts, /, *, number, share, seed):  # type: ignore[no-untyped-def]
+    def propose(self, texts, /, *, number, share, seed):
         return [self.made[text][:number] for text in texts]
 
 
@@ -124,9 +123,9 @@ def test_a_rewriter_is_asked_as_often_as_variants_are_wanted():
 
         def __init__(self):
             self.facts = {"name": "rewriter"}
-            self.seeds: list[int] = []
+            self.seeds = []
 
-        def answers(self, instructions, /, *, tokens, sampling, seed):  # type: ignore[no-untyped-def]
+        def answers(self, instructions, /, *, tokens, sampling, seed):
             self.seeds.append(seed)
             assert all(one.endswith(text.text) for one, text in zip(instructions, TEXTS.texts, strict=True))
             first = Written(LONG.replace("old", f"old{len(self.seeds)}"))
@@ -137,15 +136,6 @@ def test_a_rewriter_is_asked_as_often_as_variants_are_wanted():
     assert len(found.variants["a"]) == 3
     assert set(found.reasons) == {"b"}  # its answers broke off
     assert rewriter.seeds == [7, 8, 9]
-
-
-def test_the_reading_level_rises_with_longer_words_and_sentences():
-    assert reading_level("The cat sat. The dog ran.") < reading_level(
-        "The cat sat and the dog ran away from it."
-    )
-    # by hand: 4.71 * 18/6 + 0.5 * 6/2 - 21.43
-    assert reading_level("The cat sat. The dog ran.") == pytest.approx(4.71 * 3 + 0.5 * 3 - 21.43)
-    assert reading_level("…") == 0.0
 
 
 # Trigger sentences: hits are counted as written, and their chance is exact.

@@ -131,15 +131,6 @@ def test_a_second_model_is_asked_only_where_it_could_withhold(models, text):
     assert "reading with other" in watch.seconds
 
 
-def test_a_guess_of_the_time_grows_with_the_windows(models):
-    few, many = (
-        room.stages_of(windows_of(corpus("some", number), None), models, SETTINGS, text=False)
-        for number in (6, 12)
-    )
-    assert 0 < 2 * few[0].seconds == pytest.approx(many[0].seconds)
-    assert few[1].seconds == pytest.approx(few[0].seconds)  # models of one size
-
-
 def test_without_controls_nobody_is_accused(models):
     found = recite(TEXTS, models, SETTINGS)
     assert found.outcome == "inconclusive"
