@@ -12,9 +12,8 @@ import numpy as np
 
 from pretrace import __version__
 from pretrace.baselines.blind import blind_baseline
-from pretrace.building.pages import exact_key
 from pretrace.building.patents import CUTTING, SIDES, OnProgress
-from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, write
+from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, exact_key, write
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.opening import open_stream
