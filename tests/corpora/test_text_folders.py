@@ -13,7 +13,7 @@ from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.folders import walk
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import TextsError
-from pretrace.scan.files import files_of
+from pretrace.scan.corpus import files_of
 
 
 def put(place: Path, **files: str) -> Path:

@@ -25,7 +25,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scan import scan as room
 from pretrace.scan.cleaning import check_clean, clean
-from pretrace.scan.files import files_of
+from pretrace.scan.corpus import files_of
 from pretrace.scan.scan import ScanSettings
 from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED

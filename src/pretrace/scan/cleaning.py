@@ -34,7 +34,7 @@ from pretrace.corpora.packing import (
 from pretrace.errors import OutputError, PretraceError, TextsError
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.folder import write_csv
-from pretrace.scan.files import CorpusFile, Unread, kind_of
+from pretrace.scan.corpus import CorpusFile, Unread, kind_of
 from pretrace.scan.scan import SLIGHT, Searching, parts_of
 from pretrace.scan.searching import CHARACTERS, DOCUMENT, END, LAST, START, STRING, TEXT, BlockTable, Search
 from pretrace.scan.sightings import UNIQUE, ScanPart, common_bytes, select_runs

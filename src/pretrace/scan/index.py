@@ -32,8 +32,7 @@ from pretrace.backends.loading import open_tokenizer
 from pretrace.backends.serving.address import holds_secret, split_url
 from pretrace.backends.serving.client import Client, Cures
 from pretrace.errors import MissingPackageError, ModelError, TextsError
-from pretrace.scan.corpus import DocumentFacts, facts_of
-from pretrace.scan.files import INDEX, CorpusFile, Unread
+from pretrace.scan.corpus import INDEX, CorpusFile, DocumentFacts, Unread, facts_of
 from pretrace.scan.searching import RUN
 from pretrace.scan.sightings import FileFacts, ScanPart, Sighting, add_changes
 

@@ -29,8 +29,15 @@ from pretrace.jobs.worker import Turn
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.rounding import plural
-from pretrace.scan.corpus import CorpusDocuments, CorpusReader, DocumentFacts
-from pretrace.scan.files import INDEX, CorpusFile, Unread, find_own_files
+from pretrace.scan.corpus import (
+    INDEX,
+    CorpusDocuments,
+    CorpusFile,
+    CorpusReader,
+    DocumentFacts,
+    Unread,
+    find_own_files,
+)
 from pretrace.scan.folding import Streams, Strings, fold_all
 from pretrace.scan.index import ask_index, seconds_for
 from pretrace.scan.searching import COMMON, RUN, BlockTable, Search

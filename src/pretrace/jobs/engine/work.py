@@ -16,7 +16,7 @@ from pretrace.jobs.engine.pool import Piece, Pool, connected
 from pretrace.jobs.settings import EngineSettings
 from pretrace.jobs.worker import OpenedScoring, PartsFolder, ShardJob, Worker, shards_to_do
 from pretrace.results.wording import say
-from pretrace.scan.files import CorpusFile
+from pretrace.scan.corpus import CorpusFile
 from pretrace.scan.scan import SearchElsewhere, Searching, search_file
 from pretrace.scan.sightings import ScanPart
 from pretrace.scoring.detect import Options
