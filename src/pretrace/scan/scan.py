@@ -525,9 +525,9 @@ class _FoundSide:
     @classmethod
     def of(cls, texts: Sequence[Text], found: Sequence[FoundText]) -> _FoundSide:
         states = tuple(map(state_of, found))
-        looked = {text.document for text, state in zip(texts, states, strict=True) if state != "too short"}
-        whole = {text.document for text, state in zip(texts, states, strict=True) if state == "whole"}
-        return cls(states, len(whole), len(looked))
+        documents = {(text.document, state) for text, state in zip(texts, states, strict=True)}
+        looked = {document for document, state in documents if state != "too short"}
+        return cls(states, sum(state == "whole" for _, state in documents), len(looked))
 
     def count(self, *states: State) -> int:
         """How many texts have one of these states."""
@@ -545,9 +545,8 @@ class _FoundSide:
             return None
         from scipy.stats import hypergeom
 
-        return float(
-            hypergeom.sf(self.whole - 1, self.units + other.units, self.whole + other.whole, self.units)
-        )
+        both = self.units + other.units, self.whole + other.whole
+        return float(hypergeom.sf(self.whole - 1, *both, self.units))
 
 
 def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
@@ -682,13 +681,9 @@ _NAMED = 5
 
 
 def _words_of(
-    asked: Searching,
-    mine: _FoundSide,
-    controls: _FoundSide | None,
-    outcome: str,
-    unread: Sequence[FileFacts],
+    asked: Searching, mine: _FoundSide, controls: _FoundSide | None, outcome: str, unread: Sequence[FileFacts],
     read: Mapping[str, str],
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """What is said of a search, by the fields of its verdict: of what was found of the texts (`mine`) and of the
     controls, and of what was `read` and not read."""
     texts, indexes = asked.texts, asked.indexes
@@ -746,11 +741,7 @@ def _words_of(
 
 
 def _statement(
-    asked: Searching,
-    mine: _FoundSide,
-    controls: _FoundSide | None,
-    outcome: str,
-    is_unread: bool,
+    asked: Searching, mine: _FoundSide, controls: _FoundSide | None, outcome: str, is_unread: bool
 ) -> str:
     chance = mine.chance(controls)
     read = "asked" if len(asked.indexes) == len(asked.files) else "read"
