@@ -31,7 +31,7 @@ from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
 from benchmarks.speed.memory import status
 from pretrace.scan import scan as room
-from pretrace.scan.files import files_of
+from pretrace.scan.corpus import files_of
 from pretrace.scan.searching import BlockTable
 from pretrace.types import Corpus, Text
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pretrace.building.markup import read_markup, take_labels
+from pretrace.building.patents import read_markup, take_labels
 
 GOOGLE = """<!doctype html><html><head><title>CN1</title>
 <meta name="DC.date" content="2018-01-05" scheme="dateSubmitted"><script>var a = "<p>no</p>";</script></head>

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pretrace.building.pages import Near, drop_lines, exact_key, find_boilerplate, jaccard, shingles
+from pretrace.building.patents import Near, drop_lines, exact_key, find_boilerplate, jaccard, shingles
 from pretrace.building.segmenting import ChineseWords, _tokenizer, chinese_share, take_prefixes
 from pretrace.errors import MissingPackageError
 

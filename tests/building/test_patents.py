@@ -9,9 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from pretrace.building.markup import Dates
-from pretrace.building.pages import PageColumns, Pages, sort_page
-from pretrace.building.patents import PatentPages, PatentSettings, build_patents
+from pretrace.building.patents import (
+    Dates,
+    PageColumns,
+    Pages,
+    PatentPages,
+    PatentSettings,
+    build_patents,
+    sort_page,
+)
 from pretrace.building.segmenting import ChineseWords
 from pretrace.corpora import open_corpus
 from pretrace.corpora.dates import days

@@ -21,7 +21,7 @@ from pretrace.corpora import open_corpus, open_stream
 from pretrace.corpora.columns import USUAL
 from pretrace.errors import PretraceError
 from pretrace.scan import scan as room
-from pretrace.scan.files import files_of
+from pretrace.scan.corpus import files_of
 from pretrace.types import Corpus, Text
 from pretrace.web import uploads
 from pretrace.web.facts import look_into

@@ -33,8 +33,7 @@ NAMES = {
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
     "pretrace.results.verdicts": "load_verdict",
     "pretrace.runs": "load_run save_run save_verdict scan",
-    "pretrace.scan.corpus": "Reader=CorpusReader",
-    "pretrace.scan.files": "CorpusFile",
+    "pretrace.scan.corpus": "CorpusFile Reader=CorpusReader",
     "pretrace.scan.folding": (
         "Streams Strings cut_of fold_pieces fold_strings folded strings_of_item strings_of_lines"
     ),

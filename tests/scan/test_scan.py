@@ -18,8 +18,7 @@ from pretrace.errors import OutputError
 from pretrace.runs import load
 from pretrace.scan import cleaning
 from pretrace.scan import scan as room
-from pretrace.scan.corpus import CorpusReader
-from pretrace.scan.files import files_of, find_own_files
+from pretrace.scan.corpus import CorpusReader, files_of, find_own_files
 from pretrace.scan.labels import labels_of
 from pretrace.scan.sightings import FoundPassage, is_common, merge_parts, summarise_texts
 

@@ -22,6 +22,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +44,6 @@ from pretrace.statistics.words import WORD, shared_words
 from pretrace.types import Corpus, Text
 
 # Which texts become part of a CCNewsPDD, and how much of each: the same for members and non-members.
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A text as it would stand in the benchmark, before it is transformed."""
-
-    id: str
-    group: str
-    text: str
 
 
 def read_side(source: str, columns: Columns, *, date_column: str | None = None, year: int = 2017) -> Corpus:
@@ -79,7 +71,7 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
 
 def draw_candidates(
     corpus: Corpus, side: str, *, seed: int, lengths: tuple[int, int], known: frozenset[bytes], left: LeftOut
-) -> Iterator[_Candidate]:
+) -> Iterator[Text]:
     """The texts of one side that can be used, in an order drawn from the seed, one of each document.
 
     A text is cut to the whole sentences among its first words, `lengths` being the fewest and the most words. What is
@@ -105,7 +97,7 @@ def draw_candidates(
         else:
             seen |= keys
             documents.add(text.document)
-            yield _Candidate(f"{side}-{name}", f"{side}-{text.document}", shown)
+            yield Text(f"{side}-{name}", shown, group=f"{side}-{text.document}")
 
 
 def count_words(text: str) -> int:
@@ -155,14 +147,6 @@ def split_of(rank: int, size: int) -> str:
     if 6 * rank < size:
         return "reference"
     return "validation" if 6 * rank < 2 * size else "test"
-
-
-def content_keys(texts: Sequence[Text], most: int) -> frozenset[bytes]:
-    """The keys of all texts, whole and cut to so many words, to find them again on the other side: articles may
-    differ only behind what is taken of them."""
-    return frozenset(
-        _content_key(one) for text in texts for one in (text.text, take_sentences(text.text, most))
-    )
 
 
 MEMBERS, NONMEMBERS = "member", "nonmember"
@@ -266,9 +250,14 @@ def _recorded(
 
 def _drawn(
     members: Corpus, nonmembers: Corpus, settings: CcnewsSettings, left: LeftOut
-) -> dict[str, list[_Candidate]]:
+) -> dict[str, list[Text]]:
     """The usable texts of each side in drawn order; TextsError where they are fewer than wanted."""
-    among = content_keys(members.texts, settings.most_words)
+    # whole and cut: articles may differ only behind what is taken of them
+    among = frozenset(
+        _content_key(one)
+        for text in members.texts
+        for one in (text.text, take_sentences(text.text, settings.most_words))
+    )
     sides = {}
     for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
         lengths = settings.fewest_words, settings.most_words
@@ -290,24 +279,20 @@ def _refuse_few(name: str, found: int, settings: CcnewsSettings) -> None:
 
 def _changed(
     name: str,
-    drawn: Sequence[_Candidate],
+    drawn: Sequence[Text],
     transform: Transform,
     settings: CcnewsSettings,
     told: tuple[LeftOut, Progress],
-) -> list[tuple[_Candidate, str]]:
+) -> list[tuple[Text, str]]:
     """The first texts of a side whose transformation is sound, each with what it was changed into."""
     left, progress = told
     size = settings.texts // 2
-    made: list[tuple[_Candidate, str]] = []
+    made: list[tuple[Text, str]] = []
     progress.begin(size)
-    at = 0
-    while len(made) < size and at < len(drawn):
-        some = drawn[at : at + min(_TOGETHER, size - len(made))]
-        at += len(some)
-        begin = time.perf_counter()
-        for one, changed in zip(
-            some, transform.change([one.text for one in some], settings.seed), strict=True
-        ):
+    following = iter(drawn)
+    while len(made) < size and (some := list(islice(following, min(_TOGETHER, size - len(made))))):
+        begin, given = time.perf_counter(), [one.text for one in some]
+        for one, changed in zip(some, transform.change(given, settings.seed), strict=True):
             if changed.fault:
                 left.add(f"{name}: {changed.fault}", one.id)
             else:

@@ -7,17 +7,15 @@ models are loaded after the texts were found to be sound.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from pretrace.backends.settings import ModelSettings
+from pretrace.building.segmenting import cut_pieces
 from pretrace.errors import ExpressionError
 from pretrace.registry import require
 from pretrace.settings import cache_option, like, option, shared
 from pretrace.types import Sampling
-
-if TYPE_CHECKING:
-    from pretrace.building.translating import Translation
 
 TRANS, MASK, REWRITE = "--transform trans", "--transform mask", "--transform prompt"
 """Groups of options."""
@@ -88,15 +86,18 @@ class BackTranslation:
             for model in (self.there, self.back)
         )
 
-        def change(
-            texts: Sequence[str], seed: int
-        ) -> list[Changed]:  # nothing is drawn: the seed changes nothing
+        def change(texts: Sequence[str], seed: int) -> list[Changed]:  # nothing is drawn: seed is not used
             abroad = there.translate(texts)
             home = back.translate([one.text for one in abroad])
             return [
-                Changed(last.text, _lost(first, last) or _same(text, last.text))
+                Changed(
+                    last.text,
+                    CUT if first.cut or last.cut
+                    else EMPTY if first.empty or last.empty
+                    else _same(text, last.text),
+                )
                 for text, first, last in zip(texts, abroad, home, strict=True)
-            ]
+            ]  # fmt: skip
 
         return Transform({"there": dict(there.facts), "back": dict(back.facts)}, change)
 
@@ -127,17 +128,9 @@ class Masking:
     def open(self) -> Transform:
         """The masked language model, loaded."""
         from pretrace.backends.proposals import MaskedGuesser, Proposals, open_proposer
-        from pretrace.building.segmenting import cut_pieces
 
         o = self.opening
-        proposer = open_proposer(
-            f"masked:{self.model}",
-            cache=o.cache,
-            dtype=o.dtype,
-            device=o.device,
-            allow_pickle=o.allow_pickle,
-            trust_remote_code=o.trust_remote_code,
-        )
+        proposer = open_proposer(f"masked:{self.model}", **asdict(o))
         assert isinstance(proposer, Proposals)
         assert isinstance(proposer.guesser, MaskedGuesser)
         tokens = proposer.guesser.tokens
@@ -147,9 +140,7 @@ class Masking:
         def lengths(texts: Sequence[str]) -> list[int]:
             return [len(one.tokens) + one.cut for one in tokens.encode(texts)]
 
-        def change(
-            texts: Sequence[str], seed: int
-        ) -> list[Changed]:  # the first neighbour of each piece, joined
+        def change(texts: Sequence[str], seed: int) -> list[Changed]:  # each piece's first neighbour, joined
             parts = [cut_pieces(text, most, lengths) for text in texts]
             every = [part for some in parts for part in some]
             made = iter(proposer.propose(every, number=1, share=self.share, seed=seed))
@@ -194,7 +185,7 @@ class Rewriting:
 
         def change(
             texts: Sequence[str], seed: int
-        ) -> list[Changed]:  # the answer to the prompt with each text in it
+        ) -> list[Changed]:  # the answer to the prompt with each text
             answers = model.answers(
                 [self.prompt.replace(PLACE, text) for text in texts],
                 tokens=self.tokens,
@@ -215,12 +206,6 @@ TransformMethod = BackTranslation | Masking | Rewriting
 EMPTY = "came back empty"
 CUT = "cut off at the limit of length"
 _UNCHANGED = "came back unchanged"
-
-
-def _lost(first: Translation, last: Translation) -> str:
-    if first.cut or last.cut:
-        return CUT
-    return EMPTY if first.empty or last.empty else ""
 
 
 def _same(old: str, new: str) -> str:

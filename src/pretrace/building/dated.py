@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pretrace import __version__
 from pretrace.baselines.blind import blind_baseline
-from pretrace.building.pages import exact_key
 from pretrace.building.patents import CUTTING, SIDES, OnProgress
-from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, write
+from pretrace.building.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, exact_key, write
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.opening import open_stream
@@ -84,13 +84,12 @@ class DatedTexts:
         return shared(Columns, self, label="")
 
 
-@dataclass(frozen=True, slots=True)
-class _Dated:
+class _Dated(NamedTuple):
     id: str
     text: str
     group: str
     days: Days
-    member: bool = field(default=False)
+    member: bool = False
 
 
 def build_dated(
@@ -200,7 +199,7 @@ class _Sorter:
             if not text.strip():
                 self.left_out.add("too short" if one.text.strip() else "empty", one.id)
                 continue
-            yield replace(one, text=text, member=member)
+            yield one._replace(text=text, member=member)
 
     def distinct(self, texts: Iterable[_Dated]) -> list[_Dated]:
         """The texts without copies; of two the older stays, so that no text is on both sides."""
@@ -236,13 +235,5 @@ def first_words(text: str, words: int) -> str:
     >>> first_words("one  two\\nthree", 2), first_words("one", 2)
     ('one  two', '')
     """
-    at = 0
-    rest = text.lstrip()
-    for _ in range(words):
-        while at < len(rest) and rest[at].isspace():
-            at += 1
-        if at == len(rest):
-            return ""
-        while at < len(rest) and not rest[at].isspace():
-            at += 1
-    return rest[:at]
+    found = re.match(rf"\s*((?:\S++\s++){{{words - 1}}}\S++)", text)
+    return found[1] if found else ""

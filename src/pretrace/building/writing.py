@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pretrace.corpora.near_copies import squeezed
 from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable
 from pretrace.results.folder import file_hash
@@ -121,6 +122,13 @@ class Digest:
     def __str__(self) -> str:
         return self._digest.hexdigest()
 
+    @classmethod
+    def of(cls, *parts: str) -> str:
+        """The hash of some strings."""
+        made = cls()
+        made.add(parts)
+        return str(made)
+
 
 def drawn_order(names: Iterable[str], seed: int, purpose: str) -> list[str]:
     """The names in an order drawn from the seed and each name alone: not from where it stands in the list."""
@@ -129,6 +137,9 @@ def drawn_order(names: Iterable[str], seed: int, purpose: str) -> list[str]:
 
 def keyed(purpose: str, seed: int, name: str) -> int:
     """A number drawn from purpose, seed and name, evenly over 128 bits."""
-    digest = Digest()
-    digest.add((purpose, str(seed), name))
-    return int(str(digest)[:32], 16)
+    return int(Digest.of(purpose, str(seed), name)[:32], 16)
+
+
+def exact_key(text: str) -> str:
+    """The same for texts that differ in white space alone."""
+    return Digest.of(squeezed(text))

@@ -319,7 +319,7 @@ def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditP
 
 
 def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
-    from pretrace.scan.files import files_of
+    from pretrace.scan.corpus import files_of
     from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan
     from pretrace.scan.searching import RUN
 

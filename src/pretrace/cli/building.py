@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from rich.console import Console
 
+from pretrace.baselines.blind import gap as measure
+from pretrace.baselines.classifiers import open_embedder
 from pretrace.building.ccnews import CcnewsSettings, build_ccnews, read_side
 from pretrace.building.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
 from pretrace.building.dated import DatedSettings, DatedTexts, build_dated
 from pretrace.building.patents import PatentPages, PatentSettings, build_patents
+from pretrace.building.writing import Built
 from pretrace.cli.answer import PlainText, Reply, lines, plain_table
 from pretrace.cli.options import Only
 from pretrace.cli.progress import Activity, announce_training, shown, watched
@@ -22,16 +25,12 @@ from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.report.wording import bracketed, first_of
 from pretrace.results.atomic import atomic_bytes, check_writable
 from pretrace.results.output_checks import OutputFile, json_with
+from pretrace.results.serialization import to_json
 from pretrace.scoring.settings import ScoreSettings
 from pretrace.settings import Option, option
-from pretrace.statistics.set_similarity import Comparing, compare_sets
+from pretrace.statistics.set_similarity import Comparing, Embed, compare_sets
 from pretrace.types import Corpus
 from pretrace.verdicts.audit.settings import AuditSettings
-
-if TYPE_CHECKING:
-    from pretrace.building.writing import Built
-    from pretrace.statistics.set_similarity import Embed
-
 
 _NAMED = 3
 _UNLABELLED = Only(("text", "id", "group", "template", "split", "files", "encoding"))
@@ -123,11 +122,8 @@ def said(built: Built) -> Iterator[str]:
 def _said_of_ccnews(built: Built) -> Iterator[str]:
     card: Any = built.card
     yield f"{len(built.rows):,} texts, {card['rows']['members']['texts']:,} of them members: {built.out}"
-    for name, title in (
-        ("original", "originals"),
-        ("published", "as published"),
-        ("transform_both", "both sides"),
-    ):
+    titles = {"original": "originals", "published": "as published", "transform_both": "both sides"}
+    for name, title in titles.items():
         if card["blind"][name] is not None:
             yield f"- {title}: {card['blind'][name]['says']}"
     yield card["blind"]["finding"]
@@ -137,17 +133,9 @@ def _said_of_ccnews(built: Built) -> Iterator[str]:
 
 
 def _answer(built: Built, words: list[str]) -> Reply:
-    return Reply(
-        say=lines(*words),
-        outcome="built",
-        statement=words[0],
-        own={
-            "file": str(built.out),
-            "card_file": str(built.card_path),
-            "rows": len(built.rows),
-            "card": built.card,
-        },
-    )
+    files = {"file": str(built.out), "card_file": str(built.card_path)}
+    own = {**files, "rows": len(built.rows), "card": built.card}
+    return Reply(say=lines(*words), outcome="built", statement=words[0], own=own)
 
 
 @contextmanager
@@ -186,8 +174,6 @@ def gap(
     drawn: Annotated[ScoreSettings, Only(("seed",))],
 ) -> Reply:
     """How far apart two sets of texts are, by classifiers that see no model."""
-    from pretrace.baselines.blind import gap as measure
-
     announce_training(settings.classifiers)
     found = measure(*pair.open(), settings.classifiers, seed=drawn.seed)
 
@@ -222,8 +208,6 @@ def quality(
     ] = None,
 ) -> Reply:
     """How alike two sets of texts are, beside how alike A is to itself: shared words, embeddings, divergence."""
-    from pretrace.results.serialization import to_json
-
     if figures is not None:
         check_writable(figures, FIGURES)
     first, second = pair.open()
@@ -256,8 +240,6 @@ def quality(
 
 
 def _embedder(model: str) -> tuple[Embed | None, str]:
-    from pretrace.baselines.classifiers import open_embedder
-
     if model == _NO_MODEL:
         return None, ""
     try:

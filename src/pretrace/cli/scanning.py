@@ -18,10 +18,14 @@ from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.jobs.engine.pool import spread_on_cluster
 from pretrace.jobs.settings import EngineSettings
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
+from pretrace.scan import scan as room
+from pretrace.scan.cleaning import check_clean, clean
+from pretrace.scan.corpus import files_of
 from pretrace.scan.scan import ScanSettings
 from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED
@@ -98,11 +102,6 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
-    from pretrace.jobs.engine.pool import spread_on_cluster
-    from pretrace.scan import scan as room
-    from pretrace.scan.cleaning import check_clean, clean
-    from pretrace.scan.files import files_of
-
     searched.check()
     engine = searched.engine_settings(settings)
     columns = replace(with_text_column(source).columns, label=source.columns.label or "")
@@ -134,9 +133,8 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
         whole = room.merge_found(asked, parts)
         assert whole is not None
         cleaned = clean(asked, whole, searched.clean)
-        found = replace(found, notes=(*found.notes, cleaned.words))
-    shown_first = None if cleaned is None else Plain(cleaned.words)
-    answer = finished(found, searched.out, given, checked="", shown=shown_first)
+        found = replace(found, notes=(*found.notes, cleaned))
+    answer = finished(found, searched.out, given, checked="", shown=Plain(cleaned) if cleaned else None)
     if not unread:
         room.delete_parts(parts)
     return answer
@@ -144,22 +142,23 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
 
 @contextmanager
 def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
-    state = [0, 0, 0, 0]
-    began, first = time.monotonic(), [-1]
+    state, first = (0, 0, 0, 0), -1
+    began = time.monotonic()
 
     def line() -> str:
         files, of, read, size = state
-        if first[0] < 0:
+        if first < 0:
             return ""
-        speed = max(1.0, (read - first[0]) / max(1e-9, time.monotonic() - began))
+        speed = max(1.0, (read - first) / max(1e-9, time.monotonic() - began))
         left = f", {duration((size - read) / speed)} left" if size > read else ""
         done = f"searched {read / 1e6:,.0f} of {size / 1e6:,.0f} MB ({files:,} of {of:,} files)"
         return f"{done}, {speed / 1e6:,.0f} MB/s{left}"
 
     def note_read(files: int, of: int, read: int, size: int) -> None:
-        state[:] = files, of, read, size
-        if first[0] < 0:
-            first[0] = 0 if read < 1 << 24 else read
+        nonlocal state, first
+        state = files, of, read, size
+        if first < 0:
+            first = 0 if read < 1 << 24 else read
 
     with shown(Activity("opening the corpus", line)):
         yield note_read

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from pretrace.backends.loading import load_tokenizer, locate
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError, require
 from pretrace.settings import TEXTS, option
 
@@ -296,9 +298,6 @@ def render_chat(messages: list[dict[str, str]], model: str) -> str:
 
 @cache
 def _tokenizer(model: str) -> Any:
-    from pretrace.backends.loading import load_tokenizer, locate
-    from pretrace.backends.settings import ModelSettings
-
     return load_tokenizer(locate(model, weights=False), ModelSettings())
 
 

@@ -206,23 +206,18 @@ def _parsed(raw: bytes, source: str) -> ElementTree.Element:
             "line out."
         )
 
-    depth = 0
+    opened: list[object] = []
 
-    def begin(*_: object) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > _DEEPEST_FEED:
+    def begin(*element: object) -> None:
+        opened.append(element)
+        if len(opened) > _DEEPEST_FEED:
             raise TextsError(
                 f"{source} has more than {_DEEPEST_FEED} elements within each other: this is no feed."
             )
 
-    def end(*_: object) -> None:
-        nonlocal depth
-        depth -= 1
-
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler, parser.EndElementHandler = begin, end
+    parser.StartElementHandler, parser.EndElementHandler = begin, lambda name: opened.pop()
     try:
         parser.Parse(raw, True)
         return ElementTree.fromstring(raw)

@@ -13,7 +13,6 @@ import posixpath
 import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -35,7 +34,7 @@ from pretrace.corpora.packing import (
 from pretrace.errors import OutputError, PretraceError, TextsError
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.folder import write_csv
-from pretrace.scan.files import CorpusFile, Unread, kind_of
+from pretrace.scan.corpus import CorpusFile, Unread, kind_of
 from pretrace.scan.scan import SLIGHT, Searching, parts_of
 from pretrace.scan.searching import CHARACTERS, DOCUMENT, END, LAST, START, STRING, TEXT, BlockTable, Search
 from pretrace.scan.sightings import UNIQUE, ScanPart, common_bytes, select_runs
@@ -43,23 +42,6 @@ from pretrace.scan.sightings import UNIQUE, ScanPart, common_bytes, select_runs
 CLEANED = (".jsonl", ".ndjson", ".json", ".parquet", ".txt", SOURCE)
 LIST = "taken-out.csv"
 COLUMNS = ("file", "document", "text", "share")
-
-
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """How many documents of how many were taken out, and the folder with the files and the list of them."""
-
-    taken: int
-    documents: int
-    folder: Path
-
-    @property
-    def words(self) -> str:
-        """It in a sentence."""
-        return (
-            f"{self.taken:,} of {self.documents:,} documents were taken out; the files without them, and the list "
-            f"{LIST}, are in {self.folder}."
-        )
 
 
 def check_clean(asked: Searching, folder: Path) -> None:
@@ -97,11 +79,10 @@ def _no_cleaning(file: CorpusFile) -> str | None:
     return None if encoding_of(head, None) == "utf-8" else "is written in another encoding or with a mark"
 
 
-def clean(asked: Searching, whole: ScanPart, folder: Path) -> Cleaned:
-    """Write the files of a scan without the documents that hold its texts; `whole` is what was found in all of them.
-
-    OutputError where another scan is being cleaned beside `folder`, Unread for a file that cannot be read again.
-    """
+def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
+    """Write the files of a scan without the documents that hold its texts, and say how many went; `whole` is what was
+    found in all of them. OutputError where another scan is being cleaned beside `folder`, Unread for a file that cannot
+    be read again."""
     check_clean(asked, folder)
     under_way = parts_of(folder)
     told = under_way / ".lists"
@@ -115,14 +96,11 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> Cleaned:
         )
     told.mkdir(parents=True, exist_ok=True)
     atomic_text(mark, wanted)
-    table, common = (
-        BlockTable.of(asked.texts.contents),
-        common_bytes(whole, asked.texts.contents, asked.texts.starts),
-    )
-    names = _names(asked.files)
+    table = BlockTable.of(asked.texts.contents)
+    common = common_bytes(whole, asked.texts.contents, asked.texts.starts)
     rows: list[list[Any]] = []
     documents = 0
-    for file, name in zip(asked.files, names, strict=True):
+    for file, name in zip(asked.files, _names(asked.files), strict=True):
         list_of = told / f"{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
         if not list_of.exists():
             found, number = _found(asked, table, file, common)
@@ -139,7 +117,10 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> Cleaned:
     if folder.exists():
         folder.rmdir()
     under_way.rename(folder)
-    return Cleaned(len({(row[0], row[1]) for row in rows}), documents, folder)
+    return (
+        f"{len({(row[0], row[1]) for row in rows}):,} of {documents:,} documents were taken out; the files without "
+        f"them, and the list {LIST}, are in {folder}."
+    )
 
 
 def _names(files: Sequence[CorpusFile]) -> list[str]:
@@ -157,7 +138,7 @@ def _found(
     documents the file has."""
     search, rows, documents = Search(table), [], 0
     suspects, starts = asked.texts.corpus.texts, asked.texts.starts
-    sizes = np.array([len(one) for one in asked.texts.contents], dtype=np.int64)
+    sizes = np.array(asked.texts.sizes, dtype=np.int64)
     for found in asked.reader().documents(file):
         runs, _ = select_runs(search.runs(found.stream), found.stream, sizes)
         documents = found.number

@@ -19,7 +19,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pretrace.backends.loading import open_tokenizer
 from pretrace.backends.serving.address import holds_secret, split_url
 from pretrace.backends.serving.client import Client, Cures
 from pretrace.errors import MissingPackageError, ModelError, TextsError
-from pretrace.scan.corpus import DocumentFacts, facts_of
-from pretrace.scan.files import INDEX, CorpusFile, Unread
+from pretrace.scan.corpus import INDEX, CorpusFile, DocumentFacts, Unread, facts_of
 from pretrace.scan.searching import RUN
 from pretrace.scan.sightings import FileFacts, ScanPart, Sighting, add_changes
 
@@ -149,8 +149,6 @@ class LocalIndex(Index):
         self._tokenizer: tokenizers.Tokenizer | None = None
         size = 255
         if tokenizer:
-            from pretrace.backends.loading import open_tokenizer
-
             self._tokenizer = open_tokenizer(tokenizer).rust
             size = max(2, self._tokenizer.get_vocab_size())
         width = 1 if not tokenizer else 2 if size < 1 << 16 else 4
@@ -276,11 +274,19 @@ class _Words:
 
     def begins(self, first: int, last: int) -> int:
         """The first word from `first` on from which the words up to `last` stand there; `last` where none does."""
-        return _first(first, last, lambda i: self.places(i, last) > 0)
+        return first + bisect_left(range(first, last), True, key=lambda i: self.places(i, last) > 0)
 
     def ends(self, first: int, last: int) -> int:
-        """The last word up to which those from `first` on stand there, as they do up to `last`."""
-        return _last(last, len(self.spans), lambda i: self.places(first, i) > 0)
+        """The last word up to which those from `first` on stand there, as they do up to `last`: by steps that grow,
+        since most runs are short or whole."""
+        step = 1
+        while last < len(self.spans):
+            there = min(last + step, len(self.spans))
+            if not self.places(first, there):
+                missing = bisect_left(range(last + 1, there), True, key=lambda i: not self.places(first, i))
+                return last + missing
+            last, step = there, 2 * step
+        return last
 
 
 def runs_of(text: str, index: Index) -> RunsInText:
@@ -307,9 +313,7 @@ def _longest(words: _Words) -> list[tuple[int, int]]:
         runs.append((first, last))
         if last == number:
             break
-        if (
-            words.size(first, last + 1) > words.most
-        ):  # it may go on: asked anew, with what a run takes in common
+        if words.size(first, last + 1) > words.most:  # it may go on: asked anew, with a run in common
             common = bisect_left(words.spans, words.spans[last - 1][1] - RUN + 1, key=lambda one: one[0]) - 1
             first = max(first + 1, common)
         else:
@@ -326,34 +330,13 @@ def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[_Stretch
         while at < end:
             behind = min(words.enough(at), end)
             start = at
-            while (
-                start > begin and words.size(start, behind) < RUN
-            ):  # a rest is counted with what stands before it
-                start -= 1
-            left = (
-                words.spans[at - 1][1] if at > begin else words.spans[at][0]
-            )  # white space between words as well
+            while start > begin and words.size(start, behind) < RUN:
+                start -= 1  # a rest is counted with what stands before it
+            # white space between words as well
+            left = words.spans[at - 1][1] if at > begin else words.spans[at][0]
             yield _Stretch(left, words.spans[behind - 1][1], words.places(start, behind))
             at = behind
         done = max(done, end)
-
-
-def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """The first number from `low` on for which it holds, where it holds for all behind one; `high` where for none."""
-    return low + bisect_left(range(low, high), True, key=holds)
-
-
-def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """The last number up to `high` for which it holds, where it holds for `low` and all before one: by steps that grow,
-    since most runs are short or whole."""
-    step = 1
-    while low < high:
-        there = min(low + step, high)
-        if holds(there):
-            low, step = there, 2 * step
-            continue
-        return _first(low + 1, there, lambda end: not holds(end)) - 1
-    return low
 
 
 # A search
@@ -389,13 +372,12 @@ class KeptAnswers:
 
     def keep(self, text: int, found: RunsInText) -> None:
         """The answers about a text."""
-        with self._lock:
-            self.found[text] = found
-            self._write({"text": text, **found._asdict()})
+        self.found[text] = found
+        self._write({"text": text, **found._asdict()})
 
     def _write(self, row: dict[str, Any]) -> None:
         if self.path is not None:
-            with self.path.open("ab") as file:
+            with self._lock, self.path.open("ab") as file:
                 file.write(b"\n" + json.dumps(row).encode())
 
 
@@ -422,7 +404,12 @@ def ask_index(
     try:
         if had.speaks is None:
             had.keep_speaks(check_language(index, texts))
-        unread = had.speaks or list_unasked(index, texts)
+        unread = had.speaks or ""
+        if not unread and (some := sum(map(index.unasked, texts))):  # what was not asked for clears nobody
+            unread = (
+                f"{some:,} of {len(texts):,} texts hold the word AND or OR, which its server reads as its own, so "
+                "passages with it were not asked for: an index in a folder takes them"
+            )
         with ThreadPoolExecutor(index.at_once) as pool:
             for _ in pool.map(one, range(len(texts))):
                 pass
@@ -453,17 +440,6 @@ def check_language(index: Index, texts: Sequence[str]) -> str:
     return ""
 
 
-def list_unasked(index: Index, texts: Sequence[str]) -> str:
-    """What of the texts an index cannot be asked for, "" where nothing: what was not asked for clears nobody."""
-    some = sum(map(index.unasked, texts))
-    if not some:
-        return ""
-    return (
-        f"{some:,} of {len(texts):,} texts hold the word AND or OR, which its server reads as its own, so passages "
-        "with it were not asked for: an index in a folder takes them"
-    )
-
-
 def seconds_for(file: CorpusFile, texts: Sequence[str]) -> tuple[int, float]:
     """About how many questions texts take, and how many seconds, timed on the first ten."""
     index, words = _open_index(file), [one.group() for text in texts[:50] for one in _WORDS.finditer(text)]
@@ -481,9 +457,14 @@ def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: Ke
         found = had.found.get(i)
         if found is None or not found.runs:
             continue
-        at = _bytes_at(
-            text, (place for one in (*found.pieces, *found.runs) for place in (one.start, one.end))
-        )
+        at, before, byte = (
+            dict[int, int](),
+            0,
+            0,
+        )  # the byte of UTF-8 at which each of these characters begins
+        for place in sorted({place for one in (*found.pieces, *found.runs) for place in one[:2]}):
+            byte += len(text[before:place].encode("utf-8", "surrogatepass"))
+            at[place], before = byte, place
         changes += [(starts[i] + at[one.start], one.places) for one in found.pieces]
         changes += [(starts[i] + at[one.end], -one.places) for one in found.pieces]
         part.documents[i] = max(one.places for one in found.pieces)
@@ -497,13 +478,3 @@ def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: Ke
         ]
     part.changes = add_changes([np.array(changes, dtype=np.int64)])
     return part
-
-
-def _bytes_at(text: str, places: Iterable[int]) -> dict[int, int]:
-    """The byte of UTF-8 at which each of these characters begins."""
-    found, before, byte = {}, 0, 0
-    for place in sorted(set(places)):
-        byte += len(text[before:place].encode("utf-8", "surrogatepass"))
-        found[place] = byte
-        before = place
-    return found

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from zipfile import BadZipFile
 
 import numpy as np
@@ -30,9 +30,17 @@ from pretrace.jobs.settings import Turn
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.rounding import plural
-from pretrace.scan.corpus import CorpusDocuments, CorpusReader, DocumentFacts
-from pretrace.scan.files import INDEX, CorpusFile, Unread, find_own_files
+from pretrace.scan.corpus import (
+    INDEX,
+    CorpusDocuments,
+    CorpusFile,
+    CorpusReader,
+    DocumentFacts,
+    Unread,
+    find_own_files,
+)
 from pretrace.scan.folding import Streams, Strings, fold_all
+from pretrace.scan.index import ask_index, seconds_for
 from pretrace.scan.searching import COMMON, RUN, BlockTable, Search
 from pretrace.scan.sightings import (
     MANY,
@@ -176,7 +184,10 @@ class Texts:
         made = None
         if any(len(text.text) >= RUN or not text.text.isascii() for text in corpus.texts):
             made = cls(corpus, heldout, fold_all([text.text for text in both], exact=exact), exact)
-        if made is None or not any(len(one) >= RUN and _long(one) for one in made.contents[: len(corpus)]):
+        if made is None or not any(
+            np.count_nonzero(np.frombuffer(one, dtype=np.uint8) & 0xC0 != 0x80) >= RUN
+            for one in made.contents[: len(corpus)]
+        ):
             raise TextsError(
                 f"no text of {corpus.name} has {RUN} letters and digits or more, so none can be found: a shorter one "
                 "stands in any large corpus by chance. Join them into longer texts."
@@ -196,7 +207,12 @@ class Texts:
     @property
     def starts(self) -> list[int]:
         """The first byte of each text among all, each behind a byte of its own."""
-        return [int(one) for one in np.cumsum([0, *(len(one) + 1 for one in self.contents)])[:-1]]
+        return [int(one) for one in np.cumsum([0, *(size + 1 for size in self.sizes)])[:-1]]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The folded bytes of each text."""
+        return list(map(len, self.contents))
 
     @property
     def digest(self) -> str:
@@ -256,7 +272,7 @@ class Searching:
     def tables(self) -> Tables:
         """What documents are compared with."""
         wording = Wording.of(self.texts.written, near=self.settings.near, overlap=self.settings.overlap)
-        return Tables(BlockTable.of(self.texts.contents), wording)
+        return BlockTable.of(self.texts.contents), wording
 
     def open(self) -> tuple[str, Callable[[CorpusFile], ScanPart | None]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
@@ -273,13 +289,8 @@ class Searching:
         return CorpusReader(asked.corpus_column, self.texts.exact, asked.corpus_encoding)
 
 
-class Tables(NamedTuple):
-    """The texts as documents are compared with them: by their blocks, and by words where that is wanted."""
-
-    blocks: BlockTable
-    words: Wording | None
-
-
+Tables = tuple[BlockTable, Wording | None]
+"""The texts as documents are compared with them: by their blocks, and by words where that is wanted."""
 Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
 
@@ -289,8 +300,6 @@ def plan_scan(asked: Searching) -> _ScanPlan:
     files = [one for one in asked.files if not one.is_index]
     questions, asking = 0, 0.0
     for one in asked.indexes:
-        from pretrace.scan.index import seconds_for
-
         try:
             more, longer = seconds_for(one, asked.texts.written)
         except Unread as error:
@@ -298,9 +307,8 @@ def plan_scan(asked: Searching) -> _ScanPlan:
         questions, asking = questions + more, asking + longer
     if not files:
         return _ScanPlan(0, 0, 0, None, questions, asking)
-    tables, reader = asked.tables(), asked.reader()
-    search = Search(tables.blocks)
-    words = WordsFound("", tables.words) if tables.words else None
+    (blocks, wording), reader = asked.tables(), asked.reader()
+    search, words = Search(blocks), WordsFound("", wording) if wording else None
     for warm in (True, False):  # the kernels are compiled before the clock runs
         began, read = time.perf_counter(), 0
         for file in files:
@@ -333,14 +341,14 @@ def scan(
     _claimed(parts, asked.digest)
     missing = [file for file in asked.mine if not _whole(_part(parts, file))]
     if missing:
-        progress = _SearchProgress(asked.mine, missing, watch)
+        add = _counter(asked.mine, missing, watch)
         if elsewhere is None:
-            _search(asked, missing, parts, progress)
+            _search(asked, missing, parts, add)
         else:
             pieces = ((file, f"the file {file.address}", file) for file in missing)
             for file, part in elsewhere(asked, pieces):
                 write_atomically(_path(parts, file), part.save)
-                progress.add(file.size, files=1)
+                add(file.size, files=1)
     whole = merge_found(asked, parts)
     return None if whole is None else _verdict(asked, whole, time.perf_counter() - began)
 
@@ -375,12 +383,11 @@ def search_file(
     an index answers is kept in the file `kept`."""
     texts = asked.texts
     if file.is_index:
-        from pretrace.scan.index import ask_index
-
         return ask_index(file, texts.written, texts.starts, kept, stop)
-    search, reader = Search(tables.blocks), asked.reader()
-    words = WordsFound(file.address, tables.words) if tables.words else None
-    gathering = Gathering(file.address, texts.starts, [len(one) for one in texts.contents])
+    blocks, wording = tables
+    search, reader = Search(blocks), asked.reader()
+    words = WordsFound(file.address, wording) if wording else None
+    gathering = Gathering(file.address, texts.starts, texts.sizes)
     documents = unreadable = place = 0
     unread = ""
     try:
@@ -400,7 +407,7 @@ def search_file(
     return gathering.part(FileFacts(file.address, documents, unreadable, place, unread), words)
 
 
-def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress: _SearchProgress) -> None:
+def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
     """Search files, several at once, each into a part of its own; the first error ends them all, and no further file
     is begun."""
     tables, stop = asked.tables(), threading.Event()
@@ -410,12 +417,12 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress
             return
         kept = _path(parts, file).with_suffix(".answers")
         try:
-            part = search_file(asked, tables, file, read=progress.add, stop=stop, kept=kept)
+            part = search_file(asked, tables, file, read=add, stop=stop, kept=kept)
             if part is not None:
                 write_atomically(_path(parts, file), part.save)
                 if _whole(part):
                     kept.unlink(missing_ok=True)
-                progress.add(0, files=1)
+                add(0, files=1)
         except BaseException:
             stop.set()  # before this thread takes the next file
             raise
@@ -430,23 +437,20 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, progress
             raise
 
 
-class _SearchProgress:
-    """Counts what was read, over all threads."""
+def _counter(
+    mine: Sequence[CorpusFile], missing: Sequence[CorpusFile], watch: Watch | None
+) -> Callable[..., None]:
+    """What counts the bytes and `files` that are read, over all threads."""
+    lock, size = threading.Lock(), sum(file.size for file in mine)
+    done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
 
-    def __init__(
-        self, mine: Sequence[CorpusFile], missing: Sequence[CorpusFile], watch: Watch | None
-    ) -> None:
-        self._watch, self._lock = watch, threading.Lock()
-        self._total = len(mine), sum(file.size for file in mine)
-        self._files = len(mine) - len(missing)
-        self._bytes = self._total[1] - sum(file.size for file in missing)
+    def add(read: int, *, files: int = 0) -> None:
+        with lock:
+            done[:] = done[0] + files, done[1] + read
+            if watch is not None:
+                watch(done[0], len(mine), done[1], size)
 
-    def add(self, size: int, *, files: int = 0) -> None:
-        """So many more bytes were read, and files to their end."""
-        with self._lock:
-            self._files, self._bytes = self._files + files, self._bytes + size
-            if self._watch is not None:
-                self._watch(self._files, self._total[0], self._bytes, self._total[1])
+    return add
 
 
 def parts_of(out: Path) -> Path:
@@ -498,10 +502,6 @@ def _whole(part: ScanPart | None) -> bool:
     return part is not None and not any(one.unread for one in part.files)
 
 
-def _long(content: bytes) -> bool:
-    return int(np.count_nonzero(np.frombuffer(content, dtype=np.uint8) & 0xC0 != 0x80)) >= RUN
-
-
 State = Literal["whole", "template", "part", "common", "no", "too short"]
 STATES: tuple[State, ...] = ("whole", "template", "part", "common", "no", "too short")
 
@@ -530,9 +530,9 @@ class _FoundSide:
     @classmethod
     def of(cls, texts: Sequence[Text], found: Sequence[FoundText]) -> _FoundSide:
         states = tuple(map(state_of, found))
-        looked = {text.document for text, state in zip(texts, states, strict=True) if state != "too short"}
-        whole = {text.document for text, state in zip(texts, states, strict=True) if state == "whole"}
-        return cls(states, len(whole), len(looked))
+        documents = {(text.document, state) for text, state in zip(texts, states, strict=True)}
+        looked = {document for document, state in documents if state != "too short"}
+        return cls(states, sum(state == "whole" for _, state in documents), len(looked))
 
     def count(self, *states: State) -> int:
         """How many texts have one of these states."""
@@ -550,9 +550,8 @@ class _FoundSide:
             return None
         from scipy.stats import hypergeom
 
-        return float(
-            hypergeom.sf(self.whole - 1, self.units + other.units, self.whole + other.whole, self.units)
-        )
+        both = self.units + other.units, self.whole + other.whole
+        return float(hypergeom.sf(self.whole - 1, *both, self.units))
 
 
 def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
@@ -578,7 +577,7 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     read_of = {
         "files": plural(number, "file"),
         "documents": plural(documents, "document"),
-        "size": _megabytes(size),
+        "size": f"{size / 1e6:,.0f} MB" if size >= 1e6 else "less than 1 MB",
     }
     read_words = [say(f"scan.{'one_file' if number == 1 else 'files'}", **read_of)] if number else []
     words = _words_of(asked, mine, controls, outcome, unread, read_of)
@@ -638,7 +637,7 @@ def _unique(asked: Searching, found: Sequence[FoundText], mine: _FoundSide) -> i
     if not mine.whole:
         return 0
     texts = asked.texts
-    gathering = Gathering("", texts.starts, [len(one) for one in texts.contents])
+    gathering = Gathering("", texts.starts, texts.sizes)
     search, streams = Search(BlockTable.of(texts.contents)), Streams(exact=texts.exact)
     strings = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts.written])
     for stream in itertools.chain(streams.join(strings), streams.end()):
@@ -655,22 +654,17 @@ def _unique(asked: Searching, found: Sequence[FoundText], mine: _FoundSide) -> i
 
 def _overlap(asked: Searching, whole: ScanPart) -> Doubles | None:
     """The share of each text's sequences of 13 words that stand in the corpus; None where they were not looked for."""
-    if not asked.settings.overlap:
-        return None
-    wording = Wording.of(asked.texts.written, near=False, overlap=True)
-    assert wording is not None
-    assert wording.grams is not None
-    return wording.grams.shares(whole.grams)
+    wording = Wording.of(asked.texts.written, near=False, overlap=asked.settings.overlap)
+    return wording.grams.shares(whole.grams) if wording and wording.grams else None
 
 
 def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles | None) -> tuple[str, ...]:
     """What near copies and the overlap of words came to, of the texts and of the control texts."""
     suspect, said = len(asked.texts.corpus), []
-    sides = [("texts", slice(0, suspect))] + (
-        [("control texts", slice(suspect, None))] if found[suspect:] else []
-    )
-    for kind, part in sides:
+    for kind, part in (("texts", slice(0, suspect)), ("control texts", slice(suspect, None))):
         mine = found[part]
+        if not mine:
+            continue
         if asked.settings.near:
             number, copies = sum(one.near > 0 for one in mine), sum(one.near for one in mine)
             words = {"texts": len(mine), "kind": kind, "copies": copies, "near": NEAR, "shingle": SHINGLE}
@@ -692,13 +686,9 @@ _NAMED = 5
 
 
 def _words_of(
-    asked: Searching,
-    mine: _FoundSide,
-    controls: _FoundSide | None,
-    outcome: str,
-    unread: Sequence[FileFacts],
+    asked: Searching, mine: _FoundSide, controls: _FoundSide | None, outcome: str, unread: Sequence[FileFacts],
     read: Mapping[str, str],
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """What is said of a search, by the fields of its verdict: of what was found of the texts (`mine`) and of the
     controls, and of what was `read` and not read."""
     texts, indexes = asked.texts, asked.indexes
@@ -756,11 +746,7 @@ def _words_of(
 
 
 def _statement(
-    asked: Searching,
-    mine: _FoundSide,
-    controls: _FoundSide | None,
-    outcome: str,
-    is_unread: bool,
+    asked: Searching, mine: _FoundSide, controls: _FoundSide | None, outcome: str, is_unread: bool
 ) -> str:
     chance = mine.chance(controls)
     read = "asked" if len(asked.indexes) == len(asked.files) else "read"
@@ -785,10 +771,6 @@ def _statement(
     if mine.seen:
         return tell("passages" if mine.count("template", "part") else "common")
     return tell("inconclusive" if outcome == "inconclusive" else f"absent_{read}")
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.0f} MB" if size >= 1e6 else "less than 1 MB"
 
 
 def _tables(

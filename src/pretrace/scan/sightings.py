@@ -10,7 +10,7 @@ import json
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -201,12 +201,8 @@ class Gathering:
                 covered |= known[1]
             self._open[int(text[i])] = (int(document[i]), covered)
         base = self._starts[text[place]]
-        change = np.concatenate(
-            [
-                np.stack([base + begins, np.ones_like(base)], 1),
-                np.stack([base + ends, -np.ones_like(base)], 1),
-            ]
-        )
+        one = np.ones_like(base)
+        change = np.concatenate([np.stack([base + begins, one], 1), np.stack([base + ends, -one], 1)])
         self._changes.append(change)
         self._pending += len(change)
         if self._pending > _GATHERED:
@@ -258,9 +254,8 @@ class Gathering:
             for values in (self._documents, self._wholes, self._longest)
         )
         self._keep_best()
-        worst = sorted(self._passages, key=lambda text: (-self._most[text] / self._sizes[text], text))[
-            :_EXCERPTS
-        ]
+        order = sorted(self._passages, key=lambda text: (-self._most[text] / self._sizes[text], text))
+        worst = order[:_EXCERPTS]
         best: dict[int, list[Sighting]] = {}
         for text, less, document, start, end in self._noted[0].tolist():
             shown, passage = self._passages[text]
@@ -268,11 +263,9 @@ class Gathering:
             seen = Sighting(-less, self._file, document, start, end, self._facts[document], around)
             best.setdefault(text, []).append(seen)
         made = ScanPart((facts,), add_changes(self._changes), documents, wholes, longest, best)
-        return (
-            made
-            if words is None
-            else replace(made, near=words.near, nearest=words.nearest, grams=words.grams)
-        )
+        if words is not None:
+            made.near, made.nearest, made.grams = words.near, words.nearest, words.grams
+        return made
 
 
 def select_runs(runs: Runs, stream: Stream, sizes: npt.NDArray[np.int64]) -> tuple[Runs, tuple[_Places, ...]]:
@@ -479,8 +472,7 @@ def _first(mine: list[_One], more: list[_One], most: int) -> list[_One]:
     return sorted(mine + more, key=lambda one: one.order)[:most]
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPassage:
+class FoundPassage(NamedTuple):
     """Characters [start, end) of a folded text, found in so many documents (0: in none)."""
 
     start: int
@@ -513,9 +505,8 @@ class FoundText:
         if not 0 < self.copies <= FEW:
             return 0
         there, others = self._counts, beside._counts
-        edges = np.flatnonzero(
-            np.diff(np.concatenate([[0], (there > 0) & (there <= self.copies) & (others <= 1), [0]]))
-        )
+        alone = (there > 0) & (there <= self.copies) & (others <= 1)
+        edges = np.flatnonzero(np.diff(alone, prepend=False, append=False))
         return int((edges[1::2] - edges[::2]).max(initial=0))
 
     @property
@@ -528,23 +519,17 @@ class FoundText:
     def is_template(self) -> bool:
         """Whether many documents hold the text's passages and all break off at the same places between them."""
         usual = _quarter(self.passages, rarest=False)
-        return usual >= MANY and any(
-            first > 0 and last < self.characters and last - first <= RUN
-            for first, last in _below(self.passages, usual / 2)
+        stretches = groupby(self.passages, lambda one: one.documents <= usual / 2)
+        low = [list(some) for is_low, some in stretches if is_low] if usual >= MANY else []
+        return any(
+            some[0].start > 0 and some[-1].end < self.characters and some[-1].end - some[0].start <= RUN
+            for some in low
         )
 
     @property
     def own(self) -> float:
         """The share of its characters that was found in passages that are not common."""
         return self.coverage - self.common
-
-
-def _below(passages: Sequence[FoundPassage], most: float) -> Iterator[tuple[int, int]]:
-    """The stretches of passages that stand in `most` documents or fewer."""
-    for low, some in groupby(passages, lambda one: one.documents <= most):
-        stretch = list(some)
-        if low:
-            yield stretch[0].start, stretch[-1].end
 
 
 def summarise_texts(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:

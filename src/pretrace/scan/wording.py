@@ -69,7 +69,9 @@ def sequences(
     if number <= 0:
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words * _powers(BY_WORD, len(words)))])
-    found = (sums[size:] - sums[:-size]) * _powers(_inverse(BY_WORD), len(words))[:number]
+    found = (sums[size:] - sums[:-size]) * _powers(np.uint64(pow(int(BY_WORD), -1, 1 << 64)), len(words))[
+        :number
+    ]
     whole = owners[:number] == owners[size - 1 :]
     return mix_bits(found[whole]), owners[:number][whole]
 
@@ -85,11 +87,6 @@ def _powers(base: np.uint64, number: int) -> Numbers:
 
 
 _POWERS: dict[int, Numbers] = {}
-
-
-@cache
-def _inverse(base: np.uint64) -> np.uint64:
-    return np.uint64(pow(int(base), -1, 1 << 64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,8 +172,7 @@ class WordsFound:
 
     def __init__(self, file: str, wording: Wording) -> None:
         self._file, self._wording = file, wording
-        grams = wording.grams
-        self._grams = np.zeros(0 if grams is None else len(grams.keys), dtype=np.bool_)
+        self._grams = np.zeros(len(wording.grams.keys) if wording.grams else 0, dtype=np.bool_)
         self.near: dict[int, int] = {}
         self.nearest: dict[int, list[NearCopy]] = {}
 
@@ -195,11 +191,7 @@ class WordsFound:
             self._near(self._wording.shingles, *sequences(words, owners, SHINGLE), found)
 
     def _near(
-        self,
-        held: Held,
-        hashes: Numbers,
-        owners: npt.NDArray[np.int64],
-        found: CorpusDocuments,
+        self, held: Held, hashes: Numbers, owners: npt.NDArray[np.int64], found: CorpusDocuments
     ) -> None:
         at, key = held.hits(hashes)
         if not len(at):
