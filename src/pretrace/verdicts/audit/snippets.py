@@ -455,12 +455,12 @@ def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) 
 
 
 def cut_alike(
-    corpus: Corpus, heldout: Corpus | None, model: Backend, settings: AuditSettings, *, seed: int
+    given: Sequence[Corpus], model: Backend, settings: AuditSettings, *, seed: int
 ) -> tuple[SnippetCut, ...]:
-    """The snippets of the suspect texts and of control documents, cut alike. A snippet that stands in both is left out
-    on both sides; the notes count and name them. TextsError where either gives too few snippets."""
+    """The snippets of the suspect texts and, where they are `given` too, of control documents, cut alike. A snippet
+    that stands in both is left out on both sides; the notes count and name them. TextsError where either gives too
+    few snippets."""
     tokens = settings.snippets.tokens
-    given = [one for one in (corpus, heldout) if one is not None]
     pieces = [Pieces.of(one, model.spans, tokens) for one in given]
     note = ""
     if len(pieces) == 2:
