@@ -93,7 +93,7 @@ NAMES = {
     "pretrace.verdicts.audit.planning": "closeness graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures": (
-        "DualClassifier LinearLayer Normaliser OriginalSettings PaperSettings ReleaseSettings gradient halves loss "
+        "DualClassifier LinearLayer Normaliser gradient halves loss "
         "original outlier_share paper release scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
