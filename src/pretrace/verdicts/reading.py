@@ -20,6 +20,7 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.words import Worded
 from pretrace.types import Backend, Check, Corpus, Doubles, Sampling, Text, Written
+from pretrace.verdicts.audit.snippets import complete
 from pretrace.verdicts.wording import say, word_check
 
 
@@ -101,7 +102,6 @@ def continued(
     if isinstance(model, Continues):
         return model.continued(prompts, draws, progress)
     from pretrace.backends.generation import Completer
-    from pretrace.verdicts.audit.snippets import complete
 
     completer = Completer(model)
     made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]

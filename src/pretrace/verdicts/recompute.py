@@ -13,12 +13,25 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.serving.address import called
+from pretrace.results.verdicts import figure
+from pretrace.statistics import conformal
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
-from pretrace.types import Check, Estimate, Run, Table, Verdict
-from pretrace.verdicts.outcome import SECOND, SecondAnswer, second_check
+from pretrace.types import Check, Estimate, Run, SetTest, Table, Verdict
+from pretrace.verdicts.audit import built, checks
+from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
+from pretrace.verdicts.audit.data import beyond
+from pretrace.verdicts.audit.settings import PRETRACE
+from pretrace.verdicts.canaries import Canaries, CanariesInText
+from pretrace.verdicts.flag import concluding
+from pretrace.verdicts.flag.concluding import Rows, Sides
+from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
+from pretrace.verdicts.frame import VALUES, second_answers
+from pretrace.verdicts.marks import ORDERED, Marks, Orders, TriggerHits
+from pretrace.verdicts.outcome import SECOND, ObservedFinding, SecondAnswer, conclude, second_check
+from pretrace.verdicts.recite import Recite
 
 CLOSE = 1e-6
 """How far, relative to its size, a number may lie from the recorded one: sums in another order differ less."""
@@ -74,11 +87,6 @@ def _run(run: Run) -> Iterator[Number]:
 
 
 def _audit(found: Verdict) -> Iterator[Number]:
-    from pretrace.verdicts.audit import built, checks
-    from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
-    from pretrace.verdicts.audit.data import beyond
-    from pretrace.verdicts.audit.settings import PRETRACE
-
     if not found.figures and found.p is None and found.outcome == "inconclusive":
         return  # it was refused, and has no numbers
     own, seed = built.figures_of(found), int(found.settings["seed"])
@@ -88,36 +96,31 @@ def _audit(found: Verdict) -> Iterator[Number]:
         tested = DocumentValues(documents, values, others, controls, own.margin)
         decided = answer(tested, pieces=own.pieces, seed=seed, facts={})
         p, effect = decided.p, decided.effect
-        yield Number("p", found.p, p)
-        yield Number("effect", found.effect, effect)
         new = [checks.documents_check(tested), checks.reverse_check(tested, seed=seed)]
         if not tested.paired:
             new.append(checks.spread_check(tested, seed=seed))
             left = controls_left_out(values, controls, found.level, seed=seed) or 0
             new.append(checks.mixture_check(left if p <= found.level else None, tested))
+        compares = own.compared_with is None and p <= found.level
         seconds = [
             SecondAnswer(
-                name,
-                p_value(other, seed=seed),
-                beyond(tested, other, seed=seed) if own.compared_with is None and p <= found.level else None,
+                name, p_value(other, seed=seed), beyond(tested, other, seed=seed) if compares else None
             )
             for name, other in built.seconds_of(found).items()
         ]
         new += _second(found, SECOND, seconds)
-        yield from _checks(found.checks, new)
-    rule = {"of": found.corpus, "noun": "audit", "said": built.said_of(found.corpus, called(found.model))}
-    yield from _concluded(
-        found, p, effect, new, rule, accusing=built.ACCUSING, informing=built.INFORMING, second=True
-    )
+        yield from _tested(found, p, effect, new)
+    rule: dict[str, Any] = {
+        "of": found.corpus,
+        "noun": "audit",
+        "said": built.said_of(found.corpus, called(found.model)),
+    }
+    rule |= {"accusing": built.ACCUSING, "informing": built.INFORMING, "second": True}
+    yield from _concluded(found, p, effect, new, rule)
 
 
 def _of_frame(found: Verdict) -> Iterator[Number]:
     """A test of the frame, made again of its table of numbers."""
-    from pretrace.verdicts.canaries import Canaries, CanariesInText
-    from pretrace.verdicts.frame import VALUES, second_answers
-    from pretrace.verdicts.marks import ORDERED, Marks, Orders
-    from pretrace.verdicts.recite import Recite
-
     test: Any = Recite if found.test == "recite" else Orders if found.unit in ORDERED.values() else Marks
     if found.test == "canaries":
         test = CanariesInText if found.situation.access == "text" else Canaries
@@ -135,8 +138,6 @@ def _of_frame(found: Verdict) -> Iterator[Number]:
 
 
 def _triggers(found: Verdict) -> Iterator[Number]:
-    from pretrace.verdicts.marks import Marks, TriggerHits
-
     table = found.table("sentences")
     hits = TriggerHits(table["published"], table["said"], (), tuple(table["chance"].tolist()))
     yield Number("hits", found.figures["hits"], int(hits.right.sum()))
@@ -145,13 +146,6 @@ def _triggers(found: Verdict) -> Iterator[Number]:
 
 def _flag(found: Verdict) -> Iterator[Number]:
     """A flagging whose tables hold all texts; those of a large one hold a sample."""
-    from pretrace.results.verdicts import figure
-    from pretrace.statistics import conformal
-    from pretrace.types import SetTest
-    from pretrace.verdicts.flag import concluding
-    from pretrace.verdicts.flag.concluding import Rows, Sides
-    from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
-
     texts, known = found.table("flags"), found.table("known")
     if found.figures.get("whole"):
         return
@@ -194,45 +188,38 @@ def _framed(
     found: Verdict, test: Any, p: float | None, effect: Estimate | None, answers: Sequence[SecondAnswer]
 ) -> Iterator[Number]:
     """The numbers of a test of the frame, and what the one rule concludes from them."""
+    new = _second(found, SECOND if test.second else "placebo", answers)
+    yield from _tested(found, p, effect, new)
+    rule = {**found.settings.get("rule", {}), "accusing": (*test.accusing, "placebo"), "second": test.second}
+    yield from _concluded(found, p, effect, new, rule)
+
+
+def _tested(
+    found: Verdict, p: float | None, effect: Estimate | None, new: Sequence[Check]
+) -> Iterator[Number]:
     yield Number("p", found.p, p)
     yield Number("effect", found.effect, effect)
-    new = _second(found, SECOND if test.second else "placebo", answers)
-    yield from _checks(found.checks, new)
-    accusing, rule = (*test.accusing, "placebo"), found.settings.get("rule", {})
-    yield from _concluded(found, p, effect, new, rule, accusing=accusing, second=test.second)
-
-
-def _concluded(
-    found: Verdict,
-    p: float | None,
-    effect: Estimate | None,
-    new: Sequence[Check],
-    rule: Mapping[str, Any],
-    **more: Any,
-) -> Iterator[Number]:
-    """The outcome by the one rule, with the checks that were computed again in the place of the recorded ones."""
-    from pretrace.verdicts.outcome import ObservedFinding, conclude
-
-    by_name = {check.name: check for check in new}
-    checks = [by_name.get(check.name, check) for check in found.checks]
-    asked = {"of": "", "unit": found.unit, **rule, **more}
-    question = ObservedFinding(
-        model=called(found.model), level=found.level, p=p, effect=effect, planted=found.planted, **asked
-    )
-    said = conclude(question, checks)
-    yield Number("outcome", found.outcome, said.outcome)
-    if question.of:
-        yield Number("statement", found.statement, said.statement)
-
-
-def _checks(made: Sequence[Check], new: Sequence[Check]) -> Iterator[Number]:
-    recorded = {check.name: check for check in made}
+    recorded = {check.name: check for check in found.checks}
     for check in new:
         old = recorded.get(check.name)
         if old is not None:
             yield Number(f"check “{check.title}”", old.status, check.status)
             for name, value in check.figures.items():
                 yield Number(f"{name} (“{check.title}”)", old.figures.get(name), value)
+
+
+def _concluded(
+    found: Verdict, p: float | None, effect: Estimate | None, new: Sequence[Check], rule: Mapping[str, Any]
+) -> Iterator[Number]:
+    """The outcome by the one rule, with the checks that were computed again in the place of the recorded ones."""
+    by_name = {check.name: check for check in new}
+    numbers: dict[str, Any] = {"level": found.level, "p": p, "effect": effect, "planted": found.planted}
+    asked = {"of": "", "unit": found.unit, **rule, **numbers}
+    question = ObservedFinding(model=called(found.model), **asked)
+    said = conclude(question, [by_name.get(check.name, check) for check in found.checks])
+    yield Number("outcome", found.outcome, said.outcome)
+    if question.of:
+        yield Number("statement", found.statement, said.statement)
 
 
 _TESTS: Mapping[str, Callable[[Verdict], Iterator[Number]]] = {

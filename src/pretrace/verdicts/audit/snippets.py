@@ -23,7 +23,7 @@ from pretrace.results.rounding import listed
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.outlook import Watch
 from pretrace.statistics.documents import link_documents
-from pretrace.tuning.plan import OnStep
+from pretrace.tuning.plan import OnStep, methods
 from pretrace.types import Backend, Corpus, Generator, Pair, Skipped, Text
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 from pretrace.verdicts.draws import texts_hash
@@ -393,7 +393,6 @@ def tuned_generator(
     """
     from pretrace.backends.generation import Completer
     from pretrace.tuning.adapters import tuned_model
-    from pretrace.tuning.plan import methods
 
     if method.strip() == NO_TUNING:
         return Completer(model)
