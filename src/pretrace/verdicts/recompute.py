@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.serving.address import called
+from pretrace.registry import tests
 from pretrace.results.verdicts import figure
 from pretrace.statistics import conformal
 from pretrace.statistics.documents import Grouping
@@ -24,14 +25,11 @@ from pretrace.verdicts.audit import built, checks
 from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.data import beyond
 from pretrace.verdicts.audit.settings import PRETRACE
-from pretrace.verdicts.canaries import Canaries, CanariesInText
 from pretrace.verdicts.flag import concluding
 from pretrace.verdicts.flag.concluding import Rows, Sides
 from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
 from pretrace.verdicts.frame import VALUES, second_answers
-from pretrace.verdicts.marks import ORDERED, Marks, Orders, TriggerHits
 from pretrace.verdicts.outcome import SECOND, ObservedFinding, SecondAnswer, conclude, second_check
-from pretrace.verdicts.recite import Recite
 
 CLOSE = 1e-6
 """How far, relative to its size, a number may lie from the recorded one: sums in another order differ less."""
@@ -57,7 +55,7 @@ def recompute(result: object) -> tuple[Number, ...]:
         return tuple(_run(result))
     if not isinstance(result, Verdict):
         return ()
-    how = _TESTS.get(result.test)
+    how = _TESTS.get(result.test) or (_of_frame if result.test in tests else None)
     return tuple(how(result)) if how is not None else ()
 
 
@@ -96,34 +94,33 @@ def _audit(found: Verdict) -> Iterator[Number]:
         tested = DocumentValues(documents, values, others, controls, own.margin)
         decided = answer(tested, pieces=own.pieces, seed=seed, facts={})
         p, effect = decided.p, decided.effect
+        yield Number("p", found.p, p)
+        yield Number("effect", found.effect, effect)
         new = [checks.documents_check(tested), checks.reverse_check(tested, seed=seed)]
         if not tested.paired:
             new.append(checks.spread_check(tested, seed=seed))
             left = controls_left_out(values, controls, found.level, seed=seed) or 0
             new.append(checks.mixture_check(left if p <= found.level else None, tested))
-        compares = own.compared_with is None and p <= found.level
         seconds = [
             SecondAnswer(
-                name, p_value(other, seed=seed), beyond(tested, other, seed=seed) if compares else None
+                name,
+                p_value(other, seed=seed),
+                beyond(tested, other, seed=seed) if own.compared_with is None and p <= found.level else None,
             )
             for name, other in built.seconds_of(found).items()
         ]
         new += _second(found, SECOND, seconds)
-        yield from _tested(found, p, effect, new)
-    rule: dict[str, Any] = {
-        "of": found.corpus,
-        "noun": "audit",
-        "said": built.said_of(found.corpus, called(found.model)),
-    }
-    rule |= {"accusing": built.ACCUSING, "informing": built.INFORMING, "second": True}
-    yield from _concluded(found, p, effect, new, rule)
+        yield from _checks(found.checks, new)
+    rule = {"of": found.corpus, "noun": "audit", "said": built.said_of(found.corpus, called(found.model))}
+    yield from _concluded(
+        found, p, effect, new, rule, accusing=built.ACCUSING, informing=built.INFORMING, second=True
+    )
 
 
 def _of_frame(found: Verdict) -> Iterator[Number]:
     """A test of the frame, made again of its table of numbers."""
-    test: Any = Recite if found.test == "recite" else Orders if found.unit in ORDERED.values() else Marks
-    if found.test == "canaries":
-        test = CanariesInText if found.situation.access == "text" else Canaries
+    test: Any = tests.factory(found.test)
+    test = test.of_result(found)
     table: Table = found.table(VALUES)
     models, columns = np.array(table["model"]), [name for name in table.columns if name != "model"]
     numbers = {
@@ -134,14 +131,12 @@ def _of_frame(found: Verdict) -> Iterator[Number]:
     how = {"draws": int(found.settings["test"]["draws"]), "seed": int(found.settings["seed"])}
     tested = test.tested(own, **how)
     answers = second_answers(test, own, numbers, tested, found.level, **how)
-    yield from _framed(found, test, tested.p, tested.effect, answers)
-
-
-def _triggers(found: Verdict) -> Iterator[Number]:
-    table = found.table("sentences")
-    hits = TriggerHits(table["published"], table["said"], (), tuple(table["chance"].tolist()))
-    yield Number("hits", found.figures["hits"], int(hits.right.sum()))
-    yield from _framed(found, Marks, hits.p, found.effect, ())
+    yield Number("p", found.p, tested.p)
+    yield Number("effect", found.effect, tested.effect)
+    new = _second(found, SECOND if test.second else "placebo", answers)
+    yield from _checks(found.checks, new)
+    accusing, rule = (*test.accusing, "placebo"), found.settings.get("rule", {})
+    yield from _concluded(found, tested.p, tested.effect, new, rule, accusing=accusing, second=test.second)
 
 
 def _flag(found: Verdict) -> Iterator[Number]:
@@ -184,22 +179,29 @@ def _second(found: Verdict, role: str, answers: Sequence[SecondAnswer]) -> list[
     return [second_check(answers, found.level, does="", preferred="", role=role)] if answers else []
 
 
-def _framed(
-    found: Verdict, test: Any, p: float | None, effect: Estimate | None, answers: Sequence[SecondAnswer]
+def _concluded(
+    found: Verdict,
+    p: float | None,
+    effect: Estimate | None,
+    new: Sequence[Check],
+    rule: Mapping[str, Any],
+    **more: Any,
 ) -> Iterator[Number]:
-    """The numbers of a test of the frame, and what the one rule concludes from them."""
-    new = _second(found, SECOND if test.second else "placebo", answers)
-    yield from _tested(found, p, effect, new)
-    rule = {**found.settings.get("rule", {}), "accusing": (*test.accusing, "placebo"), "second": test.second}
-    yield from _concluded(found, p, effect, new, rule)
+    """The outcome by the one rule, with the checks that were computed again in the place of the recorded ones."""
+    by_name = {check.name: check for check in new}
+    both = [by_name.get(check.name, check) for check in found.checks]
+    asked = {"of": "", "unit": found.unit, **rule, **more}
+    question = ObservedFinding(
+        model=called(found.model), level=found.level, p=p, effect=effect, planted=found.planted, **asked
+    )
+    said = conclude(question, both)
+    yield Number("outcome", found.outcome, said.outcome)
+    if question.of:
+        yield Number("statement", found.statement, said.statement)
 
 
-def _tested(
-    found: Verdict, p: float | None, effect: Estimate | None, new: Sequence[Check]
-) -> Iterator[Number]:
-    yield Number("p", found.p, p)
-    yield Number("effect", found.effect, effect)
-    recorded = {check.name: check for check in found.checks}
+def _checks(made: Sequence[Check], new: Sequence[Check]) -> Iterator[Number]:
+    recorded = {check.name: check for check in made}
     for check in new:
         old = recorded.get(check.name)
         if old is not None:
@@ -208,23 +210,7 @@ def _tested(
                 yield Number(f"{name} (“{check.title}”)", old.figures.get(name), value)
 
 
-def _concluded(
-    found: Verdict, p: float | None, effect: Estimate | None, new: Sequence[Check], rule: Mapping[str, Any]
-) -> Iterator[Number]:
-    """The outcome by the one rule, with the checks that were computed again in the place of the recorded ones."""
-    by_name = {check.name: check for check in new}
-    numbers: dict[str, Any] = {"level": found.level, "p": p, "effect": effect, "planted": found.planted}
-    asked = {"of": "", "unit": found.unit, **rule, **numbers}
-    question = ObservedFinding(model=called(found.model), **asked)
-    said = conclude(question, [by_name.get(check.name, check) for check in found.checks])
-    yield Number("outcome", found.outcome, said.outcome)
-    if question.of:
-        yield Number("statement", found.statement, said.statement)
-
-
 _TESTS: Mapping[str, Callable[[Verdict], Iterator[Number]]] = {
     "audit": _audit,
     "flag": _flag,
-    **dict.fromkeys(("marks", "canaries", "recite"), _of_frame),
-    "triggers": _triggers,
 }
