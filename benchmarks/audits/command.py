@@ -40,10 +40,10 @@ from pretrace.scoring.evidence import open_store, trace
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.audit import AuditInputs, kinds
+from pretrace.verdicts.audit.audit import Audit, kinds
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.designs import ALIKE, differ, widest_gap
-from pretrace.verdicts.audit.planning import _gaps
+from pretrace.verdicts.audit.planning import gaps_between
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import compared, cut_alike
 from pretrace.verdicts.draws import LEAST_DRAWS
@@ -207,15 +207,13 @@ class Bench:
         with open_store(model.fingerprint) as store:
             trace(model, list(texts), want, store=store)
 
-    def _cut(self, case: Case, placebos: tuple[Backend, ...]) -> tuple[AuditInputs, int, Any]:
+    def _cut(self, case: Case, placebos: tuple[Backend, ...]) -> tuple[Audit, int, Any]:
         stand_in: Any = self.cutter
-        asked = AuditInputs.of(
-            case.suspect, Models(stand_in, placebos=placebos), self.cutter, case.heldout, None
+        asked = Audit.of(
+            case.suspect, Models(stand_in, placebos=placebos), case.heldout, generator=self.cutter
         )
-        assert asked.named_heldout is not None
-        cuts = cut_alike(
-            asked.named.corpus, asked.named_heldout.corpus, self.cutter, asked.settings, seed=asked.seed
-        )
+        corpora = [one.corpus for one in asked.named]
+        cuts = cut_alike(corpora, self.cutter, asked.settings, seed=asked.seed)
         return asked, asked.seed, cuts
 
     def _audited(self, case: Case, target: Backend, placebos: tuple[Backend, ...]) -> Row:
@@ -252,7 +250,7 @@ class Bench:
         failed = [check.name for check in looked if check.status == "failed"]
         if failed:
             return row | {"accused": False, "failed": failed, "left_out": left_out}
-        widest = widest_gap(_gaps(cuts, settings, seed), (ALIKE,))
+        widest = widest_gap(gaps_between(cuts, settings, seed), (ALIKE,))
         assert widest is not None
         failed += ["gap"] if differ(widest, ALIKE) else []
         auc = round(widest.auc.value, 3)

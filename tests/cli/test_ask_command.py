@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from pretrace.backends import huggingface
+from pretrace.corpora import opening
+
 
 def written(folder, first, number):
     """A folder of texts of one kind, each another."""
@@ -31,7 +34,13 @@ def mine(tmp_path):
     return written(tmp_path / "mine", 0, 24)
 
 
-def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(call, mine, tmp_path, model_folder):
+def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
+    call, mine, tmp_path, model_folder, monkeypatch
+):
+    loaded, read = [], []
+    load, file_rows = huggingface.load, opening.folder_rows
+    monkeypatch.setattr(huggingface, "load", lambda *given: loaded.append(given[0]) or load(*given))
+    monkeypatch.setattr(opening, "folder_rows", lambda *given: read.append(given[0]) or file_rows(*given))
     drafts, out = written(tmp_path / "drafts", 24, 24), tmp_path / "OUT"
     words = ("ask", mine, "--model", model_folder, "--controls", drafts, "--out", out)
     code, planned, _ = call(*words, "--plan")
@@ -42,8 +51,12 @@ def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(call, mine, 
         "With 24 documents a single reading by a model of 1.3 million parameters would be found in" in planned
     )
     assert "Documents needed on each side, for 8 of 10 cases;" in planned
+    loaded.clear()
+    read.clear()
     code, said, error = call(*words, "--json")
     assert code in (3, 4), error
+    assert loaded == [str(model_folder), "smollm2"]  # what was planned with is what reads
+    assert read == [mine, drafts]
     found = json.loads(said)
     verdict = json.loads((out / "audit" / "result.json").read_text(encoding="utf-8"))
     assert found["statement"] == verdict["statement"]

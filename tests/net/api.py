@@ -45,7 +45,7 @@ NAMES = {
     "pretrace.scoring": "evidence merging=parts scoring_detect=detect worker=parts",
     "pretrace.scoring.detect": "Options Worker=Scorer check_label_counts detect recorded",
     "pretrace.scoring.evaluation": "evaluate_corpus=evaluate measure",
-    "pretrace.scoring.evidence": "Traces Want encoded_for open_store trace",
+    "pretrace.scoring.evidence": "Want encoded_for open_store trace",
     "pretrace.scoring.holdout": "check_disjoint set_aside",
     "pretrace.scoring.outlook": "Timed Watch",
     "pretrace.scoring.parts": "run_of",
@@ -93,7 +93,7 @@ NAMES = {
     "pretrace.verdicts.audit.planning": "closeness graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures": (
-        "DualClassifier LinearLayer Normaliser OriginalSettings PaperSettings ReleaseSettings gradient halves loss "
+        "DualClassifier LinearLayer Normaliser gradient halves loss "
         "original outlier_share paper release scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",

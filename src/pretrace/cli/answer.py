@@ -89,8 +89,8 @@ class Reply:
     """What a command found, in the words that everybody shares, and in its own.
 
     `say` prints it for people. `outcome` is a word that scripts act on, `code` the exit code, `statement` a sentence,
-    `folder` what was written, `report` the page in it. `own` are the command's own keys of the JSON document: anything
-    that `results.serialization.to_plain` takes.
+    `folder` what was written, `report` the page in it, `verdict` what stands there. `own`
+    are the command's own keys of the JSON document: anything that `results.serialization.to_plain` takes.
     """
 
     say: Say
@@ -99,6 +99,7 @@ class Reply:
     statement: str = ""
     folder: Path | None = None
     report: Path | None = None
+    verdict: Verdict | None = None
     own: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self, command: str) -> dict[str, Any]:
@@ -177,6 +178,7 @@ def save_result(result: Run | Verdict, folder: Path, say: Say, **more: Any) -> R
         statement=result.statement,
         folder=folder,
         report=folder / REPORT,
+        verdict=result,
         own={
             "kind": kind_of_test(result.test).name,
             "figures": {**found, **content["figures"]},

@@ -6,12 +6,9 @@ It is the plan of a command, and the command: what it runs it prints, so that it
 
 from __future__ import annotations
 
-import io
-import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,30 +17,38 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from pretrace.backends import check_model
 from pretrace.backends.serving.address import called
-from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines
-from pretrace.cli.options import RawOptions
-from pretrace.cli.printing import closing, expected_of
-from pretrace.cli.streams import asks, note, plan_was_shown, quiet, say
+from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, alone, lines
+from pretrace.cli.auditing import audit, make_audit, open_audit
+from pretrace.cli.marking import canaries
+from pretrace.cli.options import arguments_of
+from pretrace.cli.printing import closing
+from pretrace.cli.progress import Stages
+from pretrace.cli.scanning import scan
+from pretrace.cli.streams import asks, note, quiet, say
+from pretrace.cli.testing import recite
 from pretrace.cli.verdicts import with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, operand
 from pretrace.errors import ExpressionError, ShortTextsError, TextsError
-from pretrace.jobs.settings import EngineSettings
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT, VERDICTS
-from pretrace.scoring.settings import Target
+from pretrace.scan.files import files_of
+from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan
+from pretrace.scan.searching import RUN
 from pretrace.settings import option
 from pretrace.statistics.documents import FEW_DOCUMENTS
-from pretrace.types import AuditPlan, Situation
-from pretrace.verdicts.advise import Advice, Advised, Seen, advise, look, situate
+from pretrace.types import Corpus, Situation
+from pretrace.verdicts.advise import Advice, Advised, Seen, advise, as_words, look, situate
+from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.expected import chance, documents_needed, enough, expected_for
+from pretrace.verdicts.recite import FEWEST, windows_of
 from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say as sentence
 
-Call = Callable[[Sequence[str]], int]
 _SHORTER = (32, 16)
 """Tokens of a snippet where too few texts are as long as the audit's own snippets."""
 _RUN_BY_ITSELF = ("controls-placebo", "controls", "canaries", "recite", "placebo")
@@ -79,51 +84,76 @@ class _AskInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class AskStep:
-    """A command that answers: its words without --out, the name of its `folder`, what it finds out, the test with what
-    it assumes, how likely it finds a single reading, the time it takes ("" where nobody knows), and the picture of
-    documents needed."""
+class _AskStep:
+    """A command that answers: the `function` behind its `name`, its `options` in the order in which they are typed,
+    what it finds out, the test with what it assumes, how likely it finds a single reading, with a picture of documents
+    needed, the time it takes ("" where nobody knows), and the audit that was `planned`."""
 
-    words: tuple[str, ...]
-    folder: str
+    name: str
+    function: Callable[..., Reply]
+    options: Mapping[str, Any]
     question: str
     test: str
-    chance: str
+    chance: Sequence[str]
     time: str = ""
-    picture: tuple[str, ...] = ()
+    planned: Audit | None = None
 
     def lines(self) -> tuple[str, ...]:
         """The step for people."""
         time = (f"Time: {self.time}",) if self.time else ()
-        said = f"Question: {self.question}", f"Test: {self.test}", f"Chance: {self.chance}"
-        return (*said, *self.picture, *time)
-
-    def typed(self, place: Path) -> tuple[str, ...]:
-        """The words of the command, with the folder of its answer in `place`."""
-        return (*self.words, "--out", str(place / self.folder))
+        likely, *picture = self.chance
+        return f"Question: {self.question}", f"Test: {self.test}", f"Chance: {likely}", *picture, *time
 
     def said(self, place: Path) -> str:
-        """The command as it is typed."""
-        return f"pretrace {shlex.join(self.typed(place))}"
+        """The command as it is typed, with the folder of its answer in `place`."""
+        texts, *options = self._given(place).items()
+        return shlex.join(["pretrace", *self.name.split(), operand(str(texts[1])), *as_words(dict(options))])
+
+    def _given(self, place: Path) -> dict[str, Any]:
+        return {**self.options, "out": place / self.name.split()[-1]}
+
+    def run(self, place: Path, seen: Seen) -> Reply:
+        """Call the command; texts that were read are not read again."""
+        note(f"runs {self.said(place)}")
+        with alone(json=True):
+            asked = arguments_of(self.function, self._given(place))
+            if self.planned is not None:
+                return make_audit(self.planned, place / self.name, asked["given"], watch=Stages())
+            if asked["source"].columns == seen.columns:
+                asked["source"] = _ReadSource(
+                    texts=asked["source"].texts, columns=seen.columns, corpus=seen.corpus
+                )
+            return self.function(**asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReadSource(Source):
+    """Texts that were read already."""
+
+    corpus: Corpus
+
+    def open(self) -> Corpus:
+        """The texts."""
+        return self.corpus
 
 
 def ask(source: Source, inputs: _AskInputs) -> Reply:
     """Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and ends
     with one sentence and a report; without --model it lists the tests and what each takes. Exit codes: 3 found or
     consistent with training, 0 not, 4 no answer."""
-    from pretrace.cli.commands import call  # the table of commands, which names this one
-
-    for texts in (source.texts, inputs.controls or ""):
-        if texts == "-" or (Path(texts).exists() and not Path(texts).is_file() and not Path(texts).is_dir()):
-            raise ExpressionError("give texts as a file or a folder: they are read more than once.")
+    _check_files(source.texts, inputs.controls or "")
     source = with_text_column(source)
     place = inputs.out or Path(f"{_stem(source.texts)}-answer")
     if not inputs.plan:
         _check_places(place, inputs)
-    seen = _look(source, inputs)
+    seen = look(source.texts, source.columns)
+    for model in filter(None, (inputs.model, inputs.before)):
+        check_model(model)
+    controls = open_corpus(inputs.controls, source.columns.of_another) if inputs.controls else None
+    advice = _advised(source, inputs, seen, controls)
     if inputs.model is None and not inputs.corpus:
-        return _listed(_advised(source, inputs, seen), seen)
-    steps, cannot = _steps(source, inputs, seen)
+        return _listed(advice, seen)
+    steps, cannot = _steps(source, inputs, seen, controls, advice)
     told = [*seen.said[: None if steps else 1], *(line for step in steps for line in step.lines()), *cannot]
     if not steps:
         return Reply(say=lines(*told), outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
@@ -137,17 +167,13 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     if asks() and sys.stderr.isatty() and not inputs.yes and not _start():
         own = {"commands": commands}
         return Reply(say=lines("Not started."), outcome="not started", code=CANNOT_ANSWER, own=own)
-    return _answer([_run(call, step, place) for step in steps], commands, cannot)
+    return _answer([(step.name, step.run(place, seen)) for step in steps], commands, cannot)
 
 
-def _look(source: Source, inputs: _AskInputs) -> Seen:
-    """What stands in the texts; a PretraceError for a model that cannot be opened."""
-    from pretrace.backends import check_model
-
-    seen = look(source.texts, source.columns)
-    for model in filter(None, (inputs.model, inputs.before)):
-        check_model(model)
-    return seen
+def _check_files(*named: str) -> None:
+    for texts in named:
+        if texts == "-" or (Path(texts).exists() and not Path(texts).is_file() and not Path(texts).is_dir()):
+            raise ExpressionError("give texts as a file or a folder: they are read more than once.")
 
 
 def _check_places(place: Path, inputs: _AskInputs) -> None:
@@ -170,34 +196,31 @@ def _stem(texts: str) -> str:
     return (path.name if path.is_dir() else path.name.partition(".")[0]) or path.resolve().name
 
 
-def _steps(source: Source, inputs: _AskInputs, seen: Seen) -> tuple[list[AskStep], list[str]]:
+def _steps(
+    source: Source, inputs: _AskInputs, seen: Seen, controls: Corpus | None, advice: Advice
+) -> tuple[list[_AskStep], list[str]]:
     steps, cannot = [], []
     if inputs.corpus:
         steps.append(_scan(source, inputs, seen))
     if inputs.model is not None:
-        advice = _advised(source, inputs, seen)
         able = {row.choice.name: row for row in advice.rows if row.state == "applies"}
-        if "recite" in able and not _recitable(source, inputs):
+        if "recite" in able and not _recitable(seen.corpus, controls):
             del able["recite"]
         chosen = next((able[name] for name in _RUN_BY_ITSELF if name in able), None)
-        found = None if chosen is None else _step(source, inputs, seen, chosen)
-        if isinstance(found, AskStep):
+        found = None if chosen is None else _step(source, inputs, seen, controls, chosen)
+        if isinstance(found, _AskStep):
             steps.append(found)
         else:
             cannot += found or _missing(advice)
     return steps, cannot
 
 
-def _advised(source: Source, inputs: _AskInputs, seen: Seen) -> Advice:
-    unseen = open_corpus(inputs.controls, source.columns.of_another).texts if inputs.controls else ()
-    has = situate(
-        seen.situation,
-        inputs.model or "",
-        unseen=len({text.document for text in unseen}),
-        checkpoint=inputs.before is not None,
-    )
-    controls, earlier = inputs.controls or seen.names.controls, inputs.before or seen.names.earlier
-    names = replace(seen.names, controls=controls, earlier=earlier)
+def _advised(source: Source, inputs: _AskInputs, seen: Seen, controls: Corpus | None) -> Advice:
+    unseen = len({text.document for text in controls.texts}) if controls else 0
+    checkpoint = inputs.before is not None
+    has = situate(seen.situation, inputs.model or "", unseen=unseen, checkpoint=checkpoint)
+    given, earlier = inputs.controls or seen.names.controls, inputs.before or seen.names.earlier
+    names = replace(seen.names, controls=given, earlier=earlier)
     return advise(has, source.texts, model=inputs.model or "MODEL", names=names)
 
 
@@ -256,25 +279,38 @@ def _missing(advice: Advice) -> list[str]:
     return [sentence(f"ask.{one}", **numbers) for one in ("easiest", *needed, "search", "mark")]
 
 
-def _step(source: Source, inputs: _AskInputs, seen: Seen, row: Advised) -> AskStep | list[str]:
+def _step(
+    source: Source, inputs: _AskInputs, seen: Seen, controls: Corpus | None, row: Advised
+) -> _AskStep | list[str]:
     """The step of a test, or what is said where its plan has no design."""
     has, name = seen.situation, row.choice.name
-    test = f"{row.choice.title}. It assumes: {row.choice.assumes}"
     question = f"was {called(inputs.model or '')} trained on {Path(source.texts).name}?"
-    words = shlex.split(row.commands[0])[1:-2]  # as it is advised, without --out
-    if inputs.before and "--placebo" not in words:
-        words += ["--placebo", inputs.before]
+    test = f"{row.choice.title}. It assumes: {row.choice.assumes}"
+    options: dict[str, Any] = {"texts": source.texts, **seen.options}
+    if inputs.controls and name != "canaries":
+        options["controls"] = inputs.controls
+    options["model"] = inputs.model
     if name in ("canaries", "recite"):
-        likely = (
-            chance(name, Situation(), has.documents) if name == "recite" else chance(name, has, has.canaries)
-        )
-        return AskStep(tuple(words), name, question, test, likely)
-    plan, shorter = _planned(source, inputs, power="--power" in words)
+        if " --access text" in row.commands[0]:
+            options["access"] = "text"
+        own = (canaries, has, has.canaries) if name == "canaries" else (recite, Situation(), has.documents)
+        if inputs.before:
+            options["placebo"] = (inputs.before,)
+        command = "mark canaries" if name == "canaries" else name
+        return _AskStep(command, own[0], options, question, test, [chance(name, *own[1:])])
+    if inputs.before:
+        options["placebo"] = (inputs.before,)
+    if not row.choice.accuses:  # an audit without control documents
+        options["power"] = True
+    planned = _planned(seen.corpus, controls, options)
+    plan = planned.plan
     if plan.design is None:
         return [plan.why, *(f"What would help: {_own_options(cure)}" for cure in plan.cures)]
+    if planned.settings.snippets.tokens != AuditSettings().snippets.tokens:
+        options["tokens"] = planned.settings.snippets.tokens
     took = "" if plan.seconds is None else f"about {duration(max(1, round(plan.seconds)))}, a guess."
-    likely, *drawn = expected_of(plan) if row.choice.accuses else [sentence("ask.accuses_nobody")]
-    return AskStep((*words, *shorter), "audit", question, test, likely, took, tuple(drawn))
+    likely = planned.chance if row.choice.accuses else [sentence("ask.accuses_nobody")]
+    return _AskStep("audit", audit, options, question, test, likely, took, planned)
 
 
 def _own_options(cure: str) -> str:
@@ -286,97 +322,72 @@ def _own_options(cure: str) -> str:
     return cure.replace("[--placebo, --placebo-revision]", "[--before]")
 
 
-def _recitable(source: Source, inputs: _AskInputs) -> bool:
+def _recitable(texts: Corpus, controls: Corpus | None) -> bool:
     """Whether texts and control documents are long enough for the windows of `recite`."""
-    from pretrace.verdicts.recite import FEWEST, windows_of
-
-    columns = replace(source.columns, label=source.columns.label or "")
-    controls = open_corpus(inputs.controls, columns.of_another) if inputs.controls else None
     try:
-        found = windows_of(open_corpus(source.texts, columns), controls)
+        found = windows_of(texts, controls)
     except TextsError:
         return False
     return len(found.documents(control=True)) >= FEWEST
 
 
-def _planned(source: Source, inputs: _AskInputs, *, power: bool) -> tuple[AuditPlan, tuple[str, ...]]:
-    """Plan the audit as `audit --plan` does, with the option that shortens snippets where too few texts are long."""
-    from pretrace.cli.auditing import AuditOptions, audit
-
-    placebo = (inputs.before,) if inputs.before else ()
-    asked = AuditOptions(controls=inputs.controls, placebo=placebo, power=power, plan=True)
-    target, usual = Target(model=inputs.model or ""), AuditSettings()
+def _planned(texts: Corpus, controls: Corpus | None, options: Mapping[str, Any]) -> Audit:
+    """Open an audit with these options, with shorter snippets where too few texts are long."""
+    asked = arguments_of(audit, options)
+    planned = open_audit(texts, controls, asked["target"], asked["inputs"], asked["settings"])
+    usual = planned.settings
     for tokens in (usual.snippets.tokens, *_SHORTER):
         settings = replace(usual, snippets=replace(usual.snippets, tokens=tokens))
+        planned = replace(planned, settings=settings)
         try:
-            answer = audit(source, target, asked, settings, EngineSettings(), RawOptions())
-            break
+            _ = planned.plan
         except ShortTextsError:
             if tokens == _SHORTER[-1]:
                 raise
-    plan: AuditPlan = answer.own["plan"]
-    return plan, () if settings == usual else ("--tokens", str(tokens))
+        else:
+            break
+    return planned
 
 
-def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> AskStep:
-    from pretrace.scan.corpus import files_of
-    from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan
-    from pretrace.scan.searching import RUN
-
-    columns = replace(source.columns, label=source.columns.label or "")
-    texts = Texts.of(open_corpus(source.texts, columns), None, exact=False)
+def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> _AskStep:
+    texts = Texts.of(seen.corpus, None, exact=False)
     plan = plan_scan(Searching(texts, files_of(inputs.corpus), ScanSettings(), inputs.corpus))
-    words = (
+    controls = {"controls": inputs.controls} if inputs.controls else {}
+    return _AskStep(
         "scan",
-        operand(source.texts),
-        *seen.names.columns,
-        *(one for name in inputs.corpus for one in ("--corpus", name)),
-        *(("--controls", inputs.controls) if inputs.controls else ()),
-    )
-    return AskStep(
-        words,
-        "scan",
+        scan,
+        {"texts": source.texts, **seen.options, "corpus": inputs.corpus, **controls},
         f"does {Path(source.texts).name} stand in {' '.join(Path(one).name for one in inputs.corpus)}?",
         "Search. It assumes nothing; it says nothing of data that are not in this corpus.",
-        f"certain for every passage of {RUN} characters or more.",
+        [f"certain for every passage of {RUN} characters or more."],
         plan.words,
     )
 
 
-def _run(call: Call, step: AskStep, place: Path) -> dict[str, Any]:
-    """The answer of a command, as the JSON document that it prints."""
-    note(f"runs {step.said(place)}")
-    printed = io.StringIO()
-    with redirect_stdout(printed), plan_was_shown():
-        call((*step.typed(place), "--json"))
-    found: dict[str, Any] = json.loads(printed.getvalue())
-    return found
-
-
-def _answer(found: Sequence[dict[str, Any]], commands: Sequence[str], cannot: Sequence[str]) -> Reply:
+def _answer(found: Sequence[tuple[str, Reply]], commands: Sequence[str], cannot: Sequence[str]) -> Reply:
     """One sentence and one report for each command, and what had no answer: without it nothing is cleared."""
-    codes = [one["exit_code"] for one in found]
+    replies = [reply for _, reply in found]
+    codes = [one.code for one in replies]
     code = 3 if 3 in codes else CANNOT_ANSWER if CANNOT_ANSWER in codes or cannot else 0
-    last = next((one for one in found if one["exit_code"] == code), found[0])
+    last = next((one for one in replies if one.code == code), replies[0])
+    answers = [reply.document(name) for name, reply in found]
     return Reply(
-        say=partial(_print, found, cannot),
-        outcome=last["outcome"] if last["exit_code"] == code else "cannot answer",
+        say=partial(_print, replies, cannot),
+        outcome=last.outcome if last.code == code else "cannot answer",
         code=code,
-        statement=last["statement"],
-        folder=None if last["folder"] is None else Path(last["folder"]),
-        report=None if last["report"] is None else Path(last["report"]),
-        own={"commands": list(commands), "answers": [dict(one) for one in found], "cannot": list(cannot)},
+        statement=last.statement,
+        folder=last.folder,
+        report=last.report,
+        own={"commands": list(commands), "answers": answers, "cannot": list(cannot)},
     )
 
 
-def _print(found: Sequence[dict[str, Any]], cannot: Sequence[str], console: Console) -> None:
-    from pretrace.runs import load_verdict
-
+def _print(found: Sequence[Reply], cannot: Sequence[str], console: Console) -> None:
     for one in found:
-        console.print(PlainText(str(one["statement"]), style="bold"), soft_wrap=True)
-        if one["report"]:
-            console.print(PlainText(f"Report: {one['report']}"), soft_wrap=True)
-        if one["exit_code"] == CANNOT_ANSWER and one["folder"]:
-            lines(*map(_own_options, closing(load_verdict(Path(one["folder"])))))(console)
+        console.print(PlainText(one.statement, style="bold"), soft_wrap=True)
+        if one.report:
+            console.print(PlainText(f"Report: {one.report}"), soft_wrap=True)
+        if one.code == CANNOT_ANSWER and one.verdict is not None:
+            lines(*map(_own_options, closing(one.verdict)))(console)
     for line in cannot:
         console.print(PlainText(line), soft_wrap=True)

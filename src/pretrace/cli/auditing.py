@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from pretrace.backends import open_model
+from pretrace.backends.loading import device_of
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply, printer
 from pretrace.cli.options import Only, RawOptions
 from pretrace.cli.printing import foreseen, shown
 from pretrace.cli.progress import Stages, announce_training
-from pretrace.cli.streams import plan_is_known, quiet
+from pretrace.cli.streams import quiet
 from pretrace.cli.verdicts import FoundInputs, finished, found_of, opened, with_command, with_found
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
+from pretrace.jobs.engine.work import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
+from pretrace.runs import save_verdict
+from pretrace.scoring.outlook import Watch
+from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option, requested_option, statements_of
-from pretrace.types import COMPARED, AuditPlan, Backend, DesignError
+from pretrace.tuning.training import fastest_format
+from pretrace.types import COMPARED, AuditPlan, Backend, Corpus, DesignError
+from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
 from pretrace.verdicts.settings import input_option
 
@@ -116,12 +125,6 @@ def audit(
 ) -> Reply:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
     with training on it, 4 inconclusive. Give control documents with --controls; see --plan first."""
-    from pretrace.jobs.engine.work import reading_elsewhere
-    from pretrace.runs import save_verdict
-    from pretrace.verdicts.audit.audit import audit as make_audit
-    from pretrace.verdicts.audit.audit import plan
-
-    settings = completed(settings, inputs)
     out = inputs.out
     if not inputs.plan:
         if out is None:
@@ -131,28 +134,53 @@ def audit(
         check_writable(out, AUDIT_FOLDER)
     corpus = source.open()
     beside = found_of(inputs.found, lambda: corpus.texts, source.texts)
-    heldout = open_corpus(inputs.controls, source.columns.of_another) if inputs.controls else None
-    revision, companions = inputs.placebo_revision, inputs.companions
-    wanted = ModelsSettings.beside(target, inputs.placebo, revision, companions, several=True)
-    models = opened(wanted, second=True)
-    generator = _generator(target.opening, inputs, needed=heldout is None)
-    asked: dict[str, Any] = {"generator": generator, "heldout": heldout, "settings": settings}
-    announce_training(settings.classifiers)
+    controls = open_corpus(inputs.controls, source.columns.of_another) if inputs.controls else None
+    planned = open_audit(corpus, controls, target, inputs, settings)
     if inputs.plan or out is None:
-        return foreseen(plan(corpus, models, **asked))
+        return foreseen(planned.plan)
+    with reading_elsewhere(engine, _wanted(target, inputs), planned.models) as spread:
+        return make_audit(planned, out, given, spread, beside, watch=_PlanShown())
+
+
+def open_audit(
+    corpus: Corpus, controls: Corpus | None, target: Target, inputs: AuditOptions, settings: AuditSettings
+) -> Audit:
+    """Open the models of an audit: what there is to plan, and to make."""
+    settings = completed(settings, inputs)
+    models = opened(_wanted(target, inputs), second=True)
+    generator = _generator(target.opening, inputs, needed=controls is None)
+    announce_training(settings.classifiers)
+    return Audit.of(corpus, models, controls, generator=generator, settings=settings)
+
+
+def make_audit(
+    planned: Audit,
+    out: Path,
+    given: RawOptions,
+    models: Models | None = None,
+    found: Mapping[str, Any] | None = None,
+    *,
+    watch: Watch,
+) -> Reply:
+    """Make an audit, read by `models` where they are given, and write it with the options of its command and what a
+    scan `found`."""
     try:
-        with reading_elsewhere(engine, wanted, models) as spread:
-            made = make_audit(corpus, spread, **asked, watch=_PlanShown())
+        made = planned.run(watch, models)
     except DesignError as error:
         save_verdict(with_command(error.verdict, given), out)
         return foreseen(error.plan, out)
-    return finished(with_found(made, beside), out, given, checked="control")
+    return finished(with_found(made, found), out, given, checked="control")
+
+
+def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
+    revision, companions = inputs.placebo_revision, inputs.companions
+    return ModelsSettings.beside(target, inputs.placebo, revision, companions, several=True)
 
 
 class _PlanShown(Stages):
     def planned(self, plan: AuditPlan, /) -> None:
         """What the audit can answer, and what it will cost."""
-        if not quiet() and not plan_is_known():
+        if not quiet():
             shown(plan, printer(stderr=True))
 
 
@@ -167,10 +195,6 @@ def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:
 
 def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) -> Backend | None:
     """The model that writes continuations; none where control documents are given and none is wanted."""
-    from pretrace.backends import open_model
-    from pretrace.backends.loading import device_of
-    from pretrace.tuning.training import fastest_format
-
     # Control documents alone are compared directly or not at all: what is packaged is not opened for nothing.
     idle = not needed and not inputs.placebo and inputs.generator == _PACKAGED
     if idle or inputs.generator in ("", "none"):

@@ -20,6 +20,8 @@ from pretrace.results.verdicts import EXIT_CODES
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.types import AuditPlan, Outcome, Quantity, Run, Situation, Text, Verdict
+from pretrace.verdicts import expected
+from pretrace.verdicts.expected import foresee
 
 if TYPE_CHECKING:
     from pretrace.scoring.outlook import Workload
@@ -230,10 +232,8 @@ def list_(
 ) -> Reply:
     """List scores, corpora and what --model takes, one line each."""
     if measured:
-        from pretrace.verdicts import expected as reached
-
-        rows = reached.rows()
-        return Reply(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})
+        rows = expected.rows()
+        return Reply(say=lines(*expected.table(rows)), own={"measured": [asdict(one) for one in rows]})
     from pretrace.backends import known_backends
     from pretrace.baselines.classifiers import classifiers
     from pretrace.corpora import known_corpora
@@ -334,10 +334,5 @@ def described(plan: AuditPlan) -> Iterator[str]:
 
 def expected_of(plan: AuditPlan) -> Iterator[str]:
     """How likely this audit finds what was read, and the documents that it takes; nothing without control documents."""
-    from pretrace.verdicts.expected import chance, expected_for, picture
-
     has = Situation(documents=plan.documents, unseen=plan.control_documents, parameters=plan.parameters)
-    found = expected_for("controls", has)
-    if found is not None:
-        yield chance("controls", has)
-        yield from picture(found)
+    yield from foresee("controls", has)

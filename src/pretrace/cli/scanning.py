@@ -105,7 +105,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     searched.check()
     engine = searched.engine_settings(settings)
     columns = replace(with_text_column(source).columns, label=source.columns.label or "")
-    corpus = open_corpus(source.texts, columns)
+    corpus = replace(source, columns=columns).open()
     heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
     texts = room.Texts.of(corpus, heldout, exact=settings.match == "exact")
     asked = room.Searching(texts, files_of(searched.corpus), settings, searched.corpus)

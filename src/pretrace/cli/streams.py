@@ -77,24 +77,9 @@ def asks() -> bool:
 # Notes on standard error, and whether they and all progress are wanted (--quiet).
 
 
-_state = {"quiet": False, "planned": False}  # of the process: warnings and progress come from threads, too
+_state = {"quiet": False}  # of the process: warnings and progress come from threads, too
 said_at = [time.monotonic()]
 """When the last line of progress was said, or the command began."""
-
-
-def plan_is_known() -> bool:
-    """Whether `ask` has said the plan of the command that it runs."""
-    return _state["planned"]
-
-
-@contextmanager
-def plan_was_shown() -> Iterator[None]:
-    """While the context lasts, a command does not say its plan again."""
-    _state["planned"] = True
-    try:
-        yield
-    finally:
-        _state["planned"] = False
 
 
 def quiet() -> bool:

@@ -48,7 +48,7 @@ def recite(
     model. Exit code 3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
     check_writable(beside.out, VERDICTS.of("recite"))
     columns = replace(source.columns, label=source.columns.label or "")
-    corpus = open_corpus(source.texts, columns)
+    corpus = replace(source, columns=columns).open()
     controls = open_corpus(held.controls, columns.of_another) if held.controls else None
     text = asked.text
     # texts that are too short are found before a model is opened

@@ -97,24 +97,19 @@ def standardised(values: npt.ArrayLike, heldout: npt.ArrayLike | None = None) ->
     return effect / deviation if deviation > largest * 1e-12 else None
 
 
-def t_test(higher: Doubles, lower: Doubles, *, paired: bool = False) -> tuple[float, Estimate]:
+def t_test(higher: Doubles, lower: Doubles) -> tuple[float, Estimate]:
     """One-sided p-value for mean(higher) > mean(lower), and the difference of means with its 95% interval.
 
-    The test of the literature of dataset inference.
-    Unpaired it is Student's test with one variance for both sides. Without any spread nothing can be told
-    and p is 1. Each side needs two values.
+    The test of the literature of dataset inference: Student's, with one variance for both sides. Without any spread
+    nothing can be told and p is 1. Each side needs two values.
     """
     from scipy.special import stdtr, stdtrit
 
     apart = float(higher.mean() - lower.mean())
-    if paired:
-        freedom = len(higher) - 1
-        error = float(np.std(higher - lower, ddof=1)) / math.sqrt(len(higher))
-    else:
-        n, m = len(higher), len(lower)
-        freedom = n + m - 2
-        pooled = (n * float(np.var(higher)) + m * float(np.var(lower))) / freedom
-        error = math.sqrt(pooled * (1 / n + 1 / m))
+    n, m = len(higher), len(lower)
+    freedom = n + m - 2
+    pooled = (n * float(np.var(higher)) + m * float(np.var(lower))) / freedom
+    error = math.sqrt(pooled * (1 / n + 1 / m))
     if error == 0:
         return 1.0, Estimate(apart, apart, apart)
     reach = float(stdtrit(freedom, 0.975)) * error

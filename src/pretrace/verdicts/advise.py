@@ -270,19 +270,29 @@ _RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The part of the situation that a file settles, the columns for the commands, and a sentence on each thing."""
+    """The part of the situation that a file settles, the columns for the commands, and a sentence on each thing; the
+    texts, with the columns they were read from, and these as options of a command."""
 
     situation: Situation
     names: Names
     said: tuple[str, ...]
+    corpus: Corpus
+    columns: Columns
+    options: Mapping[str, Any]
 
 
 def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     """Look at what stands in `source`, or in its texts, where they were read already; errors as for `open_corpus`."""
-    # What a label says is no matter here, and a column of that name may say something else than membership.
-    given, columns = columns, replace(columns, label="")
-    options = () if corpus is not None else tuple(_options_of(source, given))
-    corpus = open_corpus(source, columns) if corpus is None else corpus
+    options: Mapping[str, Any] = {}
+    if corpus is None:
+        try:
+            corpus = open_corpus(source, columns)
+        except (
+            TextsError
+        ):  # a column called label may say something else than membership, which is no matter here
+            columns = replace(columns, label="")
+            corpus = open_corpus(source, columns)
+        options = _options_of(columns)
     documents = len({text.document for text in corpus.texts})
     canaries = len({one.lower() for text in corpus.texts for one in _RANDOM.findall(text.text)})
     said = [f"{plural(len(corpus), 'text')} of {plural(documents, 'document')}."]
@@ -293,7 +303,22 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
         said.append(say("ask.repeat", name=name, shown=repr(name)))
     windowed = recite.windowed(corpus) if (recite := find_test("recite")) else None
     has = Situation(documents=documents, canaries=canaries, windowed=windowed)
-    return Seen(has, Names(columns=options), (*said, *_tested(corpus)))
+    names = Names(columns=as_words(options))
+    return Seen(has, names, (*said, *_tested(corpus)), corpus, columns, options)
+
+
+def as_words(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Options as they are typed: `True` is a switch, a tuple an option that is given more than once.
+
+    >>> as_words({"text_column": "body", "power": True, "corpus": ("a", "b")})
+    ('--text-column', 'body', '--power', '--corpus', 'a', '--corpus', 'b')
+    """
+    words: list[str] = []
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        for one in value if isinstance(value, tuple) else (value,):
+            words += [flag] if one is True else [flag, str(one)]
+    return tuple(words)
 
 
 def situate(has: Situation, model: str, *, unseen: int = 0, checkpoint: bool = False) -> Situation:
@@ -303,17 +328,12 @@ def situate(has: Situation, model: str, *, unseen: int = 0, checkpoint: bool = F
     return replace(has, unseen=unseen, checkpoint=checkpoint, access=access, parameters=size)
 
 
-def _options_of(source: str, columns: Columns) -> Iterator[str]:
-    try:
-        open_corpus(source, columns)
-    except TextsError:  # the column of labels says something else
-        columns = replace(columns, label="")
-    for name in ("text", "label", "id", "group"):
-        if (value := getattr(columns, name)) is not None:
-            yield from (f"--{name}-column", value)
-    for name in FURTHER:
-        if (value := getattr(columns, name)) and name != "chat_of":
-            yield from (f"--{name}",) if value is True else (f"--{name}", value)
+def _options_of(columns: Columns) -> dict[str, Any]:
+    four = ("text", "label", "id", "group")
+    found = {f"{name}_column": getattr(columns, name) for name in four if getattr(columns, name) is not None}
+    return found | {
+        name: value for name in FURTHER if (value := getattr(columns, name)) and name != "chat_of"
+    }
 
 
 def _tested(corpus: Corpus) -> Iterator[str]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,9 +26,10 @@ from statistics import NormalDist
 
 import numpy as np
 
+from pretrace.scoring.outlook import Watch
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.power import auc_documents, auc_power
-from pretrace.types import Estimate, Situation
+from pretrace.types import Estimate, Situation, Verdict
 from pretrace.verdicts.advise import UNMEASURED, needed
 from pretrace.verdicts.wording import say
 
@@ -247,6 +249,35 @@ def expected_for(test: str, has: Situation) -> _Expected | None:
     if test not in COMPARING or min(has.documents, has.unseen) < 2:
         return None
     return expected(has.documents, has.unseen, parameters=has.parameters, tokens=has.training_tokens)
+
+
+def foresee(test: str, has: Situation) -> Iterator[str]:
+    """How likely a test finds a single reading, and the documents that it takes; nothing where it compares none."""
+    found = expected_for(test, has)
+    if found is not None:
+        yield chance(test, has)
+        yield from picture(found)
+
+
+class Plan(ABC):
+    """A test with its texts read and all checked that takes no model's answer: what `--plan`, `--dry-run`, `ask` and
+    the page show. `name` is that among `CHOICES`."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def situation(self) -> Situation:
+        """The documents on both sides, and what is known of the model."""
+
+    @property
+    def chance(self) -> tuple[str, ...]:
+        """How likely the test finds a single reading, and the documents that it takes, in lines."""
+        return tuple(foresee(self.name, self.situation))
+
+    @abstractmethod
+    def run(self, watch: Watch | None = None) -> Verdict:
+        """Read, test, check and conclude."""
 
 
 def picture(found: _Expected) -> Iterator[str]:

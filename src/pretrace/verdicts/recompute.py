@@ -14,13 +14,22 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.registry import find_test
+from pretrace.results.verdicts import figure
+from pretrace.statistics import conformal
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
-from pretrace.types import Check, Estimate, Run, Table, Verdict
+from pretrace.types import Check, Estimate, Run, SetTest, Table, Verdict
+from pretrace.verdicts.audit import built, checks
+from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
+from pretrace.verdicts.audit.data import beyond
+from pretrace.verdicts.audit.settings import PRETRACE
+from pretrace.verdicts.flag import concluding
+from pretrace.verdicts.flag.concluding import Rows, Sides
+from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
 from pretrace.verdicts.frame import VALUES, second_answers
-from pretrace.verdicts.outcome import SECOND, SecondAnswer, second_check
+from pretrace.verdicts.outcome import SECOND, ObservedFinding, SecondAnswer, conclude, second_check
 
 CLOSE = 1e-6
 """How far, relative to its size, a number may lie from the recorded one: sums in another order differ less."""
@@ -76,11 +85,6 @@ def _run(run: Run) -> Iterator[Number]:
 
 
 def _audit(found: Verdict) -> Iterator[Number]:
-    from pretrace.verdicts.audit import built, checks
-    from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
-    from pretrace.verdicts.audit.data import beyond
-    from pretrace.verdicts.audit.settings import PRETRACE
-
     if not found.figures and found.p is None and found.outcome == "inconclusive":
         return  # it was refused, and has no numbers
     own, seed = built.figures_of(found), int(found.settings["seed"])
@@ -136,13 +140,6 @@ def _of_frame(found: Verdict) -> Iterator[Number]:
 
 def _flag(found: Verdict) -> Iterator[Number]:
     """A flagging whose tables hold all texts; those of a large one hold a sample."""
-    from pretrace.results.verdicts import figure
-    from pretrace.statistics import conformal
-    from pretrace.types import SetTest
-    from pretrace.verdicts.flag import concluding
-    from pretrace.verdicts.flag.concluding import Rows, Sides
-    from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
-
     texts, known = found.table("flags"), found.table("known")
     if found.figures.get("whole"):
         return
@@ -190,15 +187,13 @@ def _concluded(
     **more: Any,
 ) -> Iterator[Number]:
     """The outcome by the one rule, with the checks that were computed again in the place of the recorded ones."""
-    from pretrace.verdicts.outcome import ObservedFinding, conclude
-
     by_name = {check.name: check for check in new}
-    checks = [by_name.get(check.name, check) for check in found.checks]
+    both = [by_name.get(check.name, check) for check in found.checks]
     asked = {"of": "", "unit": found.unit, **rule, **more}
     question = ObservedFinding(
         model=called(found.model), level=found.level, p=p, effect=effect, planted=found.planted, **asked
     )
-    said = conclude(question, checks)
+    said = conclude(question, both)
     yield Number("outcome", found.outcome, said.outcome)
     if question.of:
         yield Number("statement", found.statement, said.statement)

@@ -126,8 +126,8 @@ def _quick():
         return compared[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        gaps = planning._gaps
-        patch.setattr(planning, "_gaps", once)
+        gaps = planning.gaps_between
+        patch.setattr("pretrace.verdicts.audit.audit.gaps_between", once)
         yield
 
 

@@ -11,12 +11,16 @@ from pretrace.scoring.outlook import Timed, Watch
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.planting import PlantSettings
-from pretrace.types import Corpus, DesignError, Text
-from pretrace.verdicts.audit.audit import audit, plan
-from pretrace.verdicts.audit.planning import graded, planned, taking_part
+from pretrace.types import AuditPlan, Corpus, DesignError, Text
+from pretrace.verdicts.audit.audit import Audit, audit
+from pretrace.verdicts.audit.planning import graded, taking_part
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 
 HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
+
+
+def plan(*given: Any, **settings: Any) -> AuditPlan:
+    return Audit.of(*given, **settings).plan
 
 
 class Unread(FakeBackend):
@@ -78,7 +82,8 @@ def test_texts_of_two_editors_are_not_compared_directly(placebos):
 
 def test_the_stages_that_lie_ahead_are_those_of_the_design():
     power = AuditSettings(snippets=HOW.snippets, cache=False, power=(PlantSettings(),))
-    direct = planned(MINE, TARGET, (BASE,), generator=BASE, heldout=ALIKE, settings=power, seed=0)
+    direct = Audit.of(MINE, Models(TARGET, placebos=(BASE,)), ALIKE, generator=BASE, settings=HOW)
+    direct = replace(direct, settings=power)
     assert [stage.name for stage in direct.stages] == [
         "reading with the target",
         "reading with base",
@@ -86,7 +91,7 @@ def test_the_stages_that_lie_ahead_are_those_of_the_design():
         "reading with the target",
     ]
     assert "nothing" in direct.plan.outcomes
-    written = planned(MINE, TARGET, (BASE,), generator=SIBLING, heldout=None, settings=HOW, seed=0)
+    written = Audit.of(MINE, Models(TARGET, placebos=(BASE,)), generator=SIBLING, settings=HOW)
     assert [stage.name for stage in written.stages] == [
         "training the generator",
         "writing continuations",

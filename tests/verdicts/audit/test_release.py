@@ -10,15 +10,11 @@ from net.api import (
     PERPLEXITIES,
     Features,
     LinearLayer,
-    OriginalSettings,
-    PaperSettings,
     Recipe,
-    ReleaseSettings,
     any_of,
     expressions,
     halves,
     make_evidence,
-    original,
     paper,
     parse,
     release,
@@ -50,42 +46,22 @@ def made(seed, pairs=80, *, tail=0.8, member=0.0):
     )
 
 
-def replaced(values, share, *, clip):
+def replaced(values, share):
     """One score of one side: its lowest and highest values replaced."""
     cut, ranked = int(len(values) * share / 2), sorted(values)
     low, high, mean = ranked[cut], ranked[len(ranked) - 1 - cut], sum(values) / len(values)
-    if clip:
-        low, high = ranked[cut - 1], ranked[len(ranked) - cut]  # the nearest of those that are replaced
-        return [min(max(v, low), high) for v in values]
     return [v if low <= v <= high else mean for v in values]
 
 
-@pytest.mark.parametrize("clip", [False, True])
-def test_each_side_is_prepared_by_itself_over_all_rows(clip):
+def test_each_side_is_prepared_by_itself_over_all_rows():
     features = made(0)
-    sides = scaled_by_suspect(features.suspect, features.heldout, outliers=0.2, clip=clip)
+    sides = scaled_by_suspect(features.suspect, features.heldout, outliers=0.2)
     for k in range(SCORES):
-        left, right = (
-            replaced(side[:, k].tolist(), 0.2, clip=clip) for side in (features.suspect, features.heldout)
-        )
+        left, right = (replaced(side[:, k].tolist(), 0.2) for side in (features.suspect, features.heldout))
         centre = sum(left) / len(left)
         spread = math.sqrt(sum((v - centre) ** 2 for v in left) / len(left))
         for side, wanted in zip(sides, (left, right), strict=True):
             assert side[:, k] == pytest.approx([(v - centre) / spread for v in wanted])
-
-
-def test_the_tail_is_at_the_end_of_the_least_likely_texts():
-    side = np.arange(20.0)[:, None]
-    kept, _ = scaled_by_suspect(side, side, outliers=0.2, tail=0.1)
-    mean = kept[0, 0]
-    assert np.flatnonzero(kept[:, 0] == mean).tolist() == [
-        0,
-        1,
-        2,
-        3,
-        18,
-        19,
-    ]  # two at either end, two more at one
 
 
 def test_nothing_is_replaced_where_the_share_is_less_than_a_text():
@@ -112,7 +88,7 @@ def test_one_seed_of_the_release_equals_its_loop():
         start = rng.uniform(-1, 1, train.shape[1] + 1) / math.sqrt(train.shape[1])
         values = LinearLayer.fit(train, label, start=start)(test)
         apart.append(values[40:] - values[:40])
-    answer = release(features, classifier=FirstNumber(), seed=7, settings=ReleaseSettings(seeds=1))
+    answer = release(features, classifier=FirstNumber(), seed=7, seeds=1)
     assert answer.p == pytest.approx(ttest_ind(apart[1], apart[0], alternative="greater").pvalue)
     assert answer.effect.value == pytest.approx(apart[1].mean() - apart[0].mean())
     joined = release(features, classifier=FirstNumber(), seed=7)
@@ -126,32 +102,10 @@ def test_the_release_reads_the_labels_of_the_test_half_and_the_paper_does_not():
     ps = {"release": 0, "paper": 0}
     for seed in range(60):
         features = made(seed, tail=1.2)
-        one, other = ReleaseSettings(seeds=1), PaperSettings(seeds=1)
-        ps["release"] += release(features, classifier=FirstNumber(), seed=seed, settings=one).p <= 0.05
-        ps["paper"] += paper(features, classifier=FirstNumber(), seed=seed, settings=other).p <= 0.05
+        ps["release"] += release(features, classifier=FirstNumber(), seed=seed, seeds=1).p <= 0.05
+        ps["paper"] += paper(features, classifier=FirstNumber(), seed=seed, seeds=1).p <= 0.05
     assert ps["release"] >= 15
     assert ps["paper"] <= 9
-
-
-def test_the_original_of_the_release_is_logistic_and_clips_by_side():
-    features = made(3, member=0.3)
-    rng = np.random.default_rng([4, 0])
-    learnt, tested = halves(features, rng)
-    scaled = scaled_by_suspect(features.suspect, features.heldout, outliers=0.05, clip=True)
-    start = rng.uniform(-1, 1, SCORES + 1) / math.sqrt(SCORES)
-    train = -np.vstack([scaled[0][learnt[0]], scaled[1][learnt[1]]])
-    layer = LinearLayer.fit(train, np.arange(80) >= 40, constraint=False, epochs=1000, start=start)
-    heldout, suspect = (-scaled[side][tested[side]] @ layer.weights for side in (1, 0))
-    answer = original(features, seed=4, settings=OriginalSettings.of_release())
-    assert answer.p == pytest.approx(ttest_ind(heldout, suspect, alternative="greater").pvalue)
-    assert "logistic" in answer.statistic
-    assert "linear" in original(features).statistic
-    assert len(original(features).facts["p of each seed"]) == 10
-
-
-def test_a_logistic_original_finds_what_a_linear_one_finds():
-    features = made(5, pairs=200, member=0.6)
-    assert original(features, settings=OriginalSettings(model="logistic", seeds=3)).p < 0.01
 
 
 def test_the_scores_of_the_releases_are_ratios_of_perplexities():

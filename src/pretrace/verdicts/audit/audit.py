@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from pretrace.backends.serving.address import called
 from pretrace.baselines.blind import pair_gap
 from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
-from pretrace.errors import ExpressionError, ModelError, TextsError
-from pretrace.scoring.outlook import Timed, Watch
+from pretrace.errors import ExpressionError, ModelError, ShortTextsError, TextsError
+from pretrace.scoring.outlook import REPORT, Stage, Timed, Watch
 from pretrace.scoring.plan import Models, check_placebos
-from pretrace.statistics.documents import link_documents
+from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
 from pretrace.tuning.planting import PlantSettings, in_words, split_members
 from pretrace.types import (
@@ -34,6 +35,7 @@ from pretrace.types import (
     Power,
     Quantity,
     Sensitivity,
+    Situation,
     Table,
     Verdict,
 )
@@ -41,13 +43,18 @@ from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.built import ACCUSING, INFORMING, DocumentValues, null_of, shown_of, words_of
 from pretrace.verdicts.audit.checks import pair_quality
 from pretrace.verdicts.audit.data import AuditData, bytewise
+from pretrace.verdicts.audit.designs import AuditMaterial, choose
 from pretrace.verdicts.audit.planning import (
-    PlannedAudit,
+    A_DOCUMENT,
     closeness,
+    count_passes,
+    gaps_between,
+    graded,
+    judged,
     leans,
     margin,
     placebo_check,
-    planned,
+    stages_of,
     taking_part,
     tunable,
 )
@@ -56,14 +63,17 @@ from pretrace.verdicts.audit.snippets import (
     TUNING,
     NamedCorpus,
     Prepared,
+    SnippetCut,
     check_apart,
     compared,
+    cut_alike,
     join_documents,
     synthesised,
     tuned_generator,
 )
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
-from pretrace.verdicts.frame import Tested, build_verdict, facts_of, record, with_second
+from pretrace.verdicts.expected import Plan
+from pretrace.verdicts.frame import Tested, build_verdict, facts_of, record, watched, with_second
 from pretrace.verdicts.outcome import ENOUGH, exposure, second_check
 from pretrace.verdicts.planting import check_plantable, plantable, planted_copy, power_of
 from pretrace.verdicts.register import RegisterEntry
@@ -73,21 +83,6 @@ _SECOND: Mapping[Design, str] = {
     "controls": "finds the suspect documents easier to predict than the control documents",
     "differences": "prefers what the suspect documents say to generated text by more than in the control documents",
 }
-
-
-def plan(
-    texts: Corpus | Texts,
-    models: Models | Backend | str,
-    heldout: Corpus | Texts | None = None,
-    *,
-    generator: Backend | None = None,
-    settings: AuditSettings | None = None,
-) -> AuditPlan:
-    """The plan of an audit: which outcomes are possible and what it costs, found in seconds without training.
-
-    Parameters and errors as for `audit`; where no verdict is possible, the plan's `design` is None.
-    """
-    return AuditInputs.of(texts, models, generator, heldout, settings).planned().plan
 
 
 def audit(
@@ -108,55 +103,89 @@ def audit(
     differ as texts. Raises DesignError where no verdict could come of what there is, another PretraceError for what
     cannot be audited, before any model reads the texts.
     """
-    inputs = AuditInputs.of(texts, models, generator, heldout, settings)
-    ready = inputs.planned()
-    if ready.plan.design is None and PRETRACE in (inputs.settings.procedure, *inputs.settings.also):
-        raise DesignError(ready.plan, inputs.refused(ready.plan))
-    clock = Timed(watch or Watch())
-    clock.planned(ready.plan)
-    clock.plan(ready.stages, ready.after)
-    made = inputs.prepared(ready, clock)
-    return _assess(inputs, inputs.data(ready, made, clock), ready.plan, made, clock)
+    return Audit.of(texts, models, heldout, generator=generator, settings=settings).run(watch)
 
 
-@dataclass(frozen=True)
-class AuditInputs:
-    """The arguments of an audit, checked as far as that goes without reading a text."""
+@dataclass(frozen=True, eq=False)
+class Audit(Plan):
+    """An audit whose texts and models are open and checked as far as that goes without reading a text: its `plan`, and
+    the verdict (`run`). Errors as for `audit`."""
 
     corpus: Corpus
     models: Models
-    placebos: tuple[Backend, ...]
-    generator: Backend | None
     heldout: Corpus | None
+    generator: Backend | None
     settings: AuditSettings
-    named: NamedCorpus
-    named_heldout: NamedCorpus | None
 
     @classmethod
     def of(
         cls,
         texts: Corpus | Texts,
         models: Models | Backend | str,
-        generator: Backend | None,
-        heldout: Corpus | Texts | None,
-        settings: AuditSettings | None,
-    ) -> AuditInputs:
-        corpus = corpus_of(texts, "texts")
+        heldout: Corpus | Texts | None = None,
+        *,
+        generator: Backend | None = None,
+        settings: AuditSettings | None = None,
+    ) -> Audit:
+        """The audit of what `audit` takes."""
         models = models if isinstance(models, Models) else with_second(Models.of(models))
-        heldout = corpus_of(heldout, "control documents") if heldout is not None else None
-        first = (models.placebo.target,) if models.placebo is not None else ()
-        placebos = (*first, *models.placebos)
-        settings = settings or AuditSettings()
-        _check(corpus, models.target, placebos, heldout, settings)
-        named = NamedCorpus.of(corpus, heldout)
-        others = NamedCorpus.of(heldout, corpus) if heldout is not None else None
-        return cls(corpus, models, placebos, generator, heldout, settings, named, others)
+        controls = corpus_of(heldout, "control documents") if heldout is not None else None
+        made = cls(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings())
+        made._check()
+        return made
+
+    def _check(self) -> None:
+        corpus, heldout, settings, target = self.corpus, self.heldout, self.settings, self.models.target
+        if not corpus.texts:
+            raise TextsError(f"{corpus.name} holds no texts.")
+        if heldout is not None and not heldout.texts:
+            raise TextsError(f"{heldout.name}, which should hold control documents, holds none.")
+        if heldout is not None:
+            check_apart(corpus, heldout)
+        check_placebos(target, self.placebos)
+        if settings.procedure == PRETRACE and PRETRACE in settings.also:
+            raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
+        if settings.power:
+            if settings.procedure != PRETRACE:
+                raise ExpressionError(
+                    f"power is measured for the procedure pretrace, and not for {settings.procedure}: leave --power "
+                    "away, or name that procedure in --also."
+                )
+            check_plantable(target)
+
+    def run(self, watch: Watch | None = None, models: Models | None = None) -> Verdict:
+        """Make the audit, with these `models` where others read in the place of those that were planned with."""
+        if self.plan.design is None and PRETRACE in (self.settings.procedure, *self.settings.also):
+            raise DesignError(self.plan, self._refused())
+        clock = watched(watch)
+        clock.planned(self.plan)
+        clock.plan(self.stages, self._after)
+        made = self._prepared(clock)
+        return _assess(self, self._data(made, clock, models or self.models), made, clock)
+
+    name = "controls"
 
     @property
-    def _control_hash(self) -> str:
-        return texts_hash(text.text for text in (self.heldout.texts if self.heldout is not None else ()))
+    def situation(self) -> Situation:
+        """The documents on both sides, and the size of the target."""
+        plan = self.plan
+        documents, unseen = plan.documents, plan.control_documents
+        return Situation(documents=documents, unseen=unseen, parameters=plan.parameters)
 
-    @property
+    @cached_property
+    def placebos(self) -> tuple[Backend, ...]:
+        """The models that never saw the texts."""
+        first = (self.models.placebo.target,) if self.models.placebo is not None else ()
+        return (*first, *self.models.placebos)
+
+    @cached_property
+    def named(self) -> tuple[NamedCorpus, ...]:
+        """The texts, and the control documents where there are any, with documents called by what stands in them."""
+        if self.heldout is None:
+            return (NamedCorpus.of(self.corpus),)
+        return NamedCorpus.of(self.corpus, self.heldout), NamedCorpus.of(self.heldout, self.corpus)
+
+    @cached_property
     def seed(self) -> int:
         """The seed of all that is drawn, which follows from the texts and from what is compared with what."""
         cut, texts = self.settings.snippets, (text.text for text in self.corpus.texts)
@@ -165,6 +194,80 @@ class AuditInputs:
             "snippets": [cut.tokens, cut.most, cut.pairs],
         }
         return seed_of("audit", texts, heldout=self._control_hash, **how) % 2**31
+
+    @cached_property
+    def _control_hash(self) -> str:
+        return texts_hash(text.text for text in (self.heldout.texts if self.heldout is not None else ()))
+
+    @cached_property
+    def cuts(self) -> tuple[SnippetCut, ...]:
+        """The snippets of the texts, and of control documents; ShortTextsError for fewer of these than a test takes."""
+        corpora, settings = [one.corpus for one in self.named], self.settings
+        cuts = cut_alike(corpora, self.generator or self.models.target, settings, seed=self.seed)
+        if len(cuts) > 1 and PRETRACE in (settings.procedure, *settings.also):
+            number = cuts[1].documents
+            if number < FEW_DOCUMENTS:
+                numbers = {"name": corpora[1].name, "controls": number, "least": FEW_DOCUMENTS}
+                raise ShortTextsError(say("designs.short", **numbers))
+        return cuts
+
+    @cached_property
+    def plan(self) -> AuditPlan:
+        """The design, the outcomes that are possible, and what the audit will cost."""
+        cuts, settings, target = self.cuts, self.settings, self.models.target
+        grades = tuple(graded(target, placebo) for placebo in self.placebos)
+        gaps = gaps_between(cuts, settings, self.seed) if len(cuts) > 1 else ()
+        controls = cuts[1].documents if len(cuts) > 1 else 0
+        given = AuditMaterial(
+            documents=cuts[0].documents,
+            controls=controls,
+            placebos=sum(one.grade != "other" for one in grades),
+            generator=self.generator is not None,
+            power=bool(settings.power),
+            judged=min(min(one.documents, judged(one, settings, "placebos")) for one in cuts),
+        )
+        choice = choose(given, gaps)
+        plan = AuditPlan(
+            design=choice.design,
+            why=choice.why,
+            outcomes=choice.outcomes,
+            documents=given.documents,
+            snippets=len(cuts[0].snippets),
+            control_documents=controls,
+            placebos=grades,
+            gaps=gaps,
+            cures=choice.cures,
+            parameters=float(target.facts.get("parameters") or 0),
+            notes=tuple(
+                dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)
+            ),
+        )
+        asked = 1 + len(self._asked(plan))
+        seconds = self._after + sum(stage.seconds for stage in self._stages(plan)) if plan.design else None
+        return replace(plan, passes=count_passes(plan.design, cuts, settings) * asked, seconds=seconds)
+
+    def _asked(self, plan: AuditPlan) -> tuple[Backend, ...]:
+        """The models beside the target that read."""
+        if plan.design == "placebos":
+            return taking_part(plan.design, self.placebos, plan.placebos)
+        return self.placebos
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages that lie ahead."""
+        return self._stages(self.plan)
+
+    def _stages(self, plan: AuditPlan) -> tuple[Stage, ...]:
+        if not plan.design:
+            return ()
+        alone = plan.design == "controls" and not taking_part(plan.design, self.placebos, plan.placebos)
+        models = (self.models.target, *self._asked(plan))
+        return tuple(stages_of(plan.design, self.cuts, models, self.generator, self.settings, alone=alone))
+
+    @property
+    def _after(self) -> float:
+        """The seconds between and after the stages."""
+        return REPORT + A_DOCUMENT * sum(one.documents for one in self.cuts)
 
     def entry(self, data: AuditData) -> RegisterEntry:
         """This audit for the register: what makes it this one and no other."""
@@ -182,7 +285,7 @@ class AuditInputs:
     @property
     def names(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
         """The owner's names of suspect and of control documents, and of what was written in their place."""
-        return self.named.names, (self.named_heldout or self.named).names
+        return self.named[0].names, self.named[-1].names
 
     def named_values(self, found: DocumentValues) -> DocumentValues:
         """The values with the owner's names of the documents, in the order of these."""
@@ -194,7 +297,7 @@ class AuditInputs:
             sides += tuple(names[documents[row]] for row in order), values[order]
         return DocumentValues(*sides)
 
-    def refused(self, plan: AuditPlan) -> Verdict:
+    def _refused(self) -> Verdict:
         """The result of an audit that could not have answered: why, and the words that give the two sides away."""
         corpus, model = self.corpus.name, called(self.models.target.name)
         tables: tuple[Table, ...] = ()
@@ -213,10 +316,10 @@ class AuditInputs:
             level=self.settings.level,
             exact=False,
             p=None,
-            units=plan.documents,
+            units=self.plan.documents,
             unit="document",
-            reasons=(plan.why,),
-            advice=plan.cures,
+            reasons=(self.plan.why,),
+            advice=self.plan.cures,
             notes=(note,) if tables else (),
             tables=tables,
             statements=dict(self.settings.statements),
@@ -224,33 +327,22 @@ class AuditInputs:
             **said,
         )
 
-    def planned(self) -> PlannedAudit:
-        return planned(
-            self.named.corpus,
-            self.models.target,
-            self.placebos,
-            generator=self.generator,
-            heldout=self.named_heldout.corpus if self.named_heldout else None,
-            settings=self.settings,
-            seed=self.seed,
-        )
-
-    def prepared(self, ready: PlannedAudit, clock: Timed) -> Prepared:
+    def _prepared(self, clock: Timed) -> Prepared:
         """Prepare what is compared; the literature's procedures also work where our own has no design."""
-        design = ready.plan.design
+        design = self.plan.design
         if design == "controls" or (design is None and self.heldout is not None):
-            return compared(ready.cuts, self.settings, seed=self.seed)
+            return compared(self.cuts, self.settings, seed=self.seed)
         if self.generator is None:
             raise ModelError(
                 "without control documents an audit writes its own held-out texts and needs a generator: give "
                 "--generator MODEL or --controls."
             )
-        return synthesised(ready.cuts, self.generator, self.settings, clock, seed=self.seed)
+        return synthesised(self.cuts, self.generator, self.settings, clock, seed=self.seed)
 
-    def data(self, ready: PlannedAudit, made: Prepared, clock: Timed) -> AuditData:
+    def _data(self, made: Prepared, clock: Timed, models: Models) -> AuditData:
         """What is tested, with the placebos that take part and the margin, where there is one."""
-        design = ready.plan.design
-        used = taking_part(design, self.placebos, ready.plan.placebos)
+        design = self.plan.design
+        used = taking_part(design, self.placebos, self.plan.placebos)
         target = self.models.target
         if design == "controls" and not used and Quantity.MOMENTS not in target.offers:
             raise ModelError(
@@ -264,7 +356,7 @@ class AuditInputs:
             used = (tuned,) if design == "differences" else (*used, tuned)
         return AuditData(
             made.samples,
-            replace(self.models, placebo=None),
+            replace(models, placebo=None),
             self.settings,
             clock,
             controls=made.controls,
@@ -290,32 +382,7 @@ class AuditInputs:
         return tuned.backend
 
 
-def _check(
-    corpus: Corpus,
-    target: Backend,
-    placebos: Sequence[Backend],
-    heldout: Corpus | None,
-    settings: AuditSettings,
-) -> None:
-    if not corpus.texts:
-        raise TextsError(f"{corpus.name} holds no texts.")
-    if heldout is not None and not heldout.texts:
-        raise TextsError(f"{heldout.name}, which should hold control documents, holds none.")
-    if heldout is not None:
-        check_apart(corpus, heldout)
-    check_placebos(target, placebos)
-    if settings.procedure == PRETRACE and PRETRACE in settings.also:
-        raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
-    if settings.power:
-        if settings.procedure != PRETRACE:
-            raise ExpressionError(
-                f"power is measured for the procedure pretrace, and not for {settings.procedure}: leave --power away, "
-                "or name that procedure in --also."
-            )
-        check_plantable(target)
-
-
-def _record(inputs: AuditInputs, data: AuditData, made: Prepared, clock: Timed) -> dict[str, Any]:
+def _record(inputs: Audit, data: AuditData, made: Prepared, clock: Timed) -> dict[str, Any]:
     settings = data.settings
     reference, generator = data.models.reference, made.generator
     return record(
@@ -340,8 +407,8 @@ def _record(inputs: AuditInputs, data: AuditData, made: Prepared, clock: Timed) 
     )
 
 
-def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepared, clock: Timed) -> Verdict:
-    settings, target, corpus = data.settings, data.target, inputs.corpus.name
+def _assess(inputs: Audit, data: AuditData, made: Prepared, clock: Timed) -> Verdict:
+    settings, target, corpus, plan = data.settings, data.target, inputs.corpus.name, inputs.plan
     answer, own = data.answer(settings.procedure), settings.procedure == PRETRACE
     placebos, between, values = _compared(data, plan.placebos), _pair_gaps(data, made), data.values
     withstands, rejected = _sensitivity(data, values), answer.p <= settings.level
@@ -352,7 +419,7 @@ def _assess(inputs: AuditInputs, data: AuditData, plan: AuditPlan, made: Prepare
     powers: tuple[Power, ...] = ()
     power: Power | None = None
     if not rejected:
-        powers = measured(data, inputs.named.corpus, settings.power) if settings.power else ()
+        powers = measured(data, inputs.named[0].corpus, settings.power) if settings.power else ()
         power = deciding_power(powers, answer.effect)
         looked.append(power_check(powers, power))
     figures = AuditFigures(

@@ -19,14 +19,7 @@ from pretrace.statistics.documents import by_document
 from pretrace.statistics.permutation import two_sample
 from pretrace.types import Answer, Backend, Bools, Corpus, Design, Doubles, Features, Quantity, Text
 from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
-from pretrace.verdicts.audit.procedures import (
-    PaperSettings,
-    ReleaseSettings,
-    original,
-    outlier_share,
-    paper,
-    release,
-)
+from pretrace.verdicts.audit.procedures import original, outlier_share, paper, release
 from pretrace.verdicts.audit.settings import ALONE, ORIGINAL, PAPER, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import SCORING, Sample, Samples, reading
 from pretrace.verdicts.outcome import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
@@ -370,11 +363,8 @@ class AuditData:
         # by the size of the target the paper chooses how many outliers to replace
         outliers = outlier_share(max(1, int(self.target.facts.get("parameters") or 1)))
         classifier = self.settings.learners[self.settings.classifiers[0]]
-        if procedure == PAPER:
-            how = PaperSettings(outliers=outliers)
-            return paper(found, classifier=classifier, seed=seed, settings=how)
-        published = ReleaseSettings(outliers=outliers)
-        return release(found, classifier=classifier, seed=seed, settings=published)
+        how = paper if procedure == PAPER else release
+        return how(found, classifier=classifier, seed=seed, outliers=outliers)
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -12,14 +12,13 @@ from typing import Literal
 import numpy as np
 
 from pretrace.baselines.blind import gap
-from pretrace.errors import ShortTextsError, TextsError
-from pretrace.scoring.outlook import REPORT, Action, Stage, device_of, guessed_seconds, parameters_of
+from pretrace.errors import TextsError
+from pretrace.scoring.outlook import Action, Stage, device_of, guessed_seconds, parameters_of
 from pretrace.scoring.plan import ScorePlan, weights_of
-from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.tuning.plan import methods
-from pretrace.types import AuditPlan, Backend, Check, Corpus, Design, Gap, Lean, Placebo
+from pretrace.types import Backend, Check, Design, Gap, Lean, Placebo
 from pretrace.verdicts.audit.data import SampleLogprobs, expressions
-from pretrace.verdicts.audit.designs import WHOLE, AuditMaterial, choose
+from pretrace.verdicts.audit.designs import WHOLE
 from pretrace.verdicts.audit.settings import PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import (
     NO_TUNING,
@@ -29,7 +28,6 @@ from pretrace.verdicts.audit.snippets import (
     WRITING,
     Samples,
     SnippetCut,
-    cut_alike,
     reading,
 )
 from pretrace.verdicts.planting import PLANTING
@@ -100,75 +98,8 @@ def _grade(target: Backend, placebo: Backend, alike: float | None) -> Literal["o
     return "sibling" if placebo.facts.get("family") == target.facts.get("family") else "other"
 
 
-_A_DOCUMENT = 0.005
+A_DOCUMENT = 0.005
 """Seconds of all tests and checks for a document on either side."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedAudit:
-    """The plan of an audit, its snippets, the stages that lie ahead, and the seconds between and `after` them."""
-
-    plan: AuditPlan
-    cuts: tuple[SnippetCut, ...]
-    stages: tuple[Stage, ...]
-    after: float
-
-
-def planned(  # noqa: PLR0913
-    corpus: Corpus,
-    target: Backend,
-    placebos: Sequence[Backend],
-    *,
-    generator: Backend | None,
-    heldout: Corpus | None,
-    settings: AuditSettings,
-    seed: int,
-) -> PlannedAudit:
-    """The plan: the design, the outcomes that are possible, and what the audit will cost.
-
-    TextsError where whole texts stand on both sides, or control documents are fewer than a verdict takes.
-    """
-    cuts = cut_alike(corpus, heldout, generator or target, settings, seed=seed)
-    controls = 0
-    if heldout is not None:
-        controls, tests = cuts[1].documents, (settings.procedure, *settings.also)
-        if PRETRACE in tests and controls < FEW_DOCUMENTS:
-            numbers = {"name": heldout.name, "controls": controls, "least": FEW_DOCUMENTS}
-            raise ShortTextsError(say("designs.short", **numbers))
-    grades = tuple(graded(target, placebo) for placebo in placebos)
-    gaps = _gaps(cuts, settings, seed) if heldout is not None else ()
-    given = AuditMaterial(
-        documents=cuts[0].documents,
-        controls=controls,
-        placebos=sum(one.grade != "other" for one in grades),
-        generator=generator is not None,
-        power=bool(settings.power),
-        judged=min(min(one.documents, _judged(one, settings, "placebos")) for one in cuts),
-    )
-    choice = choose(given, gaps)
-    used = taking_part(choice.design, placebos, grades)
-    asked = used if choice.design == "placebos" else tuple(placebos)
-    stages: tuple[Stage, ...] = ()
-    if choice.design:
-        alone = choice.design == "controls" and not used
-        stages = tuple(_stages(choice.design, cuts, (target, *asked), generator, settings, alone=alone))
-    after = REPORT + _A_DOCUMENT * sum(one.documents for one in cuts)
-    plan = AuditPlan(
-        design=choice.design,
-        why=choice.why,
-        outcomes=choice.outcomes,
-        documents=cuts[0].documents,
-        snippets=len(cuts[0].snippets),
-        control_documents=controls,
-        placebos=grades,
-        gaps=gaps,
-        cures=choice.cures,
-        passes=_passes(choice.design, cuts, settings) * (1 + len(asked)),
-        seconds=after + sum(stage.seconds for stage in stages) if choice.design else None,
-        parameters=float(target.facts.get("parameters") or 0),
-        notes=tuple(dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)),
-    )
-    return PlannedAudit(plan, cuts, stages, after)
 
 
 def taking_part(
@@ -190,7 +121,7 @@ def tunable(placebos: Sequence[Backend]) -> Backend | None:
     return next((one for one in placebos if isinstance(one, HuggingFace)), None)
 
 
-def _gaps(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
+def gaps_between(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
     """How well classifiers of texts tell suspect snippets from control ones, and whole documents from whole ones:
     what stands in one snippet of a document says little of its others. Nothing where they are too few."""
     samples = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets)
@@ -205,19 +136,19 @@ def _gaps(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> tup
     return (*found[:-1], *(replace(one, classifier=f"{one.classifier}, {WHOLE}") for one in more), found[-1])
 
 
-def _judged(cut: SnippetCut, settings: AuditSettings, design: Design | None) -> int:
+def judged(cut: SnippetCut, settings: AuditSettings, design: Design | None) -> int:
     share = 1.0 if design == "controls" else settings.snippets.share
     return min(settings.snippets.pairs, max(1, int(share * len(cut.snippets))))
 
 
-def _passes(design: Design | None, cuts: Sequence[SnippetCut], settings: AuditSettings) -> int:
+def count_passes(design: Design | None, cuts: Sequence[SnippetCut], settings: AuditSettings) -> int:
     if design is None:
         return 0
-    both = sum(_judged(one, settings, design) for one in cuts)
+    both = sum(judged(one, settings, design) for one in cuts)
     return both if design == "controls" else 2 * both
 
 
-def _stages(
+def stages_of(
     design: Design,
     cuts: Sequence[SnippetCut],
     models: Sequence[Backend],
@@ -237,17 +168,17 @@ def _stages(
         return Stage(name, slow * guess)
 
     if design != "controls" and generator is not None:
-        judged = sum(_judged(one, settings, design) for one in cuts)
-        learnt = sum(len(one.snippets) for one in cuts) - judged
+        number = sum(judged(one, settings, design) for one in cuts)
+        learnt = sum(len(one.snippets) for one in cuts) - number
         learnt = min(learnt, settings.snippets.learnt or learnt)
         if settings.method != NO_TUNING:
             learnt *= int(getattr(methods.make(settings.method), "epochs", 1)) * tokens
             yield stage(TRAINING, "training", generator, learnt)
-        yield stage(WRITING, "writing", generator, judged * tokens)
+        yield stage(WRITING, "writing", generator, number * tokens)
         first = tunable(placebos) if settings.method != NO_TUNING else None
         if first is not None and weights_of(generator) != weights_of(first):
             yield stage(TUNING, "training", first, learnt)
-    passes = _passes(design, cuts, settings) * tokens
+    passes = count_passes(design, cuts, settings) * tokens
     procedures = {settings.procedure, *settings.also}
     if alone:
         yield stage(SCORING, "reading", target, passes)

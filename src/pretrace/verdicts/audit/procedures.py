@@ -119,19 +119,16 @@ class Normaliser:
             return np.asarray(np.clip((tamed - self.centre) / self.spread, -_FARTHEST, _FARTHEST))
 
 
-def scaled_by_suspect(
-    suspect: Doubles, heldout: Doubles, *, outliers: float, tail: float = 0.0, clip: bool = False
-) -> tuple[Doubles, Doubles]:
+def scaled_by_suspect(suspect: Doubles, heldout: Doubles, *, outliers: float) -> tuple[Doubles, Doubles]:
     """Both sides [texts, features] as the releases prepare them: each side by itself, and over all of its rows.
 
     Of each side's values of a feature the share `outliers` / 2 that is lowest and the share that is highest
-    become that side's mean, outliers included, or with `clip` the nearest of them; `tail` is a further share on
-    the side of the least likely texts. Then both sides lose the mean and are divided by the standard deviation
-    of the suspect side. Half of the rows are later tested on, and each side's own mean tells which side a value
-    is of: this lets the labels of the test half leak. ExpressionError for a share that leaves nothing.
+    become that side's mean, outliers included. Then both sides lose the mean and are divided by the standard
+    deviation of the suspect side. Half of the rows are later tested on, and each side's own mean tells which side a
+    value is of: this lets the labels of the test half leak. ExpressionError for a share that leaves nothing.
     """
-    require(outliers >= 0 and tail >= 0 and outliers + tail < 1, "the shares of outliers leave no text.")
-    sides = [_tamed(side, outliers, tail, clip=clip) for side in (suspect, heldout)]
+    require(0 <= outliers < 1, "the share of outliers leaves no text.")
+    sides = [_tamed(side, outliers) for side in (suspect, heldout)]
     centre, spread = _mean(sides[0]), _spread(sides[0])
     spread = np.where(spread > 0, spread, 1.0)
     with np.errstate(over="ignore"):
@@ -152,14 +149,12 @@ class LinearLayer:
         inputs: Doubles,
         labels: Bools,
         *,
-        constraint: bool = True,
         epochs: int = _EPOCHS,
-        rate: float = _RATE,
         start: Doubles | None = None,
     ) -> LinearLayer:
         """The layer after `epochs` steps of Adam on the binary cross-entropy of all inputs [texts, inputs].
 
-        With `constraint` the weights are σ(v) of what is learnt, each in (0, 1) (section 4.3, figure 4).
+        The weights are σ(v) of what is learnt, each in (0, 1) (section 4.3, figure 4).
         Learning starts from v = 0 and bias 0, so the same data always give the same layer, or from `start`
         [inputs + 1], the bias last.
         """
@@ -167,12 +162,12 @@ class LinearLayer:
         values = np.zeros(inputs.shape[1] + 1) if start is None else start
         first, second = np.zeros_like(values), np.zeros_like(values)
         for step in range(1, epochs + 1):
-            slope = gradient(values, inputs, targets, constraint=constraint)
+            slope = gradient(values, inputs, targets)
             first = _BETAS[0] * first + (1 - _BETAS[0]) * slope
             second = _BETAS[1] * second + (1 - _BETAS[1]) * slope**2
             size = np.sqrt(second / (1 - _BETAS[1] ** step)) + _EPSILON
-            values = values - rate * first / (1 - _BETAS[0] ** step) / size
-        return cls(_weights(values, constraint), float(values[-1]))
+            values = values - _RATE * first / (1 - _BETAS[0] ** step) / size
+        return cls(sigmoid(values[:-1]), float(values[-1]))
 
     def __call__(self, inputs: Doubles) -> Doubles:
         """Probability of the label for each row of the inputs [texts, inputs]; float64 [texts]."""
@@ -188,16 +183,14 @@ class DualClassifier:
     combined: LinearLayer
 
     @classmethod
-    def fit(
-        cls, features: Doubles, said: Doubles, heldout: Bools, *, outliers: float, constraint: bool
-    ) -> DualClassifier:
+    def fit(cls, features: Doubles, said: Doubles, heldout: Bools, *, outliers: float) -> DualClassifier:
         """From the training half: features [texts, features], higher = member, what the text classifier `said`
         [texts], its probability of "held-out", and which texts are held-out."""
         normaliser = Normaliser.learn(features, outliers=outliers)
         return cls(
             normaliser,
-            LinearLayer.fit(said[:, None], heldout, constraint=constraint),
-            LinearLayer.fit(_inputs(normaliser, features, said), heldout, constraint=constraint),
+            LinearLayer.fit(said[:, None], heldout),
+            LinearLayer.fit(_inputs(normaliser, features, said), heldout),
         )
 
     def judge(self, features: Doubles, said: Doubles) -> tuple[Doubles, Doubles]:
@@ -205,19 +198,18 @@ class DualClassifier:
         return self.combined(_inputs(self.normaliser, features, said)), self.text(said[:, None])
 
 
-def loss(values: Doubles, inputs: Doubles, targets: Doubles, *, constraint: bool) -> float:
+def loss(values: Doubles, inputs: Doubles, targets: Doubles) -> float:
     """Mean binary cross-entropy in nats, for `values` = what the weights are made of, then the bias."""
-    logits = inputs @ _weights(values, constraint) + values[-1]
+    logits = inputs @ sigmoid(values[:-1]) + values[-1]
     return float((np.logaddexp(0.0, logits) - targets * logits).mean())
 
 
-def gradient(values: Doubles, inputs: Doubles, targets: Doubles, *, constraint: bool) -> Doubles:
+def gradient(values: Doubles, inputs: Doubles, targets: Doubles) -> Doubles:
     """The slope of `loss` in each of `values`."""
-    weights = _weights(values, constraint)
+    weights = sigmoid(values[:-1])
     wrong = (sigmoid(inputs @ weights + values[-1]) - targets) / len(targets)
     slope = np.append(wrong @ inputs, wrong.sum())
-    if constraint:
-        slope[:-1] *= weights * (1 - weights)
+    slope[:-1] *= weights * (1 - weights)
     return slope
 
 
@@ -230,19 +222,11 @@ def sigmoid(values: Doubles) -> Doubles:
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * values))
 
 
-def _weights(values: Doubles, constraint: bool) -> Doubles:
-    return sigmoid(values[:-1]) if constraint else values[:-1]
-
-
-def _tamed(side: Doubles, outliers: float, tail: float, *, clip: bool) -> Doubles:
-    """One side with its outliers replaced; features are higher for members, so that the tail is at the low end."""
-    cut = int(len(side) * outliers / 2)
-    low, order = cut + int(len(side) * tail), np.argsort(side, axis=0)
-    tamed, mean = side.copy(), _mean(side)
-    for rows, nearest in ((order[:low], low - 1), (order[len(side) - cut :], len(side) - cut)):
-        if len(rows):
-            fill = np.take_along_axis(side, order[nearest : nearest + 1], axis=0) if clip else mean[None]
-            np.put_along_axis(tamed, rows, np.broadcast_to(fill, rows.shape), axis=0)
+def _tamed(side: Doubles, outliers: float) -> Doubles:
+    """One side with its outliers replaced by its mean."""
+    cut, order = int(len(side) * outliers / 2), np.argsort(side, axis=0)
+    tamed = side.copy()
+    np.put_along_axis(tamed, np.vstack([order[:cut], order[len(side) - cut :]]), _mean(side), axis=0)
     return tamed
 
 
@@ -270,54 +254,14 @@ def _unit(values: Doubles) -> Doubles:
 
 STATISTIC = (
     "mean of c_comb(held-out) - c_comb(suspect) above the mean of c_text(held-out) - c_text(suspect), c the "
-    'probability of "held-out", {how}tested with a one-sided {kind} t-test on the half that was not learnt from'
+    'probability of "held-out", {how}tested with a one-sided unpaired t-test on the half that was not learnt from'
 )
 _BY_SIDE = "outliers replaced side by side over all texts, "
-_UNCALIBRATED = (
-    'mean probability of "held-out" from the membership scores alone on held-out texts minus on suspect texts, '
-    "tested with a one-sided {kind} t-test on the half that was not learnt from"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class PaperSettings:
-    """How the paper's test is made; the defaults are the paper's own.
-
-    `seeds` random halves, joined by 1 − Π(1 − p). `constraint` keeps the weights in (0, 1). Without
-    `calibrate` the membership scores alone are compared (setting 6 of table 5). `paired` tests the pairs'
-    differences, where the release tests the two columns as independent. `outliers` is the share of each
-    score to replace: see `outlier_share`; the default is the paper's for its smallest model.
-    """
-
-    seeds: int = 10
-    constraint: bool = True
-    calibrate: bool = True
-    paired: bool = False
-    outliers: float = 0.2
-
-    def __post_init__(self) -> None:
-        require(self.seeds >= 1, f"paper: seeds must be at least 1, found {self.seeds}.")
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseSettings:
-    """How the published code makes the test; the defaults are those of the command it ships.
-
-    `seeds` random halves, joined by 1 − Π(1 − p). `outliers` is the share of each score to replace on either
-    side by itself, `tail` a further share at the end of the least likely texts (the command has 0, the script's
-    own defaults are 0.05 and 0.05). `constraint` and `paired` are as in `PaperSettings`.
-    """
-
-    seeds: int = 10
-    outliers: float = 0.2
-    tail: float = 0.0
-    constraint: bool = True
-    paired: bool = False
-
-    def __post_init__(self) -> None:
-        require(self.seeds >= 1, f"release: seeds must be at least 1, found {self.seeds}.")
-        shares = f"release: outliers and tail are shares that leave some texts, found {self.outliers} and {self.tail}."
-        require(self.outliers >= 0 and self.tail >= 0 and self.outliers + self.tail < 1, shares)
+SEEDS = 10
+"""Random halves that are learnt from and tested in turn, joined by 1 − Π(1 − p)."""
+OUTLIERS = 0.2
+"""The share of each score to replace where nobody knows the model's size: the paper's for its smallest (see
+`outlier_share`), and that of the command which the published code ships."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -351,10 +295,10 @@ class _Half:
             np.vstack([suspect[rows[0]], heldout[rows[1]]]), texts, np.arange(len(texts)) >= len(rows[0])
         )
 
-    def trial(self, combined: Doubles, text: Doubles, weights: Doubles, *, paired: bool) -> _Trial:
+    def trial(self, combined: Doubles, text: Doubles, weights: Doubles) -> _Trial:
         """The test on this half, from what the combined and the text side say of it."""
         n = len(self.texts) // 2
-        p, effect = t_test(combined[n:] - combined[:n], text[n:] - text[:n], paired=paired)
+        p, effect = t_test(combined[n:] - combined[:n], text[n:] - text[:n])
         return _Trial(p, effect, auc(combined, self.heldout), weights, auc(text, self.heldout))
 
 
@@ -363,7 +307,8 @@ def paper(
     *,
     classifier: TextClassifier,
     seed: int = 0,
-    settings: PaperSettings = PaperSettings(),
+    seeds: int = SEEDS,
+    outliers: float = OUTLIERS,
 ) -> Answer:
     """The paper's answer: does the combined classifier tell held-out from suspect better than the text alone?
 
@@ -376,20 +321,13 @@ def paper(
         learnt, tested = (
             _Half.of(features, rows) for rows in halves(features, np.random.default_rng([seed, k]))
         )
-        if not settings.calibrate:
-            return _scores_alone(learnt, tested, settings)
         probability = classifier.fit(learnt.texts, learnt.heldout, seed=seed + k)
         said, says = probability(learnt.texts), probability(tested.texts)
-        dual = DualClassifier.fit(
-            learnt.scores, said, learnt.heldout, outliers=settings.outliers, constraint=settings.constraint
-        )
-        return tested.trial(*dual.judge(tested.scores, says), dual.combined.weights, paired=settings.paired)
+        dual = DualClassifier.fit(learnt.scores, said, learnt.heldout, outliers=outliers)
+        return tested.trial(*dual.judge(tested.scores, says), dual.combined.weights)
 
-    statistic = (STATISTIC if settings.calibrate else _UNCALIBRATED).format(
-        how="", kind=_kind(settings.paired)
-    )
-    facts = {"outliers": settings.outliers}
-    return _answer("paper", features, trial, settings.seeds, statistic=statistic, facts=facts)
+    statistic, facts = STATISTIC.format(how=""), {"outliers": outliers}
+    return _answer("paper", features, trial, seeds, statistic=statistic, facts=facts)
 
 
 def release(
@@ -397,7 +335,8 @@ def release(
     *,
     classifier: TextClassifier,
     seed: int = 0,
-    settings: ReleaseSettings = ReleaseSettings(),
+    seeds: int = SEEDS,
+    outliers: float = OUTLIERS,
 ) -> Answer:
     """The answer of the paper's test with the data prepared as in the authors' published code.
 
@@ -405,8 +344,7 @@ def release(
     start from random weights, as torch draws them. TextsError with too few texts.
     """
     check(features)
-    both = features.suspect, features.heldout
-    scaled = scaled_by_suspect(*both, outliers=settings.outliers, tail=settings.tail)
+    scaled = scaled_by_suspect(features.suspect, features.heldout, outliers=outliers)
     scores = -scaled[0], -scaled[1]
 
     def trial(k: int) -> _Trial:
@@ -415,29 +353,19 @@ def release(
         read = classifier.fit(learnt.texts, learnt.heldout, seed=seed + k)
         said, says = read(learnt.texts), read(tested.texts)
         text, combined = (
-            _layer(inputs, learnt.heldout, rng, settings.constraint)
+            _layer(inputs, learnt.heldout, rng)
             for inputs in (said[:, None], np.column_stack([said, learnt.scores]))
         )
         values = combined(np.column_stack([says, tested.scores]))
-        return tested.trial(values, text(says[:, None]), combined.weights, paired=settings.paired)
+        return tested.trial(values, text(says[:, None]), combined.weights)
 
-    statistic = STATISTIC.format(how=_BY_SIDE, kind=_kind(settings.paired))
-    facts = {"outliers": settings.outliers, "tail": settings.tail}
-    return _answer("release", features, trial, settings.seeds, statistic=statistic, facts=facts)
-
-
-def _scores_alone(learnt: _Half, tested: _Half, settings: PaperSettings) -> _Trial:
-    normaliser = Normaliser.learn(learnt.scores, outliers=settings.outliers)
-    layer = LinearLayer.fit(-normaliser(learnt.scores), learnt.heldout, constraint=settings.constraint)
-    values = layer(-normaliser(tested.scores))
-    n = len(tested.texts) // 2
-    p, effect = t_test(values[n:], values[:n], paired=settings.paired)
-    return _Trial(p, effect, auc(values, tested.heldout), layer.weights)
+    statistic, facts = STATISTIC.format(how=_BY_SIDE), {"outliers": outliers, "tail": 0.0}
+    return _answer("release", features, trial, seeds, statistic=statistic, facts=facts)
 
 
-def _layer(inputs: Doubles, heldout: Bools, rng: np.random.Generator, constraint: bool) -> LinearLayer:
+def _layer(inputs: Doubles, heldout: Bools, rng: np.random.Generator) -> LinearLayer:
     start = rng.uniform(-1, 1, inputs.shape[1] + 1) / np.sqrt(inputs.shape[1])
-    return LinearLayer.fit(inputs, heldout, constraint=constraint, start=start)
+    return LinearLayer.fit(inputs, heldout, start=start)
 
 
 def _answer(  # noqa: PLR0913 (what all procedures say)
@@ -452,6 +380,7 @@ def _answer(  # noqa: PLR0913 (what all procedures say)
     unit: str = "difference of probabilities",
 ) -> Answer:
     """The answer of so many trials, their p-values joined by 1 − Π(1 − p)."""
+    require(seeds >= 1, f"{procedure}: seeds must be at least 1, found {seeds}.")
     check(features)
     trials = [trial(k) for k in range(seeds)]
     texts = [float(one.auc_text) for one in trials if one.auc_text is not None]
@@ -476,104 +405,36 @@ def _answer(  # noqa: PLR0913 (what all procedures say)
     )
 
 
-def _kind(paired: bool) -> str:
-    return "paired" if paired else "unpaired"
-
-
 REGRESSION = (
-    "mean of a {model} regression of the membership scores (suspect 0, held-out 1) on held-out texts minus on "
+    "mean of a linear regression of the membership scores (suspect 0, held-out 1) on held-out texts minus on "
     "suspect texts, tested with a one-sided t-test on the half that was not learnt from"
 )
 
 
-MODELS = ("linear", "logistic")
-_LOGISTIC_STEPS = 1000
-"""Steps of Adam, as many as the published code takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class OriginalSettings:
-    """How dataset inference without calibration is made; the defaults follow the paper's text.
-
-    `seeds` random halves, joined by 1 − Π(1 − p); `outliers` is the share of each score to replace. `model` is
-    the "linear" regression of the text, or the "logistic" one of the published code. With `by_side` outliers are
-    not replaced as the training half says: each side is clipped at its own quantiles and scaled by the suspect
-    side, over all texts, as the published code does.
-    """
-
-    seeds: int = 10
-    outliers: float = 0.05
-    model: str = "linear"
-    by_side: bool = False
-
-    @classmethod
-    def of_release(cls, *, seeds: int = 1) -> OriginalSettings:
-        """The defaults of the code of Maini et al. 2024: one split, logistic, each side clipped by itself."""
-        return cls(seeds=seeds, model="logistic", by_side=True)
-
-    def __post_init__(self) -> None:
-        require(self.seeds >= 1, f"original: seeds must be at least 1, found {self.seeds}.")
-        known = " or ".join(map(repr, MODELS))
-        require(self.model in MODELS, f"original: model must be {known}, found {self.model!r}.")
-
-
-def original(
-    features: Features,
-    *,
-    classifier: TextClassifier | None = None,
-    seed: int = 0,
-    settings: OriginalSettings = OriginalSettings(),
-) -> Answer:
-    """Held-out dataset inference: do held-out texts get higher values than suspect ones?
+def original(features: Features, *, seed: int = 0, seeds: int = SEEDS, outliers: float = 0.05) -> Answer:
+    """Held-out dataset inference, as the text of its paper says: do held-out texts get higher values than suspect ones?
 
     It cannot tell a model that saw the texts from a held-out set that differs as text, and rejects for either.
-    `classifier` is not asked. TextsError with too few texts.
+    TextsError with too few texts.
     """
+
+    def trial(k: int) -> _Trial:
+        learnt, tested = halves(features, np.random.default_rng([seed, k]))
+        training = np.vstack([features.suspect[learnt[0]], features.heldout[learnt[1]]])
+        normaliser = Normaliser.learn(training, outliers=outliers)
+        coefficients = _regression(-normaliser(training), len(learnt[0]))
+        suspect, heldout = (
+            -normaliser(side[rows]) @ coefficients
+            for side, rows in zip((features.suspect, features.heldout), tested, strict=True)
+        )
+        p, effect = t_test(heldout, suspect)
+        called = auc(np.append(heldout, suspect), np.arange(len(heldout) + len(suspect)) < len(heldout))
+        return _Trial(p, effect, float(called), coefficients)
+
+    how: dict[str, Any] = {"learnt": "auc", "unit": "difference of regression values"}
     return _answer(
-        "original",
-        features,
-        lambda k: _regression_trial(features, seed, k, settings),
-        settings.seeds,
-        statistic=REGRESSION.format(model=settings.model),
-        facts={"outliers": settings.outliers},
-        learnt="auc",
-        unit="difference of regression values",
+        "original", features, trial, seeds, statistic=REGRESSION, facts={"outliers": outliers}, **how
     )
-
-
-def _regression_trial(features: Features, seed: int, k: int, settings: OriginalSettings) -> _Trial:
-    """Learnt on one random half and tested on the other."""
-    rng = np.random.default_rng([seed, k])
-    learnt, tested = halves(features, rng)
-    scaled = _scaled_sides(features, learnt, settings)
-    inputs = np.vstack([scaled[0][learnt[0]], scaled[1][learnt[1]]])
-    if settings.model == "linear":
-        coefficients = _regression(inputs, len(learnt[0]))
-    else:
-        coefficients = _logistic(inputs, len(learnt[0]), rng)
-    suspect, heldout = scaled[0][tested[0]] @ coefficients, scaled[1][tested[1]] @ coefficients
-    p, effect = t_test(heldout, suspect)
-    called = auc(np.append(heldout, suspect), np.arange(len(heldout) + len(suspect)) < len(heldout))
-    return _Trial(p, effect, float(called), coefficients)
-
-
-def _scaled_sides(
-    features: Features, learnt: tuple[Numbers, Numbers], settings: OriginalSettings
-) -> tuple[Doubles, Doubles]:
-    """Minus the scores of all suspect and of all held-out texts, without outliers and scaled."""
-    if settings.by_side:
-        sides = scaled_by_suspect(features.suspect, features.heldout, outliers=settings.outliers, clip=True)
-        return -sides[0], -sides[1]
-    training = np.vstack([features.suspect[learnt[0]], features.heldout[learnt[1]]])
-    normaliser = Normaliser.learn(training, outliers=settings.outliers)
-    return -normaliser(features.suspect), -normaliser(features.heldout)
-
-
-def _logistic(inputs: Doubles, suspects: int, rng: np.random.Generator) -> Doubles:
-    """Coefficients of a logistic regression for the label "held-out" after `_LOGISTIC_STEPS` of Adam."""
-    start = rng.uniform(-1, 1, inputs.shape[1] + 1) / np.sqrt(inputs.shape[1])
-    labels = np.arange(len(inputs)) >= suspects
-    return LinearLayer.fit(inputs, labels, constraint=False, epochs=_LOGISTIC_STEPS, start=start).weights
 
 
 def _regression(inputs: Doubles, suspects: int) -> Doubles:

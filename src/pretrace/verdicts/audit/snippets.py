@@ -23,7 +23,7 @@ from pretrace.results.rounding import listed
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.outlook import Watch
 from pretrace.statistics.documents import link_documents
-from pretrace.tuning.plan import OnStep
+from pretrace.tuning.plan import OnStep, methods
 from pretrace.types import Backend, Corpus, Generator, Pair, Skipped, Text
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 from pretrace.verdicts.draws import texts_hash
@@ -393,7 +393,6 @@ def tuned_generator(
     """
     from pretrace.backends.generation import Completer
     from pretrace.tuning.adapters import tuned_model
-    from pretrace.tuning.plan import methods
 
     if method.strip() == NO_TUNING:
         return Completer(model)
@@ -455,12 +454,12 @@ def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) 
 
 
 def cut_alike(
-    corpus: Corpus, heldout: Corpus | None, model: Backend, settings: AuditSettings, *, seed: int
+    given: Sequence[Corpus], model: Backend, settings: AuditSettings, *, seed: int
 ) -> tuple[SnippetCut, ...]:
-    """The snippets of the suspect texts and of control documents, cut alike. A snippet that stands in both is left out
-    on both sides; the notes count and name them. TextsError where either gives too few snippets."""
+    """The snippets of the suspect texts and, where they are `given` too, of control documents, cut alike. A snippet
+    that stands in both is left out on both sides; the notes count and name them. TextsError where either gives too
+    few snippets."""
     tokens = settings.snippets.tokens
-    given = [one for one in (corpus, heldout) if one is not None]
     pieces = [Pieces.of(one, model.spans, tokens) for one in given]
     note = ""
     if len(pieces) == 2:
