@@ -35,7 +35,7 @@ from pretrace.errors import ExpressionError, ShortTextsError, TextsError
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT, VERDICTS
-from pretrace.scan.files import files_of
+from pretrace.scan.corpus import files_of
 from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan
 from pretrace.scan.searching import RUN
 from pretrace.settings import option
