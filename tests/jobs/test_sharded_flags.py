@@ -19,7 +19,7 @@ from pretrace.errors import TextsError
 from pretrace.jobs import worker as shards
 from pretrace.jobs.merging import ScoredRows
 from pretrace.jobs.worker import ShardJob, Worker, fingerprint, work
-from pretrace.report import flags as report
+from pretrace.report import verdict as report
 from pretrace.runs import load_verdict, render, save_verdict, scan
 from pretrace.scoring import evidence
 from pretrace.scoring.detect import Options, recorded

@@ -12,7 +12,6 @@ from report import audits
 from report.audits import altered
 from report.test_report_html import Page, check_safe
 
-from pretrace.report import audit as audit_report
 from pretrace.report import verdict as verdict_report
 from pretrace.report.advice import of_verdict, section
 from pretrace.types import Situation, Table, Verdict
@@ -53,13 +52,13 @@ def verdict(**changes: object) -> Verdict:
 def test_an_inconclusive_audit_ends_with_the_table(make: Callable[[], Verdict]) -> None:
     audit = make()
     assert audit.outcome == "inconclusive"
-    assert re.findall(r'<section id="(\w+)"', audit_report.render(audit))[-1] == "advice"
+    assert re.findall(r'<section id="(\w+)"', verdict_report.render(audit))[-1] == "advice"
 
 
 @pytest.mark.parametrize("make", [audits.controls, audits.nothing])
 def test_an_answer_needs_no_other_test(make: Callable[[], Verdict]) -> None:
     assert of_verdict(make()) is None
-    assert 'id="advice"' not in audit_report.render(make())
+    assert 'id="advice"' not in verdict_report.render(make())
 
 
 def test_the_audit_is_read_for_what_there_is() -> None:

@@ -23,7 +23,7 @@ DRAWING: set[tuple[str, str]] = set()
 
 def modules() -> list[Path]:
     found = sorted(ROOT.rglob("*.py"))
-    assert {path.name for path in found} > {"run.py", "audit.py", "flags.py", "plots.py"}
+    assert {path.name for path in found} > {"run.py", "verdict.py", "plots.py"}
     return found
 
 

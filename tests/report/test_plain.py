@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from report import audits
 
-from pretrace.report.audit import first_page
 from pretrace.report.frame import fill
+from pretrace.report.verdict import first_page
 from pretrace.report.verdict_plots import documents
 from pretrace.report.wording import once
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of
