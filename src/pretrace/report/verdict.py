@@ -22,6 +22,7 @@ from pretrace.report.frame import ReportPage, Section, Sections, fill, section, 
 from pretrace.report.svg import to_svg
 from pretrace.report.verdict_plots import against_chance, draw_own, p_values, power_curve, strength
 from pretrace.report.wording import named, plural
+from pretrace.results.wording import sentences_of
 from pretrace.types import AuditFigures, Bools, Check, Doubles, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, widest_gap
@@ -54,26 +55,6 @@ _TITLES = {
     "verdict": ("Nothing was found", "Inconclusive", "Found", "Not found"),
 }
 """What a statement may begin with, before a colon; it stands above the rest of the statement."""
-_FLAG_TITLES = {
-    "none": "Nothing stands out",
-    "refused": "Refused",
-    "missed": "Could have been missed",
-    "set": "The set as a whole stands out",
-}
-_CLASSES = {
-    "none": "nothing",
-    "refused": "inconclusive",
-    "missed": "inconclusive",
-    "flagged": "consistent",
-    "set": "consistent",
-}
-_ROLES = {"target": "Model in question", "placebo": "Second model"}
-_METHODS = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli, for documents that depend on each other"}
-_PLAIN_GRADES = {
-    "own": "an earlier state of the model in question",
-    "sibling": "a model of the same kind, trained apart from it",
-    "other": "a model of another family",
-}
 
 
 class IdentityRow(NamedTuple):
@@ -96,7 +77,7 @@ def first_page(verdict: Verdict) -> Markup:
     titles = [one for one in _TITLES.get(kind, ()) if verdict.statement.startswith(f"{one}:")]
     failed = [(one, wording.plain(one.words)) for one in made if one.status == "failed"]
     others = [one for one in made if one.status != "failed"]
-    values = {
+    values: dict[str, Any] = {
         kind if kind != "flags" else "flagged": verdict,
         "title": titles[0] if titles else "",
         "failed": failed,
@@ -145,7 +126,7 @@ def _of_audit(audit: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
         (one.name for one in own.placebos if (own.compared_with or "").startswith(f"{one.name} + ")), None
     )
     tuned, shows_test = base is not None and own.placebo is None, own.procedure == "pretrace"
-    [(dots, caption)] = draw_own(audit) or [("", "")]
+    [(dots, caption)] = draw_own(audit) or [(Markup(""), "")]
     return {
         "own": own,
         "suspects": len(found),
@@ -176,8 +157,8 @@ def _of_flagging(flagged: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
     values = _numbers(flagged)
     flags = f"{wording.count(values['number'])} of {plural(values['asked'], values['unit'])} flagged"
     return values | {
-        "title": _FLAG_TITLES.get(flagged.outcome, flags),
-        "css": _CLASSES[flagged.outcome],
+        "title": sentences_of("report.flag_titles").get(flagged.outcome, flags),
+        "css": sentences_of("report.flag_classes")[flagged.outcome],
         "expected": expected(values["number"], flagged.figures["fdr"]),
         "whole": " ".join(whole(set_test(flagged), flagged.units)),
         "tried": " ".join(tried(flagged.outcome, flagged.planted)),
@@ -238,7 +219,9 @@ def _identity_of_audit(audit: Verdict) -> Iterator[IdentityRow]:
         found = [facts.mapping(part) for role, part in parts if str(role).startswith("placebo")]
         recorded = {**placebo.facts, **next((one for one in found if one.get("name") == placebo.name), {})}
         name, marks = facts.model_as_served(placebo.name, recorded)
-        yield IdentityRow("Compared with", name, ((_PLAIN_GRADES[placebo.grade], False), *marks))
+        yield IdentityRow(
+            "Compared with", name, ((sentences_of("report.grades")[placebo.grade], False), *marks)
+        )
     if used:
         label = f"How {'it' if len(used) == 1 else 'each'} is known not to have seen the texts"
         yield IdentityRow(label, audit.statements.get("placebo") or UNSTATED)
@@ -258,7 +241,7 @@ def _identity_of_flagging(flagged: Verdict) -> Iterator[IdentityRow]:
     settings, counts = flagged.settings, flagged.figures["counts"]
     yield from who_asked(flagged, "flagging")
     for role, one in facts.mapping(settings.get("models")).items():
-        label = _ROLES.get(role, f"{role[:1].upper()}{role[1:]} model")
+        label = sentences_of("report.flag_roles").get(role, f"{role[:1].upper()}{role[1:]} model")
         yield IdentityRow(
             label, *facts.model_as_served(str(facts.mapping(one).get("name", "")), facts.mapping(one))
         )
@@ -371,16 +354,6 @@ def searched(verdict: Verdict) -> dict[str, Any] | None:
     return {"said": said, "rows": rows[:MOST_FOUND], "more": more, "scan": str(found["scan"])}
 
 
-_PARTS = {
-    "corpus": "The texts",
-    "heldout": "The control documents",
-    "snippets": "How the texts were cut",
-    "sampling": "How the generator wrote",
-    "software": "Software",
-    "timings": "Time taken",
-}
-
-
 @section("To repeat this", "repeat", "repeating.html", appendix=True)
 def repeating(verdict: Verdict) -> dict[str, Any] | None:
     """Show everything needed to make the result again; nothing where no settings were recorded."""
@@ -388,7 +361,7 @@ def repeating(verdict: Verdict) -> dict[str, Any] | None:
     if isinstance(recorded.get("timings"), Mapping):
         recorded["timings"] = _timed(recorded["timings"])
     kind = {"audit": "This audit", "flag": "This flagging"}.get(verdict.test, "This test")
-    parts = facts.parts(recorded, kind, _PARTS)
+    parts = facts.parts(recorded, kind, sentences_of("report.parts"))
     return {"parts": parts, "skipped": () if verdict.test == "flag" else verdict.skipped} if parts else None
 
 
@@ -499,7 +472,10 @@ def _test_of_flagging(flagged: Verdict) -> dict[str, Any]:
         figure, label, *_ = p_values(flagged)
         drawn = to_svg(figure, name="pvalues", label=label)
     method = flagged.figures["method"]
-    return _numbers(flagged) | {"method": _METHODS.get(method, method), "p_values": drawn}
+    return _numbers(flagged) | {
+        "method": sentences_of("report.flag_methods").get(method, method),
+        "p_values": drawn,
+    }
 
 
 @section("The texts", "texts", "flags/texts.html")

@@ -31,7 +31,9 @@ def _words() -> Mapping[str, Any]:
         return re.sub(r"\s*\n\s*", " ", part.strip()) if isinstance(part, str) else part
 
     here = files("pretrace")
-    texts = (here.joinpath(room, "words.toml").read_text("utf-8") for room in ("scoring", "verdicts"))
+    texts = (
+        here.joinpath(room, "words.toml").read_text("utf-8") for room in ("scoring", "verdicts", "report")
+    )
     found: dict[str, Any] = {
         name: part for text in texts for name, part in joined(tomllib.loads(text)).items()
     }

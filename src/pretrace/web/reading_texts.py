@@ -185,7 +185,7 @@ def _run_in(workspace: Workspace, relative: str, state: State) -> tuple[Run | No
 def places(run: Run, known: Run) -> list[dict[str, Any]]:
     """Where the one text of a run stands among the known non-members of another, score by score: its value, how many of
     them there are and are at least as high, the share that lies below it, and all of them on one axis."""
-    found = []
+    found: list[dict[str, Any]] = []
     for score in run.scores:
         value = float(run.column(score)[0])
         others = known.column(score) if score in known.scores else np.zeros(0)
