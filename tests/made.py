@@ -1,25 +1,22 @@
 """Runs, and rows of evaluations, with what a test is about and nothing else."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pretrace.types import Curve, Estimate, Measured, Run
+from pretrace.corpora.opening import GivenStream
+from pretrace.scoring.evaluation import measure
+from pretrace.scoring.parts import ScoredRows
+from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
 
 
-def written(path: Path, rows: Iterable[Any]) -> Path:
+def written(path, rows):
     """A file of JSON lines."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
-def row(name: str, auc: float | Estimate, kind: str = "score", **parts: Any) -> Measured:
+def row(name, auc, kind="score", **parts):
     """A row with this AUC, by default 0.1 wide on both sides, in the place of its other figures too."""
     found = auc if isinstance(auc, Estimate) else Estimate(auc, auc - 0.1, auc + 0.1)
     curve = Curve((0.0, 1.0), (0.0, 1.0))
@@ -27,7 +24,7 @@ def row(name: str, auc: float | Estimate, kind: str = "score", **parts: Any) -> 
     return Measured(name=name, kind=kind, **{**figures, **parts})
 
 
-def run_of(matrix: npt.ArrayLike, members: Sequence[Any], **parts: Any) -> Run:
+def run_of(matrix, members, **parts):
     """A run of scores [texts, scores], whose texts are called t0, t1, …"""
     values, rows = np.asarray(matrix, dtype=np.float64), len(members)
     own = {
@@ -44,3 +41,10 @@ def run_of(matrix: npt.ArrayLike, members: Sequence[Any], **parts: Any) -> Run:
 
 
 EMPTY = run_of(np.zeros((0, 0)), ())
+
+
+def evaluate(run, texts, *, blind=True, **how):
+    """The figures of a run, where `texts[i]` is the text of row i."""
+    some = tuple(Text(name, text) for name, text in zip(run.ids, texts, strict=False))
+    stream = GivenStream(Corpus(run.corpus, some)) if blind else None
+    return measure(ScoredRows.of_run(run, some), stream, **how)

@@ -1,7 +1,5 @@
 """A shell completes commands, options and the names of scores."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -24,13 +22,7 @@ from pretrace.scores import scores
         ("pretrace flag --score zl", 3, {"zlib"}), ("pretrace score --scores ", 3, set(scores)),
     ],
 )  # fmt: skip
-def test_bash_is_told_how_a_word_goes_on(
-    words: str,
-    number: int,
-    expected: set[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_bash_is_told_how_a_word_goes_on(words, number, expected, monkeypatch, capsys):
     monkeypatch.setenv("_PRETRACE_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(number))

@@ -1,7 +1,5 @@
 """The options of commands as forms, and filled forms as arguments."""
 
-from __future__ import annotations
-
 import pytest
 
 from pretrace.cli.commands import every_command

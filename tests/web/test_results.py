@@ -1,7 +1,5 @@
 """The list of results, two side by side, their files, and whether they are as written."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
