@@ -45,8 +45,6 @@ KINDS = (
 """All kinds; a folder is of the first of them whose JSON part it holds."""
 MARKERS = tuple(kind.folder.marker for kind in KINDS)
 """The JSON parts by which results are known."""
-_REPORTS = {"flag": "flags", "audit": "audit"}
-"""Tests whose report is a module of its own."""
 
 
 def save(result: Result, folder: str | Path, **more: Any) -> dict[str, Any]:
@@ -141,9 +139,6 @@ def load_verdict(folder: str | Path, *tests: str) -> Verdict:
 
 def _report_module(result: Result) -> Any:
     name = next(kind.report for kind in KINDS if isinstance(result, kind.made))
-    if isinstance(result, Verdict):
-        # An audit that was refused has no design, and the page of any other test.
-        name = _REPORTS.get(result.test, name) if result.figures else name
     return import_module(f"pretrace.report.{name}")
 
 

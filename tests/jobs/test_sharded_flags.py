@@ -12,7 +12,7 @@ from made import written
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
 from pretrace.jobs.worker import ShardJob, fingerprint, work
-from pretrace.report import flags as report
+from pretrace.report import verdict as report
 from pretrace.runs import load_verdict, render, save_verdict, scan
 from pretrace.scoring import evidence
 from pretrace.scoring import parts as shards

@@ -8,7 +8,6 @@ import pytest
 from report import audits
 from report.test_report_html import Page, check_safe
 
-from pretrace.report import audit as audit_report
 from pretrace.report import verdict as verdict_report
 from pretrace.report.advice import of_verdict, section
 from pretrace.types import Situation, Table, Verdict
@@ -44,13 +43,13 @@ def verdict(**changes):
 def test_an_inconclusive_audit_ends_with_the_table(make):
     audit = make()
     assert audit.outcome == "inconclusive"
-    assert re.findall(r'<section id="(\w+)"', audit_report.render(audit))[-1] == "advice"
+    assert re.findall(r'<section id="(\w+)"', verdict_report.render(audit))[-1] == "advice"
 
 
 @pytest.mark.parametrize("make", [audits.controls, audits.nothing])
 def test_an_answer_needs_no_other_test(make):
     assert of_verdict(make()) is None
-    assert 'id="advice"' not in audit_report.render(make())
+    assert 'id="advice"' not in verdict_report.render(make())
 
 
 def test_names_of_strangers_are_shown_and_not_run():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from report.flaggings import flagging, known_of, texts_of
 
-from pretrace.report import flags
+from pretrace.report import verdict
 from pretrace.types import Check, SetTest, Skipped
 
 
@@ -44,7 +44,7 @@ def words(html):
 
 
 def test_a_first_page_for_anybody():
-    said = words(flags.render(made()))
+    said = words(verdict.render(made()))
     assert "7 of 60 texts flagged" in said
     assert "on average at most 5% are flagged wrongly: here less than one of the 7" in said
     assert "60 texts of “mine” were set beside 200 documents of “known”" in said
@@ -54,7 +54,7 @@ def test_a_first_page_for_anybody():
 
 
 def test_a_refusal_shows_no_p_values():
-    html = flags.render(made("refused"))
+    html = verdict.render(made("refused"))
     said = words(html)
     assert "No text is flagged or cleared" in said
     assert "Alike by words AUC 0.9." in said
@@ -64,7 +64,7 @@ def test_a_refusal_shows_no_p_values():
 
 
 def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
-    said = words(flags.render(made("set", statement="No single text is flagged, but as a whole they do.")))
+    said = words(verdict.render(made("set", statement="No single text is flagged, but as a whole they do.")))
     assert "The set as a whole stands out No single text is flagged" in said
     assert (
         "The set as a whole stands out (p = 0.0004, tested at a level of 5%). 9 of its 60 documents lie above"
@@ -77,7 +77,7 @@ def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
     assert "one or the other in at most the sum of both" in said
     no = SetTest(None, 0.05, 9, 3.0, 4, 9999, "the two sets also differ a little by their words")
     passed = (Check("words", "Alike by words", "passed", "AUC 0.53."),)
-    withheld = words(flags.render(made("refused", set_test=no, checks=passed)))
+    withheld = words(verdict.render(made("refused", set_test=no, checks=passed)))
     assert (
         "The set as a whole: no answer, because the two sets also differ a little by their words" in withheld
     )
@@ -86,6 +86,6 @@ def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
 @pytest.mark.parametrize("scores", [[0.0], [1e300], [-3.0, -3.0]])
 def test_few_and_odd_scores_are_drawn(scores):
     one = made("none", texts=len(scores), columns={"scores": np.array(scores)})
-    assert "<svg" in flags.render(one)
+    assert "<svg" in verdict.render(one)
     many = made("none", texts=150)
-    assert "The 100 highest scores of 150" in words(flags.render(many))
+    assert "The 100 highest scores of 150" in words(verdict.render(many))

@@ -15,7 +15,7 @@ READS = ("pretrace.verdicts.audit.built.", "pretrace.verdicts.audit.designs.")
 
 def modules():
     found = sorted(ROOT.rglob("*.py"))
-    assert {path.name for path in found} > {"run.py", "audit.py", "flags.py", "plots.py"}
+    assert {path.name for path in found} > {"run.py", "verdict.py", "plots.py"}
     return found
 
 

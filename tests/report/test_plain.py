@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 from report import audits
 
-from pretrace.report.audit import first_page
+from pretrace.report.verdict import first_page
 from pretrace.report.verdict_plots import documents
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of
 from pretrace.verdicts.wording import sentences_of

@@ -11,7 +11,7 @@ from report import audits
 from report.test_flagging_report import made as flagging
 from report.test_report_html import HIDDEN, Page, check_safe
 
-from pretrace.report import audit, flags, notebook, run, side_by_side
+from pretrace.report import notebook, run, side_by_side, verdict
 from pretrace.report.wording import named
 from pretrace.scoring.side_by_side import side_by_side as beside
 
@@ -21,13 +21,13 @@ BAD = "<script>alert(1)</script>\u202e$x^2${{ 7*7000 }}"
 def hostile_flagging(outcome):
     ids = (BAD, *(f"text {i}" for i in range(1, 60)))
     said = {"corpus": BAD, "nonmembers": BAD, "model": BAD, "score": BAD, "notes": (BAD,), "reasons": (BAD,)}
-    return flags.render(flagging(outcome, columns={"ids": ids}, **said))
+    return verdict.render(flagging(outcome, columns={"ids": ids}, **said))
 
 
 PAGES = {
     "run": lambda hostile, controlled: run.render(hostile),
     "controls": lambda hostile, controlled: run.render(controlled((BAD, "$x^2$", "a\u202eb"))),
-    "audit": lambda hostile, controlled: audit.render(audits.hostile()),
+    "audit": lambda hostile, controlled: verdict.render(audits.hostile()),
     "flagged": lambda hostile, controlled: hostile_flagging("flagged"),
     "none": lambda hostile, controlled: hostile_flagging("none"),
     "refused": lambda hostile, controlled: hostile_flagging("refused"),
@@ -57,10 +57,10 @@ def test_hostile_names_are_text_in_a_notebook(hostile):
 
 
 @pytest.mark.parametrize(
-    ("module", "file", "make"), [("audit", audits.__file__, "controls"), ("run", "conftest.py", "labelled")]
+    ("module", "file", "make"), [("verdict", audits.__file__, "controls"), ("run", "conftest.py", "labelled")]
 )
 def test_another_process_gives_the_same_bytes(module, file, make, labelled):
-    own = audit.render(audits.controls()) if module == "audit" else run.render(labelled())
+    own = verdict.render(audits.controls()) if module == "verdict" else run.render(labelled())
     script = (
         "import hashlib, runpy, sys\n"
         f"from pretrace.report.{module} import render\n"

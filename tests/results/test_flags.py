@@ -9,7 +9,7 @@ import pytest
 from report.flaggings import flagging, known_of, texts_of
 
 from pretrace import runs
-from pretrace.report import flags as report
+from pretrace.report import verdict as report
 from pretrace.results.folder import seal_of
 from pretrace.results.output_checks import RESULT
 from pretrace.results.verdicts import FLAGGING, save_verdict

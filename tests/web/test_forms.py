@@ -2,10 +2,11 @@
 
 import pytest
 
+from pretrace.cli.commands import every_command
 from pretrace.web.forms import COMMANDS, CommandForm, Field, forms
 from pretrace.web.workspace import RequestError
 
-FORMS = forms()
+FORMS = forms(every_command())
 
 
 def fields(command):

@@ -20,28 +20,20 @@ def of_verdict(verdict: Verdict) -> Section | None:
     if EXIT_CODES[verdict.outcome] != EXIT_CODES["inconclusive"]:
         return None
     target, texts = facts.of_model(verdict, "target"), _texts(verdict.settings)
-    command = facts.mapping(verdict.settings.get("command"))
-    has = _sized(verdict)
-    if verdict.test == "flag":
-        has = replace(has, access=_access(target))
-        names = _names(command, "controls", "")
-        return section(has, texts, verdict.model, names=names, made="flag")
-    if verdict.test == "audit" and verdict.figures:
-        has = replace(has, access=_access(target))
+    has, made, command = _sized(verdict), verdict.test, facts.mapping(verdict.settings.get("command"))
+    if made != "flag" and not (made == "audit" and verdict.figures):
+        name = target.get("name")
+        return section(has, texts, name if isinstance(name, str) else verdict.model, made=made)
+    earlier = ""
+    if made == "audit":
         made, earlier = _audited(figures_of(verdict), command.get("placebo"))
-        return section(has, texts, verdict.model, names=_names(command, "controls", earlier), made=made)
-    named = target.get("name")
-    model = named if isinstance(named, str) else verdict.model
-    return section(has, texts, model, made=verdict.test)
+    has = replace(has, access=_access(target))
+    return section(has, texts, verdict.model, names=_names(command.get("controls"), earlier), made=made)
 
 
 def _sized(verdict: Verdict) -> Situation:
-    size = facts.of_model(verdict, "target").get("parameters")
-    return (
-        replace(verdict.situation, parameters=float(size))
-        if isinstance(size, int | float)
-        else verdict.situation
-    )
+    size, known = facts.of_model(verdict, "target").get("parameters"), verdict.situation
+    return replace(known, parameters=float(size)) if isinstance(size, int | float) else known
 
 
 def foreseeable(verdict: Verdict) -> dict[str, object] | None:
@@ -80,13 +72,10 @@ def _audited(own: AuditFigures, typed: object) -> tuple[str, str]:
     return made, earlier
 
 
-def _names(command: Mapping[str, Any], controls: str, earlier: str) -> Names:
-    named, found = Names(), command.get(controls)
-    return replace(
-        named,
-        controls=found if found and isinstance(found, str) else named.controls,
-        earlier=earlier or named.earlier,
-    )
+def _names(controls: object, earlier: str) -> Names:
+    named = Names()
+    given = controls if isinstance(controls, str) and controls else named.controls
+    return replace(named, controls=given, earlier=earlier or named.earlier)
 
 
 def _texts(settings: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from pretrace.report import audit, facts, flags, verdict
+from pretrace.report import facts, verdict
 from pretrace.report.frame import fill
 from pretrace.results.run import counts
 from pretrace.types import Run, Verdict
@@ -15,15 +15,14 @@ from pretrace.types import Run, Verdict
 ROWS = 5
 """Rows of a run that a notebook shows."""
 _SCORES, _COLUMNS = 12, 6
-_PAGES = {"audit": ("Audit", audit.first_page), "flag": ("Flagging", flags.first_page)}
 
 
 def html(result: Run | Verdict) -> str:
     """The result as HTML for the cell of a notebook, in which what strangers wrote is escaped."""
     if isinstance(result, Run):
         return str(_run(result))
-    kind, first_page = _PAGES.get(result.test if result.figures else "", ("Test", verdict.first_page))
-    page = fill("notebook/page.html", {"title": kind, "first": first_page(result), "seal": ""})
+    kind = {"audit": "Audit", "flags": "Flagging"}.get(verdict.kind_of(result), "Test")
+    page = fill("notebook/page.html", {"title": kind, "first": verdict.first_page(result), "seal": ""})
     return str(fill("notebook/framed.html", {"kind": kind, "result": result, "page": str(page)}))
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -40,8 +40,7 @@ _LANE = 0.5
 _CONTROL_DASHES = ((5.0, 2.2), (1.6, 1.6), (6.0, 1.6, 1.6, 1.6))
 
 
-@dataclass(frozen=True, slots=True)
-class _Stroke:
+class _Stroke(NamedTuple):
     """How one row is drawn: colour, dash pattern in points (empty for a solid line), width in points."""
 
     colour: str

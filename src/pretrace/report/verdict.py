@@ -1,39 +1,45 @@
-"""The report of a test that needs no earlier checkpoint: one self-contained HTML file, the same result the same bytes.
+"""The report of a verdict: one self-contained HTML file, no script, no network, the same result the same bytes.
 
-The sentences come with the result. Each test has one figure of its own, in `report/verdict_plots.py`.
+Page one is for everybody: the answer, who asked, what was compared, how far it can be trusted, the checks, what would
+help. The sentences come with the result. Behind it stands a technical part, made of sections: each gives a heading and
+markup, or None where the result has nothing to say on it. Audits, flaggings and all other tests differ in the template
+of page one and in their sections; the figure of a test is in `report/verdict_plots.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from calendar import month_name
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 
+import numpy as np
 from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.first_page import (
-    IdentityRow,
-    checks,
-    first_values,
-    hash_of,
-    repeating,
-    title_of,
-    when,
-    who_asked,
-    why_inconclusive,
-)
-from pretrace.report.frame import ReportPage, Sections, fill, section, titled
+from pretrace.report.frame import ReportPage, Section, Sections, fill, section, speaking, titled
 from pretrace.report.svg import to_svg
-from pretrace.report.verdict_plots import against_chance, draw_own, power_curve, strength
-from pretrace.report.wording import named
-from pretrace.types import Bools, Doubles, Verdict
+from pretrace.report.verdict_plots import against_chance, draw_own, p_values, power_curve, strength
+from pretrace.report.wording import named, plural
+from pretrace.results.wording import sentences_of
+from pretrace.types import AuditFigures, Bools, Check, Doubles, Pair, Power, Verdict
+from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
+from pretrace.verdicts.audit.designs import ALIKE, widest_gap
+from pretrace.verdicts.flag.built import expected, set_test, tried, whole
 from pretrace.verdicts.outcome import SECOND
 
-MOST_ROWS = 50
-"""Rows of a table in the report; its csv file has all."""
+UNSTATED = "not stated"
+_GAVE = "The test gave p ="
+"""How the reason begins that says what the test found."""
+MOST_FOUND = 50
+"""Texts that the section on a search names; the result has up to 1,000, and the folder of the search all."""
+MOST_ROWS, _MOST_FLAGS = 50, 100
+"""Rows of a table, and texts of a flagging, in the report; its csv files have all."""
 _MOST_TESTS = 5
 """Earlier tests of the same texts that page one names."""
+_ADVICE = 3
+"""Sentences of advice on page one of an audit; the test has all."""
 DOCUMENTS = 5
 """Documents that are named below a text."""
 WINDOWS, FEWER = 6, 3
@@ -42,24 +48,129 @@ _MOST_TOLD = 1e6
 """Tries above which a model is said not to print a window."""
 LONGEST = 1_000
 """Characters of a continuation that are shown."""
+_EXAMPLES, _CONTROL_EXAMPLES = 12, 4
 THIS = "this test"
-_TITLES = ("Nothing was found", "Inconclusive", "Found", "Not found")
+_TITLES = {
+    "audit": ("Nothing was found", "Nothing shown", "Inconclusive"),
+    "verdict": ("Nothing was found", "Inconclusive", "Found", "Not found"),
+}
+"""What a statement may begin with, before a colon; it stands above the rest of the statement."""
+
+
+class IdentityRow(NamedTuple):
+    """A row: what it is about, what is recorded, and smaller lines beneath it, each with whether it is a code."""
+
+    label: str
+    value: str
+    notes: tuple[tuple[str, bool], ...] = ()
+
+
+def kind_of(verdict: Verdict) -> str:
+    """Whose page a verdict has: "audit", "flags", or "verdict" for every other test, and for an audit that was refused
+    and has no design."""
+    return {"audit": "audit", "flag": "flags"}.get(verdict.test, "verdict") if verdict.figures else "verdict"
 
 
 def first_page(verdict: Verdict) -> Markup:
     """The answer, who asked, what was compared, how far it can be trusted, the checks, what would help, the figures."""
-    withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
-    values = first_values(verdict, title_of(verdict, _TITLES))
-    values |= {
-        "verdict": verdict,
-        "why": why_inconclusive(verdict, [check for check, _ in values["failed"]]) if withheld else (),
+    kind, made = kind_of(verdict), facts.checks(verdict)
+    titles = [one for one in _TITLES.get(kind, ()) if verdict.statement.startswith(f"{one}:")]
+    failed = [(one, wording.plain(one.words)) for one in made if one.status == "failed"]
+    others = [one for one in made if one.status != "failed"]
+    values: dict[str, Any] = {
+        kind if kind != "flags" else "flagged": verdict,
+        "title": titles[0] if titles else "",
+        "failed": failed,
+        "others": sorted(others, key=lambda one: one.status == "not run"),
+        "why": why_inconclusive(verdict, failed),
+        "withheld": facts.rejected(verdict) and verdict.outcome == "inconclusive",
+        "advised": wording.once(verdict.advice),
+        "served": (*facts.served(verdict.settings), *facts.sentences(verdict.settings)),
+        "foreseen": advice.foreseeable(verdict) if verdict.outcome != "refused" else None,
+        "p": wording.p_value(verdict.p) if verdict.p is not None else "",
+    }
+    values |= {"audit": _of_audit, "flags": _of_flagging, "verdict": _of_test}[kind](verdict, values)
+    title = values["title"]
+    return fill(
+        f"{kind}/first.html",
+        {**values, "statement": wording.after(verdict.statement, title and f"{title}: ")},
+    )
+
+
+def why_inconclusive(verdict: Verdict, failed: Sequence[tuple[Check, str]]) -> tuple[str, ...]:
+    """Why a verdict is inconclusive, for the box of the answer: each failed check with its reason, in full, as the
+    first sentence alone may say the opposite, and what else withheld it; where nothing did, the reasons as they are."""
+    told = [f"{check.title}: no. {words}" for check, words in failed]
+    others = [one for one in verdict.reasons if not any(one.startswith(check.title) for check, _ in failed)]
+    if facts.rejected(verdict):  # then what the test gave is no reason
+        kept = [one for one in others if not one.startswith(_GAVE)]
+        others = kept if kept or told else others
+    return tuple(told[:3]) + wording.once(others)
+
+
+def _of_test(verdict: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "why": shared["why"] if shared["withheld"] else (),
         "rows": tuple(identity(verdict)),
         "reasons": wording.once(verdict.reasons, verdict.trust),
         "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "drawn": drawn(verdict),
-        "often": wording.often(verdict.p) if verdict.p is not None and not withheld else "",
+        "often": wording.often(verdict.p) if verdict.p is not None and not shared["withheld"] else "",
     }
-    return fill("verdict/first.html", values)
+
+
+def _of_audit(audit: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
+    own, shown = figures_of(audit), facts.rejected(audit)
+    found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
+    base = next(
+        (one.name for one in own.placebos if (own.compared_with or "").startswith(f"{one.name} + ")), None
+    )
+    tuned, shows_test = base is not None and own.placebo is None, own.procedure == "pretrace"
+    [(dots, caption)] = draw_own(audit) or [(Markup(""), "")]
+    return {
+        "own": own,
+        "suspects": len(found),
+        "controls": len(others),
+        "rows": tuple(_identity_of_audit(audit)),
+        "failed": [
+            (one, "" if audit.outcome == "inconclusive" else words) for one, words in shared["failed"]
+        ],
+        "most": _ADVICE,
+        "reasons": wording.once(audit.reasons),
+        "shows_test": shows_test,
+        "share_ahead": _ahead(found, others),
+        "ahead": int((found > 0).sum()),
+        "other": base if tuned else own.compared_with,
+        "tuned": tuned,
+        "told_apart": _told_apart(own),
+        "often": wording.strength(audit.p, own.facts) if audit.p is not None else "",
+        "sensitivity": own.sensitivity if shown and shows_test else None,
+        "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
+        "seen": _tried(audit),
+        "dots": dots,
+        "caption": caption,
+        "hill": _hill(audit, "this audit") if shows_test else "",
+    }
+
+
+def _of_flagging(flagged: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
+    values = _numbers(flagged)
+    flags = f"{wording.count(values['number'])} of {plural(values['asked'], values['unit'])} flagged"
+    return values | {
+        "title": sentences_of("report.flag_titles").get(flagged.outcome, flags),
+        "css": sentences_of("report.flag_classes")[flagged.outcome],
+        "expected": expected(values["number"], flagged.figures["fdr"]),
+        "whole": " ".join(whole(set_test(flagged), flagged.units)),
+        "tried": " ".join(tried(flagged.outcome, flagged.planted)),
+        "rows": tuple(_identity_of_flagging(flagged)),
+        "drawn": draw_own(flagged),
+    }
+
+
+def who_asked(verdict: Verdict, made: str) -> Iterator[IdentityRow]:
+    """Give the rows of when the test, audit or search was `made`, and for whom."""
+    yield IdentityRow(f"Date of the {made}", when(verdict.settings.get("time")))
+    yield IdentityRow("Requested by", verdict.statements.get("requested_by") or UNSTATED)
 
 
 def identity(verdict: Verdict) -> Iterator[IdentityRow]:
@@ -95,21 +206,314 @@ def identity(verdict: Verdict) -> Iterator[IdentityRow]:
         )
 
 
+def _identity_of_audit(audit: Verdict) -> Iterator[IdentityRow]:
+    """The date, who asked, the model, those it is compared with, the texts and the control documents."""
+    own, target = figures_of(audit), facts.of_model(audit, "target")
+    yield from who_asked(audit, "audit")
+    yield IdentityRow("Model in question", *facts.model_as_served(audit.model, target))
+    used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
+    if not used:
+        yield IdentityRow("Compared with", "no other model")
+    for placebo in used:
+        parts = facts.mapping(audit.settings.get("models")).items()
+        found = [facts.mapping(part) for role, part in parts if str(role).startswith("placebo")]
+        recorded = {**placebo.facts, **next((one for one in found if one.get("name") == placebo.name), {})}
+        name, marks = facts.model_as_served(placebo.name, recorded)
+        yield IdentityRow(
+            "Compared with", name, ((sentences_of("report.grades")[placebo.grade], False), *marks)
+        )
+    if used:
+        label = f"How {'it' if len(used) == 1 else 'each'} is known not to have seen the texts"
+        yield IdentityRow(label, audit.statements.get("placebo") or UNSTATED)
+    sides = ((SUSPECT, "Suspect texts", "document"), (CONTROL, "Control documents", "control document"))
+    for side, label, noun in sides:
+        if side == CONTROL and own.design == "placebos":
+            yield IdentityRow(label, "none")
+            return
+        counted = f"{plural(len(documents_of(audit, side)[0]), noun)}, each listed in documents.csv"
+        part = facts.mapping(audit.settings.get("corpus" if side == SUSPECT else "heldout"))
+        yield IdentityRow(label, counted, hash_of(part))
+    yield IdentityRow("Where they come from", audit.statements.get("controls") or UNSTATED)
+
+
+def _identity_of_flagging(flagged: Verdict) -> Iterator[IdentityRow]:
+    """The date, who asked, the models, the texts and the known non-members."""
+    settings, counts = flagged.settings, flagged.figures["counts"]
+    yield from who_asked(flagged, "flagging")
+    for role, one in facts.mapping(settings.get("models")).items():
+        label = sentences_of("report.flag_roles").get(role, f"{role[:1].upper()}{role[1:]} model")
+        yield IdentityRow(
+            label, *facts.model_as_served(str(facts.mapping(one).get("name", "")), facts.mapping(one))
+        )
+    sides = (
+        ("Texts", "texts", "texts", "documents"),
+        ("Known non-members", "nonmembers", "known", "known_documents"),
+    )
+    for label, part, texts_, documents in sides:
+        recorded = facts.mapping(settings.get(part))
+        of = f" of {plural(counts[documents], 'document')}" if counts[documents] < counts[texts_] else ""
+        name = flagged.corpus if part == "texts" else flagged.figures["nonmembers"]
+        yield IdentityRow(label, f"{named(name)}, {plural(counts[texts_], 'text')}{of}", hash_of(recorded))
+
+
+def when(found: object) -> str:
+    """Write a recorded time as people do, the day alone where it cannot be read.
+
+    >>> when("2026-11-22T14:03:09+00:00"), when(None)
+    ('22 November 2026, 14:03 UTC', 'not recorded')
+    """
+    if not isinstance(found, str):
+        return "not recorded"
+    try:
+        moment = datetime.fromisoformat(found)
+    except ValueError:
+        return named(found)
+    day = f"{moment.day} {month_name[moment.month]} {moment.year}"
+    return f"{day}, {moment:%H:%M} {moment.tzname() or ''}".strip()
+
+
+def hash_of(texts: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
+    """The hash of some texts, by what was recorded of them; nothing where it was not."""
+    found = texts.get("sha256")
+    return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()
+
+
+def _told_apart(own: AuditFigures) -> str:
+    """How often a program that sees only texts tells a suspect text from a control document, by the classifier that
+    decides; empty where it is not known, or there are none."""
+    deciding = widest_gap(own.plan.gaps, (ALIKE,)) if own.plan else None
+    if own.design == "placebos" or deciding is None:
+        return ""
+    widest = deciding.auc
+    low, high = round(100 * max(0.0, widest.low)), round(100 * min(1.0, widest.high))
+    return f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
+
+
+def _ahead(found: Doubles, others: Doubles) -> float | None:
+    """How often a suspect document lies ahead of a control document, drawn by lot; None where one side is empty."""
+    if not len(found) or not len(others):
+        return None
+    ordered = np.sort(others)
+    ranked = np.searchsorted(ordered, found, side="left") + np.searchsorted(ordered, found, side="right")
+    return int(ranked.sum()) / (2 * len(others) * len(found))  # a tie counts half
+
+
 def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
     """The figures and their captions: the test's own, and the result against chance."""
     found = draw_own(verdict)
     if verdict.null is not None:
-        label = (
-            f"A histogram of the {sum(verdict.null.counts)} results that chance gave, and the result of this test at "
-            f"{strength(verdict.null.observed, wording.brief(verdict.null.observed, 3))}."
-        )
         caption = (
             "The hill shows what chance alone gives for texts that were not used. The mark is what this model gave. At "
             "the line and beyond lie the results that chance gives in at most "
             f"{wording.share(verdict.level)} of such tests."
         )
-        found.append((to_svg(against_chance(verdict.null, this=THIS), name="hill", label=label), caption))
+        found.append((_hill(verdict, THIS), caption))
     return found
+
+
+def _hill(verdict: Verdict, this: str) -> Markup:
+    """The result of `this` against what chance gives; nothing where that was not recorded."""
+    null = verdict.null
+    if null is None:
+        return Markup("")
+    observed, critical = (strength(one, wording.brief(one, 3)) for one in (null.observed, null.critical))
+    label = (
+        f"A histogram of the {sum(null.counts)} results that chance gave, the result of {this} at {observed}"
+    )
+    label += f", and a line at {critical}." if np.isfinite(null.critical) else "."
+    return to_svg(against_chance(null, this=this), name="hill", label=label)
+
+
+def _curve(verdict: Verdict, found: Power, name: str, this: str) -> str:
+    """The power by the number of units; nothing where it was not measured at several."""
+    shares = ", ".join(f"{share:.0%} with {plural(number, verdict.unit)}" for number, share in found.curve)
+    label = f"Probability of seeing the planted texts: {shares}."
+    drawn = found.curve and power_curve(found, verdict.units, this=this, unit=verdict.unit)
+    return to_svg(drawn, name=name, label=label) if drawn else ""
+
+
+# The technical part: sections of every verdict, then those of audits, of flaggings and of single tests.
+
+
+@section("The checks", "checks", "checks.html")
+def checks(verdict: Verdict) -> dict[str, Any] | None:
+    """Show each check with its figures, in the order in which they were made."""
+    made = facts.checks(verdict)
+    return {"checks": made} if made else None
+
+
+@section("What a search found of these texts", "searched", "searched.html")
+def searched(verdict: Verdict) -> dict[str, Any] | None:
+    """Show the texts of which most was found."""
+    found = facts.mapping(verdict.settings.get("found"))
+    if not found:
+        return None
+    rows = found.get("rows", ())
+    more = max(0, len(rows) - MOST_FOUND) + int(found.get("more rows", 0))
+    said = facts.sentences(verdict.settings)
+    return {"said": said, "rows": rows[:MOST_FOUND], "more": more, "scan": str(found["scan"])}
+
+
+@section("To repeat this", "repeat", "repeating.html", appendix=True)
+def repeating(verdict: Verdict) -> dict[str, Any] | None:
+    """Show everything needed to make the result again; nothing where no settings were recorded."""
+    recorded = {key: value for key, value in verdict.settings.items() if key != "earlier"}
+    if isinstance(recorded.get("timings"), Mapping):
+        recorded["timings"] = _timed(recorded["timings"])
+    kind = {"audit": "This audit", "flag": "This flagging"}.get(verdict.test, "This test")
+    parts = facts.parts(recorded, kind, sentences_of("report.parts"))
+    return {"parts": parts, "skipped": () if verdict.test == "flag" else verdict.skipped} if parts else None
+
+
+def _timed(timings: Mapping[str, Any]) -> dict[str, Any]:
+    seconds = {
+        key: value
+        for key, value in timings.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
+    }
+    said = {**timings, **{key: wording.duration(value) for key, value in seconds.items()}}
+    return said | ({"all": wording.duration(sum(seconds.values()))} if len(seconds) > 1 else {})
+
+
+@section("The test", "test", "audit/test.html")
+def _test_of_audit(audit: Verdict) -> dict[str, Any]:
+    """What was set beforehand, what was found, and the sentences that lead from there to the answer."""
+    controls, own = len(documents_of(audit, CONTROL)[0]), figures_of(audit)
+    sensitivity = own.sensitivity if facts.rejected(audit) else None
+    return {"audit": audit, "own": own, "controls": controls, "sensitivity": sensitivity}
+
+
+@section("The plan", "plan", "audit/plan.html", appendix=True)
+def plan(audit: Verdict) -> dict[str, Any] | None:
+    """What the audit could answer, settled before any model read the texts; nothing where no plan was recorded."""
+    made = figures_of(audit).plan
+    return {"plan": made} if made else None
+
+
+@section(
+    lambda audit: f"The placebo{'s' * (len(figures_of(audit).placebos) > 1)}", "placebo", "audit/placebo.html"
+)
+def placebo(audit: Verdict) -> dict[str, Any]:
+    """The models that the target is compared with, their grades, or what it means that there are none."""
+    return {"own": figures_of(audit), "said": audit.statements.get("placebo")}
+
+
+@section("What innocent models showed", "leans", "audit/leans.html")
+def leans(audit: Verdict) -> dict[str, Any] | None:
+    """What innocent models showed where it was measured, the largest first; nothing where it was not."""
+    own = figures_of(audit)
+    words = wording.beside_leans(own.leans, audit.effect, own.margin)
+    return {"leans": own.leans, "margin": own.margin, "words": words} if own.leans else None
+
+
+@section("What the audit could have seen", "power", "audit/power.html")
+def _power_of_audit(audit: Verdict) -> dict[str, Any] | None:
+    """The power at each exposure that was tried, the lightest first, with its curve; or what it means that it was not
+    measured. Nothing beside a result without one."""
+    tried = _tried(audit)
+    if not tried and facts.rejected(audit):
+        return None
+    shown = [
+        (one, _curve(audit, one, f"power{place or ''}", "this audit")) for place, one in enumerate(tried)
+    ]
+    return {"audit": audit, "powers": shown}
+
+
+def _tried(audit: Verdict) -> tuple[Power, ...]:
+    return figures_of(audit).powers or ((audit.planted,) if audit.planted else ())
+
+
+@section("The texts without the model", "gap", "audit/gap.html", appendix=True)
+def gap(audit: Verdict) -> dict[str, Any] | None:
+    """How far classifiers that saw texts alone tell the two sides apart; nothing where none was asked."""
+    own = figures_of(audit)
+    return {"own": own} if own.gaps else None
+
+
+@section("The generated texts", "texts", "audit/texts.html", appendix=True)
+def generated(audit: Verdict) -> dict[str, Any] | None:
+    """The quality of the generated texts, and a dozen of them to read; nothing where no text was generated."""
+    quality = figures_of(audit).quality
+    pairs, others = pairs_of(audit, SUSPECT), pairs_of(audit, CONTROL)
+    if not pairs and not quality:
+        return None
+    examples = [(SUSPECT, pair) for pair in _spaced(pairs, _EXAMPLES)]
+    examples += [(CONTROL, pair) for pair in _spaced(others, _CONTROL_EXAMPLES)]
+    return {"quality": quality, "examples": examples, "total": len(pairs) + len(others)}
+
+
+@section("Everything that was tried", "variants", "audit/variants.html")
+def variants(audit: Verdict) -> dict[str, Any]:
+    """Everything else that was tried: further procedures, and audits made before this one."""
+    earlier = audit.settings.get("earlier")
+    entries = [] if audit.register or not isinstance(earlier, list | tuple) else earlier
+    told = [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries]
+    return {"variants": figures_of(audit).variants, "register": audit.register, "earlier": told}
+
+
+@section("What this audit cannot say", "limits", "audit/limits.html")
+def _limits_of_audit(audit: Verdict) -> dict[str, Any]:
+    """What an audit of this design and outcome cannot say."""
+    return {"own": figures_of(audit), "power": audit.planted is not None or not facts.rejected(audit)}
+
+
+def _spaced(pairs: Sequence[Pair], number: int) -> Sequence[Pair]:
+    """So many of the pairs, evenly spaced, and so from as many documents as there are; all where there are fewer."""
+    if len(pairs) <= number:
+        return pairs
+    return [pairs[i * len(pairs) // number] for i in range(number)]
+
+
+@section("The test", "test", "flags/test.html")
+def _test_of_flagging(flagged: Verdict) -> dict[str, Any]:
+    """Hypothesis, rate and what was found, for each text and for the set."""
+    drawn = ""
+    if flagged.outcome != "refused":
+        figure, label, *_ = p_values(flagged)
+        drawn = to_svg(figure, name="pvalues", label=label)
+    method = flagged.figures["method"]
+    return _numbers(flagged) | {
+        "method": sentences_of("report.flag_methods").get(method, method),
+        "p_values": drawn,
+    }
+
+
+@section("The texts", "texts", "flags/texts.html")
+def flags(flagged: Verdict) -> dict[str, Any]:
+    """The texts with the highest scores, flagged or not."""
+    found, told = flagged.table("flags"), flagged.outcome != "refused"
+    ids, groups, scores = found["id"], found["group"], found["score"]
+    there, sought = facts.shares(flagged.settings), "found" in flagged.settings
+    rows = [
+        {
+            "id": ids[i],
+            "group": groups[i] if groups[i] != ids[i] else "",
+            "score": float(scores[i]),
+            **{name: wording.p_value(float(found[name][i])) if told else "–" for name in ("p", "q")},
+            "flagged": told and bool(found["flagged"][i]),
+            "found": there.get(ids[i], "0%") if sought else "",
+        }
+        for i in sorted(range(len(found)), key=lambda i: -scores[i])[:_MOST_FLAGS]
+    ]
+    return _numbers(flagged) | {"rows": rows, "sought": sought}
+
+
+def _numbers(flagged: Verdict) -> dict[str, Any]:
+    test, counts = set_test(flagged), flagged.figures["counts"]
+    return {
+        "flagged": flagged,
+        "figures": flagged.figures,
+        "told": flagged.outcome != "refused",
+        "scored": counts["texts"],
+        "asked": counts["documents"],
+        "unit": "document" if counts["documents"] < counts["texts"] else "text",
+        "number": counts["flagged_documents"],
+        "texts_flagged": counts["flagged"],
+        "documents": counts["known_documents"],
+        "unscored": counts["skipped"],
+        "table": "flags/" if flagged.figures.get("whole") else "flags.csv",
+        "test": test,
+    }
 
 
 @section(lambda found: "The test" if found.hypothesis else "The search", "test", "verdict/test.html")
@@ -124,11 +528,7 @@ def power(verdict: Verdict) -> dict[str, Any] | None:
     found = verdict.planted
     if found is None:
         return None
-    curve = ""
-    if found.curve:
-        label = f"The chance that this test finds training, by the number of {verdict.unit}s."
-        drawn = power_curve(found, verdict.units, this=THIS, unit=verdict.unit)
-        curve = to_svg(drawn, name="power", label=label)
+    curve = _curve(verdict, found, "power", THIS)
     return {"power": found, "curve": curve, "verdict": verdict}
 
 
@@ -194,29 +594,6 @@ def _marked(text: str, runs: str) -> list[tuple[str, bool]]:
     return [piece for piece in (*pieces, (text[at:], False)) if piece[0]]
 
 
-SECTIONS: Sections[Verdict] = (
-    passages,
-    _recitations,
-    deciding_test,
-    checks,
-    power,
-    tables,
-    repeating,
-    advice.of_verdict,
-)
-"""The sections of the technical part in reading order."""
-
-
-def heading(verdict: Verdict) -> str:
-    """Name the report."""
-    model = called(verdict.model)
-    return titled("Test", verdict.corpus, model) if model else f"Search: {named(verdict.corpus)}"
-
-
-PAGE = ReportPage(heading, SECTIONS, lambda verdict: {"first": first_page(verdict)})
-render = PAGE.render
-
-
 def _cells(values: tuple[str, ...] | Doubles | Bools) -> list[str]:
     if isinstance(values, tuple):
         return [named(value, 60) for value in values[:MOST_ROWS]]
@@ -224,3 +601,38 @@ def _cells(values: tuple[str, ...] | Doubles | Bools) -> list[str]:
         "–" if value is None or value != value else wording.brief(value)
         for value in values[:MOST_ROWS].tolist()
     ]
+
+
+SECTIONS: Mapping[str, Sections[Verdict]] = {
+    "audit": (
+        *(_test_of_audit, placebo, leans, checks, _power_of_audit, searched, variants, _limits_of_audit),
+        *(plan, gap, generated, repeating, advice.of_verdict),
+    ),
+    "flags": (
+        *(_test_of_flagging, flags, searched, checks),
+        section("What this cannot say", "limits", "flags/limits.html")(lambda flagged: _numbers(flagged)),
+        *(repeating, advice.of_verdict),
+    ),
+    "verdict": (
+        *(passages, _recitations, deciding_test, checks, power, tables, repeating, advice.of_verdict),
+    ),
+}
+"""The sections of the technical part in reading order, by whose page it is."""
+
+
+def sections(verdict: Verdict) -> Sequence[Section]:
+    """The technical part."""
+    return speaking(SECTIONS[kind_of(verdict)], verdict)
+
+
+def heading(verdict: Verdict) -> str:
+    """Name the report."""
+    model = called(verdict.model)
+    if not model:
+        return f"Search: {named(verdict.corpus)}"
+    kind = {"audit": "Audit", "flags": "Flagged texts"}.get(kind_of(verdict), "Test")
+    return titled(kind, verdict.corpus, model)
+
+
+PAGE = ReportPage(heading, (sections,), lambda verdict: {"first": first_page(verdict)})
+render = PAGE.render

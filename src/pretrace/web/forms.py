@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
 from pretrace.backends import check_model
-from pretrace.cli.commands import every_command
-from pretrace.cli.options import CliOption
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.verdicts.advise import Advised
 from pretrace.web.facts import UploadFacts
-from pretrace.web.settings import Limits
+from pretrace.web.jobs import AHEAD
+from pretrace.web.settings import WORDS, Limits
 from pretrace.web.workspace import RequestError
 
 _FieldKind = Literal["line", "lines", "number", "switch", "choice", "texts", "model", "models"]
@@ -32,27 +31,6 @@ COMMANDS: Mapping[str, str] = {
 }
 """The command of each test that can be started here, by the name of the test; marks and triggers are about texts that
 are not yet published, and their secrets belong into no upload."""
-_LABELS = {
-    "fdr": "Rate of false flags",
-    "controls": "Control documents",
-    "power": "Measure the power",
-    "corpus": "Training data to search",
-    "near": "Name near copies",
-    "overlap": "Count sequences of 13 words",
-    "match": "How letters are compared",
-    "corpus-column": "Column of the text there",
-    "requested-by": "Requested by",
-}
-_TYPED = {
-    ", given as TEXTS is": "",
-    "; given as TEXTS is": "",
-    "Where TEXTS holds": "Where the texts hold",
-    "the TEXTS": "the texts",
-    "TEXTS": "the texts",
-    "any --model value": "named as the model is",
-    "Give it once for each": "Choose each",
-}
-"""What the help says to those who type a command, and what it says here."""
 _OPTION = re.compile(r"--([a-z][a-z-]*)(?: [A-Z]+)?")
 
 
@@ -137,14 +115,14 @@ class Field:
     def words(self) -> str:
         """The help for those who fill in a form and type no command."""
         said = self.help.replace("`", "")
-        for typed, seen in _TYPED.items():
+        for typed, seen in WORDS["typed"].items():
             said = said.replace(typed, seen)
         return _OPTION.sub(lambda found: f"“{_label(found[1])}”", said)
 
 
 def _label(name: str) -> str:
     words = name.replace("-", " ")
-    return _LABELS.get(name) or words[:1].upper() + words[1:]
+    return WORDS["labels"].get(name) or words[:1].upper() + words[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +132,8 @@ class CommandForm:
     words: tuple[str, ...]
     summary: str
     fields: tuple[Field, ...]
+    ahead: str = ""
+    """The option by which the command says what it would do and how long that takes, "" where it has none."""
 
     @property
     def command(self) -> str:
@@ -202,10 +182,10 @@ class CommandForm:
                     models.find(field.label, one, field.name)
 
 
-def forms() -> dict[str, CommandForm]:
-    """The commands that can be started from the page, with their essential options."""
+def forms(commands: Iterable[Any]) -> dict[str, CommandForm]:
+    """Those of the `commands` that can be started from the page, with their essential options."""
     found = {}
-    for one in every_command():
+    for one in commands:
         if one.words in OFFERED:
             made, words = one.made(), tuple(one.words.split())
             fields = [
@@ -215,11 +195,14 @@ def forms() -> dict[str, CommandForm]:
                 and (leaf.option.essential or name in ALWAYS)
             ]
             fields.sort(key=lambda field: not field.required)
-            found[words[-1]] = CommandForm(words, " ".join(made.help.split()), tuple(fields))
+            ahead = next(
+                (option for option in AHEAD if option[2:].replace("-", "_") in made.callback.declared), ""
+            )
+            found[words[-1]] = CommandForm(words, " ".join(made.help.split()), tuple(fields), ahead)
     return found
 
 
-def _field(leaf: CliOption) -> Field:
+def _field(leaf: Any) -> Field:
     own, default = leaf.option, leaf.default
     least, most = LEVEL if leaf.name == "level" and own.least is None else (own.least, own.most)
     plain = "" if default is MISSING or default is None or isinstance(default, bool | tuple) else str(default)
@@ -235,7 +218,7 @@ def _field(leaf: CliOption) -> Field:
     )
 
 
-def _kind(leaf: CliOption) -> _FieldKind:
+def _kind(leaf: Any) -> _FieldKind:
     several = get_origin(leaf.hint) is tuple
     if leaf.name in TEXTS:
         return "texts"

@@ -24,26 +24,17 @@ import psutil
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
 from pretrace.runs import MARKERS
-from pretrace.web.settings import Limits, ServeSettings
+from pretrace.web.settings import WORDS, Limits, ServeSettings
 from pretrace.web.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
 
 _PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
 _LOG_SHOWN = 20_000
-AHEAD = frozenset(("--plan", "--dry-run"))
+AHEAD = ("--plan", "--dry-run")
 """The options by which a command says what it would do, and ends."""
 _SAME_MOMENT = 1.0
 _STOPPED = 130
 
 Name = Literal["waiting", "running", "stopping", "done", "unanswered", "failed", "stopped"]
-WORDS: dict[Name, str] = {
-    "waiting": "waits for the job before it",
-    "running": "is running",
-    "stopping": "is being stopped",
-    "done": "is done",
-    "unanswered": "ended without an answer",
-    "failed": "could not be done",
-    "stopped": "was stopped",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +67,7 @@ class WebJob:
     @property
     def plans(self) -> bool:
         """Whether it looks ahead and reads nothing yet."""
-        return bool(self.form.test) and not AHEAD.isdisjoint(self.command)
+        return bool(self.form.test) and not {*AHEAD}.isdisjoint(self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +84,7 @@ class State:
     @property
     def words(self) -> str:
         """The state in words."""
-        return WORDS[self.name]
+        return WORDS["states"][self.name]
 
     @property
     def over(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,24 +27,11 @@ from pretrace.types import Estimate, Run, Verdict
 from pretrace.verification import verify_folder
 from pretrace.web.guard import REPORT_POLICY
 from pretrace.web.pages import CurrentPage, PageContext, Posted, go
+from pretrace.web.settings import WORDS
 from pretrace.web.uploads import remove
 from pretrace.web.workspace import RequestError, Workspace, inside, read
 
 router = APIRouter()
-OUTCOMES: Mapping[str, str] = {
-    "consistent": "consistent with training",
-    "nothing": "nothing shown",
-    "inconclusive": "inconclusive",
-    "found": "found in a corpus",
-    "absent": "not in a corpus",
-    "flagged": "texts flagged",
-    "set": "the set stands out",
-    "none": "nothing stands out",
-    "missed": "could have been missed",
-    "refused": "refused",
-    "scored": "scored",
-    "evaluated": "evaluated",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +50,7 @@ class ResultEntry:
     @property
     def words(self) -> str:
         """The outcome in words."""
-        return OUTCOMES.get(self.outcome, self.outcome)
+        return WORDS["outcomes"].get(self.outcome, self.outcome)
 
 
 def entries(workspace: Workspace) -> list[ResultEntry]:
@@ -294,7 +281,7 @@ def _of_run(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    yield "Outcome", OUTCOMES[verdict.outcome]
+    yield "Outcome", WORDS["outcomes"][verdict.outcome]
     yield "Statement", verdict.statement
     if verdict.test == "flag":
         counts = verdict.figures["counts"]

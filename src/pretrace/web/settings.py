@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hmac
 import os
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from pretrace.backends.serving.address import KEY_HOSTS, KEYS, host_of
@@ -13,6 +15,10 @@ from pretrace.registry import require
 from pretrace.settings import check_ranges, option
 
 TOKEN_VARIABLE = "PRETRACE_TOKEN"
+WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    files("pretrace.web").joinpath("words.toml").read_text("utf-8")
+)
+"""What the page says for names."""
 _SHORTEST_TOKEN = 16
 """Characters of a token: what cannot be guessed over a network."""
 

@@ -16,6 +16,7 @@ from pretrace.web.facts import UNSPOKEN, UploadFacts
 from pretrace.web.forms import COMMANDS, CommandForm, prefilled
 from pretrace.web.jobs import FilledForm
 from pretrace.web.pages import CurrentPage, PageContext, Posted, files_in, go, line
+from pretrace.web.settings import WORDS
 from pretrace.web.uploads import (
     TAKEN,
     Upload,
@@ -34,18 +35,9 @@ from pretrace.web.workspace import RequestError, fresh, slug
 
 router = APIRouter()
 SEARCH = "scan"
-_AHEAD_OF: Mapping[str, str] = {"audit": "--plan", "scan": "--plan"} | dict.fromkeys(
-    ("flag", "score", "evaluate"), "--dry-run"
-)
-"""How each command says what it would do, and how long that takes."""
 _MOST_NOTES = 4_000
 GIVEN = ("model", "controls", "earlier")
 """What a visitor says of the case on the page of a collection."""
-_OTHERS = {
-    SEARCH: "Search training data for these texts: which of them stand there, and where?",
-    "score": "Scores alone: a row a text, without a verdict",
-    "evaluate": "Measure scores on labelled texts: how well do they tell members from non-members?",
-}
 
 
 @router.get("/collections", response_class=HTMLResponse)
@@ -130,11 +122,11 @@ def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
         advice=None if facts.problem else _advice(desk, found, facts, given),
         commands=COMMANDS,
         enough=enough,
-        ahead=_AHEAD_OF,
+        ahead={name for name, form in desk.forms.items() if form.ahead},
         ready=_ready(desk),
         model=given["model"] or next(iter(desk.workspace.models()), ""),
         unspoken=UNSPOKEN,
-        more=_OTHERS,
+        more=WORDS["others"],
     )
 
 
@@ -162,14 +154,14 @@ def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str 
     return desk.page(
         "setup.html",
         notes=notes,
-        ahead=_AHEAD_OF.get(wanted.command, ""),
+        ahead=wanted.ahead,
         here="collections",
         upload=found,
         facts=facts,
         test=test,
         row=row,
         form=filled,
-        title=row.choice.title if row else _OTHERS[test].partition(":")[0],
+        title=row.choice.title if row else WORDS["others"][test].partition(":")[0],
         uploads=uploads(desk.workspace),
     )
 
@@ -220,7 +212,7 @@ def _begun(
         options.append("--label-column=")
     out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
     paths = (texts, f"--out={desk.workspace.folder / out}")
-    ahead = _AHEAD_OF.get(wanted.command, "") if plan else ""
+    ahead = wanted.ahead if plan else ""
     job = desk.jobs.add(
         f"{'Plan of ' * bool(ahead)}{wanted.command}: {found.name}",
         (*wanted.words, *paths, *options, *([ahead] if ahead else [])),
@@ -260,7 +252,7 @@ def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
 
 
 def _form(desk: PageContext, test: str) -> CommandForm:
-    command = COMMANDS.get(test, test if test in _OTHERS else "")
+    command = COMMANDS.get(test, test if test in WORDS["others"] else "")
     if command not in desk.forms:
         raise RequestError("There is no such test here.", 404)
     if command != SEARCH:
