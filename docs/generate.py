@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from pretrace.cli.commands import every_command
+from pretrace.cli.commands import places
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
@@ -747,7 +747,7 @@ def _test(choice: OfferedTest) -> str:
 def _called(choice: OfferedTest) -> str:
     """The commands of a test, by their names."""
     names = [
-        next(one.words for one in every_command() if command.startswith(f"pretrace {one.words} "))
+        next(words for words in places() if command.startswith(f"pretrace {words} "))
         for command in choice.commands
     ]
     return ", ".join(dict.fromkeys(f"`pretrace {name}`" for name in names))

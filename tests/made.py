@@ -2,15 +2,47 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.cli.commands import call
+from pretrace.cli.options import command_of
 from pretrace.types import Curve, Estimate, Measured, Run
+
+
+class Answer(NamedTuple):
+    """What a command line left: its exit code, what it printed and said, and what it raised."""
+
+    exit_code: int
+    stdout: str
+    output: str
+    exception: Exception | None
+
+
+def answer_to(*words: object) -> Answer:
+    """Carry out a command line in this process."""
+    printed, said = io.StringIO(), io.StringIO()
+    code, raised = 0, None
+    with redirect_stdout(printed), redirect_stderr(said):
+        try:
+            code = call([str(word) for word in words])
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test looks at it
+            code, raised = 1, error
+    return Answer(code, printed.getvalue(), printed.getvalue() + said.getvalue(), raised)
+
+
+def call_function(function: Callable[..., Any], *words: object, name: str = "command") -> Any:
+    """Carry out a command of this function."""
+    made = command_of(function, name)
+    how: dict[str, Any] = {"print_error": False, "exit_on_error": False, "result_action": "return_value"}
+    return made([str(word) for word in words], **how)
 
 
 def written(path: Path, rows: Iterable[Any]) -> Path:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from processes import Call
 
+from pretrace.cli.commands import options_of
 from pretrace.cli.folders import command_line
-from pretrace.cli.options import options_of
 from pretrace.registry import backends
 
 

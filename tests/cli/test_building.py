@@ -6,16 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from made import Answer, answer_to
 
-from pretrace.cli.commands import app
 from pretrace.errors import PretraceError
 
 SENTENCE = "所述第{}壳体转动安装在第{}底座，从而降低第{}水泵的噪音。"
 
 
-def called(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["build", *map(str, arguments)])
+def called(*arguments: str | Path) -> Answer:
+    return answer_to("build", *arguments)
 
 
 @pytest.fixture

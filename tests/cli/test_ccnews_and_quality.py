@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from made import Answer, answer_to
 
-from pretrace.cli.commands import app
 from pretrace.errors import ExpressionError, OutputError, PretraceError, TextsError
 
 WORDS = [f"w{i}" for i in range(60)]
@@ -23,8 +22,8 @@ def texts(path: Path, number: int, seed: int, *, first: int = 0) -> Path:
     return path
 
 
-def run(*given: object, fails: type[PretraceError] | None = None) -> Result:
-    result = CliRunner().invoke(app, [str(word) for word in given])
+def run(*given: object, fails: type[PretraceError] | None = None) -> Answer:
+    result = answer_to(*given)
     if fails is None:
         assert result.exit_code == 0, result.output + str(result.exception)
     else:
@@ -72,8 +71,8 @@ def test_ccnews_refuses_before_it_opens_a_model(tmp_path: Path) -> None:
     assert "600 members of at least 64 words were wanted, found 0" in str(result.exception)
     run(*given, "mask", "--texts", "7", fails=ExpressionError)
     run(*given, "trans", "--date-column", "day", fails=TextsError)
-    result = run(*given, "shout", fails=ExpressionError)
-    assert "--transform is trans, mask or prompt, found 'shout'" in str(result.exception)
+    result = answer_to(*given, "shout")
+    assert '--transform. Choose from: "trans", "mask", "prompt"' in str(result.exception)
     assert not (tmp_path / "out").exists()
 
 

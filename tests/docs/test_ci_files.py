@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
 import yaml
 from report.flaggings import flagging, known_of, texts_of
 
-from pretrace.cli.commands import app
+from pretrace.cli import commands
 from pretrace.runs import save_verdict
 from pretrace.types import Check, Outcome, SetTest, Verdict
 
@@ -66,8 +65,7 @@ def pretend(folder: Path, code: int) -> str:
 
 
 def options_of(name: str) -> set[str]:
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
-    return {option for parameter in command.params for option in parameter.opts}
+    return {leaf.flag for leaf in commands.options_of(name).values()}
 
 
 def extras_in(text: str) -> set[str]:

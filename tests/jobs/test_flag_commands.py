@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pretrace.cli.commands import app
+from pretrace.cli.commands import call as call_line
 from pretrace.errors import OutputError
 from pretrace.jobs import worker
 from pretrace.runs import load_verdict
@@ -40,7 +40,7 @@ def sets(tmp_path: Path, sentences: list[str]) -> tuple[Path, Path]:
 
 def called(*arguments: object) -> int:
     """The exit code of a command that is run here."""
-    return app([str(argument) for argument in arguments], standalone_mode=False) or 0
+    return call_line([str(argument) for argument in arguments])
 
 
 @pytest.fixture(autouse=True)

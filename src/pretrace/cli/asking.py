@@ -17,14 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Console
 
 from pretrace.backends.serving.address import called
 from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import closing, expected_of
-from pretrace.cli.streams import asks, note, plan_was_shown, quiet, say
+from pretrace.cli.streams import asks, confirm, note, plan_was_shown, quiet, say
 from pretrace.cli.verdicts import with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, operand
@@ -159,10 +158,7 @@ def _check_places(place: Path, inputs: _AskInputs) -> None:
 
 
 def _start() -> bool:
-    try:
-        return typer.confirm("Start?", default=True, err=True)
-    except typer.Abort:
-        raise typer.Exit(130) from None
+    return confirm("Start?", default=True)
 
 
 def _stem(texts: str) -> str:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import PlainText, Reply, plain_table
-from pretrace.cli.options import CliOption, ForwardedFlags, options_of
+from pretrace.cli.options import CliOption, ForwardedFlags
 from pretrace.cli.streams import note
 from pretrace.corpora import Columns
 from pretrace.corpora.opening import operand
@@ -119,7 +119,7 @@ def again(
 ) -> int:
     """Make a result again: the same command with the options that it recorded, relative paths from here. It
     compares nothing: `pretrace runs verify` says whether a folder is what was written."""
-    from pretrace.cli.commands import call
+    from pretrace.cli.commands import call, options_of
 
     named = folder if folder.name not in ("", "..") else folder.resolve()
     place = out or named.with_name(f"{named.name}-again")

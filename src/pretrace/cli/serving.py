@@ -66,15 +66,14 @@ def _ready(address: str, settings: ServeSettings) -> None:
 
 def forms() -> dict[str, CommandForm]:
     """The commands that can be started from the page, with their essential options."""
-    from pretrace.cli.commands import every_command
+    from pretrace.cli.commands import made, places
     from pretrace.web.forms import CommandForm
 
     found = {}
-    for one in every_command():
-        if one.words in OFFERED:
-            made, words = one.made(), tuple(one.words.split())
-            fields = sorted(_fields(made.callback.declared), key=lambda field: not field.required)
-            found[words[-1]] = CommandForm(words, " ".join(made.help.split()), tuple(fields))
+    for one in filter(OFFERED.__contains__, places()):
+        command, words = made(one).default_command, tuple(one.split())
+        fields = sorted(_fields(command.declared), key=lambda field: not field.required)
+        found[words[-1]] = CommandForm(words, command.__doc__, tuple(fields))
     return found
 
 

@@ -12,7 +12,7 @@ from made import written
 from tiny import MORE_WORDS
 
 from pretrace import open_corpus
-from pretrace.cli.commands import app
+from pretrace.cli.commands import call as call_line
 from pretrace.errors import PretraceError, TextsError
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
@@ -42,7 +42,7 @@ def items(number: int) -> list[dict[str, Any]]:
 
 
 def call(*arguments: object) -> int:
-    return app([str(one) for one in arguments], standalone_mode=False) or 0
+    return call_line([str(one) for one in arguments])
 
 
 @pytest.fixture(scope="module")
