@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,27 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks import RESULTS
+from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
-from benchmarks.texts import DATA
 from pretrace.errors import PretraceError
-from pretrace.results.atomic import atomic_text
 from pretrace.types import Corpus, Estimate, Progress, Run, Text
 
 if TYPE_CHECKING:
     from pretrace.tuning.plan import OnStep, TrainingStep
-
-__all__ = [
-    "DATA",
-    "RESULTS",
-    "Ledger",
-    "Spoken",
-    "figures",
-    "interval",
-    "options",
-    "sizes",
-    "thinned",
-]
 
 Row = dict[str, Any]
 
@@ -49,7 +34,7 @@ class Ledger:
         self.path = path
         self.content: dict[str, Any] = {}
         if path.exists() and not fresh:
-            self.content = json.loads(path.read_text(encoding="utf-8"))
+            self.content = read_results(path)
             _check_same(self.content["settings"], dict(settings), path)
         self.content = {"settings": dict(settings), "runs": [], "rows": [], **self.content}
 
@@ -71,8 +56,7 @@ class Ledger:
         """Write the file, with further entries, and return all that is in it."""
         found = {"machine": machine(), "commit": commit(), "threads": _threads(), **self.content, **more}
         self.content = found
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_text(self.path, _layout(found))
+        write_results(self.path, found)
         return found
 
     def _done(self, key: Row) -> bool:
@@ -232,16 +216,3 @@ def _threads() -> int:
     import torch
 
     return torch.get_num_threads()
-
-
-def _layout(found: Mapping[str, Any]) -> str:
-    """JSON with a line for every row, so that a change can be read."""
-    parts = []
-    for name, value in found.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            lines = ",\n  ".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in value)
-            text = f"[\n  {lines}\n ]"
-        else:
-            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        parts.append(f" {json.dumps(name)}: {text}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"

@@ -3,14 +3,13 @@
 `python -m benchmarks.families [FAMILY ...]` builds each family with random weights in a process of its own, opens it as
 any folder, and compares log-probability, mean, spread and peak of each token (what all one-pass scores are made of)
 with a loop that reads one text at a time in float64: texts alone, in batches, behind shared beginnings, and with two
-threads. Rows are written to `benchmarks/results/families.json` as they are made; a second run goes on. `--page` writes
-`benchmarks/results/families.md` alone.
+threads. Rows are written to `evidence/families.json` as they are made; a second run goes on. `--page` writes
+`evidence/families.md` alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import re
 import sys
@@ -20,8 +19,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results" / "families.json"
-PAGE = RESULTS.with_suffix(".md")
+from benchmarks import RESULTS, read_results, write_results
+
+RESULT = RESULTS / "families.json"
+PAGE = RESULT.with_suffix(".md")
 TOLERANCE = 1e-3  # nats a token; what is read rightly stays within 1e-4
 SMALL = 30_000_000  # parameters of a build
 SECONDS = 400
@@ -217,7 +218,7 @@ def measured(wanted: list[str], known: Mapping[str, Any]) -> Iterator[dict[str, 
 
 
 def write_page(rows: list[dict[str, Any]]) -> None:
-    """Write the families by outcome to benchmarks/results/families.md."""
+    """Write the families by outcome to evidence/families.md."""
     largest = max(row["largest"] for row in rows if row["outcome"] == "agrees")
     by: dict[str, list[str]] = {}
     for row in rows:
@@ -240,7 +241,7 @@ def main() -> None:
     parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    known = json.loads(RESULTS.read_text(encoding="utf-8"))["families"] if RESULTS.is_file() else []
+    known = read_results(RESULT)["families"] if RESULT.is_file() else []
     rows = {row["family"]: row for row in known if row["family"] not in given.families}
     if not given.page:
         import tiny  # noqa: F401 - what follows imports it in each process
@@ -256,7 +257,7 @@ def main() -> None:
                 "transformers": transformers.__version__,
                 "families": [rows[name] for name in sorted(rows)],
             }
-            RESULTS.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+            write_results(RESULT, made)
     write_page([rows[name] for name in sorted(rows)])
 
 

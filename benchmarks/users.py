@@ -2,7 +2,7 @@
 
 FOLDER is what `scripts/demo` leaves (a small model, and the texts that it read). An author without control documents
 and one with them, an owner who checks a benchmark in CI, a researcher who wants a table, and an arbiter who checks a
-result: each command is run as they would, in a folder of their own. benchmarks/results/users.json has for each its
+result: each command is run as they would, in a folder of their own. evidence/users.json has for each its
 exit code, the words that it said, the seconds, and its last line. The clicks in the page are counted by
 tests/web/test_browser.py.
 """
@@ -21,9 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import RESULTS, write_results
 from benchmarks.machine import commit, machine
 
-RESULT = Path(__file__).parent / "results" / "users.json"
+RESULT = RESULTS / "users.json"
 NOUNS = [
     "harbour",
     "meadow",
@@ -113,7 +114,7 @@ def main() -> None:
                     some = int(asked[seed + 1].replace(",", ""))
                     written(Path(folder) / f"{name}.jsonl", round(1.02 * some), seed)
     made = {"machine": machine(), "commit": commit(), "rows": rows}
-    RESULT.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_results(RESULT, made)
 
 
 if __name__ == "__main__":

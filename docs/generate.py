@@ -1,9 +1,9 @@
 """Writes the table of tests in docs/audits.md from the list that `pretrace ask` goes by and from
-benchmarks/results/designs.json, and renders the page of scores from their docstrings, parameters and needs
+evidence/designs.json, and renders the page of scores from their docstrings, parameters and needs
 (`scripts/site` writes that page when it builds the site).
 
-The tables of benchmarks/results/methods.md and docs/methods.md are made from src/pretrace/verdicts/methods.json,
-benchmarks/results/dilution.md from dilution.json, those of scan.md from scan.json.
+The tables of evidence/methods.md and docs/methods.md are made from src/pretrace/verdicts/methods.json,
+evidence/dilution.md from dilution.json, those of scan.md from scan.json.
 
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
 (`python -m benchmarks.designs.table --needed src/pretrace/verdicts/needed.json`); a test compares the pages with what
@@ -16,12 +16,15 @@ import dataclasses
 import inspect
 import json
 import re
+import sys
 import textwrap
 import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks import RESULTS, read_results
 from pretrace.cli.commands import places
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
@@ -30,7 +33,7 @@ from pretrace.verdicts.advise import CHOICES, OfferedTest, needed
 from pretrace.verdicts.expected import Reached, figure, rows
 
 AUDITS = Path(__file__).with_name("audits.md")
-DESIGNS = Path(__file__).parent.with_name("benchmarks") / "results" / "designs.json"
+DESIGNS = RESULTS / "designs.json"
 METHODS = Path(__file__).with_name("methods.md")
 MEASURED = Path(__file__).parent.with_name("src") / "pretrace" / "verdicts" / "methods.json"
 BEGIN, END = "<!-- tests: written by docs/generate.py -->\n", "<!-- end of tests -->"
@@ -44,8 +47,8 @@ BY_DILUTION = DESIGNS.with_name("dilution.md")
 SMALL = 2e6
 """Models of fewer parameters are those of the first table of methods."""
 SEARCH = DESIGNS.with_name("scan.md")
-COSTS = Path(__file__).parent.with_name("benchmarks") / "results" / "score_costs.json"
-SEARCHED = Path(__file__).parent.with_name("benchmarks") / "results" / "scan.json"
+COSTS = RESULTS / "score_costs.json"
+SEARCHED = RESULTS / "scan.json"
 SCAN = "<!-- scan: written by docs/generate.py -->\n", "<!-- end of scan -->"
 
 INTRO = """\
@@ -244,8 +247,8 @@ def _view(view: View, quantity: Quantity, *, paired: bool = False) -> str:
 
 
 def _costs() -> str:
-    """What the scores were measured to cost, from benchmarks/results/score_costs.json."""
-    found = json.loads(COSTS.read_text(encoding="utf-8"))
+    """What the scores were measured to cost, from evidence/score_costs.json."""
+    found = read_results(COSTS)
     ratios = sorted(found["ratio"].items(), key=lambda one: (one[1], one[0]))
     told = ", ".join(f"`{name}` {ratio:.2f}" for name, ratio in ratios)
     return (
@@ -264,7 +267,7 @@ METHODS_HEAD = """\
 <!-- Made by docs/generate.py from src/pretrace/verdicts/methods.json. Do not edit by hand. -->
 
 Every score and every test of a collection, on models whose training data are known. [Which method finds
-most](../../docs/methods.md) says how to read the tables. `pretrace list --measured` prints the same rows.
+most](../docs/methods.md) says how to read the tables. `pretrace list --measured` prints the same rows.
 """
 
 
@@ -404,7 +407,7 @@ def _unlisted(found: Sequence[Reached]) -> str:
         "These were not measured by how often a text was read, next to a model that never saw it.\n\n"
         f"{listed_scores}"
         f"- Tests, by their names in `pretrace ask`: {', '.join(missing_tests)} "
-        "([what is known of them](../../docs/audits.md)).\n"
+        "([what is known of them](../docs/audits.md)).\n"
     )
 
 
@@ -466,8 +469,8 @@ def tests() -> str:
 
 
 def innocents() -> str:
-    """A row a test of the innocents that were tried, from benchmarks/results/designs.json; `every_innocent` has all."""
-    rows = [row for row in json.loads(DESIGNS.read_text(encoding="utf-8"))["rows"] if row["runs"]]
+    """A row a test of the innocents that were tried, from evidence/designs.json; `every_innocent` has all."""
+    rows = [row for row in read_results(DESIGNS)["rows"] if row["runs"]]
     head = "| test | how | kinds | accused | accused, worst kind |\n|---|---|--:|---|---|\n"
     tried = dict.fromkeys((row["test"], row["how"]) for row in rows)
     lines = [_tried([row for row in rows if (row["test"], row["how"]) == one]) for one in tried]
@@ -494,8 +497,8 @@ def _sum(rows: list[dict[str, typing.Any]]) -> dict[str, int]:
 
 
 def every_innocent() -> str:
-    """The page with every kind of innocents, and of members, from benchmarks/results/designs.json."""
-    found = json.loads(DESIGNS.read_text(encoding="utf-8"))
+    """The page with every kind of innocents, and of members, from evidence/designs.json."""
+    found = read_results(DESIGNS)
     head = "| test | kind | how | rejected | accused | accused before |\n|---|---|---|---|---|---|\n"
     rows = "".join(map(_innocent, (row for row in found["rows"] if row["runs"])))
     power = "\nOf texts that the model did read:\n\n"
@@ -512,7 +515,7 @@ EVERY_INTRO = """\
 
 <!-- Made by docs/generate.py from designs.json. Do not edit by hand. -->
 
-What each test said of texts that the model had not read ([how](../../docs/audits.md#innocents-of-each-kind)). First all
+What each test said of texts that the model had not read ([how](../docs/audits.md#innocents-of-each-kind)). First all
 kinds of a test together:
 """
 
@@ -536,8 +539,8 @@ def _share(row: dict[str, typing.Any] | None, name: str) -> str:
 
 
 def searched() -> str:
-    """Return the tables of what was measured of a scan, from benchmarks/results/scan.json."""
-    parts = json.loads(SEARCHED.read_text(encoding="utf-8"))["parts"]
+    """Return the tables of what was measured of a scan, from evidence/scan.json."""
+    parts = read_results(SEARCHED)["parts"]
     lines = "".join(f"| {what} | {shown} |\n" for what, shown in _scan_figures(parts))
     tables = [f"| what | measured |\n|---|--:|\n{lines}", _scan_speeds(parts), _by_copies(parts["copies"])]
     if missing := _unmeasured(parts):
@@ -613,7 +616,7 @@ DILUTION_HEAD = """\
 
 <!-- Made by docs/generate.py from dilution.json. Do not edit by hand. -->
 
-[The audit](../../docs/audit.md#how-many-documents-it-takes), with 50 documents on each side, on small models that were
+[The audit](../docs/audit.md#how-many-documents-it-takes), with 50 documents on each side, on small models that were
 trained from scratch (`python -m benchmarks.audits.dilution`). A law in copies, dilution and size gives the AUC of
 `min_k_plus_plus`, and the AUC gives the power.
 
@@ -637,7 +640,7 @@ def by_dilution() -> str:
 
 def foreseen() -> str:
     """Return a table of what the planner predicted of small models, each cell without its own runs."""
-    found = json.loads(DILUTION.read_text(encoding="utf-8"))
+    found = read_results(DILUTION)
     held, planner = found["law"]["min_k_plus_plus"], found["planner"]
     law, given, places = planner["from_law"], planner["from_auc"], planner["places_together"]
     lines = [
@@ -661,7 +664,7 @@ def foreseen() -> str:
 
 def found_by_dilution() -> str:
     """How many collections the audit finds, by copies and other text, by place and by size of the model."""
-    runs = json.loads(DILUTION.read_text(encoding="utf-8"))["runs"]
+    runs = read_results(DILUTION)["runs"]
     copies = sorted({run["copies"] for run in runs})
     head = " | ".join(f"read {one}x" for one in copies)
     head = f"| other text | {head} | {' | '.join(f'with a twin, read {one}x' for one in copies)} |\n"

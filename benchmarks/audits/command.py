@@ -11,7 +11,7 @@ the same documents, and one notice at the beginning of every document. Audits of
 An audit that rejects is accused where no check withholds it. The check that deals documents out 200 times is left
 out here, and how many controls can be left out is counted with 1,000 permutations in place of 10,000 (they cost most).
 A cell, one target, is written when it is done; a killed run goes on. `--summary` writes
-benchmarks/results/audit_command.json and the table in audit_command.md.
+evidence/audit_command.json and the table in audit_command.md.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks import RESULTS, write_results
 from benchmarks.audits.innocents import counted, read
 from benchmarks.audits.worlds import DOMAINS, MEMBERS, Worlds, joined
-from benchmarks.experiments import DATA, RESULTS
 from benchmarks.machine import commit, machine
+from benchmarks.texts import DATA
 from pretrace import Models, open_model
 from pretrace.backends import open_tokenizer
 from pretrace.results.atomic import atomic_text
@@ -305,7 +306,7 @@ def summary(work: Path) -> dict[str, Any]:
         "rows": rows,
         "audits": made,
     }
-    atomic_text(RESULTS / "audit_command.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_results(RESULTS / "audit_command.json", content)
     return content
 
 

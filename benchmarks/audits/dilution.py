@@ -11,7 +11,7 @@ abstracts four times among as much other text.
 
 `python -m benchmarks.audits.dilution --work FOLDER [--sizes 1 3 10] [--dilutions 1 10 100] [--copies 1 4 16] [--places
 throughout early middle late] [--seeds 0 1 2]` does the cells that are not on file yet, the cheapest first, and writes
-benchmarks/results/dilution.json after each, a law fitted with one cell left out, and what the planner
+evidence/dilution.json after each, a law fitted with one cell left out, and what the planner
 takes from it (src/pretrace/verdicts/measured_here.json). A killed training goes on where it was; `--limit 0` trains
 nothing and makes the law anew. `cells_not_run` in the file names those of the whole plan that are missing.
 
@@ -35,7 +35,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.experiments import DATA, RESULTS, Ledger, Spoken, explained, figures
+from benchmarks import RESULTS
+from benchmarks.experiments import Ledger, Spoken, explained, figures
+from benchmarks.texts import DATA
 from pretrace import Models, Options, PretraceError, count, detect, evaluate, open_corpus, open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.tokens import Tokens
@@ -561,7 +563,7 @@ def packaged(found: Mapping[str, Any]) -> list[dict[str, Any]]:
         made.append(
             {
                 "name": "our models",
-                "source": f"benchmarks/results/dilution.json; AUC of {FORESEEN} that a law foresees",
+                "source": f"evidence/dilution.json; AUC of {FORESEEN} that a law foresees",
                 "parameters": of_size[0]["parameters"],
                 "tokens": max(run["tokens"] for run in of_size if run["dilution"] <= most),
                 "unseen": [min(twins), max(twins)],

@@ -7,7 +7,7 @@ with heavy tails; suspect documents that vary half as much again; and control do
 so many standard deviations, as documents of another kind do. Members: every suspect document lies higher by one.
 
 `--fresh` is the set of seeds. `--summary` gathers these and the audits of models (`rows.jsonl` of the work folder, by
-`benchmarks.audits.command`, else its results) into benchmarks/results/innocents_audit.json.
+`benchmarks.audits.command`, else its results) into evidence/innocents_audit.json.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import ttest_ind
 
-from benchmarks.experiments import RESULTS
+from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
-from pretrace.results.atomic import atomic_text
 from pretrace.statistics.permutation import two_sample
 from pretrace.types import Doubles
 from pretrace.verdicts.audit.checks import MIXED, STRICT
@@ -133,7 +132,7 @@ def summary(work: Path, seeds: int) -> None:
         if row["kind"] != "member"
     ]
     on_file = RESULTS / "audit_command.json"
-    made = read(work / "rows.jsonl") or json.loads(on_file.read_text(encoding="utf-8"))["audits"]
+    made = read(work / "rows.jsonl") or read_results(on_file)["audits"]
     for placebo in ("own", "none"):
         for kind, size in sorted({(row["kind"], row["size"]) for row in made if row["kind"] != "member"}):
             some = [r for r in made if (r["kind"], r["size"], r["placebo"]) == (kind, size, placebo)]
@@ -164,7 +163,7 @@ def summary(work: Path, seeds: int) -> None:
         "seeds": seeds,
         "rows": rows,
     }
-    atomic_text(OUT, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_results(OUT, content)
 
 
 if __name__ == "__main__":

@@ -7,17 +7,15 @@ are taken off. "accused": exit code 3. Near copies are found in texts that are m
 
 Fewer resamples (200) are drawn for intervals than by the command (2,000), and the law of the statistic at two numbers
 of documents is drawn once (9,999 permutations) and not for each set. A killed run goes on where it was. Writes
-benchmarks/results/innocents_flag.json.
+evidence/innocents_flag.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
-import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.experiments import RESULTS
+from benchmarks import RESULTS, read_results, write_results
+from benchmarks.machine import commit, machine
 from pretrace.baselines.blind import BlindScores
 from pretrace.corpora.near_copies import Sketches
-from pretrace.results.atomic import atomic_text
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.types import Check, Doubles
 from pretrace.verdicts.flag import FlagSettings, checks, concluding
@@ -294,23 +292,6 @@ def row(cell: Cell, runs: int) -> dict[str, Any]:
     return found | {"seconds": round(time.perf_counter() - begin, 1)}
 
 
-def _commit() -> str:
-    return subprocess.run(
-        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-
-
-def _save(out: Path, rows: Mapping[str, Any], commit: str) -> None:
-    head = {"machine": f"{platform.machine()}, {platform.system()}", "commit": commit}
-    told = {
-        "resamples": RESAMPLES,
-        "permutations": PERMUTATIONS,
-        "level": SETTINGS.level,
-        "fdr": SETTINGS.fdr,
-    }
-    atomic_text(out, json.dumps({**head, "settings": told, "rows": list(rows.values())}, indent=1) + "\n")
-
-
 def main() -> None:
     """Simulate what is not on file, and write."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -322,16 +303,22 @@ def main() -> None:
     given = parser.parse_args()
     checks.RESAMPLES = RESAMPLES
     concluding.set_shift = dealt  # type: ignore[attr-defined]
-    kept = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() and not given.fresh else {}
+    kept = read_results(given.out) if given.out.exists() and not given.fresh else {}
     rows = {one["kind"]: one for one in kept.get("rows", []) if one["how"] == "simulated"}
-    commit = _commit()
+    settings = {
+        "resamples": RESAMPLES,
+        "permutations": PERMUTATIONS,
+        "level": SETTINGS.level,
+        "fdr": SETTINGS.fdr,
+    }
+    head = {"machine": machine(), "commit": commit(), "settings": settings}
     for cell in (one for one in CELLS if given.only in one.key):
         runs = given.member_runs if cell.members or cell.slow else given.runs
         known = rows.get(cell.key, {})
         if (known.get("members") or known).get("runs") != runs:
             rows[cell.key] = row(cell, runs)
             print(json.dumps(rows[cell.key]), flush=True)
-            _save(given.out, rows, commit)
+            write_results(given.out, {**head, "rows": list(rows.values())})
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks import RESULTS
+from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
 from pretrace.statistics.permutation import lot_test
 from pretrace.types import Corpus, Doubles, Text
@@ -70,7 +70,7 @@ def _add(
     given: argparse.Namespace, kind: str, until: int, run: Callable[[int], tuple[bool, bool, bool]]
 ) -> None:
     """Make the runs of a cell up to a number, of those that are not there yet, and write them down."""
-    found = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {"rows": []}
+    found = read_results(given.out) if given.out.is_file() else {"rows": []}
     key = {"test": "canaries", "kind": kind, "how": "simulated"}
     rows = found["rows"]
     row = next((one for one in rows if key.items() <= one.items()), None)
@@ -84,7 +84,7 @@ def _add(
         row["rejected"] += rejected
         row["accused"] += accused
     found |= {"machine": machine(), "commit": commit()}
-    given.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    write_results(given.out, found)
     print(kind, row, flush=True)
 
 

@@ -8,7 +8,7 @@ set, or a text that is flagged), "accused" what ends in exit code 3. What a test
 counts as neither, and stands in `refused`.
 
 Kinds that fit a test's assumption stand beside kinds that do not: strings that the text foretells. A killed run goes
-on; `--runs` sets how many nulls a kind are wanted. `--summary` writes benchmarks/results/innocents_models.json.
+on; `--runs` sets how many nulls a kind are wanted. `--summary` writes evidence/innocents_models.json.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.experiments import DATA, RESULTS
+from benchmarks import RESULTS, write_results
 from benchmarks.machine import commit, machine
+from benchmarks.texts import DATA
 from pretrace import Models, open_model
 from pretrace.errors import TextsError
-from pretrace.results.atomic import atomic_text
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
@@ -185,7 +185,7 @@ def summary(work: Path) -> None:
         "texts; 300 nulls a kind are wanted. Run it again: it goes on."
     )
     content = {"machine": machine(), "commit": commit(), "level": LEVEL, "note": note, "rows": rows}
-    atomic_text(OUT, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_results(OUT, content)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.experiments import RESULTS
+from benchmarks import RESULTS, read_results, write_results
 from pretrace.results.atomic import atomic_text
 
 Row = dict[str, Any]
@@ -33,7 +33,7 @@ def gathered(folder: Path) -> tuple[list[Row], list[Row]]:
     field: a table must not say less than its file."""
     sources, rows = [], []
     for path in (*sorted(folder.glob("innocents_*.json")), folder / OLDER):
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_results(path)
         more = {"note": found["note"]} if "note" in found else {}
         machine, commit = found["machine"], str(found["commit"])[:8]
         cpu = machine["cpu"] if isinstance(machine, dict) else machine
@@ -69,7 +69,7 @@ def _figures(rows: Sequence[Row], test: str) -> Row:
     counted = [row for row in own if row["accused"] is not None]
     worst = max(counted, key=lambda row: row["accused"] / row["runs"], default=None)
     accused = None if usual["accused"] is None else f"{usual['accused']}/{usual['runs']}"
-    files = ", ".join(dict.fromkeys(f"benchmarks/results/{row['file']}" for row in own))
+    files = ", ".join(dict.fromkeys(f"evidence/{row['file']}" for row in own))
     return {
         "rejected": f"{usual['rejected']}/{usual['runs']}",
         "accused": accused,
@@ -106,15 +106,6 @@ def between(points: Sequence[tuple[int, float]]) -> int | None:
     return None
 
 
-def laid_out(found: Mapping[str, Any]) -> str:
-    """JSON with a line for every row."""
-    parts = []
-    for name, value in found.items():
-        lines = ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in value)
-        parts.append(f" {json.dumps(name)}: [\n  {lines}\n ]")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
 def main() -> None:
     """Gather and write."""
     parser = argparse.ArgumentParser(
@@ -126,7 +117,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     sources, rows = gathered(given.results)
-    atomic_text(given.results / "designs.json", laid_out({"sources": sources, "rows": rows}))
+    write_results(given.results / "designs.json", {"sources": sources, "rows": rows})
     if given.needed is not None:
         known = json.loads(given.needed.read_text(encoding="utf-8"))
         lines = (f" {json.dumps(name)}: {json.dumps(one)}" for name, one in needed(rows, known).items())

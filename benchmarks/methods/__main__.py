@@ -1,7 +1,7 @@
 """One table of methods: scores and tests of collections, by copies, dilution, size of model and kind of text.
 
 `python -m benchmarks.methods` puts it together from the results on file (dilution, planted domains, designs, audits,
-published figures) and from the JSON files in benchmarks/results/methods, one a model, and writes
+published figures) and from the JSON files in evidence/methods, one a model, and writes
 src/pretrace/verdicts/methods.json, which `pretrace list --measured` prints. `python docs/generate.py` then
 writes docs/methods.md.
 
@@ -26,8 +26,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ROOT
-from benchmarks.experiments import RESULTS, explained, figures
+from benchmarks import RESULTS, ROOT, read_results
+from benchmarks.experiments import explained, figures
 from pretrace import PretraceError, runs
 from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_text
@@ -195,7 +195,7 @@ def against_ref(rows: Sequence[Row]) -> dict[str, Any]:
 def written() -> str:
     """The table, from all results on file."""
     loaded = {
-        name: json.loads((RESULTS / name).read_text(encoding="utf-8"))
+        name: read_results(RESULTS / name)
         for name in ("dilution.json", "planted_domains.json", "designs.json", "audit_command.json")
     }
     rows = [

@@ -2,7 +2,7 @@
 
 Prints what the paper has, what ours is and the difference, and writes both to a file of results. Killed at any
 time, the same command goes on: finished pieces are on file, traces and adapters in the cache. `--list` names all
-tables and says which can run on what is here; `--page` writes benchmarks/results/papers.md from the
+tables and says which can run on what is here; `--page` writes evidence/papers.md from the
 results on file.
 """
 
@@ -12,7 +12,8 @@ import argparse
 import re
 from pathlib import Path
 
-from benchmarks.experiments import RESULTS, Ledger, Row, explained
+from benchmarks import RESULTS
+from benchmarks.experiments import Ledger, Row, explained
 from benchmarks.papers import detection
 from benchmarks.papers.comparing import compared, printed
 from benchmarks.papers.data import SPLITS, Given

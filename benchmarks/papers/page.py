@@ -1,13 +1,12 @@
-"""benchmarks/results/papers.md, from the results on file: the best score of each table, then the tables."""
+"""evidence/papers.md, from the results on file: the best score of each table, then the tables."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.experiments import RESULTS
+from benchmarks import RESULTS, read_results
 from benchmarks.papers import page_tables as t
 from benchmarks.papers.figures import tables
 from pretrace.results.atomic import atomic_text
@@ -17,7 +16,7 @@ Found = Mapping[str, Any]
 
 HEAD = """# Tables and figures of the papers
 
-*Written by `python -m benchmarks.papers --page` from the files in `benchmarks/results/papers`; do not edit. Each file
+*Written by `python -m benchmarks.papers --page` from the files in `evidence/papers`; do not edit. Each file
 has the machine, the commit and all settings.*
 
 These tables of the papers were run with SmolLM2-135M on two cores without a graphics processor. The papers used models
@@ -28,7 +27,7 @@ replication of the papers.
   non-members, a detector can do so without any training on them.
 - **The labels of arXivTection and ArxivMIA are not certain.** SmolLM2 was published after their articles, and may have
   read any of them. There an honest detector may show an AUC of 0.5. Where [we planted the
-  members](../../docs/detectors.md#do-they-pass-their-controls) labels are exact.
+  members](../docs/detectors.md#do-they-pass-their-controls) labels are exact.
 - **Tokens of another version.** When these were made, `smollm2` read digits after two or more blanks with other tokens
   than it was trained with: in 20% of the texts of Hacker News, 15% of Wikipedia, 12% of GitHub, 9% of Stack Exchange,
   0.7% of arXivTection, none of ArxivMIA; 0.4% of the tokens at most. Placebos were read in the same way.
@@ -41,7 +40,7 @@ replication of the papers.
 def write_page(folder: Path, path: Path = PAPERS) -> Path:
     """Write the page from the results in the folder of tables, and return its path."""
     files = sorted(folder.glob("*.json"))
-    found = [(one, json.loads(one.read_text(encoding="utf-8"))) for one in files]
+    found = [(one, read_results(one)) for one in files]
     found = [one for one in found if "compared" in one[1]]  # else it is still being measured
     order = {name: place for place, name in enumerate(tables())}
     found.sort(key=lambda one: (order.get(one[1]["settings"]["table"], len(order)), one[0].name))

@@ -1,4 +1,4 @@
-"""The tables of scores in benchmarks/results/papers.md, in Markdown."""
+"""The tables of scores in evidence/papers.md, in Markdown."""
 
 from __future__ import annotations
 

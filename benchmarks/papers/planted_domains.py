@@ -8,7 +8,7 @@ before planting is the placebo: what a score reaches there it reaches without me
 reference model of `ref`, the strongest honest one there is (an earlier checkpoint), and proposes the words
 of `neighbor`. Token counts for `dc_pdd` are of the other domains.
 
-Writes benchmarks/results/planted_domains.json, .md and a figure a domain; planted models are kept in the
+Writes evidence/planted_domains.json, .md and a figure a domain; planted models are kept in the
 folder --work, and killed at any time it goes on where it was.
 """
 
@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.experiments import (
-    DATA,
     Ledger,
     Spoken,
     explained,
@@ -34,6 +33,7 @@ from benchmarks.experiments import (
     thinned,
 )
 from benchmarks.papers.planted_table import table
+from benchmarks.texts import DATA
 from pretrace import (
     Frequencies,
     Models,

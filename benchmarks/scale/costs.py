@@ -1,16 +1,16 @@
-"""What 10^6 and 10^8 texts cost: measured rates times arithmetic, as the tables in benchmarks/results/scale.md.
+"""What 10^6 and 10^8 texts cost: measured rates times arithmetic, as the tables in evidence/scale.md.
 
-`python -m benchmarks.scale.costs` writes the tables anew from the files in benchmarks/results that they name: hours of
+`python -m benchmarks.scale.costs` writes the tables anew from the files in evidence that they name: hours of
 one machine at the rate measured on it. A file that is not there has no row.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from benchmarks.scale.texts import OUTSIDE, RESULTS
+from benchmarks import RESULTS, read_results
+from benchmarks.scale.texts import OUTSIDE
 
 PAGE = RESULTS / "scale.md"
 TOKENS = 500
@@ -73,7 +73,7 @@ def _by_rate(what: str, machine: str, file: str, rate: float) -> Row:
 
 def _read(name: str) -> dict[str, Any] | None:
     path = RESULTS / name
-    found: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    found: dict[str, Any] | None = read_results(path) if path.exists() else None
     return found
 
 

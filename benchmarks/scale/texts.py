@@ -1,7 +1,7 @@
 """Memory and time of a run over very many short texts, on a model of one thin layer: what is not the model shows.
 
 `python -m benchmarks.scale.texts [--commands score evaluate flag] [--texts 20000 200000] [--name today]`
-runs each command on each number of texts, in one thread, and writes benchmarks/results/scale.json. Each row comes from
+runs each command on each number of texts, in one thread, and writes evidence/scale.json. Each row comes from
 several processes: one runs the command as a user would and gives the peak memory, three others have run it on 40 texts
 before and give microseconds of processor time a text beside the model's batches, of which the best is kept. Above
 `--parts-to` texts (200,000) only the peak is measured. A row is written as soon as it is measured, and the same command
@@ -23,26 +23,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS, ROOT
+from benchmarks import RESULTS, ROOT, read_results, write_results
 from benchmarks.machine import commit, machine
 from benchmarks.speed.memory import status
 
-WORDS = [
-    "the",
-    "cat",
-    "sat",
-    "on",
-    "mat",
-    "dog",
-    "looked",
-    "railway",
-    "valley",
-    "nothing",
-    "same",
-    "one",
-    "two",
-    "parse",
-]
+WORDS = (
+    "the", "cat", "sat", "on", "mat", "dog", "looked", "railway", "valley", "nothing", "same", "one", "two", "parse",
+)  # fmt: skip
 SCORES = "loss,zlib,min_k,min_k_plus_plus"
 KNOWN = 1_000
 RUNS = 3
@@ -206,7 +193,7 @@ def main() -> None:
 def add(asked: argparse.Namespace, command: str, texts: int, work: Path) -> None:
     """Measure one row, write it beside the others; nothing where this commit has it."""
     path = RESULTS / "scale.json"
-    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    found = read_results(path) if path.exists() else {}
     state = found.get(asked.name, {})
     if (state.get("commit"), state.get("options")) != (commit(), asked.options):
         state = {"machine": machine(), "commit": commit(), "options": asked.options, "rows": []}
@@ -216,7 +203,7 @@ def add(asked: argparse.Namespace, command: str, texts: int, work: Path) -> None
     print(json.dumps(row), flush=True)
     state["rows"].append(row)
     found[asked.name] = state
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_results(path, found)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What a scan of a corpus costs and finds: `python -m benchmarks.search.scan PART… [--data FOLDER] [--work FOLDER]`.
 
-Parts, each written into benchmarks/results/scan.json as soon as it is measured; one that is there for this commit is
+Parts, each written into evidence/scan.json as soon as it is measured; one that is there for this commit is
 not measured again (`--again`):
 
 - `speed-FORMAT-TEXTS`: MB a second on one core; FORMAT is jsonl, zst or parquet, TEXTS 40, 400, 1500 or 20000.
@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS
+from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
 from benchmarks.speed.memory import status
 from pretrace.scan import scan as room
@@ -300,18 +300,18 @@ def main() -> None:
     if unknown or not wanted:
         parser.error(f"name parts of {', '.join(every)}")
     for part in wanted:
-        found = json.loads(RESULT.read_text()) if RESULT.exists() else {"parts": {}}
+        found = read_results(RESULT) if RESULT.exists() else {"parts": {}}
         if not options.again and found["parts"].get(part, {}).get("commit") == commit():
             continue
         told = measured(part, options)
-        found = json.loads(RESULT.read_text()) if RESULT.exists() else {"parts": {}}
+        found = read_results(RESULT) if RESULT.exists() else {"parts": {}}
         found["machine"] = machine()
         found["parts"][part] = {
             **told,
             "commit": commit(),
             "command": f"python -m benchmarks.search.scan {part}",
         }
-        RESULT.write_text(json.dumps(found, indent=1) + "\n")
+        write_results(RESULT, found)
         print(part, json.dumps(told), flush=True)
 
 

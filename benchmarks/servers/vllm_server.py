@@ -1,10 +1,10 @@
 """A model behind a real vLLM server against the same weights opened here: numbers and speed.
 
-`scripts/try-vllm` starts the server and calls this, which writes benchmarks/results/vllm.json and vllm.png. Both are
+`scripts/try-vllm` starts the server and calls this, which writes evidence/vllm.json and vllm.png. Both are
 asked the same texts by `pretrace`, nothing comes from a cache, and the repeats are interleaved: here, server, here, …
 With --start it writes instead what the check says of a server that was started in that way, by both kinds of address
-that vLLM answers, into benchmarks/results/vllm_starts.json, beside what stands there. With --inside no server is asked:
-vLLM opens the folder in this process, and benchmarks/results/vllm_inside.json is written.
+that vLLM answers, into evidence/vllm_starts.json, beside what stands there. With --inside no server is asked:
+vLLM opens the folder in this process, and evidence/vllm_inside.json is written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import RESULTS
+from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
 from benchmarks.texts import some_texts
 from pretrace import open_model
@@ -121,7 +121,7 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     if given.start:
         path = given.out / "vllm_starts.json"
-        known = json.loads(path.read_text(encoding="utf-8"))["starts"] if path.exists() else {}
+        known = read_results(path)["starts"] if path.exists() else {}
         known[given.start] = {
             "commit": commit(),
             "machine": machine(),
@@ -129,7 +129,7 @@ def main() -> None:
             "texts": {"corpus": corpus, "number": len(texts), "longest": LENGTH},
             **started(given.folder, given.url, texts, given.ended),
         }
-        path.write_text(json.dumps({"starts": known}, indent=1) + "\n", encoding="utf-8")
+        write_results(path, {"starts": known})
         print(json.dumps(known[given.start], indent=1))
         return
     here = open_model(str(given.folder), max_tokens=LENGTH)
@@ -150,7 +150,7 @@ def main() -> None:
         **measured(here, there, texts, given.repeats),
     }
     name = "vllm_inside" if given.inside else "vllm"
-    (given.out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_results(given.out / f"{name}.json", found)
     print(json.dumps(found, indent=1))
 
 

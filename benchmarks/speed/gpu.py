@@ -4,7 +4,7 @@ Tests marked `gpu`, speed against the loop of published scripts, against the bar
 process, how far half precision is from float32, memory. Each
 part runs in a process of its own with a time limit; one that fails is recorded with its error and the others
 go on. Without a GPU it says so and measures nothing; `--device cpu --tiny` goes through the same steps with a
-small random model, to see that they work. Writes gpu.json and gpu.png to `--out` (benchmarks/results).
+small random model, to see that they work. Writes gpu.json and gpu.png to `--out` (evidence).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from benchmarks import RESULTS
+from benchmarks import RESULTS, write_results
 from benchmarks.machine import commit, machine
 from benchmarks.speed.gpu_parts import PARTS, ROOT, Setting
 
@@ -191,7 +191,7 @@ def reached(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def _save(path: Path, found: Mapping[str, Any]) -> None:
     beside = path.with_suffix(".part")
-    beside.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_results(beside, found)
     beside.replace(path)
 
 

@@ -1,7 +1,7 @@
 """How fast pretrace is, against a bare forward pass and against the loop of published scripts.
 
 `python -m benchmarks.speed.passes [--texts 48] [--repeats 3] [--parts float32 bfloat16 busy memory count]` writes
-benchmarks/results/speed.json and speed.png. All figures are medians of interleaved repeats in one
+evidence/speed.json and speed.png. All figures are medians of interleaved repeats in one
 process: bare, ours, naive, bare, ours, naive, … `busy` measures float32 once more, with two
 programs beside it that do nothing but count. `--server vllm:URL --folder FOLDER [--served NAME]` measures float32
 log-probabilities from a server on this machine beside ours from the same weights, quiet and busy.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import statistics
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import RESULTS
+from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
 from benchmarks.speed import memory, naive
 from benchmarks.texts import some_texts
@@ -238,7 +237,7 @@ def main() -> None:
     parser.add_argument("--server-texts", type=int, default=6)
     arguments = parser.parse_args()
     path = RESULTS / "speed.json"
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    found: dict[str, Any] = read_results(path) if path.exists() else {}
     found |= {"machine": machine(), "threads": torch.get_num_threads()}
     dtypes = [part for part in ("float32", "bfloat16") if part in arguments.parts]
     if dtypes:
@@ -274,10 +273,9 @@ def main() -> None:
 
 def save(path: Path, found: dict[str, Any]) -> None:
     """Written whole or not at all."""
-    from pretrace.results.atomic import atomic_text
 
     path.parent.mkdir(exist_ok=True)
-    atomic_text(path, json.dumps(found, indent=1) + "\n")
+    write_results(path, found)
 
 
 if __name__ == "__main__":

@@ -18,29 +18,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS
+from benchmarks import RESULTS, write_results
 from benchmarks.machine import machine
 from benchmarks.texts import some_texts
 from pretrace import Models, Options, detect, open_model
-from pretrace.results.atomic import atomic_text
 from pretrace.types import Corpus, Text
 
 SCORES = (
-    *(
-        "min_k",
-        "min_k_plus_plus",
-        "gap_k",
-        "surp",
-        "ref",
-        "wbc",
-        "ez",
-        "recall",
-        "con_recall",
-        "codec",
-        "learned",
-    ),
+    "min_k", "min_k_plus_plus", "gap_k", "surp", "ref", "wbc", "ez", "recall", "con_recall", "codec", "learned",
     "coverage",
-)
+)  # fmt: skip
 KNOWN = 14
 """Texts that may stand before others, half of them as if they were members."""
 KNOWN_TOKENS = 64
@@ -85,7 +72,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "score_costs.json")
     given = parser.parse_args()
     found = measured(given.model, texts=given.texts, repeats=given.repeats)
-    atomic_text(given.out, json.dumps(found, indent=1) + "\n")
+    write_results(given.out, found)
     print(json.dumps(found["ratio"], indent=1))
 
 

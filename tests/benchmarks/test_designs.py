@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import read_results
 from benchmarks.designs import table as designs
 
 
@@ -42,7 +43,7 @@ def test_rows_are_gathered_and_summed_up(tmp_path: Path, monkeypatch: pytest.Mon
     needed.write_text(json.dumps({"order": empty, "marks": empty, "flag": empty}), encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["designs", "--results", str(tmp_path), "--needed", str(needed)])
     designs.main()
-    found = json.loads((tmp_path / "designs.json").read_text(encoding="utf-8"))
+    found = read_results(tmp_path / "designs.json")
     assert [one["file"] for one in found["sources"]] == ["innocents_one.json", "designs_models.json"]
     assert {(one["test"], one["file"], one["commit"]) for one in found["rows"]} == {
         ("order", "innocents_one.json", "abc"),

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tiny import SENTENCES
 
+from benchmarks import read_results
 from benchmarks.experiments import Ledger, thinned
 from benchmarks.papers import planted_domains
 from pretrace.types import Corpus, Text
@@ -32,7 +33,7 @@ def call(monkeypatch: pytest.MonkeyPatch, module: ModuleType, out: Path, options
     given = [module.__name__, "--out", out, "--dtype", "float32", *options]
     monkeypatch.setattr(sys, "argv", [str(one) for one in given])
     module.main()
-    found: Called = json.loads(out.read_text(encoding="utf-8"))
+    found: Called = read_results(out)
     return found
 
 

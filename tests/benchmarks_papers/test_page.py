@@ -1,4 +1,4 @@
-"""benchmarks/results/papers.md is what the results on file say, and it names the file of every figure."""
+"""evidence/papers.md is what the results on file say, and it names the file of every figure."""
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks import read_results
 from benchmarks.papers import __main__ as command
 from benchmarks.papers.comparing import compared
 from benchmarks.papers.data import Given
@@ -52,7 +52,7 @@ def table(*figures: Figure) -> Table:
 def run(one: Table, given: Given, folder: Path) -> dict[str, Any]:
     path = command.path_of(one, given, folder)
     command.run(one, given, path)
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, Any] = read_results(path)
     return found
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
+from benchmarks import read_results
 from benchmarks.audits.command import PAGE, found_range, page, row_of
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import Models
@@ -17,7 +17,7 @@ from pretrace.verdicts.audit.checks import MIXED
 from pretrace.verdicts.audit.settings import HEAVY, LIGHT, AuditSettings
 
 ROOT = Path(__file__).parents[2]
-FIGURES = ROOT / "benchmarks/results/audit_command.json"
+FIGURES = ROOT / "evidence/audit_command.json"
 
 
 def words_of(page: str) -> str:
@@ -25,7 +25,7 @@ def words_of(page: str) -> str:
 
 
 def test_the_figures_of_the_command_come_from_their_file() -> None:
-    content = json.loads(FIGURES.read_text(encoding="utf-8"))
+    content = read_results(FIGURES)
     assert PAGE.read_text(encoding="utf-8") == page(content), "python -m benchmarks.audits.command --summary"
     nulls = [row for row in content["rows"] if row["kind"] == "null"]
     runs, accused = (sum(row[name] for row in nulls) for name in ("runs", "accused"))
@@ -71,7 +71,7 @@ def test_a_served_model_is_audited_beside_a_placebo_and_not_without() -> None:
 
 
 def test_the_power_of_a_flagging_comes_from_its_file() -> None:
-    rows = json.loads((ROOT / "benchmarks/results/innocents_flag.json").read_text(encoding="utf-8"))["rows"]
+    rows = read_results(ROOT / "evidence/innocents_flag.json")["rows"]
     found = {row["kind"]: row["members"]["found"] for row in rows if row["members"]}
     flags = words_of("docs/flagging.md")
     for number in (200, 1000):

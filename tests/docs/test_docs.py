@@ -34,6 +34,7 @@ import lm_eval_logs
 import pytest
 from tiny import make_model
 
+from benchmarks import read_results
 from pretrace.backends import loading
 from pretrace.cli import main
 from pretrace.cli.commands import app, options_of, places
@@ -355,7 +356,7 @@ def test_the_page_of_innocents_is_that_of_the_file() -> None:
     make = generator()
     every, table = make.every_innocent(), make.innocents()
     assert make.EVERY.read_text(encoding="utf-8") == every, "run: python docs/generate.py"
-    rows = json.loads(make.DESIGNS.read_text(encoding="utf-8"))["rows"]
+    rows = read_results(make.DESIGNS)["rows"]
     assert table in every
     page = make.AUDITS.read_text(encoding="utf-8")
     assert all(share in table and share in page for share in ("30.6%", "5.8%"))

@@ -26,7 +26,7 @@ Dividing the mean by its standard error alone changes no sign-flip test: flips l
 is, so t is a rising function of the mean and p the same.
 
 Where documents are few the correction is too small for a long tail below. `sign_flip_test` is guarded against it
-(`benchmarks.audits.null --tails`, 10,000 audits a cell; rejections at 5%, without and with the guard):
+(evidence/audit_null.json, 10,000 audits a cell; rejections at 5%, without and with the guard):
 
     law of the values                     20 documents   50            100           200
     normal                                .050  .050     .053  .053    .052  .052    .047  .047

@@ -10,7 +10,7 @@ One function makes the sentence (`chance`) and one the picture (`picture`); plan
 inconclusive report call them.
 
 What each score and each test of a collection reached on models with known training data stands in `methods.json`,
-which `python -m benchmarks.methods` writes; benchmarks/results/methods.md shows all.
+which `python -m benchmarks.methods` writes; evidence/methods.md shows all.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def near_copies(
 
 SCORE = "min_k_plus_plus"
 """Of the scores that need nothing but the target it survived its controls most often on planted domains: in 7 of
-8, `loss` in 5 (benchmarks/results/planted_domains.json). `ref` with an earlier checkpoint survived in 8 of 8."""
+8, `loss` in 5 (evidence/planted_domains.json). `ref` with an earlier checkpoint survived in 8 of 8."""
 FLAGGING = "Flagging"
 HIGHEST = 0.5
 _LOWEST_LEVEL = 0.001
