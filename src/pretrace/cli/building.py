@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 
+from pretrace.baselines.blind import gap as measure
+from pretrace.baselines.classifiers import open_embedder
 from pretrace.building.ccnews import CcnewsSettings, build_ccnews, read_side
 from pretrace.building.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
 from pretrace.building.dated import DatedSettings, DatedTexts, build_dated
@@ -22,6 +24,7 @@ from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.report.wording import bracketed, first_of
 from pretrace.results.atomic import atomic_bytes, check_writable
 from pretrace.results.output_checks import OutputFile, json_with
+from pretrace.results.serialization import to_json
 from pretrace.scoring.settings import ScoreSettings
 from pretrace.settings import Option, option
 from pretrace.statistics.set_similarity import Comparing, compare_sets
@@ -186,7 +189,6 @@ def gap(
     drawn: Annotated[ScoreSettings, Only(("seed",))],
 ) -> Reply:
     """How far apart two sets of texts are, by classifiers that see no model."""
-    from pretrace.baselines.blind import gap as measure
 
     announce_training(settings.classifiers)
     found = measure(*pair.open(), settings.classifiers, seed=drawn.seed)
@@ -222,7 +224,6 @@ def quality(
     ] = None,
 ) -> Reply:
     """How alike two sets of texts are, beside how alike A is to itself: shared words, embeddings, divergence."""
-    from pretrace.results.serialization import to_json
 
     if figures is not None:
         check_writable(figures, FIGURES)
@@ -256,7 +257,6 @@ def quality(
 
 
 def _embedder(model: str) -> tuple[Embed | None, str]:
-    from pretrace.baselines.classifiers import open_embedder
 
     if model == _NO_MODEL:
         return None, ""

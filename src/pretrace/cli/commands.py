@@ -82,7 +82,7 @@ def places() -> dict[str, str]:
     return {words: place for words, place in found.items() if place}
 
 
-def made(words: str) -> App:
+def made(words: str) -> Any:
     """Import a command."""
     from pretrace.cli.options import command_of  # imports numpy, which help and completion do without
 
@@ -99,7 +99,7 @@ def __getattr__(words: str) -> App:
 
 def options_of(words: str) -> Mapping[str, CliOption]:
     """The options of a command by name; none where there is no such command."""
-    return made(words).default_command.declared if words in places() else {}  # type: ignore[union-attr]
+    return made(words).default_command.declared if words in places() else {}
 
 
 _PANELS = [Group(title, sort_key=i) for i, title in enumerate([*_COMMANDS, "Of other packages", "Options"])]

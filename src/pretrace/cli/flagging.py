@@ -12,9 +12,9 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from pretrace.cli.answer import PlainText, Reply, plain_table, save_result
+from pretrace.cli.answer import PlainText, Reply, plain_table
 from pretrace.cli.options import RawOptions
-from pretrace.cli.printing import conclusion, foretold
+from pretrace.cli.printing import conclusion, foretold, save_result
 from pretrace.cli.progress import Stages, watched
 from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
 from pretrace.cli.streams import note as say_note
@@ -31,6 +31,7 @@ from pretrace.jobs.worker import OpenedScoring, ShardJob
 from pretrace.report.wording import first_of
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines
+from pretrace.results.rounding import p_value
 from pretrace.results.run import SKIPPED_COLUMNS
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.scoring.detect import Options
@@ -42,6 +43,7 @@ from pretrace.settings import CONTROLS, dry_run_option, like, option, requested_
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
 from pretrace.verdicts.flag import flag as flag_texts
+from pretrace.verdicts.flag.built import flagged_rows
 from pretrace.verdicts.flag.flag import Asking, check_power, flag_rows, unscored
 from pretrace.verdicts.flag.planning import FLAGGING, BothSets, DetectionLimits, FlagPlan, FlagSettings, plan
 
@@ -299,8 +301,6 @@ def save_flagging(flagged: Verdict, out: Path, *, beside: Mapping[str, Write] | 
 
 
 def _table(flagged: Verdict) -> Table:
-    from pretrace.results.rounding import p_value
-    from pretrace.verdicts.flag.built import flagged_rows
 
     texts, figures = flagged.table("flags"), flagged.figures
     counts, rows = figures["counts"], flagged_rows(flagged)

@@ -18,10 +18,14 @@ from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.jobs.engine.work import search_on_cluster
 from pretrace.jobs.settings import EngineSettings
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
+from pretrace.scan import scan as room
+from pretrace.scan.cleaning import check_clean, clean
+from pretrace.scan.files import files_of
 from pretrace.scan.scan import ScanSettings
 from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED
@@ -98,10 +102,6 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
-    from pretrace.jobs.engine.work import search_on_cluster
-    from pretrace.scan import scan as room
-    from pretrace.scan.cleaning import check_clean, clean
-    from pretrace.scan.files import files_of
 
     searched.check()
     engine = searched.engine_settings(settings)

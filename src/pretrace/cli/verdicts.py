@@ -12,10 +12,12 @@ from typing import Any, Literal
 
 from rich.console import RenderableType
 
+from pretrace.backends import open_model
 from pretrace.backends.serving.address import served_kind, text_kind
+from pretrace.backends.serving.continuing import Budget, cost, open_continuing
 from pretrace.cache.store import Draw
-from pretrace.cli.answer import Reply, save_result
-from pretrace.cli.printing import conclusion
+from pretrace.cli.answer import Reply
+from pretrace.cli.printing import conclusion, save_result
 from pretrace.cli.progress import doing
 from pretrace.cli.streams import note
 from pretrace.corpora.opening import Source, choose_text
@@ -24,6 +26,7 @@ from pretrace.scoring.plan import Models, open_models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, MODEL, option
 from pretrace.types import Backend, Text, Verdict
+from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
 from pretrace.verdicts.wording import say
 
@@ -54,7 +57,6 @@ def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> Model
 
 def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
     """Open the models that `named` gives; with `second` the packaged one beside them, where no placebo is named."""
-    from pretrace.verdicts.frame import with_second
 
     with doing("opening the models"):
         models = open_models(wanted)
@@ -123,9 +125,6 @@ def opened_for_text(
     draws: Sequence[Draw],
 ) -> Models:
     """Open the models that continue `prompts`, the cost told first; ModelError where it is too much."""
-    from pretrace.backends import open_model
-    from pretrace.backends.serving.continuing import Budget, cost, open_continuing
-    from pretrace.verdicts.frame import with_second
 
     if beside.reference_model:
         raise ModelError(say("answers.reference"))
