@@ -90,7 +90,7 @@ def made(words: str) -> Any:
     return command_of(getattr(import_module(module), name), words, plugins=words not in _WITHOUT_PLUGINS)
 
 
-def __getattr__(words: str) -> App:
+def __getattr__(words: str) -> Any:
     """A command as cyclopts looks it up when it is called: an attribute of this module."""
     if words not in places():
         raise AttributeError(words)
