@@ -1,7 +1,5 @@
 """Tiny real models, made once a session. Nothing is downloaded and nothing outside the test's folders is touched."""
 
-from __future__ import annotations
-
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers of pytest-xdist share the cores
@@ -11,11 +9,12 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import fcntl
 import gc
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tiny import SENTENCES, make_model, make_tokenizer
+
+from pretrace.backends import loading
 
 pytest_plugins = ["processes"]
 SLOW = Path(__file__).parent / "slow.txt"
@@ -23,7 +22,7 @@ SLOW = Path(__file__).parent / "slow.txt"
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """The tests of the list are marked `slow`; `scripts/test --fast` leaves them out."""
     slow = set(SLOW.read_text(encoding="utf-8").split())
     for item in items:
@@ -31,6 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+PACKAGED = loading._packaged
+"""Finds the packaged model itself."""
 FAMILIES = {
     "odd inputs of commands": ("tests/test_odd_inputs.py",),
     "weights, configurations, identities": ("tests/backends/test_weights.py",),
@@ -45,7 +46,7 @@ FAMILIES = {
 }
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter):
     """After all tests: how many hostile inputs of each family were tried, and how many ended as promised."""
     stats = terminalreporter.stats
     ended = [(one.nodeid, one.passed) for kind in ("passed", "failed") for one in stats.get(kind, ())]
@@ -57,7 +58,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection():
     """What is collected stays: looking for garbage meanwhile takes a fifth of the time."""
     gc.disable()
     try:
@@ -66,7 +67,7 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """No later collection of garbage walks through what collecting left behind, and there are fewer of them."""
     gc.collect()
     gc.freeze()
@@ -74,13 +75,13 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_cache(tmp_path_factory, monkeypatch):
     """No test reads or writes the user's cache."""
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _float32_training() -> Iterator[None]:
+def _float32_training():
     """Models are trained alike on any processor, those of fixtures too: the format "auto" means is not measured."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pretrace.tuning.training.fastest_format", lambda device="cpu": "float32")
@@ -88,7 +89,7 @@ def _float32_training() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def _kept(request: pytest.FixtureRequest) -> Path:
+def _kept(request):
     """A folder that workers and later runs share: another for other sources of what it holds, or another version of
     what wrote it."""
     import torch
@@ -100,11 +101,22 @@ def _kept(request: pytest.FixtureRequest) -> Path:
     return Path(request.config.cache.mkdir("pretrace")) / key
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _small_packaged(request):
+    """A tiny model stands for the packaged one, which is opened wherever no second model is named, and takes half a
+    minute to unpack."""
+    with pytest.MonkeyPatch.context() as patch:
+        small = lambda: loading.locate(str(request.getfixturevalue("reference_folder")))  # noqa: E731
+        patch.setattr(loading, "_packaged", small)
+        yield
+
+
 @pytest.fixture
-def packaged(_own_cache: None, _kept: Path) -> str:
+def packaged(_own_cache, _kept, monkeypatch):
     """The name of the packaged model, with its weights unpacked in the test's cache: once for all workers and runs."""
     from pretrace.backends import open_tokenizer
 
+    monkeypatch.setattr(loading, "_packaged", PACKAGED)
     weights = _kept / "gguf"
     weights.mkdir(parents=True, exist_ok=True)
     cache = Path(os.environ["PRETRACE_CACHE"])
@@ -116,12 +128,12 @@ def packaged(_own_cache: None, _kept: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def sentences() -> list[str]:
+def sentences():
     return list(SENTENCES)
 
 
 @pytest.fixture(scope="session")
-def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model_folder(tmp_path_factory):
     """A GPT-NeoX with its tokenizer, saved as a user would have it."""
     folder = tmp_path_factory.mktemp("models") / "tiny-neox"
     make_model("gpt_neox").save_pretrained(folder)
@@ -130,7 +142,7 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def reference_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reference_folder(tmp_path_factory):
     """A Llama with another tokenizer rule, for `ref`."""
     folder = tmp_path_factory.mktemp("models") / "tiny-llama"
     make_model("llama").save_pretrained(folder)
@@ -139,7 +151,7 @@ def reference_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _no_plugin_stays() -> Iterator[None]:
+def _no_plugin_stays():
     """Plug-ins that a test loaded are forgotten: workers that a later test starts would load them, too."""
     from pretrace import registry
 

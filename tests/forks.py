@@ -1,8 +1,6 @@
 """Commands in this process, or in forks of it where they close streams: everything is imported once, and a case costs
 what it does and no more."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import io
@@ -11,11 +9,9 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from unittest import mock
 
 WARM = (
@@ -39,7 +35,7 @@ class Left:
 
 
 @cache
-def warm() -> None:
+def warm():
     """Import what commands import."""
     for name in WARM:
         importlib.import_module(name)
@@ -59,7 +55,7 @@ def warm() -> None:
     gc.freeze()  # a fork copies no page for having counted what lies on it
 
 
-def called(words: Sequence[str], folder: Path, *, stdin: bytes, environment: Mapping[str, str]) -> Left:
+def called(words, folder, *, stdin, environment):
     """`pretrace WORDS` in `folder`, in this process."""
     from pretrace.cli import main
 
@@ -84,15 +80,7 @@ def called(words: Sequence[str], folder: Path, *, stdin: bytes, environment: Map
     return Left(code if isinstance(code, int) else int(code is not None), *told)
 
 
-def forked(
-    words: Sequence[str],
-    folder: Path,
-    *,
-    stdin: bytes,
-    environment: Mapping[str, str],
-    closed: Sequence[int] = (),
-    unread: bool = False,
-) -> Left:
+def forked(words, folder, *, stdin, environment, closed=(), unread=False):
     """`pretrace WORDS` in `folder`, in a fork of this process. `closed` are streams that are closed by number; with
     PYTHONIOENCODING in the environment the console is of that kind; `unread`: what reads standard output has ended."""
     place = folder.parent
@@ -106,9 +94,7 @@ def forked(
     return Left(code, *(one.decode("utf-8", "replace") for one in told))
 
 
-def _child(
-    words: Sequence[str], folder: Path, environment: Mapping[str, str], closed: Sequence[int], *, unread: bool
-) -> None:
+def _child(words, folder, environment, closed, *, unread):
     code = 1
     try:
         signal.alarm(
@@ -139,11 +125,11 @@ def _child(
         os._exit(code)
 
 
-def _reader(encoding: str) -> io.TextIOWrapper:
+def _reader(encoding):
     return io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "rb", closefd=False)), encoding)
 
 
-def _streams(place: Path, encoding: str, closed: Sequence[int]) -> None:
+def _streams(place, encoding, closed):
     """The standard streams as a shell makes them."""
     modes = ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY))
     for number, name, mode in modes:

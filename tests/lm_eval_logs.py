@@ -1,11 +1,7 @@
 """Logs that the real lm_eval writes here, with a tiny model and a task of its own."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +33,7 @@ WRITING = {
 }
 
 
-def items(number: int, seed: int, verb: str = "see") -> list[dict[str, Any]]:
+def items(number, seed, verb="see"):
     """Multiple-choice items whose options, and their order, were drawn by lot; no two say mostly the same."""
     draw = np.random.default_rng(seed)
     return [
@@ -51,9 +47,7 @@ def items(number: int, seed: int, verb: str = "see") -> list[dict[str, Any]]:
     ]
 
 
-def evaluated(
-    folder: Path, model: Path, docs: list[dict[str, Any]], tasks: dict[str, dict[str, Any]]
-) -> Path:
+def evaluated(folder, model, docs, tasks):
     """The folder that lm_eval wrote for these tasks over the same documents."""
     import lm_eval
     from lm_eval.loggers import EvaluationTracker
@@ -92,7 +86,7 @@ def evaluated(
     return folder / "out"
 
 
-def log_as_written(folder: Path, docs: list[dict[str, Any]], *, model: str) -> Path:
+def log_as_written(folder, docs, *, model):
     """A log of the task "quiz" in the form that lm_eval writes, without an evaluation: for tests of pages."""
     folder.mkdir(parents=True)
     draw, date = np.random.default_rng(3), "2026-01-01T00-00-00.000000"

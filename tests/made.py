@@ -1,20 +1,18 @@
 """Runs, and rows of evaluations, with what a test is about and nothing else."""
 
-from __future__ import annotations
-
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pretrace.cli.commands import call
 from pretrace.cli.options import command_of
-from pretrace.types import Curve, Estimate, Measured, Run
+from pretrace.corpora.opening import GivenStream
+from pretrace.scoring.evaluation import measure
+from pretrace.scoring.parts import ScoredRows
+from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
 
 
 class Answer(NamedTuple):
@@ -26,7 +24,7 @@ class Answer(NamedTuple):
     exception: Exception | None
 
 
-def answer_to(*words: object) -> Answer:
+def answer_to(*words):
     """Carry out a command line in this process."""
     printed, said = io.StringIO(), io.StringIO()
     code, raised = 0, None
@@ -38,20 +36,20 @@ def answer_to(*words: object) -> Answer:
     return Answer(code, printed.getvalue(), printed.getvalue() + said.getvalue(), raised)
 
 
-def call_function(function: Callable[..., Any], *words: object, name: str = "command") -> Any:
+def call_function(function, *words, name="command"):
     """Carry out a command of this function."""
     made = command_of(function, name)
-    how: dict[str, Any] = {"print_error": False, "exit_on_error": False, "result_action": "return_value"}
+    how = {"print_error": False, "exit_on_error": False, "result_action": "return_value"}
     return made([str(word) for word in words], **how)
 
 
-def written(path: Path, rows: Iterable[Any]) -> Path:
+def written(path, rows):
     """A file of JSON lines."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
-def row(name: str, auc: float | Estimate, kind: str = "score", **parts: Any) -> Measured:
+def row(name, auc, kind="score", **parts):
     """A row with this AUC, by default 0.1 wide on both sides, in the place of its other figures too."""
     found = auc if isinstance(auc, Estimate) else Estimate(auc, auc - 0.1, auc + 0.1)
     curve = Curve((0.0, 1.0), (0.0, 1.0))
@@ -59,7 +57,7 @@ def row(name: str, auc: float | Estimate, kind: str = "score", **parts: Any) -> 
     return Measured(name=name, kind=kind, **{**figures, **parts})
 
 
-def run_of(matrix: npt.ArrayLike, members: Sequence[Any], **parts: Any) -> Run:
+def run_of(matrix, members, **parts):
     """A run of scores [texts, scores], whose texts are called t0, t1, …"""
     values, rows = np.asarray(matrix, dtype=np.float64), len(members)
     own = {
@@ -76,3 +74,10 @@ def run_of(matrix: npt.ArrayLike, members: Sequence[Any], **parts: Any) -> Run:
 
 
 EMPTY = run_of(np.zeros((0, 0)), ())
+
+
+def evaluate(run, texts, *, blind=True, **how):
+    """The figures of a run, where `texts[i]` is the text of row i."""
+    some = tuple(Text(name, text) for name, text in zip(run.ids, texts, strict=False))
+    stream = GivenStream(Corpus(run.corpus, some)) if blind else None
+    return measure(ScoredRows.of_run(run, some), stream, **how)

@@ -1,17 +1,14 @@
 """Servers of ours that speak as vLLM and completions with echo do, from a tiny model, and misbehave on
 demand. What llama-cpp-python answers was taken from a real one (0.3.36), its shift included."""
 
-from __future__ import annotations
-
 import functools
 import json
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -27,7 +24,7 @@ class Model:
     """A model and its tokenizer from a folder; what it says of token ids, by a plain pass of transformers. An answer
     is computed once: `said` only reads."""
 
-    def __init__(self, folder: Path | None = None, *, net: Any = None, tokenizer: Any = None) -> None:
+    def __init__(self, folder=None, *, net=None, tokenizer=None):
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         self.net = net or AutoModelForCausalLM.from_pretrained(str(folder)).eval()
@@ -37,7 +34,7 @@ class Model:
         self.kept: dict[Any, dict[str, Any]] = {}
         self.word = functools.cache(lambda id_: str(self.rust.decode([id_], skip_special_tokens=False)))
 
-    def said(self, ids: list[int], *, before: tuple[int, ...] = ()) -> dict[str, Any]:
+    def said(self, ids, *, before=()):
         """Log-probabilities [n - 1], ranks, the likeliest at each place, and the token written after them; of a text
         that is read behind other tokens."""
         key = (tuple(ids), before)
@@ -68,10 +65,10 @@ class Model:
             "read": len(before) + len(ids),
         }
 
-    def ids(self, text: str, *, special: bool) -> list[int]:
+    def ids(self, text, *, special):
         return list(self.tokenizer(text, add_special_tokens=special)["input_ids"])
 
-    def words(self, ids: list[int]) -> list[str]:
+    def words(self, ids):
         return [self.word(one) for one in ids]
 
 
@@ -80,7 +77,7 @@ class ModelServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, model: Model, *, name: str = "tiny", port: int = 0) -> None:
+    def __init__(self, model, *, name="tiny", port=0):
         super().__init__(("127.0.0.1", port), _Handler)
         self.model = model
         self.names = [name]
@@ -108,13 +105,13 @@ class ModelServer(ThreadingHTTPServer):
         self.count = threading.Lock()
 
     @property
-    def root(self) -> str:
+    def root(self):
         return f"http://127.0.0.1:{self.server_port}"
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request, client_address):
         """Whoever asked went away: that is not a mistake of ours."""
 
-    def prompts(self, since: int = 0) -> list[Any]:
+    def prompts(self, since=0):
         """All prompts that were asked, one entry each."""
         found: list[Any] = []
         for _, body in self.asked[since:]:
@@ -128,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # otherwise each answer waits 40 ms between its head and its body
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         server = self.server
         server.keys.add(self.headers["Authorization"])
         if self._hindered():
@@ -141,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._json(200, {"object": "list", "data": models})
         return self._json(404, {"detail": "Not Found"})
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         server = self.server
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         server.keys.add(self.headers["Authorization"])
@@ -162,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
                 server.active -= 1
         self._json(status, answer)
 
-    def _held(self, body: dict[str, Any]) -> bool:
+    def _held(self, body):
         """Whether no more answers are given; those that wait are written down."""
         server = self.server
         with server.count:
@@ -173,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
                 server.held.append(body)
             return server.ends < 0
 
-    def _hindered(self) -> bool:  # noqa: C901 - one branch a trouble
+    def _hindered(self):  # noqa: C901 - one branch a trouble
         """Whether something else than an answer was sent."""
         server = self.server
         with server.count:
@@ -211,7 +208,7 @@ class _Handler(BaseHTTPRequestHandler):
             return False
         return True
 
-    def _answer(self, body: dict[str, Any]) -> tuple[int, Any]:
+    def _answer(self, body):
         server = self.server
         if self.path == "/v1/completions":
             if body["model"] not in server.names:
@@ -245,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         text = model.rust.decode(ids[0, -body["max_tokens"] :].tolist(), skip_special_tokens=False)
         return _said(form, text, "length")
 
-    def _read(self, ids: list[int]) -> dict[str, Any]:
+    def _read(self, ids):
         """What is said of a prompt, as the trouble or the lie has it."""
         server = self.server
         if server.lie is not None:
@@ -257,10 +254,10 @@ class _Handler(BaseHTTPRequestHandler):
         said["written_logp"] += server.shift
         return troubled(server.trouble, said, len(server.asked))
 
-    def _token_ids(self, prompt: Any, *, special: bool = False) -> list[int]:
+    def _token_ids(self, prompt, *, special=False):
         return self.server.model.ids(prompt, special=special) if isinstance(prompt, str) else list(prompt)
 
-    def _completions(self, body: dict[str, Any]) -> tuple[int, Any]:  # noqa: C901 - one branch a misbehaviour
+    def _completions(self, body):  # noqa: C901 - one branch a misbehaviour
         server, prompts = self.server, body["prompt"]
         textual = server.flavour in ("llama-cpp-python", "together")
         if isinstance(prompts, str) or isinstance(prompts[0], int):
@@ -300,7 +297,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer["prompt"] = [{"text": prompts[0], "logprobs": {k: v[:-1] for k, v in part.items()}}]
         return 200, answer
 
-    def _vllm(self, said: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    def _vllm(self, said, body):
         beside = body.get("prompt_logprobs")
         entries = [
             self._entry(*one, beside or 0)
@@ -321,9 +318,7 @@ class _Handler(BaseHTTPRequestHandler):
             },
         }
 
-    def _entry(
-        self, id_: int, logp: Any, rank: int | None, top: list[tuple[int, float]] | None, beside: int
-    ) -> dict[str, Any] | None:
+    def _entry(self, id_, logp, rank, top, beside):
         if logp is None:
             return None
         listed = {
@@ -336,7 +331,7 @@ class _Handler(BaseHTTPRequestHandler):
             for (one, said), word in zip(listed.items(), words, strict=True)
         }
 
-    def _legacy(self, said: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    def _legacy(self, said, body):
         server = self.server
         words, written = server.model.words(said["ids"]), server.model.words([said["written"]])
         if server.trouble == "none":
@@ -354,7 +349,7 @@ class _Handler(BaseHTTPRequestHandler):
             found |= {"prompt_token_ids": said["ids"], "token_ids": [said["written"]]}
         return found
 
-    def _echoed(self, words: list[str], logp: list[Any], tops: list[Any], beside: int) -> dict[str, Any]:
+    def _echoed(self, words, logp, tops, beside):
         """The list of an echo: beside each token the likeliest and its own."""
         listed = []
         for word, own, top in zip(words, logp, tops, strict=False):
@@ -367,7 +362,7 @@ class _Handler(BaseHTTPRequestHandler):
         offsets = [sum(map(len, words[:i])) for i in range(len(words))]
         return {"tokens": words, "token_logprobs": logp, "top_logprobs": listed, "text_offset": offsets}
 
-    def _llama(self, prompt: str, body: dict[str, Any]) -> tuple[int, Any]:
+    def _llama(self, prompt, body):
         """As llama-cpp-python: entry i has the distribution after the prompt's token i, start token included, and the
         token i of a list that leaves the start token out. So all are shifted where there is none."""
         model = self.server.model
@@ -389,10 +384,10 @@ class _Handler(BaseHTTPRequestHandler):
             "usage": usage,
         }
 
-    def _json(self, status: int, answer: Any) -> None:
+    def _json(self, status, answer):
         self._send(status, json.dumps(answer).encode(), "application/json")
 
-    def _send(self, status: int, content: bytes, kind: str, headers: dict[str, str] | None = None) -> None:
+    def _send(self, status, content, kind, headers=None):
         self.send_response(status)
         for name, value in {
             "Content-Type": kind,
@@ -403,17 +398,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format, *args):
         pass
 
 
-def _said(form: str, text: str, reason: str) -> dict[str, Any]:
+def _said(form, text, reason):
     """An answer of completions or of chat completions."""
     said = {"text": text} if form == "text" else {"message": {"role": "assistant", "content": text}}
     return {"id": "c", "model": "tiny", "choices": [{"index": 0, **said, "finish_reason": reason}]}
 
 
-def troubled(trouble: str, said: dict[str, Any], asked: int) -> dict[str, Any]:  # noqa: C901 - one branch a trouble
+def troubled(trouble, said, asked):  # noqa: C901 - one branch a trouble
     """What a server in trouble makes of what the model says."""
     logp, tops = list(said["logp"]), list(said["tops"])
     if trouble == "early":
@@ -442,7 +437,7 @@ def troubled(trouble: str, said: dict[str, Any], asked: int) -> dict[str, Any]: 
 
 
 @contextmanager
-def serving(server: ModelServer) -> Iterator[ModelServer]:
+def serving(server):
     """The server answers while the context lasts."""
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

@@ -1,7 +1,5 @@
 """The odd inputs, by name: what a case of `test_odd_inputs` names in its command line is made before it is run."""
 
-from __future__ import annotations
-
 import atexit
 import functools
 import gzip  # noqa: F401 (the table names it)
@@ -38,11 +36,11 @@ ROWS: list[dict[str, Any]] = [
 Make = bytes | Callable[[Path], None]
 
 
-def lines(rows: list[dict[str, Any]]) -> bytes:
+def lines(rows):
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
-def rows(**changes: Any) -> bytes:
+def rows(**changes):
     """The good rows with other cells; a callable is given the number of the row."""
     found = []
     for number, row in enumerate(ROWS):
@@ -51,17 +49,17 @@ def rows(**changes: Any) -> bytes:
     return lines(found)
 
 
-def parquet(**columns: Any) -> Callable[[Path], None]:
-    def make(path: Path) -> None:
+def parquet(**columns):
+    def make(path):
         pq.write_table(pa.table({"text": [row["text"] for row in ROWS], **columns}), path, version="2.6")
 
     return make
 
 
-def folder(**files: Make) -> Callable[[Path], None]:
+def folder(**files):
     """A folder with files; `__` in a name is a dot."""
 
-    def make(path: Path) -> None:
+    def make(path):
         path.mkdir()
         for name, content in files.items():
             put(path / name.replace("__", "."), content)
@@ -69,18 +67,18 @@ def folder(**files: Make) -> Callable[[Path], None]:
     return make
 
 
-def put(path: Path, content: Make) -> None:
+def put(path, content):
     if isinstance(content, bytes):
         path.write_bytes(content)
     else:
         content(path)
 
 
-def pipe(path: Path) -> None:
+def pipe(path):
     os.mkfifo(path)
 
 
-def counts(array: Any, **facts: Any) -> Callable[[Path], None]:
+def counts(array, **facts):
     known = {
         "kind": "token count table",
         "tokenizer_hash": "x",
@@ -90,7 +88,7 @@ def counts(array: Any, **facts: Any) -> Callable[[Path], None]:
         **facts,
     }
 
-    def make(path: Path) -> None:
+    def make(path):
         content = {"pretrace": np.array(json.dumps(known)), **({} if array is None else {"counts": array})}
         with path.open("wb") as file:
             np.savez(file, **content)
@@ -98,7 +96,7 @@ def counts(array: Any, **facts: Any) -> Callable[[Path], None]:
     return make
 
 
-def absurd_counts(path: Path) -> None:
+def absurd_counts(path):
     """A table whose header speaks of more numbers than any memory holds."""
     counts(np.ones(3, np.int64))(path)
     header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (%d,), }" % 10**15
@@ -110,13 +108,13 @@ def absurd_counts(path: Path) -> None:
         new.writestr("counts.npy", array)
 
 
-def adapter(config: Any = None, *, card: Any = None, tensors: Any = None) -> Callable[[Path], None]:
+def adapter(config=None, *, card=None, tensors=None):
     """A folder that looks like an adapter of ours, whose files are those that its card names."""
     from safetensors.numpy import save_file
 
     from pretrace.results.folder import file_hash
 
-    def make(path: Path) -> None:
+    def make(path):
         path.mkdir()
         save_file(tensors or {"a": np.zeros((2, 2), np.float32)}, path / "adapter_model.safetensors")
         known = {
@@ -143,7 +141,7 @@ def adapter(config: Any = None, *, card: Any = None, tensors: Any = None) -> Cal
     return make
 
 
-def base(model: Path) -> dict[str, str] | None:
+def base(model):
     """What a card says of the model it was made for."""
     if not model.is_dir():
         return None
@@ -154,17 +152,17 @@ def base(model: Path) -> dict[str, str] | None:
     return {"name": "m", "weights": opened.identity.weights, "tokenizer": opened.identity.tokenizer}
 
 
-def run(content: Make) -> Callable[[Path], None]:
+def run(content):
     """A folder of a run with this run.json."""
     return folder(run__json=content)
 
 
-def a_run(path: Path) -> None:
+def a_run(path):
     shutil.copytree(_saved_run(), path)
 
 
 @functools.cache
-def _saved_run() -> Path:
+def _saved_run():
     """A run that is saved once: drawing its report takes longer than most commands here."""
     from results.test_runs import example
 
@@ -176,13 +174,13 @@ def _saved_run() -> Path:
     return place / "run"
 
 
-def cut_run(path: Path) -> None:
+def cut_run(path):
     a_run(path)
     table = path / "scores.parquet"
     table.write_bytes(table.read_bytes()[:-20])
 
 
-def zipped(**files: bytes) -> bytes:
+def zipped(**files):
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as file:
         for name, content in files.items():

@@ -1,7 +1,5 @@
 """Traces, Python processes that write them, and processes of the pretrace command that begin at once."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import multiprocessing
@@ -9,10 +7,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TextIO
@@ -48,10 +44,10 @@ folder = Path(sys.argv[1])
 
 
 @pytest.fixture
-def trace() -> Callable[..., Trace]:
+def trace():
     """Builds a trace whose content depends on the seed alone."""
 
-    def build(seed: int, length: int = 50, moments: bool = True) -> Trace:
+    def build(seed, length=50, moments=True):
         random = np.random.default_rng(seed)
         tokens = random.integers(0, 50_000, length).astype(np.int32)
         logp, mean, std = random.normal(size=(3, length)).astype(np.float32)
@@ -61,10 +57,10 @@ def trace() -> Callable[..., Trace]:
 
 
 @pytest.fixture
-def same() -> Callable[[Trace | None, Trace | None], bool]:
+def same():
     """Whether two traces agree to the last bit."""
 
-    def agree(one: Trace | None, two: Trace | None) -> bool:
+    def agree(one, two):
         if one is None or two is None or one.cut != two.cut or one.holds != two.holds:
             return False
         pairs = [(one.tokens, two.tokens), (one.logp, two.logp), (one.mean, two.mean), (one.std, two.std)]
@@ -94,7 +90,7 @@ INSTEAD = "PRETRACE_TESTS_PACKAGED"
 """The variable that names a folder of a tiny model, which jobs take for the packaged one of 135 million parameters."""
 
 
-def forking() -> ForkServerContext:
+def forking():
     """What starts processes that have imported `IMPORTED` before they begin: the imports are done once."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(IMPORTED))
@@ -108,18 +104,18 @@ class Running:
     process: BaseProcess
 
     @property
-    def pid(self) -> int:
+    def pid(self):
         assert self.process.pid is not None
         return self.process.pid
 
     @property
-    def returncode(self) -> int | None:
+    def returncode(self):
         return self.process.exitcode
 
-    def poll(self) -> int | None:
+    def poll(self):
         return self.process.exitcode
 
-    def end(self) -> None:
+    def end(self):
         self.process.kill()
         self.process.join()
 
@@ -131,7 +127,7 @@ class Program(Running):
     stdout: TextIO
     complaints: Path
 
-    def communicate(self) -> tuple[str, str]:
+    def communicate(self):
         """What is left on standard output, and all of standard error, once the process has ended."""
         with self.stdout:
             out = self.stdout.read()
@@ -139,17 +135,14 @@ class Program(Running):
         return out, self.complaints.read_text(encoding="utf-8")
 
 
-Start = Callable[..., Program]
-
-
 @pytest.fixture
-def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+def program(tmp_path_factory):
     """Starts `python -c CODE ARGUMENTS`, forked from a process that has imported what most code needs; killed at the
     end."""
     context = forking()
     running: list[Program] = []
 
-    def begin(code: str, *arguments: object) -> Program:
+    def begin(code, *arguments):
         reader, writer = context.Pipe(duplex=False)
         complaints = tmp_path_factory.mktemp("program") / "stderr.txt"
         given = (code, list(map(str, arguments)), dict(os.environ), writer, complaints)
@@ -168,14 +161,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
 
 
 @pytest.fixture
-def start(tmp_path: Path, program: Start) -> Start:
+def start(tmp_path, program):
     """Starts a Python process that knows `folder`, `trace`, `same` and the store; killed at the end."""
     return lambda code, *arguments: program(PRELUDE + code, tmp_path, *arguments)
 
 
-def run_code(
-    code: str, arguments: list[str], environment: dict[str, str], out: Connection, complaints: Path
-) -> None:
+def run_code(code, arguments, environment, out, complaints):
     """The code, in a forked process."""
     os.environ.clear()
     os.environ.update(environment)
@@ -193,7 +184,7 @@ class Started(Running):
 
     said: Path
 
-    def wait(self) -> int:
+    def wait(self):
         """The exit code, negative where a signal ended it; a process that goes on for minutes is killed."""
         self.process.join(240)
         if self.process.exitcode is None:
@@ -207,10 +198,10 @@ Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(monkeypatch, capsys):
     """Calls the command line here; gives the exit code, the output and what was said on standard error."""
 
-    def called(*arguments: object) -> tuple[int, str, str]:
+    def called(*arguments):
         from pretrace.cli import main
 
         monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
@@ -222,7 +213,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     return called
 
 
-def killed_half_way(started: Started, parts: Path, below: int) -> dict[str, int]:
+def killed_half_way(started, parts, below):
     """Kill the command once two parts of its job are there, and fewer than `below`; when each was written, by its
     file."""
     deadline = time.monotonic() + 200
@@ -235,24 +226,20 @@ def killed_half_way(started: Started, parts: Path, below: int) -> dict[str, int]
     return kept
 
 
-def counted(parts: Path) -> list[str]:
+def counted(parts):
     """The files of the parts of a job that have a manifest."""
     manifests = [path for path in parts.glob("[!.]*.json") if not path.name.startswith("job-")]
     return [json.loads(path.read_bytes())["file"] for path in manifests]
 
 
 @pytest.fixture
-def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
+def command(tmp_path_factory):
     """Starts `pretrace ARGUMENTS` as a process of its own, forked from one that has imported what it needs. `changes`
     are values of constants, by module and name; `environment` is added to that of the test."""
     context = forking()
     running: list[Started] = []
 
-    def begin(
-        *arguments: object,
-        changes: Mapping[str, object] | None = None,
-        environment: Mapping[str, str] | None = None,
-    ) -> Started:
+    def begin(*arguments, changes=None, environment=None):
         said = tmp_path_factory.mktemp("command") / "said.txt"
         whole = {**os.environ, **(environment or {})}
         process = context.Process(target=run, args=(list(map(str, arguments)), changes or {}, whole, said))
@@ -265,7 +252,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
         one.end()
 
 
-def run(arguments: list[str], changes: Mapping[str, object], environment: dict[str, str], said: Path) -> None:
+def run(arguments, changes, environment, said):
     """The command, in a forked process."""
     with said.open("wb") as file:
         os.dup2(file.fileno(), 1)
@@ -273,7 +260,7 @@ def run(arguments: list[str], changes: Mapping[str, object], environment: dict[s
     run_here(arguments, changes, environment)
 
 
-def run_here(arguments: list[str], changes: Mapping[str, object], environment: dict[str, str]) -> None:
+def run_here(arguments, changes, environment):
     """The command, in this process."""
     os.environ.clear()
     os.environ.update(environment)
@@ -286,7 +273,7 @@ def run_here(arguments: list[str], changes: Mapping[str, object], environment: d
     main()
 
 
-def job(arguments: list[str], environment: dict[str, str], folder: str, log: str) -> None:
+def job(arguments, environment, folder, log):
     """The command of a job of the page, in a forked process: with that environment alone, in a group of its own."""
     os.setsid()
     os.chdir(folder)

@@ -1,26 +1,20 @@
 """Lies that a server of `model_servers` can tell of a prompt, by name."""
 
-from __future__ import annotations
-
 import random
 import time
-from collections.abc import Callable
-from typing import Any
 
-from model_servers import Lie, ModelServer
-
-Said = dict[str, Any]
+from model_servers import Lie
 
 
-def honest(server: ModelServer, ids: list[int]) -> Said:
+def honest(server, ids):
     """What the model says, as it is."""
     return dict(server.model.said(ids))
 
 
-def changed(change: Callable[[float], float]) -> Lie:
+def changed(change):
     """Every number changed in one way, those of the likeliest tokens and of written ones too."""
 
-    def lie(server: ModelServer, ids: list[int]) -> Said:
+    def lie(server, ids):
         said = honest(server, ids)
         return {
             **said,
@@ -32,49 +26,49 @@ def changed(change: Callable[[float], float]) -> Lie:
     return lie
 
 
-def own_numbers(change: Callable[[list[float]], list[Any]]) -> Lie:
+def own_numbers(change):
     """The numbers of the text's own tokens changed, all others left alone."""
 
-    def lie(server: ModelServer, ids: list[int]) -> Said:
+    def lie(server, ids):
         said = honest(server, ids)
         return {**said, "logp": [None, *change(said["logp"][1:])]}
 
     return lie
 
 
-def _one(value: Any) -> Lie:
-    def change(numbers: list[float]) -> list[Any]:
+def _one(value):
+    def change(numbers):
         place = _drawn(numbers).randrange(len(numbers))
         return [value if i == place else one for i, one in enumerate(numbers)]
 
     return own_numbers(change)
 
 
-def _noise(size: float) -> Lie:
-    def change(numbers: list[float]) -> list[float]:
+def _noise(size):
+    def change(numbers):
         source = random.Random(time.perf_counter_ns())  # other noise in every batch
         return [min(-1e-6, one + source.uniform(-size, size)) for one in numbers]
 
     return own_numbers(change)
 
 
-def _drawn(numbers: list[float]) -> random.Random:
+def _drawn(numbers):
     """The same draw for the same text."""
     return random.Random(repr(numbers))
 
 
-def _shuffled(numbers: list[float]) -> list[float]:
+def _shuffled(numbers):
     return _drawn(numbers).sample(numbers, len(numbers))
 
 
-def _another(server: ModelServer, ids: list[int]) -> Said:
+def _another(server, ids):
     """The answer to the prompt that came before this one."""
     before = getattr(server, "before", None)
     server.before = ids  # type: ignore[attr-defined]
     return {**honest(server, before or ids), "read": len(ids)}
 
 
-def _first(server: ModelServer, ids: list[int]) -> Said:
+def _first(server, ids):
     """The answer to the first prompt, given to all."""
     if not hasattr(server, "very_first"):
         server.very_first = ids  # type: ignore[attr-defined]

@@ -1,7 +1,5 @@
 """The p-values of the audit's tests are uniform under the null, and those of a test of snippets are not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from net.api import by_document, sign_flip, two_sample

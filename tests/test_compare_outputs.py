@@ -1,12 +1,9 @@
 """scripts/compare-outputs on made-up folders: what counts as a difference, and what it says of it."""
 
-from __future__ import annotations
-
 import json
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,14 +24,7 @@ RUN = {
 LOSSES = [-1.5, float("nan"), 0.1]
 
 
-def written(
-    folder: Path,
-    *,
-    run: dict[str, Any] = RUN,
-    losses: list[float] = LOSSES,
-    page: str = "<p>",
-    line: str = "a,1",
-) -> Path:
+def written(folder, *, run=RUN, losses=LOSSES, page="<p>", line="a,1"):
     folder.mkdir()
     (folder / "run.json").write_text(json.dumps(run))
     (folder / "scores.csv").write_text(f"id,loss\n{line}\n")
@@ -44,12 +34,12 @@ def written(
     return folder
 
 
-def differences(old: Path, new: Path) -> list[str]:
+def differences(old, new):
     """The lines that count."""
     return [line for line, counts in SCRIPT.compare_folders(old, new) if counts]
 
 
-def test_folders_with_the_same_content_are_equal_whatever_their_names(tmp_path: Path) -> None:
+def test_folders_with_the_same_content_are_equal_whatever_their_names(tmp_path):
     old, new = (
         written(
             tmp_path / name,
@@ -82,12 +72,12 @@ def test_folders_with_the_same_content_are_equal_whatever_their_names(tmp_path: 
         ({"line": "a,2"}, "scores.csv: line 2: b'a,1' / b'a,2'"),
     ],
 )
-def test_the_first_difference_is_named(tmp_path: Path, changed: dict[str, Any], line: str) -> None:
+def test_the_first_difference_is_named(tmp_path, changed, line):
     (found,) = differences(written(tmp_path / "old"), written(tmp_path / "new", **changed))
     assert found.startswith(f"differs: {line}")
 
 
-def test_files_that_one_side_lacks_and_arrays_that_differ_count_and_pages_do_not(tmp_path: Path) -> None:
+def test_files_that_one_side_lacks_and_arrays_that_differ_count_and_pages_do_not(tmp_path):
     old, new = written(tmp_path / "old"), written(tmp_path / "new", page="<b>")
     (old / "run.json").unlink()
     (new / "scores.parquet").unlink()
@@ -108,9 +98,7 @@ def test_files_that_one_side_lacks_and_arrays_that_differ_count_and_pages_do_not
         ((1, 1), "same", True),
     ],
 )
-def test_a_command_is_equal_where_it_answers_alike_and_does_not_fail(
-    tmp_path: Path, codes: tuple[int, int], printed: str, counts: bool
-) -> None:
+def test_a_command_is_equal_where_it_answers_alike_and_does_not_fail(tmp_path, codes, printed, counts):
     states = [tmp_path / "old", tmp_path / "new"]
     for place, code, said in zip(states, codes, ("same", printed), strict=True):
         (place / "steps").mkdir(parents=True)

@@ -1,13 +1,10 @@
 """Each formula against a naive loop written from its paper, on evidence made at random."""
 
-from __future__ import annotations
-
 import functools
 import math
 import zlib as zlib_module
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +21,6 @@ from net.api import (
     Reference,
     State,
     Text,
-    Trace,
     View,
     grouped_split,
     make_trace,
@@ -43,10 +39,10 @@ class Counts:
 
     tokenizer_hash = "made up"
 
-    def __init__(self, counts: dict[int, int]) -> None:
+    def __init__(self, counts):
         self.counts = counts
 
-    def log_frequency(self, vocabulary: int) -> np.ndarray:
+    def log_frequency(self, vocabulary):
         total = sum(self.counts.values())
         return np.array(
             [math.log((self.counts.get(v, 0) + 1) / (total + vocabulary)) for v in range(vocabulary)]
@@ -56,10 +52,10 @@ class Counts:
 COUNTS = Counts({v: v * v for v in range(30)})
 
 
-def evidence(seed: int, member: bool | None = None) -> Evidence:
+def evidence(seed, member=None):
     generator = np.random.default_rng(seed)
 
-    def short() -> Trace:
+    def short():
         return make_trace(-generator.gamma(1.5, 1.5, int(generator.integers(1, 60))))
 
     n = int(generator.integers(1, 60))
@@ -87,7 +83,7 @@ def evidence(seed: int, member: bool | None = None) -> Evidence:
     return Evidence(Text(f"t{seed}", "Some Text of " + "🙂é" * (seed % 20), member), views)
 
 
-def copied(found: dict[State, np.ndarray], plain: Trace) -> dict[State, np.ndarray]:
+def copied(found, plain):
     """The same, with a stretch of the text's own end in the ends that a model wrote, in each one token further on."""
     for state, ends in found.items():
         if isinstance(state, Continued):
@@ -98,13 +94,13 @@ def copied(found: dict[State, np.ndarray], plain: Trace) -> dict[State, np.ndarr
     return found
 
 
-def peaks(generator: np.random.Generator, logp: np.ndarray) -> np.ndarray:
+def peaks(generator, logp):
     """Log-probabilities of the likeliest tokens: of about a third of the positions the text's own."""
     above = logp + (1e-3 - logp) * generator.random(len(logp))
     return np.where(generator.random(len(logp)) < 0.3, logp, np.maximum(logp, above)).astype(np.float32)
 
 
-def states(generator: np.random.Generator, length: int, member: bool | None) -> dict[State, np.ndarray]:
+def states(generator, length, member):
     """Made-up neurons and hidden states, of members a little apart, and chances of tokens."""
     activations = generator.normal(0.6 + (0.5 if member else 0.0), 0.8, (LAYERS, NEURONS))
     found: dict[State, np.ndarray] = {
@@ -123,54 +119,54 @@ def states(generator: np.random.Generator, length: int, member: bool | None) -> 
 LABELLED = tuple(evidence(1000 + i, member=i % 2 == 0) for i in range(40))
 
 
-def values(trace: object, name: str) -> list[float]:
+def values(trace, name):
     return [float(v) for v in getattr(trace, name)]
 
 
-def average(numbers: list[float]) -> float:
+def average(numbers):
     total = 0.0
     for number in numbers:
         total += number
     return total / len(numbers)
 
 
-def mean_logp(e: Evidence, view: View = View()) -> float:  # noqa: B008 - View is frozen
+def mean_logp(e, view=View()):  # noqa: B008 - View is frozen
     return average(values(e.views[view][0], "logp"))
 
 
-def bottom(numbers: list[float], k: float) -> float:
+def bottom(numbers, k):
     return average(sorted(numbers)[: max(1, int(k * len(numbers)))])
 
 
-def top(numbers: list[float], k: float) -> float:
+def top(numbers, k):
     return average(sorted(numbers, reverse=True)[: max(1, int(k * len(numbers)))])
 
 
-def naive_min_k_plus_plus(e: Evidence, k: float) -> float:
+def naive_min_k_plus_plus(e, k):
     logp, mean, std = (values(e.plain, name) for name in ("logp", "mean", "std"))
     return bottom([(a - b) / max(c, 1e-6) for a, b, c in zip(logp, mean, std, strict=True)], k)
 
 
-def naive_gap_k(e: Evidence, k: float, window: int) -> float:
+def naive_gap_k(e, k, window):
     logp, std, peak = values(e.plain, "logp"), values(e.plain, "std"), e.plain.states[Peak()].tolist()
     gaps = [(a - b) / max(c, 1e-6) for a, b, c in zip(logp, peak, std, strict=True)]
     window = min(window, len(gaps))
     return bottom([average(gaps[i : i + window]) for i in range(len(gaps) - window + 1)], k)
 
 
-def naive_surp(e: Evidence, k: float, bound: float) -> float:
+def naive_surp(e, k, bound):
     pairs = sorted(zip(values(e.plain, "logp"), values(e.plain, "mean"), strict=True))
     pairs = pairs[: max(1, int(k * len(pairs)))]
     sure = [logp for logp, mean in pairs if -mean < bound]
     return average(sure) if sure else max(pairs, key=lambda pair: pair[1])[0]
 
 
-def rises(e: Evidence) -> list[float]:
+def rises(e):
     other = e.views[View(model="reference")][0]
     return [a - b for a, b in zip(values(e.plain, "logp"), values(other, "logp"), strict=True)]
 
 
-def naive_wbc(e: Evidence) -> float:
+def naive_wbc(e):
     delta, shares = rises(e), []
     for w in (2, 3, 4, 6, 9, 13, 18, 25, 32, 40):
         w = min(w, len(delta))
@@ -179,14 +175,14 @@ def naive_wbc(e: Evidence) -> float:
     return average(shares)
 
 
-def naive_ez(e: Evidence) -> float:
+def naive_ez(e):
     errs = [logp < peak for logp, peak in zip(values(e.plain, "logp"), e.plain.states[Peak()], strict=True)]
     delta = [d for d, err in zip(rises(e), errs, strict=True) if err or not any(errs)]
     up, down = sum(d for d in delta if d > 0), sum(-d for d in delta if d < 0)
     return (up + 1e-6) / (down + 1e-6)
 
 
-def naive_dc_pdd(e: Evidence, a: float, *, clip: bool, first: bool) -> float:
+def naive_dc_pdd(e, a, *, clip, first):
     total = sum(COUNTS.counts.values())
     seen: set[int] = set()
     alphas = []
@@ -200,7 +196,7 @@ def naive_dc_pdd(e: Evidence, a: float, *, clip: bool, first: bool) -> float:
     return average(alphas)
 
 
-def naive_extraction(e: Evidence, n: int, state: State, prefix: int, suffix: int) -> float:
+def naive_extraction(e, n, state, prefix, suffix):
     chances = [math.exp(v) for v in e.plain.states[state].tolist()]
     found = []
     for first in range(prefix, len(chances) - suffix + 1):
@@ -211,12 +207,12 @@ def naive_extraction(e: Evidence, n: int, state: State, prefix: int, suffix: int
     return average(found) if found else 0.0
 
 
-def fires(e: Evidence, threshold: float) -> list[list[bool]]:
+def fires(e, threshold):
     packed = e.plain.states[Firing("any", threshold)]
     return [[bool(row[n // 8] >> (7 - n % 8) & 1) for n in range(NEURONS)] for row in packed.tolist()]
 
 
-def naive_na_pdd(e: Evidence, threshold: float, alpha: float, k: int) -> float:
+def naive_na_pdd(e, threshold, alpha, k):
     sides = {side: [fires(r, threshold) for r in LABELLED if r.text.member is side] for side in (True, False)}
     overlaps = []
     for layer in range(LAYERS):
@@ -232,7 +228,7 @@ def naive_na_pdd(e: Evidence, threshold: float, alpha: float, k: int) -> float:
     return (average([o[2] for o in best]) + 1e-6) / (average([o[3] for o in best]) + 1e-6)
 
 
-def naive_probe(e: Evidence) -> float:
+def naive_probe(e):
     """The regression by plain descent, on the documents that the split does not hold back."""
     held = grouped_split([r.text.id for r in LABELLED], 0.33, 0, [r.text.member for r in LABELLED])
     layer, rows = ready("probe").layer, [r for r, h in zip(LABELLED, held, strict=True) if not h]
@@ -247,7 +243,7 @@ def naive_probe(e: Evidence) -> float:
     return float(1 / (1 + np.exp(-(at @ w + b))))
 
 
-def naive_recall(e: Evidence, gamma: float = 0.0) -> float:
+def naive_recall(e, gamma=0.0):
     score = ready("con_recall(shots=3)" if gamma else "recall")
     behind = mean_logp(e, View(rewrite=score.nonmembers.name))
     if gamma:
@@ -255,7 +251,7 @@ def naive_recall(e: Evidence, gamma: float = 0.0) -> float:
     return behind / mean_logp(e)
 
 
-def naive_coverage(e: Evidence, n: int, state: Continued) -> float:
+def naive_coverage(e, n, state):
     """Every run of n or more tokens, of every length, looked for by itself."""
     tokens = e.plain.tokens.tolist()
     end = tokens[max(1, int(state.share * len(tokens))) :]
@@ -271,7 +267,7 @@ def naive_coverage(e: Evidence, n: int, state: Continued) -> float:
     return best
 
 
-def naive_features(e: Evidence) -> list[float]:
+def naive_features(e):
     logp, mean, std = (values(e.plain, name) for name in ("logp", "mean", "std"))
     rows = [
         rises(e),
@@ -292,7 +288,7 @@ def naive_features(e: Evidence) -> list[float]:
 
 
 @functools.cache
-def learned_by_newton() -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def learned_by_newton():
     """The regression by Newton's steps: centre and spread of the features, weights and bias."""
     x = np.array([naive_features(r) for r in LABELLED])
     y = np.array([float(bool(r.text.member)) for r in LABELLED])
@@ -306,7 +302,7 @@ def learned_by_newton() -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     return centre, spread, w[:-1], float(w[-1])
 
 
-def naive_learned(e: Evidence) -> float:
+def naive_learned(e):
     centre, spread, weights, bias = learned_by_newton()
     z = (np.array(naive_features(e)) - centre) / spread
     return sum((float(a * b) for a, b in zip(z, weights, strict=True)), bias)
@@ -368,7 +364,7 @@ NAIVE: dict[str, Callable[[Evidence], float]] = {
 }
 
 
-def beyond(e: Evidence, score: Any, seed: int) -> Evidence:
+def beyond(e, score, seed):
     """The evidence with whatever other forms of the text a fitted score wants."""
     generator = np.random.default_rng(seed)
     more = {v: (make_trace(-generator.gamma(1.5, 1.5, 9)),) for v in score.needs.views if v not in e.views}
@@ -376,28 +372,28 @@ def beyond(e: Evidence, score: Any, seed: int) -> Evidence:
 
 
 @functools.cache
-def ready(expression: str) -> Any:
+def ready(expression):
     score = parse(expression)[expression]
     return score.fit(Reference(COUNTS, VOCABULARY, LABELLED)) if isinstance(score, Recipe) else score
 
 
 @pytest.mark.parametrize("expression", NAIVE)
 @pytest.mark.parametrize("seed", range(12))
-def test_a_score_equals_its_loop(expression: str, seed: int) -> None:
+def test_a_score_equals_its_loop(expression, seed):
     e = beyond(evidence(seed), ready(expression), seed)
     rel = 1e-3 if expression == "probe" else 1e-5  # scikit-learn stops when it is near enough
     assert ready(expression)(e) == pytest.approx(NAIVE[expression](e), rel=rel)
 
 
-def test_every_score_has_a_loop() -> None:
+def test_every_score_has_a_loop():
     assert set(scores) == {expression.partition("(")[0] for expression in NAIVE}
 
 
-def test_a_near_certain_token_gives_a_finite_score() -> None:
+def test_a_near_certain_token_gives_a_finite_score():
     certain = make_trace([0.0, -1e-7], mean=[0.0, -1e-7], std=[0.0, 0.0])
     assert math.isfinite(ready("min_k_plus_plus")(Evidence(Text("t", "ab"), {View(): (certain,)})))
 
 
-def test_dc_pdd_without_counts_says_how_to_get_them() -> None:
+def test_dc_pdd_without_counts_says_how_to_get_them():
     with pytest.raises(Exception, match="pretrace count"):
         DCPDD().fit(Reference())

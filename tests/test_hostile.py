@@ -6,21 +6,15 @@ tests beside it: tests/web/test_guard.py and test_attacks.py, tests/backends/ser
 tests/test_working_folder.py.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from processes import Call
 
 from pretrace.errors import PretraceError
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.canaries import random_strings
 
-Case = Callable[[], bool]
 SCORE = """
 import numpy as np
 from pretrace.registry import scores
@@ -55,38 +49,38 @@ CONTROLS = ("\x00", "\x01", "\x1b[31m", "\r", "\t", "\x7f", "\u202e")
 
 
 @pytest.fixture
-def families(tmp_path: Path, call: Call, model_folder: Path) -> dict[str, Iterator[Case]]:
+def families(tmp_path, call, model_folder):
     """The families, each with its cases."""
     texts = tmp_path / "a.jsonl"
     texts.write_text("".join(json.dumps({"text": f"the cat sat on mat {i}"}) + "\n" for i in range(4)))
     numbers = itertools.count()
 
-    def refused(*words: object) -> Case:
-        def case() -> bool:
+    def refused(*words):
+        def case():
             out = tmp_path / f"OUT{next(numbers)}"
             code, _, said = call(*words, "--out", out)
             return code == 2 and said.count("\n") == 1 and said.startswith("pretrace: ") and not out.exists()
 
         return case
 
-    def plugged(code: str, *words: str, **values: str) -> Case:
+    def plugged(code, *words, **values):
         name = f"odd{next(numbers)}"
         place = tmp_path / f"{name}.py"
         place.write_text(code.format(name=name, **values))
         given = [texts, "--model", model_folder, *(one.format(name) for one in words)]
         return refused("score", *(given[1:] if words[0] == "{}" else given), "--plugin", place)
 
-    def pattern(one: str) -> Case:
+    def pattern(one):
         corpus = Corpus("c", (Text("a", "0123456789abcdef"),))
 
-        def case() -> bool:
+        def case():
             with pytest.raises(PretraceError):
                 random_strings(corpus, (one,), alternatives=5, context=20, seed=0)
             return True
 
         return case
 
-    def log(content: str) -> Path:
+    def log(content):
         place = tmp_path / f"samples_{next(numbers)}.jsonl"
         place.write_text(content, encoding="utf-8", errors="surrogatepass")
         return place
@@ -117,7 +111,7 @@ def families(tmp_path: Path, call: Call, model_folder: Path) -> dict[str, Iterat
     }
 
 
-def test_families(families: dict[str, Iterator[Case]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_families(families, monkeypatch):
     from pretrace.registry import backends, corpora, scores
 
     for registry in (backends, corpora, scores):

@@ -3,15 +3,12 @@
 `python tests/test_house.py` prints what stands there and what is true; with `--lower` it lowers the numbers to what is
 true, and raises none."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,17 +21,17 @@ HEAD = """\
 """
 
 
-def lines(place: Path) -> int:
+def lines(place):
     files = [place] if place.is_file() else [*place.rglob("*.py")]
     return sum(len(file.read_text("utf-8").splitlines()) for file in files)
 
 
-def words(place: Path) -> int:
+def words(place):
     files = [place] if place.is_file() else [*place.rglob("*.md")]
     return sum(len(file.read_text("utf-8").split()) for file in files)
 
 
-def late(node: ast.AST, inside: bool = False) -> Iterator[str]:
+def late(node, inside=False):
     """The modules of our own that functions import."""
     for child in ast.iter_child_nodes(node):
         if inside and isinstance(child, ast.ImportFrom | ast.Import):
@@ -43,7 +40,7 @@ def late(node: ast.AST, inside: bool = False) -> Iterator[str]:
         yield from late(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
-def public(tree: ast.Module) -> list[str]:
+def public(tree):
     """Functions, classes and methods whose names begin with no underscore."""
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     found = [one for one in tree.body if isinstance(one, kinds)]
@@ -52,14 +49,14 @@ def public(tree: ast.Module) -> list[str]:
     return [name for name in names if not name.startswith("_")]
 
 
-def slots() -> int:
+def slots():
     """Parameters of all commands: what is offered in several counts in each."""
     from pretrace.cli.commands import options_of, places
 
     return sum(len(options_of(words)) for words in places())
 
 
-def measured() -> dict[str, dict[str, int]]:
+def measured():
     """Every number as it is."""
     src = ROOT / "src" / "pretrace"
     trees = [ast.parse(path.read_text("utf-8")) for path in src.rglob("*.py")]
@@ -82,7 +79,7 @@ def measured() -> dict[str, dict[str, int]]:
     }
 
 
-def found() -> list[tuple[str, str, int, int]]:
+def found():
     """Part, name, number, and the most that is allowed (of what the file does not name: nothing)."""
     most = tomllib.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
     return [
@@ -92,7 +89,7 @@ def found() -> list[tuple[str, str, int, int]]:
     ]
 
 
-def test_no_number_of_the_house_rises() -> None:
+def test_no_number_of_the_house_rises():
     rows = found()
     over = [f"{name}: {number:,}, allowed {most:,}" for _, name, number, most in rows if number > most]
     assert not over, f"make it smaller, or make something else smaller and say why in house.toml: {over}"

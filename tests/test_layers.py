@@ -1,7 +1,5 @@
 """Imports go one way and in no circle, and only the rooms that ask or train models know torch."""
 
-from __future__ import annotations
-
 import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -18,11 +16,11 @@ PATHS = {".".join(path.relative_to(SRC).with_suffix("").parts): path for path in
 FILES = {name.removesuffix(".__init__"): ast.parse(path.read_text("utf-8")) for name, path in PATHS.items()}
 
 
-def height(name: str) -> int:
+def height(name):
     return HEIGHT[name.split(".")[1] if "." in name else "__init__"]
 
 
-def imported(node: ast.AST, late: bool = True) -> set[str]:
+def imported(node, late=True):
     """The modules that the code imports, those that its functions import only if `late`."""
     found = set[str]()
     for one in ast.iter_child_nodes(node):
@@ -36,17 +34,17 @@ def imported(node: ast.AST, late: bool = True) -> set[str]:
     return found
 
 
-def test_a_room_imports_from_no_higher_floor() -> None:
+def test_a_room_imports_from_no_higher_floor():
     pairs = {(name, other) for name, tree in FILES.items() for other in imported(tree) & FILES.keys()}
     assert not {(name, other) for name, other in pairs if height(name) < height(other)}
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_no_module_imports_itself_by_way_of_others():
     graph = {name: (imported(tree, late=False) & FILES.keys()) - {name} for name, tree in FILES.items()}
     TopologicalSorter(graph).prepare()
 
 
-def test_only_rooms_that_ask_or_train_models_import_torch() -> None:
+def test_only_rooms_that_ask_or_train_models_import_torch():
     heavy = {"torch", "transformers", "peft"}
     knowing = {name for name, tree in FILES.items() if heavy & {one.split(".")[0] for one in imported(tree)}}
     assert {name.split(".")[1] for name in knowing} <= {"backends", "tuning", "building"}

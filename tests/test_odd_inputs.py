@@ -4,13 +4,11 @@ A case is a command line, the promised exit code, and words of the message. The 
 `odd_files`. What closes streams or has a console of another kind runs in a fork of this process, all else in it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from forks import Left, called, forked, warm
+from forks import called, forked, warm
 from odd_files import FILES, put
 
 
@@ -28,19 +26,19 @@ class Case:
     unread: bool = False
 
     @property
-    def words(self) -> list[str]:
+    def words(self):
         """The words of the command line."""
         line = self.line.replace(">", "--model NOWHERE --out OUT").replace("NESTED", "min_k(" * 500)
         return line.replace("DIGITS", "9" * 400).split(" ")
 
     @property
-    def name(self) -> str:
+    def name(self):
         more = [*self.environment.values(), *(f"{number} closed" for number in self.closed)]
         more += ["nobody reads"] if self.unread else []
         return " ".join([self.line, *more, *(["from a pipe"] if self.stdin else [])])
 
 
-def read_cases(wanted: str) -> list[tuple[str, int, str]]:
+def read_cases(wanted):
     """The rows of `odd_inputs.tsv` of a kind: command line, exit code, and words of the message or of the output. `any`
     runs as it is, `console` on consoles that are not UTF-8, `closed` with closed standard streams."""
     table = Path(__file__).with_name("odd_inputs.tsv").read_text(encoding="ascii").splitlines()
@@ -77,7 +75,7 @@ ALL = [
 ]
 
 
-def made(case: Case, folder: Path, models: dict[str, Path]) -> None:
+def made(case, folder, models):
     """The files and models that a command line names."""
     named = set(case.words)
     for name in named & set(models):
@@ -89,11 +87,11 @@ def made(case: Case, folder: Path, models: dict[str, Path]) -> None:
         put(folder / "dates.csv", FILES["dates.csv"])
 
 
-def listing(folder: Path) -> list[str]:
+def listing(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-def run(case: Case, folder: Path, models: dict[str, Path]) -> tuple[Left, list[str], list[str]]:
+def run(case, folder, models):
     here = folder / "here"
     here.mkdir()
     made(case, here, models)
@@ -115,7 +113,7 @@ def run(case: Case, folder: Path, models: dict[str, Path]) -> tuple[Left, list[s
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name.encode("unicode_escape").decode())
-def test_odd_input(case: Case, tmp_path: Path, model_folder: Path, reference_folder: Path) -> None:
+def test_odd_input(case, tmp_path, model_folder, reference_folder):
     left, before, after = run(case, tmp_path, {"MODEL": model_folder, "SECOND": reference_folder})
     said = left.out + left.err
     assert "Traceback" not in said, said

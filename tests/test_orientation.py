@@ -4,10 +4,6 @@ A tiny model is trained here, with the house's own training loop, until it knows
 sign error anywhere between logits and score turns this red.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -18,7 +14,6 @@ from net.api import (
     Models,
     ModelSettings,
     Options,
-    Run,
     Text,
     auc,
     detect,
@@ -40,7 +35,7 @@ OUTSIDE = [WIDER.get(name, name) for name in scores if name not in (*INSIDE, "fs
 EXPRESSIONS = [*OUTSIDE, "fsd(ppl)", "fsd(lowercase)", "fsd(zlib)", "fsd(min_k)"]
 
 
-def twins(seed: int) -> list[Text]:
+def twins(seed):
     generator = np.random.default_rng(seed)
     texts = [" ".join(generator.choice(WORDS, 14)) for _ in range(60)]
     return [Text(str(i), text, member=i % 2 == 0) for i, text in enumerate(texts)]
@@ -49,14 +44,14 @@ def twins(seed: int) -> list[Text]:
 class Flat:
     """Counts that say nothing: every token as frequent as any other."""
 
-    def __init__(self, tokenizer_hash: str) -> None:
+    def __init__(self, tokenizer_hash):
         self.tokenizer_hash = tokenizer_hash
 
-    def log_frequency(self, vocabulary: int) -> np.ndarray:
+    def log_frequency(self, vocabulary):
         return np.full(vocabulary, -np.log(vocabulary))
 
 
-def learn(model: Any, optimiser: Any, tokenizer: Any, texts: list[str]) -> None:
+def learn(model, optimiser, tokenizer, texts):
     """One epoch, five texts at a time."""
     for start in range(0, len(texts), 5):
         rows = tokenizer(texts[start : start + 5])["input_ids"]
@@ -67,7 +62,7 @@ def learn(model: Any, optimiser: Any, tokenizer: Any, texts: list[str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def run() -> Run:
+def run():
     texts, others = twins(5), twins(7)
     tokenizer = make_tokenizer()
     model, reference = make_model("gpt_neox").train(), make_model("gpt_neox")
@@ -97,13 +92,13 @@ def run() -> Run:
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_a_member_beats_its_twin(run: Run, name: str) -> None:
+def test_a_member_beats_its_twin(run, name):
     members = np.array([bool(m) for m in run.members])
     assert auc(run.column(name), members) > (0.6 if name.startswith("fsd") else 0.7)
 
 
 @pytest.mark.parametrize("name", INSIDE)
-def test_a_member_beats_its_twin_inside_the_model(name: str) -> None:
+def test_a_member_beats_its_twin_inside_the_model(name):
     """Too small a model keeps no trace of its members inside that could be read off; so one is made up, whose
     neurons fire a little more in texts it knows. An overfitted real one, for the probe, is in tests/scores."""
     labelled, texts = twins(6), twins(5)

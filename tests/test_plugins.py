@@ -1,7 +1,5 @@
 """Plug-ins: a file loaded by its path, and the package of examples/plugins, installed and used by the command."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os
@@ -43,7 +41,7 @@ class Length:
 
 
 @pytest.fixture(autouse=True)
-def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def _forgotten(monkeypatch):
     """What a test registers is forgotten afterwards, also that packages were asked."""
     for registry in REGISTRIES:
         list(registry)
@@ -52,18 +50,18 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(registry, "_group", "")
 
 
-def files() -> dict[str, str]:
+def files():
     """The files of examples/plugins, by name."""
     return {path.name: path.read_text(encoding="utf-8") for path in EXAMPLES.iterdir() if path.is_file()}
 
 
-def written(path: Path, text: str) -> Path:
+def written(path, text):
     path.write_text(text, encoding="utf-8")
     return path
 
 
 class TestFiles:
-    def test_what_it_registers_can_be_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_it_registers_can_be_named(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         shown = files()
         loaded = [
@@ -81,14 +79,14 @@ class TestFiles:
         assert "[confident.py]" in scores.summary("confident").replace(f"{tmp_path}/", "")
         assert known_backends()["letters:NAME"].startswith("Predicts each character")
 
-    def test_errors_of_the_back_end_are_its_own(self, tmp_path: Path) -> None:
+    def test_errors_of_the_back_end_are_its_own(self, tmp_path):
         load_plugin(written(tmp_path / "letters.py", files()["letters.py"]))
         with pytest.raises(ModelError, match=r"letters: there is no file nowhere\.txt"):
             pretrace.open_model("letters:nowhere.txt")
         with pytest.raises(ModelError, match="brings no tokenizer"):
             open_tokenizer("letters:nowhere.txt")
 
-    def test_a_file_loaded_again_replaces_what_it_registered(self, tmp_path: Path) -> None:
+    def test_a_file_loaded_again_replaces_what_it_registered(self, tmp_path):
         path = written(tmp_path / "mine.py", SCORE.format(name="mine", times=1.0))
         load_plugin(path)
         written(path, SCORE.format(name="mine", times=2.0))  # of the same size, in the same second
@@ -99,7 +97,7 @@ class TestFiles:
         assert "other" in scores
         assert "mine" not in scores
 
-    def test_annotations_are_those_of_the_file(self, tmp_path: Path) -> None:
+    def test_annotations_are_those_of_the_file(self, tmp_path):
         text = SCORE.format(name="mine", times=1.0)
         path = written(tmp_path / "mine.py", text + "\nassert Length.__annotations__ == {'times': float}\n")
         load_plugin(path)
@@ -108,13 +106,13 @@ class TestFiles:
         with pytest.raises(ExpressionError, match="times must be a number"):
             scores.make("mine(times='a')")
 
-    def test_a_built_in_name_is_refused_before_anything_was_named(self, tmp_path: Path) -> None:
+    def test_a_built_in_name_is_refused_before_anything_was_named(self, tmp_path):
         path = written(tmp_path / "mine.py", SCORE.format(name="loss", times=1.0))
         code = f"from pretrace.registry import load_plugin; load_plugin({str(path)!r})"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert "a score called 'loss' is built in" in done.stderr.splitlines()[-1]
 
-    def test_two_files_of_one_name(self, tmp_path: Path) -> None:
+    def test_two_files_of_one_name(self, tmp_path):
         for folder in ("one", "two"):
             (tmp_path / folder).mkdir()
             load_plugin(written(tmp_path / folder / "mine.py", SCORE.format(name=folder, times=1.0)))
@@ -134,14 +132,14 @@ class TestFiles:
             ("from pretrace.registry import backends\nbackends.add('smollm2')(print)\n", "'smollm2' is built in"),
         ],
     )  # fmt: skip
-    def test_one_line_says_what_is_wrong(self, tmp_path: Path, text: str, said: str) -> None:
+    def test_one_line_says_what_is_wrong(self, tmp_path, text, said):
         path = written(tmp_path / "mine.py", text)
         with pytest.raises(ExpressionError, match=said) as caught:
             load_plugin(path)
         assert "\n" not in str(caught.value)
         assert str(path) in str(caught.value)
 
-    def test_nothing_stays_of_a_file_that_fails(self, tmp_path: Path) -> None:
+    def test_nothing_stays_of_a_file_that_fails(self, tmp_path):
         path = written(tmp_path / "mine.py", SCORE.format(name="mine", times=1.0) + "\nundefined\n")
         with pytest.raises(ExpressionError, match="cannot be loaded"):
             load_plugin(path)
@@ -155,10 +153,10 @@ class TestPackages:
     """Entry points of packages that are nothing but metadata beside a module in a folder."""
 
     @pytest.fixture
-    def install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    def install(self, tmp_path, monkeypatch):  # type: ignore[no-untyped-def]
         monkeypatch.syspath_prepend(str(tmp_path))
 
-        def installing(module: str, text: str, group: str = "pretrace.scores") -> None:
+        def installing(module, text, group="pretrace.scores"):
             written(tmp_path / f"{module}.py", text)
             info = tmp_path / f"{module}-1.0.dist-info"
             info.mkdir()
@@ -171,7 +169,7 @@ class TestPackages:
         for path in tmp_path.glob("*.py"):
             sys.modules.pop(path.stem, None)
 
-    def test_a_broken_package_is_named_and_the_others_work(self, install) -> None:  # type: ignore[no-untyped-def]
+    def test_a_broken_package_is_named_and_the_others_work(self, install):  # type: ignore[no-untyped-def]
         install("pretrace_test_broken", "import json\nundefined\n")
         install("pretrace_test_taken", SCORE.format(name="loss", times=1.0))
         install("pretrace_test_whole", SCORE.format(name="whole", times=1.0))
@@ -184,7 +182,7 @@ class TestPackages:
         assert scores.summary("whole") == "How long a text is. [package pretrace_test_whole]"
         assert scores.make("loss") == pretrace.scores.parse("loss")["loss"]  # type: ignore[attr-defined]
 
-    def test_packages_are_asked_once_and_only_for_unknown_names(self, install) -> None:  # type: ignore[no-untyped-def]
+    def test_packages_are_asked_once_and_only_for_unknown_names(self, install):  # type: ignore[no-untyped-def]
         install("pretrace_test_broken", "undefined\n")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -200,7 +198,7 @@ class TestPackages:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(tmp_path_factory):
     """The package of examples/plugins, installed by pip into a folder of its own, without a network."""
     desk = tmp_path_factory.mktemp("package")
     package = desk / "my-package"
@@ -227,14 +225,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return desk
 
 
-def ran(desk: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def ran(desk, *arguments):
     path = os.pathsep.join([str(desk / "site"), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "PRETRACE_CACHE": str(desk / "cache")}
     command = [sys.executable, "-m", "pretrace", *arguments]
     return subprocess.run(command, cwd=desk, env=environment, capture_output=True, text=True)
 
 
-def test_an_installed_package_brings_its_score_corpus_and_back_end(installed: Path) -> None:
+def test_an_installed_package_brings_its_score_corpus_and_back_end(installed):
     corpus, wanted = "paragraphs(folder='notes', min_chars=12)", "loss,confident(p=0.01)"
     done = ran(installed, "score", corpus, "--model", "letters:fox.txt", "--scores", wanted, "--out", "RUN")
     assert done.returncode == 0, done.stderr
@@ -249,7 +247,7 @@ def test_an_installed_package_brings_its_score_corpus_and_back_end(installed: Pa
     assert run.column("confident(p=0.01)").tolist() == [0, 0]
 
 
-def test_an_installed_package_adds_a_command(installed: Path) -> None:
+def test_an_installed_package_adds_a_command(installed):
     assert "longest" in ran(installed, "--help").stdout
     done = ran(installed, "longest", "notes", "--json")
     assert done.returncode == 0, done.stderr
@@ -257,7 +255,7 @@ def test_an_installed_package_adds_a_command(installed: Path) -> None:
     assert ran(installed, "longest").returncode == 2  # texts are missing, as with a command of ours
 
 
-def test_list_says_which_package_a_name_comes_from(installed: Path) -> None:
+def test_list_says_which_package_a_name_comes_from(installed):
     done = ran(installed, "list")
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
@@ -269,9 +267,7 @@ def test_list_says_which_package_a_name_comes_from(installed: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "added"), [("confident.py", "score confident"), ("paragraphs.py", "corpus paragraphs")]
 )
-def test_a_fresh_process_is_told_what_a_file_added_and_nothing_else(
-    tmp_path: Path, file: str, added: str
-) -> None:
+def test_a_fresh_process_is_told_what_a_file_added_and_nothing_else(tmp_path, file, added):
     """Issue 40: the first plug-in of a process was said to have registered all that is built in, and loading it again
     removed that."""
     written(tmp_path / file, files()[file])
@@ -285,12 +281,12 @@ def test_a_fresh_process_is_told_what_a_file_added_and_nothing_else(
     assert done.returncode == 0, done.stderr
 
 
-def test_the_page_shows_the_score_of_the_examples() -> None:
+def test_the_page_shows_the_score_of_the_examples():
     page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
     assert files()["confident.py"].partition("\n\n")[2] in page
 
 
-def test_the_score_that_is_fitted_first() -> None:
+def test_the_score_that_is_fitted_first():
     counts = Frequencies(np.array([6, 1, 0]), tokenizer_hash="by hand")  # f = 0.7, 0.2, 0.1
     load_plugin(EXAMPLES / "lift.py")
     fitted = scores.make("lift").fit(Reference(counts, vocabulary=3))
@@ -298,7 +294,7 @@ def test_the_score_that_is_fitted_first() -> None:
     assert np.isclose(fitted(evidence), np.log(2) / 2, atol=1e-6)
 
 
-def test_the_verdict_test_accuses_with_a_second_model_only(tmp_path: Path) -> None:
+def test_the_verdict_test_accuses_with_a_second_model_only(tmp_path):
     tests = runpy.run_path(str(EXAMPLES / "ranked.py"))
     notes = [f"Note number {i} of the {['green', 'red', 'blue'][i % 3]} book." for i in range(40)]
     book = pretrace.open_corpus(notes)

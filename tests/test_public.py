@@ -1,7 +1,5 @@
 """The public names are pinned; importing them or asking for help loads no heavy library."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import os
@@ -23,7 +21,7 @@ PUBLIC = [
 ]  # fmt: skip
 
 
-def test_the_public_names_are_these() -> None:
+def test_the_public_names_are_these():
     assert pretrace.__all__ == PUBLIC
     assert all(hasattr(pretrace, name) for name in PUBLIC)
 
@@ -35,7 +33,7 @@ HEAVY = {
 """What neither the public names nor the list of commands may need."""
 
 
-def imported_by(code: str, **environment: str) -> set[str]:
+def imported_by(code, **environment):
     """All modules that a new Python has imported once it has run the code."""
     told = "import atexit, sys; atexit.register(lambda: print('\\n', *sys.modules))\n"
     done = subprocess.run(
@@ -45,7 +43,7 @@ def imported_by(code: str, **environment: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-def test_importing_pretrace_imports_nothing_but_itself() -> None:
+def test_importing_pretrace_imports_nothing_but_itself():
     found = imported_by("import pretrace")
     assert {name for name in found if name.startswith("pretrace")} == {"pretrace"}
     assert not {name.partition(".")[0] for name in found} & (
@@ -57,7 +55,7 @@ def test_importing_pretrace_imports_nothing_but_itself() -> None:
     "words",
     [["--help"], ["--version"], ["build", "--help"]],
 )
-def test_the_list_of_commands_imports_no_command(words: list[str]) -> None:
+def test_the_list_of_commands_imports_no_command(words):
     code = f"import sys; sys.argv = ['pretrace', *{words}]; from pretrace.cli import main; main()"
     found = imported_by(code)
     assert {name.partition(".")[0] for name in found} & HEAVY == set()
@@ -66,7 +64,7 @@ def test_the_list_of_commands_imports_no_command(words: list[str]) -> None:
     }  # fmt: skip
 
 
-def test_a_name_is_taken_from_where_type_checkers_see_it() -> None:
+def test_a_name_is_taken_from_where_type_checkers_see_it():
     source = ast.parse(Path(pretrace.__file__).read_text(encoding="utf-8"))
     [typed] = [one for one in source.body if isinstance(one, ast.If) and len(one.body) > 5]
     seen = {
@@ -78,13 +76,13 @@ def test_a_name_is_taken_from_where_type_checkers_see_it() -> None:
         assert getattr(pretrace, name) is getattr(importlib.import_module(str(module)), name)
 
 
-def test_a_name_that_is_not_public_is_missing() -> None:
+def test_a_name_that_is_not_public_is_missing():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = pretrace.nothing
     assert set(PUBLIC) <= set(dir(pretrace))
 
 
-def test_the_version_is_the_same_wherever_it_stands() -> None:
+def test_the_version_is_the_same_wherever_it_stands():
     """And installed from sources it may lag behind: the installed metadata is not asked."""
     root = Path(pretrace.__file__).parents[2]
     named = {name: (root / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "CITATION.cff")}

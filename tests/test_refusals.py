@@ -1,7 +1,5 @@
 """Refusals that one call shows, as a table: each raises its error with its message."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ ROWS = [(place, *row) for place, section in TABLE.items() for row in section["re
 
 
 @pytest.mark.parametrize(("place", "code", "error", "message"), ROWS)
-def test_it_is_refused(place: str, code: str, error: str, message: str, tmp_path: Path) -> None:
+def test_it_is_refused(place, code, error, message, tmp_path):
     names: dict[str, Any] = {"tmp_path": tmp_path}
     exec("\n".join(TABLE[place]["imports"]), names)
     with pytest.raises(eval(error, names), match=message or None):

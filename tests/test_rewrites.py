@@ -1,7 +1,5 @@
 """Disturbed texts: the same every time, as much as was asked for, and never nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter
@@ -11,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrace.errors import ExpressionError
-from pretrace.rewrites import BESIDE, Disturbance, disturbances, rewrites
+from pretrace.rewrites import BESIDE, disturbances, rewrites
 
 KINDS = sorted(disturbances)
 TEXT = "In 1869 the railway reached the valley; nothing was the same again, and THE DOG looked on. " * 3
@@ -19,21 +17,21 @@ SHARES = st.sampled_from([0.01, 0.1, 0.25, 0.9, 1])
 ODD = st.text() | st.text(st.characters(categories=["Cs", "Zs", "Lu", "Mn"]), max_size=8)
 
 
-def made(kind: str, share: float = 0.25, seed: int = 0) -> Disturbance:
+def made(kind, share=0.25, seed=0):
     return disturbances.make(f"{kind}(share={share}, seed={seed})")
 
 
-def changed(before: str, after: str) -> int:
+def changed(before, after):
     return sum(a != b for a, b in zip(before, after, strict=True))
 
 
-def test_there_are_these() -> None:
+def test_there_are_these():
     assert KINDS == ["case", "deletion", "typos", "underscore", "whitespace"]
     assert set(KINDS) < set(rewrites)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_text_is_disturbed_alike_in_any_company(kind: str) -> None:
+def test_a_text_is_disturbed_alike_in_any_company(kind):
     rewrite = rewrites.make(f"{kind}(share=0.25, seed=1)")
     alone = rewrite([TEXT], None)
     assert rewrite.count == 1
@@ -44,7 +42,7 @@ def test_a_text_is_disturbed_alike_in_any_company(kind: str) -> None:
     assert rewrites.make(made(kind).name)([TEXT], None) == [(made(kind).of(TEXT),)]
 
 
-def test_every_text_is_disturbed_at_places_of_its_own() -> None:
+def test_every_text_is_disturbed_at_places_of_its_own():
     texts = ["abcdefghij" * 5, "bcdefghijk" * 5]
     after = [made("case").of(text) for text in texts]
     places = [
@@ -54,7 +52,7 @@ def test_every_text_is_disturbed_at_places_of_its_own() -> None:
     assert places[0] != places[1]
 
 
-def test_a_text_is_disturbed_alike_in_another_process() -> None:
+def test_a_text_is_disturbed_alike_in_another_process():
     code = (
         "from pretrace.rewrites import disturbances as d\n"
         f"print([d.make(k).of({TEXT[:60]!r}) for k in sorted(d)])"
@@ -66,7 +64,7 @@ def test_a_text_is_disturbed_alike_in_another_process() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=80)
 @given(text=ODD, share=SHARES, seed=st.integers(0, 2**70))
-def test_no_text_breaks_it_or_is_lost(kind: str, text: str, share: float, seed: int) -> None:
+def test_no_text_breaks_it_or_is_lost(kind, text, share, seed):
     after = made(kind, share, seed).of(text)
     assert bool(after) == bool(text)
     assert bool(after.strip()) == bool(text.strip())
@@ -74,11 +72,11 @@ def test_no_text_breaks_it_or_is_lost(kind: str, text: str, share: float, seed: 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "🙂", "。", "..."])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_has_nothing_to_disturb_stays(kind: str, text: str) -> None:
+def test_what_has_nothing_to_disturb_stays(kind, text):
     assert made(kind, 1).of(text) == text
 
 
-def test_typos_are_beside_the_letter_and_as_many_as_asked() -> None:
+def test_typos_are_beside_the_letter_and_as_many_as_asked():
     letters = sum(character.isascii() and character.isalpha() for character in TEXT)
     for share in (0.1, 0.5, 1):
         after = made("typos", share).of(TEXT)
@@ -90,14 +88,14 @@ def test_typos_are_beside_the_letter_and_as_many_as_asked() -> None:
     } | {"do" + near for near in BESIDE["g"]}
 
 
-def test_the_keyboard_is_one() -> None:
+def test_the_keyboard_is_one():
     assert set(BESIDE) == set("abcdefghijklmnopqrstuvwxyz")
     assert set(BESIDE["g"]) == set("fhtyvb")
     assert set(BESIDE["q"]) == set("wa")
     assert all(key in BESIDE[other] for key, near in BESIDE.items() for other in near)
 
 
-def test_words_are_dropped_and_the_rest_keeps_its_order_and_edges() -> None:
+def test_words_are_dropped_and_the_rest_keeps_its_order_and_edges():
     text = "  one two\nthree  four five six seven eight \n"
     after = made("deletion", 0.25).of(text)
     words, left = text.split(), after.split()
@@ -109,14 +107,14 @@ def test_words_are_dropped_and_the_rest_keeps_its_order_and_edges() -> None:
     assert made("deletion", 1).of("word") == "word"
 
 
-def test_case_is_swapped_and_nothing_else() -> None:
+def test_case_is_swapped_and_nothing_else():
     after = made("case").of(TEXT)
     assert after.lower() == TEXT.lower()
     assert changed(TEXT, after) == round(0.25 * sum(character.isalpha() for character in TEXT))
     assert made("case", 1).of("Straße ΑΒ") == "sTRAßE αβ"
 
 
-def test_spaces_are_moved_and_nothing_else() -> None:
+def test_spaces_are_moved_and_nothing_else():
     after = made("whitespace").of(TEXT)
     assert after.replace(" ", "") == TEXT.replace(" ", "")
     words = len(TEXT.split())
@@ -126,7 +124,7 @@ def test_spaces_are_moved_and_nothing_else() -> None:
     assert made("whitespace", 1).of("e\u0301e\u0301") == "e\u0301e\u0301"  # no accent loses its letter
 
 
-def test_underscores_stand_where_spaces_were() -> None:
+def test_underscores_stand_where_spaces_were():
     after = made("underscore").of(TEXT)
     assert after.replace("_", " ") == TEXT
     assert 0 < after.count("_") <= 2 * round(0.25 * len(TEXT.split()))
@@ -136,6 +134,6 @@ def test_underscores_stand_where_spaces_were() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("wrong", ["share=0", "share=1.5", "seed=-1", "share='a'", "seed=0.5"])
-def test_values_out_of_range_are_refused(kind: str, wrong: str) -> None:
+def test_values_out_of_range_are_refused(kind, wrong):
     with pytest.raises(ExpressionError, match=wrong.partition("=")[0]):
         rewrites.make(f"{kind}({wrong})")

@@ -1,8 +1,6 @@
 """Modules in the folder where a command runs are not imported by its children: a pull request or a visitor may have put
 them there."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
@@ -35,7 +33,7 @@ child.join()
 
 
 @pytest.fixture
-def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def planted(tmp_path, monkeypatch):
     """The working folder, with modules that leave a file RUN when they are imported."""
     folder = tmp_path / "checkout"
     folder.mkdir()
@@ -46,19 +44,19 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def run(command: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def run(command, folder, **more):
     found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": found, **more}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_python_itself_would_import_them(planted: Path) -> None:
+def test_python_itself_would_import_them(planted):
     run([sys.executable, "-c", "import shlex"], planted)
     assert (planted / "RUN").read_text() == "shlex "
 
 
 @pytest.mark.parametrize("step", ["Flag", "Summarise"])
-def test_a_step_of_the_action(planted: Path, tmp_path: Path, step: str) -> None:
+def test_a_step_of_the_action(planted, tmp_path, step):
     action: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     [script] = (one["run"] for one in action["runs"]["steps"] if one.get("name") == step)
     given = dict.fromkeys(("TEXTS", "NONMEMBERS", "MODEL", "OUT", "POWER", "ARGUMENTS"), "none")
@@ -67,13 +65,13 @@ def test_a_step_of_the_action(planted: Path, tmp_path: Path, step: str) -> None:
     assert ("none" in done.stderr, (planted / "RUN").exists()) == (True, False), done.stderr
 
 
-def test_a_process_that_a_command_spawns(planted: Path, tmp_path: Path) -> None:
+def test_a_process_that_a_command_spawns(planted, tmp_path):
     (tmp_path / "plugin.py").write_text(SPAWNING)
     done = run(["pretrace", "list", "--plugin", str(tmp_path / "plugin.py")], planted)
     assert (done.returncode, (planted / "RUN").exists()) == (0, False), done.stderr
 
 
-def test_a_job_of_the_page(planted: Path, tmp_path: Path) -> None:
+def test_a_job_of_the_page(planted, tmp_path):
     jobs = Jobs(Workspace.at(tmp_path / "workspace"))
     job = jobs.add("list", ("list",), "results/none")
     while not jobs.state(jobs.get(job.id)).over:
@@ -81,7 +79,7 @@ def test_a_job_of_the_page(planted: Path, tmp_path: Path) -> None:
     assert ("Scores" in jobs.log(job), (planted / "RUN").exists()) == (True, False), jobs.log(job)
 
 
-def test_the_question_whether_a_cluster_answers(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_question_whether_a_cluster_answers(planted, monkeypatch):
     monkeypatch.setattr(pool, "ANSWERS_WITHIN", 5.0)
     with socket.create_server(("127.0.0.1", 0)) as nothing, pytest.raises(EngineError):
         pool.check_answers(f"127.0.0.1:{nothing.getsockname()[1]}")
@@ -89,7 +87,7 @@ def test_the_question_whether_a_cluster_answers(planted: Path, monkeypatch: pyte
 
 
 @pytest.mark.timeout(600)
-def test_the_workers_of_ray(planted: Path, tmp_path: Path) -> None:
+def test_the_workers_of_ray(planted, tmp_path):
     pytest.importorskip("ray")
     code = (
         "from pretrace.jobs.engine import pool\n"

@@ -1,9 +1,6 @@
 """Tiny real models of several families, for the tests."""
 
-from __future__ import annotations
-
 import functools
-from typing import Any
 
 SENTENCES = [
     "The cat sat on the mat, and the dog looked on.",
@@ -24,7 +21,7 @@ MORE_WORDS = [
 """Words to draw made-up texts from: capitals, an accent and numbers among them."""
 
 
-def make_tokenizer(*, start: bool = False) -> Any:
+def make_tokenizer(*, start=False):
     """A byte-level BPE of 400 tokens; with `start` it puts <s> in front by itself, as Llama's does."""
     import tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -34,7 +31,7 @@ def make_tokenizer(*, start: bool = False) -> Any:
 
 
 @functools.cache
-def _trained(start: bool) -> str:
+def _trained(start):
     """The tokenizer as JSON, trained once a process."""
     import tokenizers
     from tokenizers import decoders, models, pre_tokenizers, processors, trainers
@@ -56,9 +53,7 @@ def _trained(start: bool) -> str:
     return str(rust.to_str())
 
 
-def opened(
-    model: Any = "gpt_neox", tokenizer: Any = None, *, start: Any = None, weights: str = "w" * 64, **how: Any
-) -> Any:
+def opened(model="gpt_neox", tokenizer=None, *, start=None, weights="w" * 64, **how):
     """A back end over a tiny model, given by its family or ready made. `start` is whether the tokenizer puts a start
     token in front; with a `tokenizer` it is the setting, as `how` holds the others."""
     from net.api import HuggingFace, ModelSettings
@@ -71,7 +66,7 @@ def opened(
     return HuggingFace(model, tokenizer, name=name, weights=weights, settings=settings)
 
 
-def make_model(family: str, vocabulary: int = 416) -> Any:
+def make_model(family, vocabulary=416):
     """A seeded random model of a family: a few thousand weights, but the family's real code.
 
     The logits table is larger than the tokenizer's vocabulary, as Pythia's is.

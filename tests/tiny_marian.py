@@ -1,12 +1,7 @@
 """A tiny real MarianMT model that learns a few sentences by heart, for the tests."""
 
-from __future__ import annotations
-
 import io
 import json
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 SAYINGS = {
     "The cat sat on the old mat.": "Le chat dort sur un tapis.",
@@ -20,12 +15,12 @@ SAYINGS = {
 }
 
 
-def reworded(sentence: str) -> str:
+def reworded(sentence):
     """What a sentence is after it went there and back."""
     return sentence.lower().replace(".", ", too.")
 
 
-def make_marian(folder: Path, pairs: Mapping[str, str], *, steps: int = 80) -> Path:
+def make_marian(folder, pairs, *, steps=80):
     """A model with its SentencePiece tokenizer that gives each sentence's translation; seeded."""
     import sentencepiece
     import torch
@@ -74,7 +69,7 @@ def make_marian(folder: Path, pairs: Mapping[str, str], *, steps: int = 80) -> P
 _SIZES = {"layers": 1, "attention_heads": 4, "ffn_dim": 96}
 
 
-def _learn(model: Any, tokenizer: Any, pairs: Mapping[str, str], steps: int) -> None:
+def _learn(model, tokenizer, pairs, steps):
     import torch
 
     given = tokenizer(list(pairs), text_target=list(pairs.values()), return_tensors="pt", padding=True)

@@ -5,9 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
-from pretrace.types import Backend, Check, Corpus, Doubles, Power, Verdict
+from pretrace.types import Backend, Check, Corpus, Doubles, Verdict
 from pretrace.verdicts.frame import (
     ExcessOverSecondModel,
     Numbers,
@@ -53,9 +52,6 @@ class Ranked(Test[Doubles]):
         x, y = ((one - one[1:].mean()) / one[1:].std() for one in (own["value"], other["value"]))
         d = second_model_multiple(float(np.mean(x[1:] * y[1:])))
         return ExcessOverSecondModel(rank(x - d * y) if np.isfinite(d) else 1.0, d)
-
-    def power(self, values: Doubles) -> Power:
-        raise TextsError("the rank of one text has no --power: remove it.")
 
     def checks(self, values: Doubles) -> tuple[Check, ...]:
         enough = len(values) * self.settings.level >= 1

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pretrace.errors import PretraceError
     from pretrace.frequencies import Frequencies, count
     from pretrace.runs import load_run, load_verdict, save_run, save_verdict
-    from pretrace.scoring.detect import Options, detect, evaluate
+    from pretrace.scoring.detect import Options, detect
+    from pretrace.scoring.evaluation import evaluate
     from pretrace.scoring.holdout import set_aside
     from pretrace.scoring.plan import Models
     from pretrace.statistics.paired import compare
@@ -45,7 +46,8 @@ _PLACES = {
     "pretrace.errors": "PretraceError",
     "pretrace.frequencies": "Frequencies count",
     "pretrace.runs": "load_run load_verdict save_run save_verdict",
-    "pretrace.scoring.detect": "Options detect evaluate",
+    "pretrace.scoring.detect": "Options detect",
+    "pretrace.scoring.evaluation": "evaluate",
     "pretrace.scoring.holdout": "set_aside",
     "pretrace.scoring.plan": "Models",
     "pretrace.statistics.paired": "compare",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from pretrace.backends import open_model
 from pretrace.corpora import open_corpus
 from pretrace.runs import save_run
-from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.types import Corpus, Run, Text
 

@@ -5,8 +5,9 @@ expression is parsed with `ast` and may hold names, calls and literals alone; it
 expression, as written, is the name of the column, plot or corpus it makes.
 
 A plug-in imports `scores`, `corpora`, `backends` or `rewrites` from here and registers its own with their `add`. It
-is a file (`load_plugin`), or a package with an entry point in the group `pretrace.scores`, `pretrace.corpora` or
-`pretrace.backends`, whose module is imported when a name is not known otherwise, or when all names are listed.
+is a file (`load_plugin`), or a package with an entry point in the group `pretrace.scores`, `pretrace.corpora`,
+`pretrace.backends` or `pretrace.tests`, whose module is imported when a name is not known otherwise, or when all names
+are listed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import traceback
 import types
 import typing
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -46,12 +47,20 @@ class Registry(Generic[T]):
     """
 
     def __init__(
-        self, kind: str, package: str = "", *, has: str = "", group: str = "", reserved: tuple[str, ...] = ()
+        self,
+        kind: str,
+        package: str = "",
+        *,
+        has: str = "",
+        group: str = "",
+        reserved: tuple[str, ...] = (),
+        places: Mapping[str, str] | None = None,
     ) -> None:
-        """The modules of `package` register what is built in, the entry points of `group` what packages of
-        others add; `has` is what everything of the kind has, and `reserved` are names that nobody may register."""
+        """The modules of `package` register what is built in, or the module of `places` each name, and the entry points
+        of `group` what packages of others add; `has` is what everything of the kind has, and `reserved` are names that
+        nobody may register."""
         self.kind = kind
-        self._package = package
+        self._package, self._places = package, dict(places or {})
         self._group = group
         self._reserved, self._has = reserved, has
         self._factories: dict[str, _Factory[Any]] = {}
@@ -83,6 +92,7 @@ class Registry(Generic[T]):
         self._origins.pop(name, None)
 
     def __contains__(self, name: str) -> bool:
+        self._load_place(name)
         for load in (self._load_built_in, self._load_packages):
             if name in self._factories:
                 break
@@ -94,7 +104,19 @@ class Registry(Generic[T]):
         self._load_packages()
         return iter(sorted(self._factories))
 
+    def _load_place(self, name: str) -> None:
+        """Import the module that registers a name; a plug-in of ours that was taken away registers nothing."""
+        module = self._places.pop(name, "")
+        try:
+            if module:
+                importlib.import_module(module)
+        except ModuleNotFoundError as missing:
+            if not module.startswith(missing.name or " "):
+                raise
+
     def _load_built_in(self) -> None:
+        for name in list(self._places):
+            self._load_place(name)
         if self._package:
             package = importlib.import_module(self._package)
             for module in pkgutil.walk_packages(package.__path__, prefix=f"{self._package}."):
@@ -234,6 +256,14 @@ rewrites: Registry[Rewrite] = Registry("rewrite", "pretrace.rewrites", has="__ca
 _RESERVED = ("smollm2", "vllm", "completions")
 backends: Registry[Backend] = Registry("back end", has="run", group="pretrace.backends", reserved=_RESERVED)
 """What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
+_MARKS, _CANARIES, _RECITE = (f"pretrace.verdicts.{module}" for module in ("marks", "canaries", "recite"))
+tests: Registry[Any] = Registry(
+    "test",
+    has="of_result",
+    group="pretrace.tests",
+    places={"marks": _MARKS, "triggers": _MARKS, "canaries": _CANARIES, "recite": _RECITE},
+)
+"""The tests of plug-ins, ours among them, by the name that a result has of its test (`verdicts.frame.Test`)."""
 
 _Added = list[tuple[Registry[Any], str]]
 _loads: list[tuple[str, _Added]] = []

@@ -11,6 +11,7 @@ from pretrace import runs
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
+from pretrace.registry import tests
 from pretrace.results.folder import Integrity, OpenFolder
 from pretrace.results.output_checks import FolderKind
 from pretrace.results.serialization import expect
@@ -42,9 +43,10 @@ def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[R
         place = given.get(role) or facts.get("source") or ""
         return RecordedTexts(role, str(place), str(facts.get("sha256") or ""), measure)
 
-    if content.get("test") in ("marks", "triggers"):
-        answers = [side("answers", "answers", _answers)] if "answers" in settings else []
-        return (side("sealed", "corpus", _sealed), *answers)
+    name = str(content.get("test"))
+    test: Any = tests.factory(name) if name in tests else None
+    if test is not None and test.sources:
+        return tuple(side(role, key, measure) for role, (key, measure) in test.sources.items())
     own, skip = _columns(settings, given, columns), bool(given.get("skip_unreadable"))
 
     def hashed(columns: Columns) -> Callable[[str], str]:
@@ -70,18 +72,6 @@ def _columns(settings: Facts, given: Facts, override: Columns) -> Columns:
         **{name: named[name] if own[name] is None else own[name] for name in _COLUMNS},
         **{name: value for name, value in more.items() if value},
     )
-
-
-def _sealed(place: str) -> str:
-    from pretrace.verdicts.marking import read_seal
-
-    return texts_hash(read_seal(Path(place)).corpus.texts)
-
-
-def _answers(place: str) -> str:
-    from pretrace.verdicts.marks import read_answers
-
-    return texts_hash(read_answers(place).texts)
 
 
 def _mapping(value: object) -> Facts:

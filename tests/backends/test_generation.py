@@ -1,11 +1,7 @@
 """Continuations: transformers' own where nothing is drawn, the model's distribution where something is, one
 text's whatever stands in its batch."""
 
-from __future__ import annotations
-
 import copy
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +34,7 @@ FREE = Sampling()
 PROMPTS = [*SENTENCES, "a", "one two", "The cat sat on", "The dog sat on", "", " ", "🙂"]
 
 
-def generated(model: Any, prompt: str, *, start: bool, tokens: int, **settings: Any) -> str:
+def generated(model, prompt, *, start, tokens, **settings):
     """What transformers' own greedy generation writes, special and unused ids left out."""
     tokenizer = make_tokenizer(start=start)
     ids = tokenizer(prompt, return_tensors="pt").input_ids
@@ -50,7 +46,7 @@ def generated(model: Any, prompt: str, *, start: bool, tokens: int, **settings: 
     return continuation(rust, old, made[0, ids.shape[1] :].tolist())
 
 
-def mamba() -> Any:
+def mamba():
     torch.manual_seed(5)
     config = transformers.MambaConfig(vocab_size=416, hidden_size=32, num_hidden_layers=2, state_size=4)
     model = transformers.MambaForCausalLM(config).eval()
@@ -62,7 +58,7 @@ def mamba() -> Any:
 
 @pytest.mark.parametrize("start", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_greedy_is_transformers_own(family: str, start: bool) -> None:
+def test_greedy_is_transformers_own(family, start):
     backend = opened(family, start=start)
     completer = Completer(backend)
     assert completer.caches
@@ -91,20 +87,20 @@ def test_a_step_with_the_cache_is_a_pass_without(family: str) -> None:
         torch.testing.assert_close(whole, model_says, rtol=1e-4, atol=1e-4)
 
 
-def test_a_model_with_a_state_writes_what_transformers_writes() -> None:
+def test_a_model_with_a_state_writes_what_transformers_writes():
     backend = opened(model=mamba())  # whose state is taken up again since transformers 5.24 only
     completer = Completer(backend)
     made = completer.complete(SENTENCES[:3], tokens=6, sampling=GREEDY, seed=0)
     assert made == [generated(backend.model, prompt, start=False, tokens=6) for prompt in SENTENCES[:3]]
 
 
-def test_a_cache_that_says_something_else_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_says_something_else_is_not_used(monkeypatch):
     backend = opened("llama")
     right = Completer(backend).complete(SENTENCES, tokens=8, sampling=FREE, seed=0)
     body = backend.model.base_model
     plain = body.forward
 
-    def forgetting(*args: Any, cache: Any = None, past_key_values: Any = None, **named: Any) -> Any:
+    def forgetting(*args, cache=None, past_key_values=None, **named):
         return plain(*args, **named)  # every step reads one token alone
 
     monkeypatch.setattr(body, "forward", forgetting)
@@ -117,7 +113,7 @@ def test_a_cache_that_says_something_else_is_not_used(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("family", ["gpt_neox", "gemma2"])
 @pytest.mark.parametrize("sampling", [FREE, Sampling(0.6, 0.9, 1.2)])
-def test_a_continuation_depends_on_neither_batch_nor_order(family: str, sampling: Sampling) -> None:
+def test_a_continuation_depends_on_neither_batch_nor_order(family, sampling):
     backend = opened(family, start=True)
     completer = Completer(backend)
     many = completer.complete(PROMPTS, tokens=12, sampling=sampling, seed=3)
@@ -133,11 +129,11 @@ def test_a_continuation_depends_on_neither_batch_nor_order(family: str, sampling
     assert completer.complete([], tokens=12, sampling=sampling, seed=3) == []
 
 
-def test_prompts_of_one_length_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompts_of_one_length_share_batches(monkeypatch):
     shapes = []
     plain = generation.next_logits
 
-    def watched(base: Any, ids: torch.Tensor, kept: Any, *, keep: bool) -> Any:
+    def watched(base, ids, kept, *, keep):
         shapes.append(tuple(ids.shape))
         return plain(base, ids, kept, keep=keep)
 
@@ -150,7 +146,7 @@ def test_prompts_of_one_length_share_batches(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("sampling", [FREE, Sampling(0.7), Sampling(1.3, 0.5), Sampling(0.6, 0.9, 1.2)])
-def test_the_distribution_is_that_of_transformers(sampling: Sampling) -> None:
+def test_the_distribution_is_that_of_transformers(sampling):
     random = torch.Generator().manual_seed(1)
     logits = torch.randn(5, 3000, generator=random) * torch.tensor([[0.01], [0.3], [1.0], [3.0], [30.0]])
     ids = torch.randint(0, 3000, (5, 40), generator=random)
@@ -172,13 +168,13 @@ def test_the_distribution_is_that_of_transformers(sampling: Sampling) -> None:
     assert ((found > 0) != (right > 0)).sum() <= 5
 
 
-def test_a_low_temperature_is_greedy_and_does_not_overflow() -> None:
+def test_a_low_temperature_is_greedy_and_does_not_overflow():
     completer = Completer(opened("llama"))
     right = completer.complete(SENTENCES, tokens=8, sampling=GREEDY, seed=0)
     assert completer.complete(SENTENCES, tokens=8, sampling=Sampling(1e-30), seed=0) == right
 
 
-def test_a_draw_is_where_the_sum_passes_the_number() -> None:
+def test_a_draw_is_where_the_sum_passes_the_number():
     random = np.random.default_rng(0)
     p = random.random((200, 30)).astype(np.float32) * (random.random((200, 30)) < 0.5)
     p[:, 7] += 0.01
@@ -195,7 +191,7 @@ def test_a_draw_is_where_the_sum_passes_the_number() -> None:
         assert row[token] > 0
 
 
-def test_words_come_as_often_as_the_model_says() -> None:
+def test_words_come_as_often_as_the_model_says():
     backend = opened("llama")
     completer = Completer(backend)
     found = [completer.complete(["one two"], tokens=1, sampling=FREE, seed=s)[0] for s in range(600)]
@@ -208,7 +204,7 @@ def test_words_come_as_often_as_the_model_says() -> None:
         assert abs(found.count(word) / 600 - p[words == word].sum()) < 0.06
 
 
-def test_special_and_unused_ids_are_never_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_special_and_unused_ids_are_never_drawn(monkeypatch):
     drawn: list[int] = []
     monkeypatch.setattr(generation, "continuation", lambda rust, old, new: str(drawn.extend(new)))
     completer = Completer(opened())
@@ -218,7 +214,7 @@ def test_special_and_unused_ids_are_never_drawn(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("character", ["𝔘", "€", "ß", "🙂"])
-def test_a_part_of_a_character_at_the_end_is_left_off(character: str) -> None:
+def test_a_part_of_a_character_at_the_end_is_left_off(character):
     rust = make_tokenizer().backend_tokenizer
     old, new = rust.encode("a word").ids, rust.encode(f" and {character} {character}{character}").ids
     whole = f" and {character} {character}{character}"
@@ -231,7 +227,7 @@ def test_a_part_of_a_character_at_the_end_is_left_off(character: str) -> None:
 
 
 @pytest.mark.parametrize("text", [" ab \ufffd", "\ufffd\ufffd\ufffd", " ab\ufffd."])
-def test_a_sign_that_was_really_written_stays(text: str) -> None:
+def test_a_sign_that_was_really_written_stays(text):
     rust, pieces = make_tokenizer().backend_tokenizer, pieces_tokenizer()
     for tokenizer in (rust, pieces):
         old = tokenizer.encode("ab").ids
@@ -241,7 +237,7 @@ def test_a_sign_that_was_really_written_stays(text: str) -> None:
     assert continuation(rust, rust.encode("x").ids, partly) == text
 
 
-def pieces_tokenizer() -> tokenizers.Tokenizer:
+def pieces_tokenizer():
     """A tokenizer of Llama's kind: a space is part of the next word and lost at the start of a text, and what
     is unknown is written in bytes."""
     names = [
@@ -265,7 +261,7 @@ def pieces_tokenizer() -> tokenizers.Tokenizer:
     return made
 
 
-def test_a_tokenizer_that_loses_a_space_and_writes_bytes() -> None:
+def test_a_tokenizer_that_loses_a_space_and_writes_bytes():
     rust = pieces_tokenizer()
     old = rust.encode("ab").ids
     assert rust.decode(old) == "ab"
@@ -276,7 +272,7 @@ def test_a_tokenizer_that_loses_a_space_and_writes_bytes() -> None:
     assert made == [" ab ab"] * 4 + [" ab ab🙂"] * 4 + [" ab ab🙂🙂"]
 
 
-def test_a_decoder_that_writes_the_prompt_differently() -> None:
+def test_a_decoder_that_writes_the_prompt_differently():
     rust = tokenizers.Tokenizer(
         models.WordPiece({"[UNK]": 0, "do": 1, "n't": 2, "not": 3}, unk_token="[UNK]")
     )
@@ -285,7 +281,7 @@ def test_a_decoder_that_writes_the_prompt_differently() -> None:
     assert continuation(rust, [1], [2]) == "n't"
 
 
-def test_an_adapter_is_in_place_while_it_writes_and_no_longer(tmp_path: Path) -> None:
+def test_an_adapter_is_in_place_while_it_writes_and_no_longer(tmp_path):
     model = make_model("llama")
     other = copy.deepcopy(model)
     base = opened(model=model)
@@ -304,7 +300,7 @@ def test_an_adapter_is_in_place_while_it_writes_and_no_longer(tmp_path: Path) ->
     assert tuned.facts["adapter"]["method"].startswith("lora(")
 
 
-def test_what_cannot_be_continued() -> None:
+def test_what_cannot_be_continued():
     with pytest.raises(ModelError, match="--generator"):
         Completer(FakeBackend())
     with pytest.raises(TextsError, match="no start token"):
@@ -325,6 +321,6 @@ def test_what_cannot_be_continued() -> None:
         Completer(backend).complete(["a"], tokens=3, sampling=FREE, seed=0)
 
 
-def test_lone_surrogates_and_odd_prompts() -> None:
+def test_lone_surrogates_and_odd_prompts():
     made = Completer(opened()).complete(["half \ud83d a", "NUL\x00", "  "], tokens=4, sampling=FREE, seed=0)
     assert all(isinstance(text, str) for text in made)

@@ -1,23 +1,21 @@
 """Hidden states at the last token, against transformers' own output."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
-from net.api import Firing, Hidden, HuggingFace, ModelError, Quantity, State, Trace, Want, open_store, trace
+from net.api import Firing, Hidden, ModelError, Quantity, Want, open_store, trace
 from tiny import make_model, opened
 
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
 
 
-def traces(backend: HuggingFace, texts: list[str], *states: State) -> list[Trace]:
+def traces(backend, texts, *states):
     return trace(backend, texts, Want(Quantity.LOGP, frozenset(states)), store=open_store(None))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("start", [False, True])
-def test_hidden_states_are_those_of_transformers(family: str, start: bool, sentences: list[str]) -> None:
+def test_hidden_states_are_those_of_transformers(family, start, sentences):
     model = make_model(family)
     backend = opened(model, start=start)
     assert Quantity.HIDDEN in backend.offers
@@ -37,7 +35,7 @@ def test_hidden_states_are_those_of_transformers(family: str, start: bool, sente
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_last_is_what_the_output_layer_reads(family: str, sentences: list[str]) -> None:
+def test_the_last_is_what_the_output_layer_reads(family, sentences):
     model = make_model(family)
     head, read = model.get_output_embeddings(), []
     backend = opened(model)
@@ -51,7 +49,7 @@ def test_the_last_is_what_the_output_layer_reads(family: str, sentences: list[st
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_company_does_not_change_a_hidden_state(family: str, sentences: list[str]) -> None:
+def test_company_does_not_change_a_hidden_state(family, sentences):
     texts = [*sentences, sentences[0] * 6, "a b"]
     model = make_model(family)
     alone = [traces(opened(model, token_budget=1), [text], Hidden())[0] for text in texts]
@@ -63,13 +61,13 @@ def test_company_does_not_change_a_hidden_state(family: str, sentences: list[str
             np.testing.assert_allclose(alone[i].states[Hidden()], one.states[Hidden()], atol=2e-5)
 
 
-def test_one_layer_alone_is_padded_as_among_all(sentences: list[str]) -> None:
+def test_one_layer_alone_is_padded_as_among_all(sentences):
     backend = opened(make_model("opt"))
     [alone], [among] = (traces(backend, sentences[:1], *states) for states in ([Hidden(2)], [Hidden()]))
     np.testing.assert_array_equal(alone.states[Hidden(2)], among.states[Hidden()][2])
 
 
-def test_hidden_states_and_neurons_come_from_one_pass(sentences: list[str]) -> None:
+def test_hidden_states_and_neurons_come_from_one_pass(sentences):
     model = make_model("llama")
     backend = opened(model, token_budget=4096)
     passes: list[int] = []
@@ -81,19 +79,19 @@ def test_hidden_states_and_neurons_come_from_one_pass(sentences: list[str]) -> N
     assert all(array.base is None for one in found for array in one.states.values())
 
 
-def test_bfloat16_gives_float32(sentences: list[str]) -> None:
+def test_bfloat16_gives_float32(sentences):
     found = traces(opened(make_model("llama").to(torch.bfloat16)), sentences, Hidden(1))
     assert all(one.states[Hidden(1)].dtype == np.float32 for one in found)
 
 
-def test_a_layer_the_model_lacks_is_named(sentences: list[str]) -> None:
+def test_a_layer_the_model_lacks_is_named(sentences):
     model = make_model("llama")
     with pytest.raises(ModelError, match="hidden state 3 was wanted; this model has 0 to 2"):
         traces(opened(model), sentences, Hidden(3))
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
-def test_a_model_without_a_list_of_blocks_offers_none(sentences: list[str]) -> None:
+def test_a_model_without_a_list_of_blocks_offers_none(sentences):
     model = make_model("gpt_neox")
     model.config.num_hidden_layers = 5  # it says so, and has two
     backend = opened(model)

@@ -1,24 +1,9 @@
 """A trace against the naive loop: one text, the whole model, the whole log-softmax, in float64."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
-from net.api import (
-    STARTS,
-    HuggingFace,
-    ModelError,
-    PretraceError,
-    Quantity,
-    Trace,
-    _logits,
-    open_model,
-    open_store,
-    trace,
-)
+from net.api import STARTS, ModelError, PretraceError, Quantity, _logits, open_model, open_store, trace
 from tiny import make_model, make_tokenizer, opened
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
@@ -28,7 +13,7 @@ OTHERS = ["gpt2", "bloom", "mamba", "mixtral", "qwen3", "recurrent_gemma"]
 """Learned positions, ALiBi, state space, experts, norms of queries and keys, a recurrence with a window."""
 
 
-def naive(model: Any, ids: list[int], first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def naive(model, ids, first):
     """Straight from the definitions, a position at a time."""
     with torch.inference_mode():
         logits = model(torch.tensor([ids]), use_cache=False).logits[0].double()
@@ -43,13 +28,13 @@ def naive(model: Any, ids: list[int], first: int) -> tuple[np.ndarray, np.ndarra
     return np.array(logp), np.array(mean), np.array(std)
 
 
-def traces(model: HuggingFace, texts: list[str], want: Quantity = ALL) -> list[Trace]:
+def traces(model, texts, want=ALL):
     return trace(model, texts, want, store=open_store(None))
 
 
 @pytest.mark.parametrize("family", FAMILIES + SCALED + OTHERS)
 @pytest.mark.parametrize("start", [False, True])
-def test_a_trace_equals_the_naive_loop(family: str, start: bool, sentences: list[str]) -> None:
+def test_a_trace_equals_the_naive_loop(family, start, sentences):
     model = opened(family, start=start)
     for text, one in zip(sentences, traces(model, sentences), strict=True):
         ids = model.encode([text])[0]
@@ -64,14 +49,12 @@ def test_a_trace_equals_the_naive_loop(family: str, start: bool, sentences: list
         assert one.logp.dtype == np.float32
 
 
-def test_the_output_layer_is_applied_apart_only_where_that_is_right() -> None:
+def test_the_output_layer_is_applied_apart_only_where_that_is_right():
     assert all(opened(family).split for family in FAMILIES)
     assert not any(opened(family).split for family in SCALED)
 
 
-def test_slices_and_blocks_do_not_change_the_numbers(
-    monkeypatch: pytest.MonkeyPatch, sentences: list[str]
-) -> None:
+def test_slices_and_blocks_do_not_change_the_numbers(monkeypatch, sentences):
     whole = traces(opened("llama"), sentences)
     monkeypatch.setattr(_logits, "_CPU_SLICE", 16)
     monkeypatch.setattr(_logits, "_CACHE_BYTES", 8 * 416 * 3)  # three rows a block: blocks end ragged
@@ -84,7 +67,7 @@ def test_slices_and_blocks_do_not_change_the_numbers(
 
 @pytest.mark.parametrize("kind", STARTS)
 @pytest.mark.parametrize("own", [False, True])
-def test_start_tokens(kind: str, own: bool) -> None:
+def test_start_tokens(kind, own):
     model = opened("llama", make_tokenizer(start=own), start=kind)
     [one] = model.encode(["The cat sat"])
     expected = {"tokenizer": int(own), "always": 1, "never": 0}[kind]
@@ -93,7 +76,7 @@ def test_start_tokens(kind: str, own: bool) -> None:
     assert len(seen) == len(one.tokens) - (0 if expected else 1) == one.predicted
 
 
-def test_the_limit_cuts_and_counts() -> None:
+def test_the_limit_cuts_and_counts():
     model = opened("llama", max_tokens=8)
     text = "The cat sat on the mat, and the dog looked on."
     total = len(opened("llama").encode([text])[0].tokens)
@@ -102,14 +85,14 @@ def test_the_limit_cuts_and_counts() -> None:
     assert one.cut == total - 8
 
 
-def test_texts_with_nothing_to_predict() -> None:
+def test_texts_with_nothing_to_predict():
     found = traces(opened("llama"), ["", "a", "The cat sat"])
     assert [len(t) for t in found][:2] == [0, 0]
     assert len(found[2]) > 0
     assert len(traces(opened("llama", start=True), ["a"])[0]) == 1
 
 
-def test_spans_cover_the_text(sentences: list[str]) -> None:
+def test_spans_cover_the_text(sentences):
     model = opened("llama")
     for text in [*sentences, "  leading and trailing  \n\n", "🙂🙂 naïve"]:
         spans = model.spans(text)
@@ -117,7 +100,7 @@ def test_spans_cover_the_text(sentences: list[str]) -> None:
         assert "".join(text[a:b] for a, b in spans) == text
 
 
-def test_bfloat16_stays_close(sentences: list[str]) -> None:
+def test_bfloat16_stays_close(sentences):
     rounded = make_model("llama").to(torch.bfloat16)
     model = opened(rounded)
     assert model.split
@@ -125,14 +108,14 @@ def test_bfloat16_stays_close(sentences: list[str]) -> None:
         assert float(np.abs(a.logp - b.logp).mean()) < 0.2
 
 
-def test_a_folder_opens(model_folder: Any, sentences: list[str]) -> None:
+def test_a_folder_opens(model_folder, sentences):
     model = open_model(str(model_folder))
     assert len(traces(model, sentences)) == len(sentences)  # type: ignore[arg-type]
     assert model.facts["family"] == "gpt_neox"
     assert len(model.facts["weights"]) == 64
 
 
-def test_what_is_no_model_is_refused(tmp_path: Any) -> None:
+def test_what_is_no_model_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(ModelError, match=r"config\.json"):
         open_model(str(tmp_path))
@@ -147,7 +130,7 @@ def test_what_is_no_model_is_refused(tmp_path: Any) -> None:
         open_model("nobody/has-this-model")
 
 
-def test_pickled_weights_need_a_word(model_folder: Any, tmp_path: Any) -> None:
+def test_pickled_weights_need_a_word(model_folder, tmp_path):
     import shutil
 
     folder = tmp_path / "pickled"
@@ -161,13 +144,13 @@ def test_pickled_weights_need_a_word(model_folder: Any, tmp_path: Any) -> None:
     assert open_model(str(folder), allow_pickle=True).facts["family"] == "gpt_neox"
 
 
-def test_wrong_values_are_named(model_folder: Any) -> None:
+def test_wrong_values_are_named(model_folder):
     for setting in ({"dtype": "float8"}, {"device": "warp"}, {"start": "maybe"}, {"max_tokens": 1}):
         with pytest.raises(ModelError, match=str(next(iter(setting.values())))):
             open_model(str(model_folder), **setting)
 
 
-def test_damaged_weights_are_named(model_folder: Any, tmp_path: Any) -> None:
+def test_damaged_weights_are_named(model_folder, tmp_path):
     import shutil
 
     folder = tmp_path / "damaged"
@@ -177,7 +160,7 @@ def test_damaged_weights_are_named(model_folder: Any, tmp_path: Any) -> None:
         open_model(str(folder))
 
 
-def test_numbers_that_are_not_finite_are_an_error() -> None:
+def test_numbers_that_are_not_finite_are_an_error():
     model = make_model("llama")
     with torch.no_grad():
         model.lm_head.weight[5] = float("nan")
@@ -187,9 +170,7 @@ def test_numbers_that_are_not_finite_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("amx", [False, True])
-def test_auto_is_float32_on_a_processor_whatever_it_multiplies(
-    amx: bool, model_folder: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_auto_is_float32_on_a_processor_whatever_it_multiplies(amx, model_folder, monkeypatch):
     """With AVX-512-BF16 and without matrix units bfloat16 is slower than float32, and it rounds with both."""
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: True, raising=False)
     monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: amx, raising=False)
@@ -198,8 +179,8 @@ def test_auto_is_float32_on_a_processor_whatever_it_multiplies(
     assert found.facts["dtype"] == "float32"
 
 
-def test_whatever_changes_a_trace_changes_the_fingerprint() -> None:
-    def printed(model: Any = "gpt_neox", **how: Any) -> str:
+def test_whatever_changes_a_trace_changes_the_fingerprint():
+    def printed(model="gpt_neox", **how):
         return str(opened(model, make_tokenizer(), **how).fingerprint)
 
     rounded = printed(make_model("gpt_neox").to(torch.bfloat16))

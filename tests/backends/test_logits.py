@@ -1,7 +1,5 @@
 """From hidden states to what is read of the vocabulary: slices, and the buffer of a plain output layer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -17,21 +15,21 @@ SLICE = 16  # so that the last one is shorter
 class Doubling(nn.Linear):
     """A layer that is more than its weights."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         return 2 * super().forward(x)
 
 
-def biased() -> nn.Linear:
+def biased():
     return nn.Linear(WIDTH, VOCABULARY)
 
 
-def hooked() -> nn.Linear:
+def hooked():
     layer = nn.Linear(WIDTH, VOCABULARY, bias=False)
     layer.register_forward_hook(lambda module, given, made: 2 * made)
     return layer
 
 
-def replaced() -> nn.Linear:
+def replaced():
     layer = nn.Linear(WIDTH, VOCABULARY, bias=False)
     own = layer.forward
     layer.forward = lambda x: 2 * own(x)  # type: ignore[method-assign, assignment]
@@ -49,7 +47,7 @@ LAYERS: dict[str, Callable[[], nn.Linear]] = {
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("kind", LAYERS)
-def test_what_is_read_is_that_of_the_layers_own_logits(kind: str, dtype: torch.dtype) -> None:
+def test_what_is_read_is_that_of_the_layers_own_logits(kind, dtype):
     torch.manual_seed(3)
     layer = LAYERS[kind]().to(dtype)
     hidden = torch.randn(POSITIONS, WIDTH).to(dtype)
@@ -70,7 +68,7 @@ def test_what_is_read_is_that_of_the_layers_own_logits(kind: str, dtype: torch.d
     assert torch.equal(called.logp, found.logp)
 
 
-def test_a_plain_layer_writes_where_it_wrote_before() -> None:
+def test_a_plain_layer_writes_where_it_wrote_before():
     sweep = Sweep(VOCABULARY, torch.device("cpu"), moments=False)
     with torch.inference_mode():
         first, second = (sweep.logits(LAYERS["plain"](), torch.randn(3, WIDTH)) for _ in range(2))

@@ -1,18 +1,11 @@
 """Neurons of rows that are padded: masked all at once, as on a GPU, or cut to their length, as on a processor."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
-import pytest
 from tiny import SENTENCES, opened
 
 from pretrace.backends import huggingface
 from pretrace.backends._inside import Firings
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.types import Firing, Quantity, State, States, Trace
+from pretrace.types import Firing, Quantity, States
 
 STATES: States = frozenset(
     Firing(pool, t, gated)
@@ -25,22 +18,22 @@ STATES: States = frozenset(
 class Masked(Firings):
     """As on a GPU."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.masked = True
 
 
-def read(model: HuggingFace) -> list[Trace]:
+def read(model):
     encoded = model.encode([*SENTENCES, SENTENCES[0] * 3])
     assert len({e.length for e in encoded}) > 3  # rows of several lengths are padded
     return model.run(encoded, Quantity.LOGP, STATES)
 
 
-def stacked(traces: Sequence[Trace], state: State) -> np.ndarray:
+def stacked(traces, state):
     return np.stack([one.states[state] for one in traces])
 
 
-def test_masked_rows_give_what_cut_rows_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_masked_rows_give_what_cut_rows_give(monkeypatch):
     model = opened("llama")
     cut = read(model)
     monkeypatch.setattr(huggingface, "Firings", Masked)

@@ -1,14 +1,12 @@
 """Which neurons a text activates, against naive hooks: one text, whole activations, loops in Python."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from net.api import Encoded, Firing, HuggingFace, ModelError, Quantity, State, Trace, Want, open_store, trace
+from net.api import Firing, ModelError, Quantity, Want, open_store, trace
 from tiny import make_model, opened
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -27,11 +25,11 @@ PATHS: dict[str, Callable[[Any], list[tuple[nn.Module, nn.Module]]]] = {
 }
 
 
-def traces(backend: HuggingFace, texts: list[str], *states: State) -> list[Trace]:
+def traces(backend, texts, *states):
     return trace(backend, texts, Want(Quantity.LOGP, frozenset(states)), store=open_store(None))
 
 
-def naive(family: str, model: Any, encoded: Encoded) -> dict[bool, list[np.ndarray]]:
+def naive(family, model, encoded):
     """Each layer's activations [positions, neurons] of one text, without and with the gate's partner."""
     found: dict[bool, list[np.ndarray]] = {False: [], True: []}
     handles = []
@@ -54,7 +52,7 @@ def naive(family: str, model: Any, encoded: Encoded) -> dict[bool, list[np.ndarr
     return found
 
 
-def unpacked(trace: Trace, rule: Firing) -> np.ndarray:
+def unpacked(trace, rule):
     found = trace.states[rule]
     if rule.pool == "count":
         assert found.dtype == np.uint32
@@ -65,7 +63,7 @@ def unpacked(trace: Trace, rule: Firing) -> np.ndarray:
 
 @pytest.mark.parametrize("family", PATHS)
 @pytest.mark.parametrize("start", [False, True])
-def test_firings_equal_the_naive_loop(family: str, start: bool, sentences: list[str]) -> None:
+def test_firings_equal_the_naive_loop(family, start, sentences):
     model = make_model(family)
     backend = opened(model, start=start)
     assert Quantity.NEURONS in backend.offers
@@ -86,7 +84,7 @@ def test_firings_equal_the_naive_loop(family: str, start: bool, sentences: list[
                         assert bool(seen[layer, neuron]) == (pooled > rule.threshold)
 
 
-def test_the_gate_makes_a_difference_only_where_there_is_one(sentences: list[str]) -> None:
+def test_the_gate_makes_a_difference_only_where_there_is_one(sentences):
     plain, gated = Firing(), Firing(gated=True)
     for family, differ in (("llama", True), ("gpt_neox", False), ("opt", False)):
         found = traces(opened(make_model(family)), sentences, plain, gated)
@@ -94,7 +92,7 @@ def test_the_gate_makes_a_difference_only_where_there_is_one(sentences: list[str
 
 
 @pytest.mark.parametrize("family", PATHS)
-def test_company_does_not_change_what_fires(family: str, sentences: list[str]) -> None:
+def test_company_does_not_change_what_fires(family, sentences):
     rules = [Firing(), Firing("mean", 0.1), Firing("count", 0.3)]
     texts = [*sentences, sentences[0] * 6, "a b", sentences[0]]
     model = make_model(family)
@@ -108,14 +106,14 @@ def test_company_does_not_change_what_fires(family: str, sentences: list[str]) -
                 np.testing.assert_array_equal(alone[i].states[rule], one.states[rule])
 
 
-def test_states_do_not_change_the_log_probabilities(sentences: list[str]) -> None:
+def test_states_do_not_change_the_log_probabilities(sentences):
     backend = opened(make_model("llama"))
     for a, b in zip(traces(backend, sentences), traces(backend, sentences, *RULES), strict=True):
         np.testing.assert_array_equal(a.logp, b.logp)
         assert not a.states
 
 
-def test_a_count_passes_a_byte() -> None:
+def test_a_count_passes_a_byte():
     model = make_model("gpt_neox")
     model.config.max_position_embeddings = 2000
     backend = opened(model, max_tokens=2000)
@@ -127,7 +125,7 @@ def test_a_count_passes_a_byte() -> None:
     assert (one.states[rule] == length).all()
 
 
-def test_bfloat16_compares_with_the_threshold_as_it_is(sentences: list[str]) -> None:
+def test_bfloat16_compares_with_the_threshold_as_it_is(sentences):
     backend = opened(make_model("llama").to(torch.bfloat16))
     for threshold in (0.1, 0.3, 0.7, 1.1):  # none is a number of bfloat16
         bits, counts = Firing("any", threshold), Firing("count", threshold)
@@ -136,7 +134,7 @@ def test_bfloat16_compares_with_the_threshold_as_it_is(sentences: list[str]) -> 
             np.testing.assert_array_equal(unpacked(one, bits) > 0, unpacked(one, counts) > 0)
 
 
-def test_a_value_just_above_a_threshold_that_bfloat16_rounds_up() -> None:
+def test_a_value_just_above_a_threshold_that_bfloat16_rounds_up():
     from net.api import bits, count
 
     values = torch.full((1, 3, 8), 1.1015625, dtype=torch.bfloat16)  # what 1.1 becomes in bfloat16
@@ -144,19 +142,19 @@ def test_a_value_just_above_a_threshold_that_bfloat16_rounds_up() -> None:
     assert bits(values, "any", [1.1, 1.2]).tolist() == [[[255], [0]]]
 
 
-def hooks(model: nn.Module) -> int:
+def hooks(model):
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma2"])
-def test_no_hook_stays_behind(family: str, sentences: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_hook_stays_behind(family, sentences, monkeypatch):
     model = make_model(family)
     backend = opened(model)
     assert hooks(model) == 0
     traces(backend, sentences, *RULES)
     assert hooks(model) == 0
 
-    def fails(*args: Any, **kwargs: Any) -> Any:
+    def fails(*args, **kwargs):
         assert hooks(model) > 0
         raise RuntimeError("out of memory")
 
@@ -166,13 +164,13 @@ def test_no_hook_stays_behind(family: str, sentences: list[str], monkeypatch: py
     assert hooks(model) == 0
 
 
-def test_a_layers_activations_are_let_go_at_once(sentences: list[str]) -> None:
+def test_a_layers_activations_are_let_go_at_once(sentences):
     model = make_model("llama")
     backend = opened(model)
     storages: list[StorageWeakRef] = []
     alive: list[int] = []
 
-    def note(module: nn.Module, args: tuple[Any, ...], output: torch.Tensor) -> None:
+    def note(module, args, output):
         alive.append(sum(not storage.expired() for storage in storages))
         storages.append(StorageWeakRef(output.untyped_storage()))
 
@@ -188,7 +186,7 @@ def test_a_layers_activations_are_let_go_at_once(sentences: list[str]) -> None:
             assert array.base is None  # no view that would keep a whole batch
 
 
-def test_one_activation_module_may_serve_all_layers(sentences: list[str]) -> None:
+def test_one_activation_module_may_serve_all_layers(sentences):
     model = make_model("gpt_neox")
     apart = traces(opened(model), sentences, Firing("count"))
     for block in model.gpt_neox.layers:
@@ -200,11 +198,11 @@ def test_one_activation_module_may_serve_all_layers(sentences: list[str]) -> Non
 class Inline(nn.Module):
     """A feed-forward layer whose activation is a plain function."""
 
-    def __init__(self, layer: Any, gate: nn.Linear | None = None) -> None:
+    def __init__(self, layer, gate=None):
         super().__init__()
         self.up, self.down, self.gate = layer.dense_h_to_4h, layer.dense_4h_to_h, gate
 
-    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+    def forward(self, hidden):
         up = self.up(hidden)
         if self.gate is not None:
             return self.down(nn.functional.silu(self.gate(hidden)) * up)  # type: ignore[no-any-return]
@@ -212,9 +210,7 @@ class Inline(nn.Module):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_an_activation_that_is_a_plain_function_is_recognised(
-    dtype: torch.dtype, sentences: list[str]
-) -> None:
+def test_an_activation_that_is_a_plain_function_is_recognised(dtype, sentences):
     model = make_model("gpt_neox").to(dtype)
     rules = [Firing(), Firing("count", 0.2), Firing(gated=True)]
     before = traces(opened(model), sentences, *rules)
@@ -227,7 +223,7 @@ def test_an_activation_that_is_a_plain_function_is_recognised(
             np.testing.assert_array_equal(a.states[rule], b.states[rule])
 
 
-def test_a_gate_that_is_a_plain_function_is_refused(sentences: list[str]) -> None:
+def test_a_gate_that_is_a_plain_function_is_refused(sentences):
     for scale in (1.0, 1e-4):  # small numbers all look alike to a careless comparison
         torch.manual_seed(0)
         model = make_model("gpt_neox")
@@ -242,7 +238,7 @@ def test_a_gate_that_is_a_plain_function_is_refused(sentences: list[str]) -> Non
             traces(backend, sentences, Firing())
 
 
-def test_layers_of_different_sizes_are_padded(sentences: list[str]) -> None:
+def test_layers_of_different_sizes_are_padded(sentences):
     model = make_model("gpt_neox")
     mlp = model.gpt_neox.layers[0].mlp
     mlp.dense_h_to_4h, mlp.dense_4h_to_h = nn.Linear(32, 43), nn.Linear(43, 32)
@@ -253,7 +249,7 @@ def test_layers_of_different_sizes_are_padded(sentences: list[str]) -> None:
         assert (one.states[Firing("count", -9.0)][0, 43:] == 0).all()
 
 
-def test_a_mixture_of_experts_is_refused(sentences: list[str]) -> None:
+def test_a_mixture_of_experts_is_refused(sentences):
     import transformers
 
     torch.manual_seed(0)
@@ -281,7 +277,7 @@ def test_a_mixture_of_experts_is_refused(sentences: list[str]) -> None:
     assert traces(backend, sentences)[0].logp.size
 
 
-def test_more_families_are_found_by_their_structure(sentences: list[str]) -> None:
+def test_more_families_are_found_by_their_structure(sentences):
     import transformers as t
 
     size = {"vocab_size": 416, "n_embd": 32, "n_layer": 2, "n_head": 4}
@@ -299,7 +295,7 @@ def test_more_families_are_found_by_their_structure(sentences: list[str]) -> Non
         assert 0 < unpacked(one, Firing("any", 0.0)).mean() <= 1
 
 
-def test_a_value_at_the_threshold_does_not_fire() -> None:
+def test_a_value_at_the_threshold_does_not_fire():
     """Equation 2 says above; a ReLU gives exact zeros, all of which would fire at a threshold of 0."""
     from net.api import bits, count
 

@@ -1,9 +1,5 @@
 """The packaged GGUF model, as the demo opens it: the real file, unpacked once, the real numbers."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tokenizers
@@ -20,7 +16,7 @@ TEXT = "The quick brown fox jumps over the lazy dog."
 
 
 @pytest.mark.timeout(600)
-def test_smollm2(packaged: str) -> None:
+def test_smollm2(packaged):
     model = open_model(packaged)
     assert isinstance(model, HuggingFace)
     [made] = trace(model, [TEXT], Quantity.LOGP, store=open_store(None))
@@ -39,7 +35,7 @@ def test_smollm2(packaged: str) -> None:
     digits_are_split_off_first(model)
 
 
-def digits_are_split_off_first(model: HuggingFace) -> None:
+def digits_are_split_off_first(model):
     """As SmolLM2 was trained: single digits, then GPT-2's pattern; blanks before a number are of another length so."""
     true = tokenizers.Tokenizer.from_str(model.tokens.rust.to_str())
     true.pre_tokenizer = pre_tokenizers.Sequence(
@@ -54,7 +50,7 @@ def digits_are_split_off_first(model: HuggingFace) -> None:
     assert model.facts["tokenizer_read_by"] == "GGUF, tokenizer gpt2, pre-tokenizer smollm"
 
 
-def test_a_gguf_file_without_room_to_unpack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gguf_file_without_room_to_unpack(tmp_path, monkeypatch):
     """Where the cache cannot be written the file itself is read."""
     from pretrace.backends import loading
     from pretrace.backends.loading import locate

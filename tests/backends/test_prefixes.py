@@ -1,7 +1,5 @@
 """What texts begin with alike is read once, and the numbers are those of whole passes, text by text."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -15,7 +13,6 @@ from net.api import (
     Encoded,
     Firing,
     Hidden,
-    HuggingFace,
     ModelError,
     Quantity,
     States,
@@ -33,7 +30,7 @@ ALL = Quantity.LOGP | Quantity.MOMENTS
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
 
 
-def naive(backend: HuggingFace, context: str, text: str) -> np.ndarray:
+def naive(backend, context, text):
     """Log-probabilities of the text's tokens, from one whole pass over the context and the text."""
     one = backend.encode([text])[0]
     before = [*one.prefix.tolist(), *(backend.encode([context])[0].tokens.tolist() if context else [])]
@@ -43,12 +40,12 @@ def naive(backend: HuggingFace, context: str, text: str) -> np.ndarray:
     return np.array([float(logp[i - 1, ids[i]]) for i in range(max(1, len(before)), len(ids))])
 
 
-def drawn(number: int, words: int = 30, seed: int = 5) -> list[str]:
+def drawn(number, words=30, seed=5):
     rng = np.random.default_rng(seed)
     return [" ".join(rng.choice(WORDS, size=int(n))) for n in rng.integers(1, words, size=number)]
 
 
-def begun_alike() -> list[str]:
+def begun_alike():
     """Questions with options in several orders, long and short, and texts that share nothing."""
     texts = []
     for question in drawn(4, seed=6):
@@ -59,7 +56,7 @@ def begun_alike() -> list[str]:
     return [*texts, *[long + one for one in drawn(9, seed=7)], *drawn(7, seed=8), long]
 
 
-def passes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+def passes(monkeypatch):
     """Shapes of the beginnings that are read from now on."""
     seen: list[tuple[int, int]] = []
     own = prefixes.begin
@@ -72,7 +69,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("start", [False, True])
 @pytest.mark.parametrize("budget", [None, 60])
-def test_texts_that_begin_alike_equal_the_naive_loop(family: str, start: bool, budget: int | None) -> None:
+def test_texts_that_begin_alike_equal_the_naive_loop(family, start, budget):
     model, texts = opened(family, start=start, token_budget=budget), begun_alike()
     encoded = encoded_for(model, texts, Want(ALL))
     assert sum(e.shared > LEAST for e in encoded) > 20
@@ -84,7 +81,7 @@ def test_texts_that_begin_alike_equal_the_naive_loop(family: str, start: bool, b
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("start", [False, True])
-def test_texts_read_after_another_equal_the_naive_loop(family: str, start: bool) -> None:
+def test_texts_read_after_another_equal_the_naive_loop(family, start):
     """With gemma3's windows of 16 tokens the beginning reaches far beyond what a layer keeps of it."""
     model, texts = opened(family, start=start, token_budget=100), drawn(20)
     context = "one two three and whoever wrote this must have been angry at the railway in the valley. " * 2
@@ -94,7 +91,7 @@ def test_texts_read_after_another_equal_the_naive_loop(family: str, start: bool)
         np.testing.assert_allclose(one.logp, naive(model, context, text), atol=1e-5)
 
 
-def test_a_beginning_is_read_once_however_many_batches_go_on_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_beginning_is_read_once_however_many_batches_go_on_from_it(monkeypatch):
     model, context = opened("llama", token_budget=100), "the railway reached the valley " * 4
     length = len(model.encode([context])[0].tokens)
     assert model.begins_once
@@ -103,7 +100,7 @@ def test_a_beginning_is_read_once_however_many_batches_go_on_from_it(monkeypatch
     assert seen == [(1, length)]
 
 
-def test_moments_draws_and_states_are_those_of_a_whole_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moments_draws_and_states_are_those_of_a_whole_pass(monkeypatch):
     """States inside the model belong to every token that is read: there nothing is shared."""
     texts, shared, whole = begun_alike(), opened("llama"), opened("llama")
     whole.begins_once = False
@@ -124,7 +121,7 @@ def test_moments_draws_and_states_are_those_of_a_whole_pass(monkeypatch: pytest.
         seen.clear()
 
 
-def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts() -> None:
+def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts():
     """A recurrent state is no list of keys and values, and positions that depend on the length would be others."""
     import transformers as t
 
@@ -148,7 +145,7 @@ def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts() -> None:
             np.testing.assert_allclose(one.logp, naive(backend, "", text), atol=1e-5)
 
 
-def test_the_store_tells_what_a_text_was_read_after() -> None:
+def test_the_store_tells_what_a_text_was_read_after():
     model, texts = opened("llama"), drawn(4)
     with open_store(model.fingerprint) as store:
         plain = trace(model, texts, ALL, store=store)
@@ -160,7 +157,7 @@ def test_the_store_tells_what_a_text_was_read_after() -> None:
                     assert len(one) == len(other) + 1
 
 
-def test_the_limit_counts_what_stands_before() -> None:
+def test_the_limit_counts_what_stands_before():
     model = opened("llama", max_tokens=20)
     context = "the cat sat on"
     room = 20 - len(model.encode([context])[0].tokens)
@@ -172,11 +169,11 @@ def test_the_limit_counts_what_stands_before() -> None:
         trace(model, [text], ALL, store=open_store(None), after="the cat sat on the mat " * 3)
 
 
-def encoded(rows: list[list[int]]) -> list[Encoded]:
+def encoded(rows):
     return [Encoded(np.zeros(0, np.int32), np.array(row, np.int32)) for row in rows]
 
 
-def best(rows: list[list[int]]) -> float:
+def best(rows):
     """The fewest tokens, with every set of one beginning tried: a plain recursion over the tree of beginnings."""
     if len(rows) == 1:
         return len(rows[0])
@@ -199,7 +196,7 @@ def best(rows: list[list[int]]) -> float:
     st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=6), min_size=1, max_size=12, unique_by=tuple)
 )
 @settings(max_examples=300, deadline=None)
-def test_the_sets_are_the_best_of_all(tails: list[list[int]]) -> None:
+def test_the_sets_are_the_best_of_all(tails):
     """Each drawn token stands for a run of five, so that beginnings are long enough."""
     rows = [[token for one in tail for token in [one] * 5] + [9] for tail in tails]
     made = alike(encoded(rows))
@@ -213,7 +210,7 @@ def test_the_sets_are_the_best_of_all(tails: list[list[int]]) -> None:
 
 @given(st.integers(0, 10_000), st.integers(20, 400))
 @settings(max_examples=100, deadline=None)
-def test_packing_loses_nothing_and_keeps_beginnings_together(seed: int, budget: int) -> None:
+def test_packing_loses_nothing_and_keeps_beginnings_together(seed, budget):
     rng = np.random.default_rng(seed)
     heads = [rng.integers(0, 3, size=int(n)).tolist() for n in rng.integers(5, 40, size=4)]
     rows = [

@@ -1,10 +1,6 @@
 """Neighbours: only drawn positions change, words come from the model's own distribution, nothing is made twice."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,7 +34,7 @@ ODD = [
 NOTHING_TO_REPLACE = ["", "a", " ", "\n \t", "  \n"]
 
 
-def small_bert(vocabulary: int, **settings: Any) -> Any:
+def small_bert(vocabulary, **settings):
     torch.manual_seed(3)
     config = transformers.BertConfig(
         vocab_size=vocabulary,
@@ -56,7 +52,7 @@ def small_bert(vocabulary: int, **settings: Any) -> Any:
     return model.eval()
 
 
-def word_pieces(*, lowercase: bool) -> Any:
+def word_pieces(*, lowercase):
     """Whole words of the sentences and single letters. Not trained: trainers break ties at random."""
     plain = [sentence.lower() if lowercase else sentence for sentence in SENTENCES]
     words = sorted(
@@ -71,7 +67,7 @@ def word_pieces(*, lowercase: bool) -> Any:
 
 
 @pytest.fixture(scope="module")
-def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bert_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "tiny-bert"
     tokenizer = word_pieces(lowercase=True)
     small_bert(len(tokenizer)).save_pretrained(folder)
@@ -79,16 +75,16 @@ def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def causal(*, start: bool = False, family: str = "gpt_neox") -> CausalGuesser:
+def causal(*, start=False, family="gpt_neox"):
     return CausalGuesser(opened(family, start=start))
 
 
-def masked(*, lowercase: bool = False) -> MaskedGuesser:
+def masked(*, lowercase=False):
     tokenizer = word_pieces(lowercase=lowercase)
     return MaskedGuesser(small_bert(len(tokenizer)), tokenizer, name="bert", weights="b")
 
 
-def guesser(name: str) -> Any:
+def guesser(name):
     return {"masked": masked, "uncased": lambda: masked(lowercase=True)}.get(name, causal)()
 
 
@@ -96,7 +92,7 @@ KINDS = ["causal", "masked", "uncased"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_drawn_positions_change(kind: str) -> None:
+def test_only_drawn_positions_change(kind):
     asked = guesser(kind)
     texts = [*SENTENCES, *ODD, " ".join(SENTENCES)]
     made = Proposals(asked, cache=False).propose(texts, number=6, share=0.3, seed=1)
@@ -117,7 +113,7 @@ def test_only_drawn_positions_change(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_replaced_word_is_another_one(kind: str) -> None:
+def test_a_replaced_word_is_another_one(kind):
     asked = guesser(kind)
     (neighbors,) = Proposals(asked, cache=False).propose(
         ["The cat sat on the mat"], number=30, share=1, seed=0
@@ -136,14 +132,14 @@ def test_a_replaced_word_is_another_one(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", NOTHING_TO_REPLACE)
-def test_a_text_with_nothing_to_replace_is_its_own_neighbour(kind: str, text: str) -> None:
+def test_a_text_with_nothing_to_replace_is_its_own_neighbour(kind, text):
     both = Proposals(guesser(kind)).propose([text, "one two three"], number=3, share=0.5, seed=0)
     assert both[0] == (text,) * 3
     assert "one two three" not in both[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_neighbours_do_not_depend_on_number_batch_or_order(kind: str) -> None:
+def test_neighbours_do_not_depend_on_number_batch_or_order(kind):
     proposer = Proposals(guesser(kind), cache=False)
     texts = [*SENTENCES, *ODD]
     many = proposer.propose(texts, number=11, share=0.3, seed=0)
@@ -156,23 +152,23 @@ def test_neighbours_do_not_depend_on_number_batch_or_order(kind: str) -> None:
     assert proposer.propose([texts[0]] * 2, number=2, share=0.3, seed=0) == [many[0][:2]] * 2
 
 
-def frequencies(words: Sequence[str]) -> dict[str, float]:
+def frequencies(words):
     return {word: words.count(word) / len(words) for word in set(words)}
 
 
-def naive_distribution(logits: Sequence[float], words: dict[int, str], own: int) -> dict[str, float]:
+def naive_distribution(logits, words, own):
     """Softmax over the 50 likeliest of the words, the own one left out."""
     order = sorted((i for i in words if i != own), key=lambda i: -logits[i])[:50]
     total = sum(float(np.exp(logits[i] - logits[order[0]])) for i in order)
     return {words[i]: float(np.exp(logits[i] - logits[order[0]])) / total for i in order}
 
 
-def distance(one: dict[str, float], two: dict[str, float]) -> float:
+def distance(one, two):
     return sum(abs(one.get(word, 0) - two.get(word, 0)) for word in {*one, *two}) / 2
 
 
 @pytest.mark.parametrize("start", [False, True])
-def test_a_causal_model_proposes_from_its_own_distribution(start: bool) -> None:
+def test_a_causal_model_proposes_from_its_own_distribution(start):
     asked = causal(start=start)
     tokenizer, model = make_tokenizer(start=start), asked.backend.model
     text = "one two three"
@@ -200,7 +196,7 @@ def test_a_causal_model_proposes_from_its_own_distribution(start: bool) -> None:
     assert distance(frequencies(replaced), wrong) > 0.2
 
 
-def test_a_masked_model_proposes_from_its_own_distribution() -> None:
+def test_a_masked_model_proposes_from_its_own_distribution():
     asked = masked()
     tokenizer = word_pieces(lowercase=False)
     text = "one two three four"
@@ -227,11 +223,11 @@ def test_a_masked_model_proposes_from_its_own_distribution() -> None:
     assert distance(frequencies(replaced), wrong) > 0.3
 
 
-def test_four_neighbours_share_a_pass_and_their_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_four_neighbours_share_a_pass_and_their_positions(monkeypatch):
     asked, rows = masked(), []
     plain = asked.model.base_model.forward
 
-    def counting(*args: Any, **named: Any) -> Any:
+    def counting(*args, **named):
         rows.append(len(named["input_ids"]))
         return plain(*args, **named)
 
@@ -241,7 +237,7 @@ def test_four_neighbours_share_a_pass_and_their_positions(monkeypatch: pytest.Mo
     assert len(set(neighbors)) > 20
 
 
-def test_an_uncased_model_keeps_the_capitals_of_the_text() -> None:
+def test_an_uncased_model_keeps_the_capitals_of_the_text():
     text = "The CAT sat in 1869"
     (neighbors,) = Proposals(masked(lowercase=True), cache=False).propose([text], number=40, share=1, seed=0)
     for neighbor in neighbors:
@@ -251,7 +247,7 @@ def test_an_uncased_model_keeps_the_capitals_of_the_text() -> None:
 
 
 @pytest.mark.parametrize("kind", ["causal", "masked"])
-def test_what_lies_beyond_the_context_stays(kind: str) -> None:
+def test_what_lies_beyond_the_context_stays(kind):
     asked: Any = (
         CausalGuesser(opened("llama", max_tokens=12)) if kind == "causal" else masked()
     )  # which reads 38 tokens
@@ -267,18 +263,18 @@ def test_what_lies_beyond_the_context_stays(kind: str) -> None:
 class Counted:
     """A guesser that notes what it was asked, and may fail once it was asked often enough."""
 
-    def __init__(self, inner: Any, fails_after: int = 1 << 30) -> None:
+    def __init__(self, inner, fails_after=1 << 30):
         self.inner, self.left, self.sets = inner, fails_after, 0
         self.sharing, self.vocabulary = inner.sharing, inner.vocabulary
         self.fingerprint, self.facts = inner.fingerprint, inner.facts
 
-    def read(self, texts: Sequence[str], /) -> Any:
+    def read(self, texts, /):
         return self.inner.read(texts)
 
-    def pack(self, drafts: Any, /) -> list[tuple[int, ...]]:
+    def pack(self, drafts, /):
         return [(i,) for i, draft in enumerate(drafts) if len(draft.open)]
 
-    def guess(self, drafts: Any, positions: Any, /) -> Any:
+    def guess(self, drafts, positions, /):
         if not self.left:
             raise KeyboardInterrupt
         self.left -= 1
@@ -287,7 +283,7 @@ class Counted:
 
 
 @pytest.mark.parametrize("kind", ["causal", "masked"])
-def test_nothing_is_made_twice(kind: str) -> None:
+def test_nothing_is_made_twice(kind):
     inner = guesser(kind)
     whole = Proposals(Counted(inner), cache=False).propose(SENTENCES, number=9, share=0.3, seed=0)
     few, more, again = Counted(inner), Counted(inner), Counted(inner)
@@ -303,7 +299,7 @@ def test_nothing_is_made_twice(kind: str) -> None:
     assert again.sets == few.sets
 
 
-def test_fingerprints_tell_models_apart() -> None:
+def test_fingerprints_tell_models_apart():
     prints = {causal().fingerprint, causal(start=True).fingerprint, masked().fingerprint}
     prints |= {masked(lowercase=True).fingerprint}
     other = MaskedGuesser(small_bert(320), word_pieces(lowercase=False), name="bert", weights="other")
@@ -321,7 +317,7 @@ FAMILIES = ["gpt_neox", "llama", "opt", "gemma2", "gemma3_text", "granite"]
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, *BERTS])
-def test_logits_at_positions_are_the_models_own(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logits_at_positions_are_the_models_own(family, monkeypatch):
     if family in BERTS:
         inner = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
         special = dict.fromkeys(
@@ -347,7 +343,7 @@ def test_logits_at_positions_are_the_models_own(family: str, monkeypatch: pytest
         torch.testing.assert_close(model(**inputs).logits[rows, columns], wanted)
 
 
-def test_candidates_are_the_likeliest_of_the_kind_without_the_own() -> None:
+def test_candidates_are_the_likeliest_of_the_kind_without_the_own():
     words = Vocabulary(word_pieces(lowercase=False).backend_tokenizer)
     size = len(words.pieces)
     logits = torch.randn((6, size + 9), generator=torch.Generator().manual_seed(0)) * 3
@@ -372,7 +368,7 @@ def test_candidates_are_the_likeliest_of_the_kind_without_the_own() -> None:
         Ranking(words, torch.device("cpu"), 5)([torch.full((1, size), torch.nan)], torch.tensor(own[:1]))
 
 
-def test_a_tokenizer_that_invents_a_space_in_front() -> None:
+def test_a_tokenizer_that_invents_a_space_in_front():
     """As Llama's does: the word at the start is "▁The", and no space may come in with its replacement."""
     letters = [f"<0x{byte:02X}>" for byte in range(256)]
     names = ["<unk>", "<s>", *letters, "▁", "a", "▁a", "▁The", "▁cat", "▁A", "s", "<tool>"]
@@ -400,7 +396,7 @@ def test_a_tokenizer_that_invents_a_space_in_front() -> None:
     assert "<tool>" not in [draft.stretches[i].strip() for i in draft.open]
 
 
-def test_the_target_proposes_or_another_model_does(model_folder: Path, bert_folder: Path) -> None:
+def test_the_target_proposes_or_another_model_does(model_folder, bert_folder):
     target = causal().backend
     for spec in ("causal", f"causal:{model_folder}", f"masked:{bert_folder}"):
         proposer = open_proposer(spec, target, cache=False)
@@ -411,7 +407,7 @@ def test_the_target_proposes_or_another_model_does(model_folder: Path, bert_fold
     assert open_proposer(f"masked:{bert_folder}").fingerprint == proposer.fingerprint
 
 
-def bad_specs(bert_folder: Path, model_folder: Path) -> dict[str, str]:
+def bad_specs(bert_folder, model_folder):
     return {
         "": "must be causal .* found ''",
         "masked": "must be causal",
@@ -427,14 +423,14 @@ def bad_specs(bert_folder: Path, model_folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("number", range(10))
-def test_a_wrong_spec_says_what_to_do(number: int, bert_folder: Path, model_folder: Path) -> None:
+def test_a_wrong_spec_says_what_to_do(number, bert_folder, model_folder):
     spec, words = list(bad_specs(bert_folder, model_folder).items())[number]
     with pytest.raises(ModelError, match=words) as raised:
         open_proposer(spec)
     assert "\n" not in str(raised.value)
 
 
-def test_models_that_cannot_propose(tmp_path: Path, bert_folder: Path) -> None:
+def test_models_that_cannot_propose(tmp_path, bert_folder):
     with pytest.raises(ModelError, match=r"target fake, which has none here"):
         open_proposer("causal", FakeBackend())
     (tmp_path / "some.gguf").write_bytes(b"GGUF")
@@ -450,7 +446,7 @@ def test_models_that_cannot_propose(tmp_path: Path, bert_folder: Path) -> None:
         MaskedGuesser(small_bert(400), make_tokenizer(), name="bert", weights="b")
 
 
-def test_a_bert_that_was_made_a_decoder_is_causal(tmp_path: Path) -> None:
+def test_a_bert_that_was_made_a_decoder_is_causal(tmp_path):
     tokenizer = word_pieces(lowercase=True)
     model = transformers.BertLMHeadModel(small_bert(len(tokenizer), is_decoder=True).config)
     model.save_pretrained(tmp_path / "decoder")

@@ -1,9 +1,6 @@
 """What a model's tokenizer files say, held against the tokenizers library itself: tokenizer.json and GGUF files."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any
 
 import gguf
@@ -32,18 +29,18 @@ LLAMA3 = (
 )
 
 
-def byte_level(*splits: Any, whole: bool = False) -> Any:
+def byte_level(*splits, whole=False):
     """A pre-tokenizer of steps, bytes last; GPT-2's pattern by the library's own step where `whole` is given."""
     return pre_tokenizers.Sequence(
         [*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=whole)]
     )
 
 
-def split(pattern: str) -> Any:
+def split(pattern):
     return pre_tokenizers.Split(Regex(pattern), "isolated")
 
 
-def trained(pre: Any, *, normalizer: Any = None) -> tokenizers.Tokenizer:
+def trained(pre, *, normalizer=None):
     """A byte-level BPE whose merges were learnt behind the pre-tokenizer."""
     made = tokenizers.Tokenizer(models.BPE())
     made.pre_tokenizer = pre
@@ -60,7 +57,7 @@ def trained(pre: Any, *, normalizer: Any = None) -> tokenizers.Tokenizer:
     return made
 
 
-def write_folder(folder: Path, family: str, truth: tokenizers.Tokenizer, **config: Any) -> Path:
+def write_folder(folder, family, truth, **config):
     folder.mkdir()
     truth.save(str(folder / "tokenizer.json"))
     (folder / "config.json").write_text(json.dumps({"model_type": family, "vocab_size": 800}))
@@ -69,11 +66,11 @@ def write_folder(folder: Path, family: str, truth: tokenizers.Tokenizer, **confi
     return folder
 
 
-def ids(tokens: Tokens) -> list[list[int]]:
+def ids(tokens):
     return [[int(i) for i in one.tokens] for one in tokens.encode(TEXTS)]
 
 
-def true_ids(truth: tokenizers.Tokenizer) -> list[list[int]]:
+def true_ids(truth):
     return [truth.encode(text, add_special_tokens=False).ids for text in TEXTS]
 
 
@@ -85,7 +82,7 @@ def true_ids(truth: tokenizers.Tokenizer) -> list[list[int]]:
         ("gemma3_text", "PreTrainedTokenizerFast"),
     ],
 )  # fmt: skip
-def test_tokenizer_json_is_followed_whatever_class_is_named(tmp_path: Path, family: str, named: str) -> None:
+def test_tokenizer_json_is_followed_whatever_class_is_named(tmp_path, family, named):
     truth = trained(byte_level(split(LLAMA3)))
     folder = write_folder(tmp_path / "model", family, truth, tokenizer_class=named)
     tokens = open_tokenizer(str(folder))
@@ -93,7 +90,7 @@ def test_tokenizer_json_is_followed_whatever_class_is_named(tmp_path: Path, fami
     assert tokens.prefix.tolist() == []
 
 
-def test_the_start_token_is_that_of_the_file_or_of_its_configuration(tmp_path: Path) -> None:
+def test_the_start_token_is_that_of_the_file_or_of_its_configuration(tmp_path):
     truth = trained(byte_level(split(LLAMA3)))
     started = tokenizers.Tokenizer.from_str(truth.to_str())
     started.post_processor = processors.TemplateProcessing(
@@ -114,7 +111,7 @@ def test_the_start_token_is_that_of_the_file_or_of_its_configuration(tmp_path: P
         assert ids(tokens) == true_ids(truth)
 
 
-def test_a_run_records_what_the_tokenizer_was_read_by(tmp_path: Path) -> None:
+def test_a_run_records_what_the_tokenizer_was_read_by(tmp_path):
     for name, wanted in (("agrees", "AutoTokenizer ("), ("differs", "tokenizer.json")):
         folder = tmp_path / name
         model, tokenizer = make_model("llama", vocabulary=800), make_tokenizer()
@@ -131,7 +128,7 @@ def test_a_run_records_what_the_tokenizer_was_read_by(tmp_path: Path) -> None:
 # GGUF files.
 
 
-def write_gguf(path: Path, truth: tokenizers.Tokenizer, pre: str | None, **facts: Any) -> Path:
+def write_gguf(path, truth, pre, **facts):
     """A GGUF file that holds the tokenizer alone: its merges and the name of its pre-tokenizer."""
     spec = json.loads(truth.to_str())
     vocabulary = spec["model"]["vocab"]
@@ -151,7 +148,7 @@ def write_gguf(path: Path, truth: tokenizers.Tokenizer, pre: str | None, **facts
     return written(writer, path)
 
 
-def written(writer: gguf.GGUFWriter, path: Path) -> Path:
+def written(writer, path):
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -195,7 +192,7 @@ TRUE_PRE_TOKENIZERS = {
 
 
 @pytest.mark.parametrize("name", TRUE_PRE_TOKENIZERS)
-def test_a_gguf_file_is_read_by_the_pre_tokenizer_it_names(tmp_path: Path, name: str) -> None:
+def test_a_gguf_file_is_read_by_the_pre_tokenizer_it_names(tmp_path, name):
     truth = trained(TRUE_PRE_TOKENIZERS[name])
     made = open_gguf_tokenizer(write_gguf(tmp_path / "a.gguf", truth, name), "a.gguf")
     tokens = Tokens(made)
@@ -205,7 +202,7 @@ def test_a_gguf_file_is_read_by_the_pre_tokenizer_it_names(tmp_path: Path, name:
     assert tokens.read_by == f"GGUF, tokenizer gpt2, pre-tokenizer {name}"
 
 
-def test_every_named_pre_tokenizer_splits_texts_and_loses_nothing() -> None:
+def test_every_named_pre_tokenizer_splits_texts_and_loses_nothing():
     for name, steps in _PRE_TOKENIZERS.items():
         cascade = pre_tokenizers.Sequence([split(step) for step in steps if step != "bytes"])
         for text in TEXTS:
@@ -214,7 +211,7 @@ def test_every_named_pre_tokenizer_splits_texts_and_loses_nothing() -> None:
             assert len(pieces) > 2, name
 
 
-def test_the_start_token_of_a_gguf_file_is_as_it_says(tmp_path: Path) -> None:
+def test_the_start_token_of_a_gguf_file_is_as_it_says(tmp_path):
     truth = trained(TRUE_PRE_TOKENIZERS["llama-bpe"])
     for pre, said, expected in (("llama-bpe", False, []), ("qwen2", True, [0])):
         path = write_gguf(tmp_path / f"{pre}.gguf", truth, pre, add_add_bos_token=said)
@@ -224,14 +221,14 @@ def test_the_start_token_of_a_gguf_file_is_as_it_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pre", "said"), [("newest", "'newest', which is not known"), (None, "does not name")]
 )
-def test_an_unknown_pre_tokenizer_is_refused_by_name(tmp_path: Path, pre: str | None, said: str) -> None:
+def test_an_unknown_pre_tokenizer_is_refused_by_name(tmp_path, pre, said):
     path = write_gguf(tmp_path / "a.gguf", trained(byte_level(whole=True)), pre)
     with pytest.raises(ModelError, match=said):
         open_gguf_tokenizer(path, "a.gguf")
 
 
 @pytest.mark.parametrize("prefixed", [True, False])
-def test_sentence_pieces_of_a_gguf_file(tmp_path: Path, prefixed: bool) -> None:
+def test_sentence_pieces_of_a_gguf_file(tmp_path, prefixed):
     """Scores instead of merges: read as the tokenizer.json that LLaMA 2 and Gemma have, bytes and blanks included."""
     learnt = tokenizers.Tokenizer(models.BPE())
     blank = normalizers.Replace(" ", "▁")
@@ -281,7 +278,7 @@ def test_sentence_pieces_of_a_gguf_file(tmp_path: Path, prefixed: bool) -> None:
 # Tokenizers that do not fit their model, or that the library cannot read.
 
 
-def test_ordinary_tokens_beyond_the_embeddings_are_refused(tmp_path: Path) -> None:
+def test_ordinary_tokens_beyond_the_embeddings_are_refused(tmp_path):
     folder = tmp_path / "model"
     make_model("llama", vocabulary=390).save_pretrained(folder)  # the tokenizer has 400
     make_tokenizer().save_pretrained(folder)
@@ -289,7 +286,7 @@ def test_ordinary_tokens_beyond_the_embeddings_are_refused(tmp_path: Path) -> No
         open_model(str(folder))
 
 
-def test_an_added_token_beyond_the_embeddings_is_refused_in_a_text(tmp_path: Path) -> None:
+def test_an_added_token_beyond_the_embeddings_is_refused_in_a_text(tmp_path):
     folder = tmp_path / "model"
     tokenizer = make_tokenizer()
     tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
@@ -301,7 +298,7 @@ def test_an_added_token_beyond_the_embeddings_is_refused_in_a_text(tmp_path: Pat
         opened.encode(["the <|pad|> sat"])
 
 
-def broken(kind: str) -> dict[str, Any]:
+def broken(kind):
     spec = json.loads(trained(byte_level(whole=True)).to_str())
     if kind == "type":
         spec["model"]["type"] = "NewBPE"
@@ -313,7 +310,7 @@ def broken(kind: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["type", "merge", "panic"])
-def test_a_tokenizer_that_cannot_be_opened_is_one_line(tmp_path: Path, kind: str) -> None:
+def test_a_tokenizer_that_cannot_be_opened_is_one_line(tmp_path, kind):
     folder = write_folder(tmp_path / "model", "llama", trained(byte_level(whole=True)))
     (folder / "tokenizer.json").write_text(json.dumps(broken(kind)))
     with pytest.raises(ModelError, match="could not be opened as a tokenizer") as raised:
@@ -321,7 +318,7 @@ def test_a_tokenizer_that_cannot_be_opened_is_one_line(tmp_path: Path, kind: str
     assert "\n" not in str(raised.value)
 
 
-def test_a_tokenizer_that_fails_at_a_text_is_one_line() -> None:
+def test_a_tokenizer_that_fails_at_a_text_is_one_line():
     rust = tokenizers.Tokenizer(models.WordLevel({"the": 0, "a": 1}, unk_token="[UNK]"))
     rust.pre_tokenizer = pre_tokenizers.Whitespace()
     tokens = Tokens(transformers.PreTrainedTokenizerFast(tokenizer_object=rust), start="never")

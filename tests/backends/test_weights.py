@@ -1,13 +1,9 @@
 """A model is what its files say: no weight is made up, none of another shape is taken, and tensors name the weights."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import warnings
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +20,9 @@ from pretrace.scoring.plan import check_placebos
 from pretrace.types import Quantity
 
 NEW = transformers.__version__ >= "5"
-Change = Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]
 
 
-def saved(folder: Path, family: str = "llama", change: Change = dict, **config: Any) -> Path:
+def saved(folder, family="llama", change=dict, **config):
     """A tiny model with its tokenizer; `change` is done to its tensors, `config` is written into config.json."""
     make_model(family).save_pretrained(folder)
     make_tokenizer().save_pretrained(folder)
@@ -38,7 +33,7 @@ def saved(folder: Path, family: str = "llama", change: Change = dict, **config: 
     return folder
 
 
-def logp(folder: Path, **settings: Any) -> np.ndarray:
+def logp(folder, **settings):
     model = open_model(str(folder), **settings)
     encoded = model.encode(SENTENCES)
     traces = [
@@ -58,21 +53,21 @@ def logp(folder: Path, **settings: Any) -> np.ndarray:
         ("model.norm.weight", "model.norm"),
     ],
 )
-def test_a_lost_weight_is_named(tmp_path: Path, name: str, gone: str) -> None:
+def test_a_lost_weight_is_named(tmp_path, name, gone):
     folder = saved(tmp_path / "m", change=lambda w: {k: v for k, v in w.items() if gone not in k})
     with pytest.raises(ModelError, match=f"lacks the weight {name}"):
         open_model(str(folder))
 
 
 @pytest.mark.parametrize("prefix", ["_orig_mod.", "module.", "_orig_mod.module."])
-def test_what_a_wrapper_put_before_a_name_is_taken_off(tmp_path: Path, prefix: str) -> None:
+def test_what_a_wrapper_put_before_a_name_is_taken_off(tmp_path, prefix):
     folder = saved(tmp_path / "wrapped", change=lambda w: {prefix + k: v for k, v in w.items()})
     plain = saved(tmp_path / "plain")
     assert np.array_equal(logp(folder), logp(plain))
     assert open_model(str(folder)).facts["weights"] == open_model(str(plain)).facts["weights"]
 
 
-def test_layers_that_were_compiled_one_by_one_are_read(tmp_path: Path) -> None:
+def test_layers_that_were_compiled_one_by_one_are_read(tmp_path):
     folder = saved(
         tmp_path / "m",
         change=lambda w: {k.replace(".self_attn.", "._orig_mod.self_attn."): v for k, v in w.items()},
@@ -80,7 +75,7 @@ def test_layers_that_were_compiled_one_by_one_are_read(tmp_path: Path) -> None:
     assert np.array_equal(logp(folder), logp(saved(tmp_path / "plain")))
 
 
-def test_a_weight_of_another_shape_is_refused(tmp_path: Path) -> None:
+def test_a_weight_of_another_shape_is_refused(tmp_path):
     folder = saved(tmp_path / "m", intermediate_size=64)
     with pytest.raises(
         ModelError, match=r"has the weight model\.layers\.0\.mlp\.\w+\.weight in another shape .*64"
@@ -88,25 +83,25 @@ def test_a_weight_of_another_shape_is_refused(tmp_path: Path) -> None:
         open_model(str(folder))
 
 
-def test_weights_that_the_model_has_no_use_for_are_told_and_recorded(tmp_path: Path) -> None:
+def test_weights_that_the_model_has_no_use_for_are_told_and_recorded(tmp_path):
     folder = saved(tmp_path / "m", change=lambda w: {**w, "score.weight": torch.ones(2, 32)})
     with pytest.warns(UserWarning, match=r"score\.weight"):
         model = open_model(str(folder))
     assert model.facts["unread_weights"] == ["score.weight"]
 
 
-def test_a_head_that_is_tied_needs_no_weight(tmp_path: Path) -> None:
+def test_a_head_that_is_tied_needs_no_weight(tmp_path):
     assert np.isfinite(logp(saved(tmp_path / "m", "gemma3_text"))).all()
 
 
-def test_an_adapter_alone_says_what_it_is(tmp_path: Path) -> None:
+def test_an_adapter_alone_says_what_it_is(tmp_path):
     (tmp_path / "adapter_config.json").write_text("{}")
     with pytest.raises(ModelError, match="is an adapter"):
         open_model(str(tmp_path))
 
 
 @pytest.mark.parametrize("files", [2, 3])
-def test_the_same_tensors_in_other_files_are_the_same_weights(tmp_path: Path, files: int) -> None:
+def test_the_same_tensors_in_other_files_are_the_same_weights(tmp_path, files):
     whole = saved(tmp_path / "whole")
     tensors = load_file(whole / "model.safetensors")
     split = tmp_path / "split"
@@ -121,7 +116,7 @@ def test_the_same_tensors_in_other_files_are_the_same_weights(tmp_path: Path, fi
     assert weights_hash(one) != weights_hash(several)
 
 
-def test_the_target_under_another_file_name_is_no_placebo(tmp_path: Path) -> None:
+def test_the_target_under_another_file_name_is_no_placebo(tmp_path):
     target = saved(tmp_path / "target")
     shutil.copytree(target, tmp_path / "copy")
     (tmp_path / "copy" / "model.safetensors").rename(tmp_path / "copy" / "pretrained.safetensors")
@@ -133,7 +128,7 @@ def test_the_target_under_another_file_name_is_no_placebo(tmp_path: Path) -> Non
         check_placebos(open_model(str(target)), [open_model(str(tmp_path / "copy"))])
 
 
-def test_weights_changed_in_place_with_the_same_size_and_time_are_another_model(tmp_path: Path) -> None:
+def test_weights_changed_in_place_with_the_same_size_and_time_are_another_model(tmp_path):
     folder = saved(tmp_path / "m")
     file = folder / "model.safetensors"
     before, stat = open_model(str(folder)).fingerprint, file.stat()
@@ -154,16 +149,14 @@ def test_weights_changed_in_place_with_the_same_size_and_time_are_another_model(
         {"rope_theta": 7.0, "rope_parameters": {"rope_type": "default", "rope_theta": 7.0}},
     ],
 )
-def test_another_configuration_over_the_same_weights_is_another_model(
-    tmp_path: Path, said: dict[str, Any]
-) -> None:
+def test_another_configuration_over_the_same_weights_is_another_model(tmp_path, said):
     one, other = saved(tmp_path / "one"), saved(tmp_path / "other", **said)
     fingerprints = [open_model(str(folder)).fingerprint for folder in (one, other)]
     assert fingerprints[0] != fingerprints[1]
     assert not np.array_equal(logp(one), logp(other))
 
 
-def test_a_model_that_says_the_same_after_every_text_is_refused(tmp_path: Path) -> None:
+def test_a_model_that_says_the_same_after_every_text_is_refused(tmp_path):
     folder = saved(tmp_path / "m", change=lambda w: {k: torch.zeros_like(v) for k, v in w.items()})
     with pytest.raises(ModelError, match="predicts the same after every text"):
         open_model(str(folder))
@@ -172,7 +165,7 @@ def test_a_model_that_says_the_same_after_every_text_is_refused(tmp_path: Path) 
 # Models that see later tokens, or read a text otherwise in company.
 
 
-def built(folder: Path, config: str, **sizes: Any) -> Path:
+def built(folder, config, **sizes):
     torch.manual_seed(1)
     usual = {"vocab_size": 416, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
     inner = {"intermediate_size": 48, "max_position_embeddings": 256}
@@ -200,9 +193,7 @@ def built(folder: Path, config: str, **sizes: Any) -> Path:
         ("Gemma3TextConfig", {"use_bidirectional_attention": True, "head_dim": 8, "num_key_value_heads": 2}),
     ],
 )
-def test_a_model_that_sees_later_tokens_is_refused(
-    tmp_path: Path, config: str, sizes: dict[str, Any]
-) -> None:
+def test_a_model_that_sees_later_tokens_is_refused(tmp_path, config, sizes):
     folder = built(tmp_path / "m", config, **sizes)
     sees = _sees_later_tokens(folder)
     if not sees:
@@ -211,7 +202,7 @@ def test_a_model_that_sees_later_tokens_is_refused(
         open_model(str(folder))
 
 
-def _sees_later_tokens(folder: Path) -> bool:
+def _sees_later_tokens(folder):
     """By the model alone, in float64."""
     from transformers import AutoModelForCausalLM
 
@@ -224,7 +215,7 @@ def _sees_later_tokens(folder: Path) -> bool:
     return float((one - two).abs().max()) > 1e-6
 
 
-def naive(folder: Path, text: str, longest: int) -> np.ndarray:
+def naive(folder, text, longest):
     """float64 log-probabilities of a text read whole and alone."""
     from transformers import AutoModelForCausalLM
 
@@ -235,7 +226,7 @@ def naive(folder: Path, text: str, longest: int) -> np.ndarray:
     return rows.gather(1, ids[0, 1:, None])[:, 0].numpy()
 
 
-def traces_in_company(folder: Path, texts: list[str]) -> list[np.ndarray]:
+def traces_in_company(folder, texts):
     model = open_model(str(folder), token_budget=4096)
     encoded = model.encode(texts)
     made: dict[int, np.ndarray] = {}
@@ -248,9 +239,7 @@ def traces_in_company(folder: Path, texts: list[str]) -> list[np.ndarray]:
 LONG = " ".join(SENTENCES)
 
 
-def test_positions_that_change_with_the_longest_text_of_a_batch_leave_the_others_alone(
-    tmp_path: Path,
-) -> None:
+def test_positions_that_change_with_the_longest_text_of_a_batch_leave_the_others_alone(tmp_path):
     factors = {"short_factor": [1.0] * 4, "long_factor": [9.0] * 4}
     rope = {"rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 32, **factors}
     folder = built(
@@ -268,7 +257,7 @@ def test_positions_that_change_with_the_longest_text_of_a_batch_leave_the_others
     assert "more than 32 tokens" in open_model(str(folder)).facts["batches"]
 
 
-def test_positions_that_grow_with_the_length_are_read_up_to_where_they_begin_to(tmp_path: Path) -> None:
+def test_positions_that_grow_with_the_length_are_read_up_to_where_they_begin_to(tmp_path):
     rope = (
         {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}
         if NEW
@@ -283,7 +272,7 @@ def test_positions_that_grow_with_the_length_are_read_up_to_where_they_begin_to(
         assert np.abs(found - naive(folder, text, 32)).max() < 1e-3
 
 
-def test_a_table_of_positions_bounds_what_is_read(tmp_path: Path) -> None:
+def test_a_table_of_positions_bounds_what_is_read(tmp_path):
     folder = built(
         tmp_path / "m", "XLMRobertaConfig", max_position_embeddings=50, is_decoder=True, pad_token_id=1
     )
@@ -293,16 +282,14 @@ def test_a_table_of_positions_bounds_what_is_read(tmp_path: Path) -> None:
     assert np.isfinite(traces_in_company(folder, [LONG])[0]).all()
 
 
-def test_a_failure_of_the_models_own_code_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_failure_of_the_models_own_code_is_one_line(monkeypatch, tmp_path):
     model: Any = open_model(str(saved(tmp_path / "m")))
     monkeypatch.setattr(model, "_body", lambda ids: 1 / 0)
     with pytest.raises(ModelError, match="failed while it read a text: division by zero"):
         model.run(model.encode(SENTENCES[:1]), Quantity.LOGP)
 
 
-def test_of_a_model_that_reads_pictures_the_text_part_is_read(tmp_path: Path) -> None:
+def test_of_a_model_that_reads_pictures_the_text_part_is_read(tmp_path):
     torch.manual_seed(1)
     text = transformers.LlamaConfig(
         vocab_size=416, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
@@ -328,7 +315,7 @@ def test_of_a_model_that_reads_pictures_the_text_part_is_read(tmp_path: Path) ->
     assert np.abs(traces_in_company(folder, [SENTENCES[0]])[0] - truth).max() < 1e-4
 
 
-def test_no_warning_where_all_is_well(tmp_path: Path) -> None:
+def test_no_warning_where_all_is_well(tmp_path):
     folder = saved(tmp_path / "m")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -336,7 +323,7 @@ def test_no_warning_where_all_is_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("header", [b"[]", b"[" * 60000, b'{"a": 3}', b"null"])
-def test_a_header_that_is_none_is_refused_in_a_line(tmp_path: Path, header: bytes) -> None:
+def test_a_header_that_is_none_is_refused_in_a_line(tmp_path, header):
     folder = saved(tmp_path / "m")
     (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
     with pytest.raises(ModelError):

@@ -1,7 +1,5 @@
 """Benchmarks are run from a checkout and not installed: their folder is made importable here."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

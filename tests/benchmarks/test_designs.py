@@ -1,11 +1,7 @@
 """Rows of all benchmarks of innocents in one file, with the figures of `pretrace ask`."""
 
-from __future__ import annotations
-
 import json
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +9,7 @@ from benchmarks import read_results
 from benchmarks.designs import table as designs
 
 
-def row(test: str, kind: str, accused: int | None, members: dict[str, Any] | None = None) -> dict[str, Any]:
+def row(test, kind, accused, members=None):
     """A row of innocents, or of members."""
     runs = 0 if members else 100
     return {
@@ -22,12 +18,12 @@ def row(test: str, kind: str, accused: int | None, members: dict[str, Any] | Non
     }  # fmt: skip
 
 
-def written(folder: Path, name: str, rows: list[dict[str, Any]], **more: Any) -> None:
+def written(folder, name, rows, **more):
     content = {"machine": {"cpu": "a processor"}, "commit": "abc", "rows": rows, **more}
     (folder / name).write_text(json.dumps(content), encoding="utf-8")
 
 
-def test_rows_are_gathered_and_summed_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_gathered_and_summed_up(tmp_path, monkeypatch):
     read = [
         {"kind": f"{units} units", "copies": 1, "units": units, "runs": 10, "found": found}
         for units, found in ((5, 2), (20, 6), (80, 10))
@@ -62,7 +58,7 @@ def test_rows_are_gathered_and_summed_up(tmp_path: Path, monkeypatch: pytest.Mon
         designs.main()
 
 
-def test_units_for_a_power() -> None:
+def test_units_for_a_power():
     assert designs.between([(10, 0.2), (20, 0.6), (40, 1.0)]) == 29
     assert designs.between([(10, 0.2), (20, 0.6)]) is None
     assert designs.between([(40, 1.0)]) == 40

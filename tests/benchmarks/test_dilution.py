@@ -1,10 +1,7 @@
 """The benchmark of dilution: what is read in which order, and what is fitted to its cells."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
-from typing import Any
 
 import pytest
 
@@ -16,12 +13,12 @@ MEMBERS = [[-1 - i, 0] for i in range(dilution.DOCUMENTS)]
 READY = Ready(MEMBERS, [[1 + i, 0] for i in range(3 * dilution.DOCUMENTS)])
 
 
-def cell(place: str, **more: int) -> dict[str, Any]:
+def cell(place, **more):
     return {"size": 1, "dilution": 2, "copies": 4, "place": place, "seed": 0, **more}
 
 
 @pytest.mark.parametrize(("place", "middle"), [("early", 1 / 3), ("middle", 0.5), ("late", 2 / 3)])
-def test_the_copies_stand_in_one_block_where_they_fit(place: str, middle: float) -> None:
+def test_the_copies_stand_in_one_block_where_they_fit(place, middle):
     read = stream(READY, cell(place), twin=False)
     mine = [i for i, one in enumerate(read) if one[0] < 0]
     assert mine == list(range(mine[0], mine[0] + 4 * dilution.DOCUMENTS))
@@ -29,7 +26,7 @@ def test_the_copies_stand_in_one_block_where_they_fit(place: str, middle: float)
     assert [one for one in read if one[0] > 0] == stream(READY, cell(place), twin=True)
 
 
-def test_a_law_is_found_again_and_foresees_a_cell_that_was_left_out() -> None:
+def test_a_law_is_found_again_and_foresees_a_cell_that_was_left_out():
     rows, runs = [], []
     for copies in (1, 4, 16):
         for diluted in (1, 10):

@@ -1,10 +1,6 @@
 """The table of methods: a run that is added must hold and have a twin; rivals are held against `ref`."""
 
-from __future__ import annotations
-
 from argparse import Namespace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +11,7 @@ from pretrace.testing import FakeBackend
 from pretrace.types import Text
 
 
-def evaluated(folder: Path, *, placebo: bool) -> Path:
+def evaluated(folder, *, placebo):
     texts = [Text(str(i), f"This is text number {i} of some.", member=i % 2 == 0) for i in range(24)]
     corpus = Corpus("made up", tuple(texts))
     twin = Models(FakeBackend(name="twin")) if placebo else None
@@ -26,14 +22,14 @@ def evaluated(folder: Path, *, placebo: bool) -> Path:
 
 
 @pytest.fixture
-def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Namespace:
+def given(tmp_path, monkeypatch):
     monkeypatch.setattr(table, "SUBMITTED", tmp_path / "methods")
     return Namespace(
         run=tmp_path / "run", name="mine", kind="letters", copies=4, dilution=2.0, place="late", source=None
     )
 
 
-def test_a_run_that_holds_is_added_with_its_twin(given: Namespace) -> None:
+def test_a_run_that_holds_is_added_with_its_twin(given):
     evaluated(given.run, placebo=True)
     table.add(given)
     (one,) = table.submitted(table.SUBMITTED)
@@ -48,7 +44,7 @@ def test_a_run_that_holds_is_added_with_its_twin(given: Namespace) -> None:
     assert one["never_saw"][0] < 0.8
 
 
-def test_a_run_that_was_changed_or_has_no_twin_is_refused(given: Namespace) -> None:
+def test_a_run_that_was_changed_or_has_no_twin_is_refused(given):
     evaluated(given.run, placebo=False)
     with pytest.raises(OutputError, match="never saw"):
         table.add(given)
@@ -58,17 +54,17 @@ def test_a_run_that_was_changed_or_has_no_twin_is_refused(given: Namespace) -> N
         table.add(given)
 
 
-def test_the_table_on_file_is_what_the_results_on_file_give() -> None:
+def test_the_table_on_file_is_what_the_results_on_file_give():
     assert table.MERGED.read_text(encoding="utf-8") == table.written()
 
 
-def cell(number: int, **aucs: float) -> list[dict[str, Any]]:
+def cell(number, **aucs):
     return [
         table.row(method=name, what="AUC", copies=number, value=[auc, 0, 1]) for name, auc in aucs.items()
     ]
 
 
-def test_a_rival_wins_where_it_leads_in_five_of_eight_cells_with_room() -> None:
+def test_a_rival_wins_where_it_leads_in_five_of_eight_cells_with_room():
     rows = [
         one
         for i in range(8)

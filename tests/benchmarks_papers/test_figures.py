@@ -1,9 +1,6 @@
 """The reader of the papers' figures: what it makes of good files, and what it says of bad ones."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +24,7 @@ pile('HackerNews'),fsd(zlib),"tuned_on=('wikimia()', 'arxivtection'), texts=100"
 """
 
 
-def write(folder: Path, paper: str = "fsd", kind: str = "detection", **csvs: str | None) -> Path:
+def write(folder, paper="fsd", kind="detection", **csvs):
     """A paper with an entry for each table and its CSV where there is one."""
     (folder / paper).mkdir()
     entries = [ENTRY.format(name=name, kind=kind if text else "other") for name, text in csvs.items()]
@@ -38,7 +35,7 @@ def write(folder: Path, paper: str = "fsd", kind: str = "detection", **csvs: str
     return folder
 
 
-def test_a_table_is_read_with_what_it_is(tmp_path: Path) -> None:
+def test_a_table_is_read_with_what_it_is(tmp_path):
     (table,) = tables(write(tmp_path, table1=ROWS)).values()
     assert (table.name, table.paper, table.kind, table.here) == ("fsd.table1", "On α", "detection", "yes")
     assert (table.percent, table.digits, table.notes) == (True, 1, "")
@@ -50,7 +47,7 @@ def test_a_table_is_read_with_what_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["100", "counts=C4", "of=open('x')", "a=1)(b=2", "**{'a': 1}"])
-def test_anything_but_names_with_values_is_no_setting(text: str) -> None:
+def test_anything_but_names_with_values_is_no_setting(text):
     assert setting_of("tuned='lora(rank=8)', shift=-0.5") == {"tuned": "lora(rank=8)", "shift": -0.5}
     with pytest.raises(ValueError, match=re.escape(repr(text))):
         setting_of(text)
@@ -66,14 +63,14 @@ def test_anything_but_names_with_values_is_no_setting(text: str) -> None:
         ("wikimia(length=64),min_k(k=0.1),,Pythia-6.9B,auc,0.7", "the same figure as on line 2"),
     ],
 )
-def test_a_bad_row_is_named_by_file_and_line(tmp_path: Path, row: str, said: str) -> None:
+def test_a_bad_row_is_named_by_file_and_line(tmp_path, row, said):
     write(tmp_path, table1=ROWS + row + "\n")
     path = tmp_path / "fsd" / "table1.csv"
     with pytest.raises(TextsError, match=re.escape(f"{path} line 4: ") + ".*" + re.escape(said)):
         tables(tmp_path)
 
 
-def test_what_the_papers_print_can_be_run_and_lies_in_its_range() -> None:
+def test_what_the_papers_print_can_be_run_and_lies_in_its_range():
     for table in tables().values():
         for one in table.figures:
             if table.kind == "detection":

@@ -1,10 +1,7 @@
 """A table is run by name: its settings become runs, ours stand beside the paper's, a killed run goes on."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +17,7 @@ SOURCE = "arxivtection"
 
 
 @pytest.fixture
-def passages(tmp_path: Path) -> Path:
+def passages(tmp_path):
     """arXivTection in its published form: twelve articles of five passages."""
     path = tmp_path / "arxivtection.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -33,11 +30,11 @@ def passages(tmp_path: Path) -> Path:
     return path
 
 
-def figure(score: str, metric: str = "auc", value: float | None = 0.6, **setting: object) -> Figure:
+def figure(score, metric="auc", value=0.6, **setting):
     return Figure(SOURCE, score, setting, "Big-7B", metric, value)
 
 
-def table(*figures: Figure) -> Table:
+def table(*figures):
     return Table(
         name="made.table1",
         paper="Made",
@@ -49,14 +46,14 @@ def table(*figures: Figure) -> Table:
     )
 
 
-def run(one: Table, given: Given, folder: Path) -> dict[str, Any]:
+def run(one, given, folder):
     path = command.path_of(one, given, folder)
     command.run(one, given, path)
     found: dict[str, Any] = read_results(path)
     return found
 
 
-def test_every_detection_table_of_the_papers_becomes_runs() -> None:
+def test_every_detection_table_of_the_papers_becomes_runs():
     for one in tables().values():
         if one.kind != "detection":
             continue
@@ -70,7 +67,7 @@ def test_every_detection_table_of_the_papers_becomes_runs() -> None:
         assert len(judged_here) <= len(made)
 
 
-def test_a_table_is_run_and_compared(passages: Path, model_folder: Path, tmp_path: Path) -> None:
+def test_a_table_is_run_and_compared(passages, model_folder, tmp_path):
     one = table(
         figure("loss", value=0.9),
         figure("loss", "tpr", 0.2),
@@ -96,7 +93,7 @@ def test_a_table_is_run_and_compared(passages: Path, model_folder: Path, tmp_pat
     assert members["tuning"]["losses"] != usual["tuning"]["losses"]
 
 
-def test_no_difference_is_given_between_two_corpora() -> None:
+def test_no_difference_is_given_between_two_corpora():
     rows: Sequence[dict[str, Any]] = [
         {"corpus": SOURCE, "setting": "", "score": "loss", "kind": "score", "auc": [0.7, 0.6, 0.8]}
     ]

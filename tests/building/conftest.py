@@ -1,10 +1,8 @@
 """A model on a server, asked over a real socket by the real client."""
 
-from __future__ import annotations
-
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -16,7 +14,7 @@ class Chat(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked: list[dict[str, Any]] = []
         self.keys: set[str] = set()
@@ -25,14 +23,14 @@ class Chat(ThreadingHTTPServer):
         self.ends_by: Callable[[str], str] = lambda answer: "stop"
 
     @property
-    def source(self) -> str:
+    def source(self):
         return f"server:http://127.0.0.1:{self.server_port}/v1#parrot"
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: Chat
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         server = self.server
         server.keys.add(self.headers["Authorization"])
@@ -50,12 +48,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format, *args):
         pass
 
 
 @pytest.fixture
-def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
+def chat(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with Chat() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -66,6 +64,6 @@ def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
 
 
 @pytest.fixture(autouse=True)
-def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_key(monkeypatch):
     for name in ("PRETRACE_API_KEY", "OPENAI_API_KEY", "PRETRACE_KEY_HOSTS"):
         monkeypatch.delenv(name, raising=False)

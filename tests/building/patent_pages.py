@@ -1,9 +1,6 @@
 """Made-up Chinese patents, by rule: sentences from a small grammar, a subject a patent."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 THINGS = ("水泵", "风扇", "轴承", "阀门", "齿轮", "电机", "传感器", "滤网", "支架", "导轨", "弹簧", "密封圈")
 PARTS = ("壳体", "底座", "盖板", "连杆", "控制器", "进水口", "出风口", "卡槽", "螺栓", "隔板", "线圈", "外罩")
@@ -13,7 +10,7 @@ OLD, NEW = ("机械", "人工", "手动", "继电器"), ("智能", "算力", "�
 HEADING = "技术领域"
 
 
-def sentences(name: str, count: int, *, new: bool = False) -> list[str]:
+def sentences(name, count, *, new=False):
     """So many sentences of one patent; a new one speaks of other matters here and there."""
     rng = random.Random(name)
     found = []
@@ -26,14 +23,14 @@ def sentences(name: str, count: int, *, new: bool = False) -> list[str]:
     return found
 
 
-def text(name: str, count: int = 30, *, new: bool = False) -> str:
+def text(name, count=30, *, new=False):
     """The text of one patent: a heading, and lines of three sentences."""
     found = sentences(name, count, new=new)
     lines = ["".join(found[place : place + 3]) for place in range(0, count, 3)]
     return "\n".join([HEADING, *lines])
 
 
-def google(name: str, *, published: str, priority: str, count: int = 30, new: bool = False) -> str:
+def google(name, *, published, priority, count=30, new=False):
     """A page as Google Patents lays it out, with a cited patent of another time."""
     paragraphs = "".join(f"<p>{line}</p>" for line in text(name, count, new=new).split("\n"))
     return (
@@ -46,7 +43,7 @@ def google(name: str, *, published: str, priority: str, count: int = 30, new: bo
     )
 
 
-def folder(place: Path, pages: int = 12) -> Path:
+def folder(place, pages=12):
     """So many old pages and as many new ones, and one of each kind that cannot be taken."""
     place.mkdir()
     for i in range(pages):

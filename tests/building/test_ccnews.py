@@ -1,19 +1,14 @@
 """CCNewsPDD: the paper's sizes and sides, real models on a small scale, and nothing half made."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import signal
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from processes import Start
 from tiny_marian import SAYINGS, make_marian, reworded
 
 from pretrace.building.ccnews import CcnewsSettings, build_ccnews, read_side, split_of, take_sentences
@@ -34,7 +29,7 @@ NEWS = ["mayor", "council", "police", "match", "coach", "court", "vote", "bank"]
 BOTH = ["the", "of", "and", "to", "in", "was", "on", "for", "with", "at"]
 
 
-def corpus(name: str, number: int, own: Sequence[str], *, seed: int = 0) -> Corpus:
+def corpus(name, number, own, *, seed=0):
     rng = np.random.default_rng([seed, len(own[0])])
     texts = []
     for i in range(number):
@@ -56,10 +51,10 @@ class Marked:
     opening: Opening = field(default_factory=Opening)
     kind = "trans"
 
-    def open(self) -> Transform:
+    def open(self):
         return Transform({"model": "marker", "weights": "0" * 64}, self._change)
 
-    def _change(self, texts: Sequence[str], seed: int) -> list[Changed]:
+    def _change(self, texts, seed):
         self.given.extend(texts)
         return [
             Changed(f"{text} Machina.", "came back odd" if re.search(self.faulty, text) else "")
@@ -67,11 +62,11 @@ class Marked:
         ]
 
 
-def rows_of(path: Path) -> list[dict[str, Any]]:
+def rows_of(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_the_published_recipe(tmp_path: Path) -> None:
+def test_the_published_recipe(tmp_path):
     built = build_ccnews(MEMBERS, NONMEMBERS, Marked(), folder=tmp_path, settings=SMALL)
     rows = rows_of(tmp_path / "trans.jsonl")
     assert rows == list(built.rows)
@@ -90,7 +85,7 @@ def test_the_published_recipe(tmp_path: Path) -> None:
     assert open_corpus(tmp_path / "trans.jsonl").texts[0].member is True
 
 
-def test_the_card_tells_what_the_transformation_gives_away(tmp_path: Path) -> None:
+def test_the_card_tells_what_the_transformation_gives_away(tmp_path):
     same = Corpus("more pages", corpus("more", 40, PAGES, seed=1).texts)
     settings = CcnewsSettings(texts=60, fewest_words=10, most_words=32)
     build_ccnews(MEMBERS, same, Marked(), folder=tmp_path / "one", settings=settings)
@@ -113,7 +108,7 @@ def test_the_card_tells_what_the_transformation_gives_away(tmp_path: Path) -> No
     assert blind["transform_both"]["bag_of_words_auc"][0] < 0.75
 
 
-def test_what_cannot_be_used_gives_its_place_to_the_next(tmp_path: Path) -> None:
+def test_what_cannot_be_used_gives_its_place_to_the_next(tmp_path):
     members = Corpus("m", (*MEMBERS.texts, Text("short", "Too short.")))
     twin = NONMEMBERS.texts[0]
     nonmembers = Corpus(
@@ -139,8 +134,8 @@ def test_what_cannot_be_used_gives_its_place_to_the_next(tmp_path: Path) -> None
     assert len(method.given) == len(set(method.given))
 
 
-def test_texts_that_differ_only_behind_what_is_taken_are_one(tmp_path: Path) -> None:
-    def longer(texts: Sequence[Text], tail: str) -> tuple[Text, ...]:
+def test_texts_that_differ_only_behind_what_is_taken_are_one(tmp_path):
+    def longer(texts, tail):
         return tuple(
             Text(f"{tail}{text.id}", f"{text.text} {tail} of this there was no more to say.")
             for text in texts
@@ -161,7 +156,7 @@ def test_texts_that_differ_only_behind_what_is_taken_are_one(tmp_path: Path) -> 
     assert built.card["left_out"]["nonmember: the same text as another"]["count"] == 3
 
 
-def test_too_few_texts_before_any_model_is_opened(tmp_path: Path) -> None:
+def test_too_few_texts_before_any_model_is_opened(tmp_path):
     method = Marked()
     with pytest.raises(TextsError, match="600 members of at least 10 words were wanted, found 40"):
         build_ccnews(MEMBERS, NONMEMBERS, method, folder=tmp_path, settings=CcnewsSettings(fewest_words=10))
@@ -171,7 +166,7 @@ def test_too_few_texts_before_any_model_is_opened(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_another_build_is_not_overwritten(tmp_path: Path) -> None:
+def test_another_build_is_not_overwritten(tmp_path):
     build_ccnews(MEMBERS, NONMEMBERS, Marked(), folder=tmp_path, settings=SMALL)
     before = (tmp_path / "trans.jsonl").read_bytes()
     build_ccnews(MEMBERS, NONMEMBERS, Marked(), folder=tmp_path, settings=SMALL)
@@ -181,7 +176,7 @@ def test_another_build_is_not_overwritten(tmp_path: Path) -> None:
         build_ccnews(MEMBERS, NONMEMBERS, Marked(), folder=tmp_path, settings=other)
 
 
-def test_the_papers_split_and_lengths() -> None:
+def test_the_papers_split_and_lengths():
     splits = [split_of(rank, 600) for rank in range(600)]
     assert [splits.count(name) for name in ("reference", "validation", "test")] == [100, 100, 400]
     assert take_sentences("One two three.\n\nFour five six. Seven", 6) == "One two three.\n\nFour five six."
@@ -190,7 +185,7 @@ def test_the_papers_split_and_lengths() -> None:
     assert take_sentences("今日は雨。明日は晴。", 5) == "今日は雨。"
 
 
-def test_only_the_year_that_was_asked_for(tmp_path: Path) -> None:
+def test_only_the_year_that_was_asked_for(tmp_path):
     path = tmp_path / "news.jsonl"
     dates = ["2017-03-01 10:00:00", "2016-12-31", "2017", "", "5 May 2017", "2017-12-31/"]
     path.write_text(
@@ -209,19 +204,19 @@ def test_only_the_year_that_was_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def translators(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def translators(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     home = {french: reworded(english) for english, french in SAYINGS.items()}
     return make_marian(folder / "en-fr", SAYINGS), make_marian(folder / "fr-en", home)
 
 
-def sayings(name: str, number: int, seed: int) -> Corpus:
+def sayings(name, number, seed):
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.permutation(list(SAYINGS))[:6]) for _ in range(number)]
     return Corpus(name, tuple(Text(f"{name}{i}", text) for i, text in enumerate(dict.fromkeys(texts))))
 
 
-def test_back_translation_by_real_models(tmp_path: Path, translators: tuple[Path, Path]) -> None:
+def test_back_translation_by_real_models(tmp_path, translators):
     method = BackTranslation(*map(str, translators))
     settings = CcnewsSettings(texts=12, fewest_words=5)
     build_ccnews(sayings("m", 8, 0), sayings("n", 8, 1), method, folder=tmp_path, settings=settings)
@@ -233,7 +228,7 @@ def test_back_translation_by_real_models(tmp_path: Path, translators: tuple[Path
     assert models["there"]["weights"] != models["back"]["weights"]
 
 
-def test_masking_by_a_real_model(tmp_path: Path) -> None:
+def test_masking_by_a_real_model(tmp_path):
     import torch
     import transformers
 
@@ -264,7 +259,7 @@ def test_masking_by_a_real_model(tmp_path: Path) -> None:
     assert 0.15 < np.mean(changed) < 0.35
 
 
-def test_rewriting_by_a_server(tmp_path: Path, chat: Any) -> None:
+def test_rewriting_by_a_server(tmp_path, chat):
     chat.answer = lambda content: content.removeprefix("Rewrite: ").upper()
     chat.ends_by = lambda answer: "length" if answer.startswith(("M", "C")) else "stop"
     for _ in range(2):
@@ -278,7 +273,7 @@ def test_rewriting_by_a_server(tmp_path: Path, chat: Any) -> None:
         assert len(asked) == len(set(asked))
 
 
-def test_rewriting_by_a_model_here(tmp_path: Path, model_folder: Path) -> None:
+def test_rewriting_by_a_model_here(tmp_path, model_folder):
     with pytest.raises(TextsError, match="nonmembers of at least"):  # random weights never end
         build_ccnews(
             MEMBERS,
@@ -315,7 +310,7 @@ build_ccnews(sayings("m", 8, 0), sayings("n", 8, 1), method, folder=Path({out!r}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kill -9")
-def test_killed_and_started_again(tmp_path: Path, translators: tuple[Path, Path], program: Start) -> None:
+def test_killed_and_started_again(tmp_path, translators, program):
     here = Path(__file__).parent
     code = _KILLED.format(
         tests=str(here.parent),

@@ -1,7 +1,5 @@
 """A WikiMIA of one's own: sides by date, what is ambiguous left out, and the warning that words tell dates."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace
@@ -10,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from pretrace.building.dated import DatedSettings, DatedTexts, build_dated
-from pretrace.building.writing import Built
 from pretrace.corpora import open_corpus
 from pretrace.errors import OutputError, TextsError
 
@@ -26,7 +23,7 @@ DATES = {
 }  # fmt: skip
 
 
-def words(seed: str, count: int = 40, *, topic: tuple[str, ...] = ()) -> str:
+def words(seed, count=40, *, topic=()):
     rng = random.Random(seed)
     plain = [
         f"{rng.choice('bcdfgklmnprst')}{rng.choice('aeiou')}{rng.choice('lmnrst')}" for _ in range(count)
@@ -34,13 +31,13 @@ def words(seed: str, count: int = 40, *, topic: tuple[str, ...] = ()) -> str:
     return " ".join([*plain, *topic])
 
 
-def write(path: Path, rows: list[dict[str, object]]) -> str:
+def write(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return str(path)
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> DatedTexts:
+def texts(tmp_path):
     rows: list[dict[str, object]] = [
         {"id": name, "text": words(name), "published": written} for name, (written, _) in DATES.items()
     ]
@@ -50,11 +47,11 @@ def texts(tmp_path: Path) -> DatedTexts:
     )
 
 
-def labels(built: Built) -> dict[str, int]:
+def labels(built):
     return {str(row["id"]): int(row["label"]) for row in built.rows}
 
 
-def test_sides_are_told_by_the_date(texts: DatedTexts, tmp_path: Path) -> None:
+def test_sides_are_told_by_the_date(texts, tmp_path):
     built = build_dated(texts, tmp_path / "a.jsonl", SETTINGS)
     assert labels(built) == {name: label for name, (_, label) in DATES.items() if label is not None}
     assert {why: found["ids"] for why, found in built.card["left_out"].items()} == {
@@ -72,13 +69,13 @@ def test_sides_are_told_by_the_date(texts: DatedTexts, tmp_path: Path) -> None:
     assert [text.member for text in open_corpus(str(built.out)).texts].count(True) == 5
 
 
-def test_without_a_margin_the_day_before_is_a_member(texts: DatedTexts, tmp_path: Path) -> None:
+def test_without_a_margin_the_day_before_is_a_member(texts, tmp_path):
     built = build_dated(texts, tmp_path / "a.jsonl", DatedSettings(cutoff="2023-03-01"))
     assert labels(built)["margin-end"] == labels(built)["month-across"] == labels(built)["margin-month"] == 1
     assert "within the margin" not in built.card["left_out"]
 
 
-def test_balanced_and_seeded(texts: DatedTexts, tmp_path: Path) -> None:
+def test_balanced_and_seeded(texts, tmp_path):
     drawn = []
     for seed in range(4):
         built = build_dated(texts, tmp_path / f"{seed}.jsonl", replace(SETTINGS, balanced=True, seed=seed))
@@ -88,7 +85,7 @@ def test_balanced_and_seeded(texts: DatedTexts, tmp_path: Path) -> None:
     assert len(set(drawn)) > 1
 
 
-def test_the_same_twice_and_other_settings(texts: DatedTexts, tmp_path: Path) -> None:
+def test_the_same_twice_and_other_settings(texts, tmp_path):
     out = tmp_path / "a.jsonl"
     first = build_dated(texts, out, SETTINGS)
     before = out.read_bytes(), first.card_path.read_bytes()
@@ -104,7 +101,7 @@ def test_the_same_twice_and_other_settings(texts: DatedTexts, tmp_path: Path) ->
         build_dated(texts, out, SETTINGS)
 
 
-def test_texts_are_cut_to_size(texts: DatedTexts, tmp_path: Path) -> None:
+def test_texts_are_cut_to_size(texts, tmp_path):
     rows = [json.loads(line) for line in Path(texts.source).read_text().splitlines()]
     rows.append({"id": "brief", "text": "two words", "published": "2001-01-01"})
     write(Path(texts.source), rows)
@@ -119,7 +116,7 @@ def test_texts_are_cut_to_size(texts: DatedTexts, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("apart", [True, False])
-def test_the_blind_baseline_is_told(tmp_path: Path, apart: bool) -> None:
+def test_the_blind_baseline_is_told(tmp_path, apart):
     rows: list[dict[str, object]] = [
         {
             "id": f"{i}",
@@ -139,7 +136,7 @@ def test_the_blind_baseline_is_told(tmp_path: Path, apart: bool) -> None:
         assert "shows nothing about membership" in blind["says"]
 
 
-def test_a_margin_may_reach_behind_all_dates(texts: DatedTexts, tmp_path: Path) -> None:
+def test_a_margin_may_reach_behind_all_dates(texts, tmp_path):
     with pytest.raises(TextsError, match=r"dated before 1023-\d\d-\d\d; .* within the margin: 9"):
         build_dated(texts, tmp_path / "a.jsonl", DatedSettings("2023-03-01", 364_999))
     with pytest.raises(TextsError, match="dated before 0001-01-01"):
@@ -160,7 +157,7 @@ def test_a_margin_may_reach_behind_all_dates(texts: DatedTexts, tmp_path: Path) 
         ),
     ],
 )
-def test_files_that_will_not_do(tmp_path: Path, rows: list[dict[str, object]], message: str) -> None:
+def test_files_that_will_not_do(tmp_path, rows, message):
     source = DatedTexts(write(tmp_path / "t.jsonl", rows), "published")
     with pytest.raises(TextsError, match=message):
         build_dated(source, tmp_path / "out.jsonl", SETTINGS)

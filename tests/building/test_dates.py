@@ -1,7 +1,5 @@
 """Dates in the forms texts bring them."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
@@ -35,7 +33,7 @@ WEST = timezone(timedelta(hours=-5))
         (datetime.max.replace(tzinfo=WEST), "9999-12-31"),
     ],
 )  # fmt: skip
-def test_a_date_is_read(written: object, expected: str) -> None:
+def test_a_date_is_read(written, expected):
     assert str(days(written)) == expected
 
 
@@ -46,18 +44,18 @@ def test_a_date_is_read(written: object, expected: str) -> None:
         [2015], "9" * 500,
     ],
 )  # fmt: skip
-def test_what_is_no_date(written: object) -> None:
+def test_what_is_no_date(written):
     assert days(written) is None
 
 
 @given(st.text() | st.floats() | st.integers() | st.binary())
-def test_anything_is_a_date_or_none(written: object) -> None:
+def test_anything_is_a_date_or_none(written):
     found = days(written)
     assert found is None or found.first <= found.last
 
 
 @given(st.datetimes(min_value=datetime(1975, 1, 1), max_value=datetime(2099, 1, 1)))
-def test_the_same_instant_in_every_form(moment: datetime) -> None:
+def test_the_same_instant_in_every_form(moment):
     moment = moment.replace(microsecond=0, tzinfo=UTC)
     forms = [
         moment,
@@ -68,7 +66,7 @@ def test_the_same_instant_in_every_form(moment: datetime) -> None:
     assert {str(days(form)) for form in forms} == {moment.date().isoformat()}
 
 
-def test_a_cutoff_is_one_day() -> None:
+def test_a_cutoff_is_one_day():
     assert cutoff_day("2023-03-01", "cutoff") == date(2023, 3, 1)
     with pytest.raises(ExpressionError, match="cutoff wants a day such as 2023-03-01, found '2023'"):
         cutoff_day("2023", "cutoff")

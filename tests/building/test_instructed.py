@@ -1,8 +1,5 @@
 """Answers: transformers' own where nothing is drawn, ended where the model ends, the same in any batch."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,9 +17,7 @@ TEMPLATE = "{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] }}</s>{% 
 ASKED = [*SENTENCES, "a", "one two", "🙂", "half \ud83d a pair"]
 
 
-def opened(
-    template: str | None = None, *, limit: int | None = None, eager: float = 0.0, cache: bool = True
-) -> LocalInstructed:
+def opened(template=None, *, limit=None, eager=0.0, cache=True):
     """A tiny model; `eager` makes it end sooner."""
     tokenizer: Any = make_tokenizer(start=True)
     tokenizer.chat_template = template
@@ -42,7 +37,7 @@ def opened(
 
 
 @pytest.mark.parametrize("template", [None, TEMPLATE])
-def test_greedy_is_transformers_own(template: str | None) -> None:
+def test_greedy_is_transformers_own(template):
     model = opened(template, eager=1.5 if template is None else 3.0)
     tokenizer, weights = model.backend.tokenizer, model.backend.model
     ended = set()
@@ -61,7 +56,7 @@ def test_greedy_is_transformers_own(template: str | None) -> None:
     assert ended == {True, False}  # or nothing was tested
 
 
-def test_an_answer_is_its_own_in_any_batch_and_of_its_seed() -> None:
+def test_an_answer_is_its_own_in_any_batch_and_of_its_seed():
     model = opened(TEMPLATE, eager=6.0, cache=False)
     together = model.answers(ASKED, tokens=30, sampling=FREE, seed=3)
     alone = [model.answers([text], tokens=30, sampling=FREE, seed=3)[0] for text in reversed(ASKED)]
@@ -71,19 +66,19 @@ def test_an_answer_is_its_own_in_any_batch_and_of_its_seed() -> None:
     assert model.answers([], tokens=30, sampling=FREE, seed=3) == []
 
 
-def test_answers_are_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_written_once(monkeypatch):
     first = opened(TEMPLATE).answers(ASKED, tokens=8, sampling=FREE, seed=0)
     again = opened(TEMPLATE)
     monkeypatch.setattr(again, "_written", lambda *_: pytest.fail("asked again"))
     assert again.answers(ASKED, tokens=8, sampling=FREE, seed=0) == first
 
 
-def test_the_template_is_part_of_the_fingerprint() -> None:
+def test_the_template_is_part_of_the_fingerprint():
     assert opened(None).fingerprint != opened(TEMPLATE).fingerprint
     assert opened(None).facts["chat_template"] is None
 
 
-def test_room_and_refusals() -> None:
+def test_room_and_refusals():
     model = opened(limit=24)
     [answer] = model.answers(["one two"], tokens=500, sampling=GREEDY, seed=0)  # as far as the model reads
     assert answer.text
@@ -97,7 +92,7 @@ def test_room_and_refusals() -> None:
         awkward.answers(["a"], tokens=4, sampling=GREEDY, seed=0)
 
 
-def test_opened_from_a_folder(model_folder: Path) -> None:
+def test_opened_from_a_folder(model_folder):
     model = open_instructed(str(model_folder))
     assert model.facts["weights"]
     assert model.name.endswith("tiny-neox")

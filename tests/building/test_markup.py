@@ -1,7 +1,5 @@
 """HTML pages of patents: their text, and their dates by rule."""
 
-from __future__ import annotations
-
 import pytest
 
 from pretrace.building.markup import read_markup, take_labels
@@ -19,12 +17,12 @@ GOOGLE = """<!doctype html><html><head><title>CN1</title>
 </article></body></html>"""
 
 
-def dates(html: str) -> tuple[str, str]:
+def dates(html):
     found = read_markup(html)[1]
     return str(found.published), str(found.priority)
 
 
-def test_a_google_page() -> None:
+def test_a_google_page():
     text, found = read_markup(GOOGLE)
     assert text == "本发明涉及水泵。\n第一段\n第二段\n第三 段 <末>"
     assert (str(found.published), str(found.priority)) == ("2019-05-21", "2018-01-05")
@@ -61,12 +59,12 @@ def test_a_google_page() -> None:
         ("<p>nothing</p>", ("None", "None")),
     ],
 )
-def test_dates_in_other_forms(html: str, expected: tuple[str, str]) -> None:
+def test_dates_in_other_forms(html, expected):
     assert dates(f"<html><body>{html}</body></html>") == expected
     assert dates(html) == expected
 
 
-def test_lines_that_give_the_date_away_are_taken_out() -> None:
+def test_lines_that_give_the_date_away_are_taken_out():
     text, found = take_labels(
         "一种水泵\n公开日：2019-05-21\n优先权日\n2018-01-05\n正文公开日：2019-05-21。\n公开日：不详\n"
     )
@@ -74,7 +72,7 @@ def test_lines_that_give_the_date_away_are_taken_out() -> None:
     assert (str(found.published), str(found.priority)) == ("2019-05-21", "2018-01-05")
 
 
-def test_the_original_of_a_translated_page_is_read() -> None:
+def test_the_original_of_a_translated_page_is_read():
     html = (
         '<section itemprop="description"><div><span class="notranslate"><span class="google-src-text">水泵</span> '
         'Water pump</span></div><div><span class="google-src-text">壳体</span> Shell</div></section>'
@@ -85,11 +83,11 @@ def test_the_original_of_a_translated_page_is_read() -> None:
 @pytest.mark.parametrize(
     "html", ["", "<", "<p", "</p></div>", "<body><body>", "<!--", "&#xD800;", "<nav>" * 2000 + "x"]
 )
-def test_broken_pages_are_read(html: str) -> None:
+def test_broken_pages_are_read(html):
     read_markup(html)[0].encode("utf-8", "surrogatepass")
 
 
-def test_an_unclosed_head_hides_nothing() -> None:
+def test_an_unclosed_head_hides_nothing():
     assert read_markup("<html><head><title>CN1<body><p>水泵</p>")[0].endswith("水泵")
 
 
@@ -105,7 +103,7 @@ def test_an_unclosed_head_hides_nothing() -> None:
         ("专利号：ZL 2019 1 0012345.6", "None", "None"),
     ],
 )
-def test_no_form_of_such_a_line_stays(line: str, published: str, priority: str) -> None:
+def test_no_form_of_such_a_line_stays(line, published, priority):
     text, found = take_labels(f"一种水泵\n{line}\n正文")
     assert text == "一种水泵\n正文"
     assert (str(found.published), str(found.priority)) == (published, priority)
@@ -120,7 +118,7 @@ def test_no_form_of_such_a_line_stays(line: str, published: str, priority: str) 
         "申请日\n本发明涉及一种水泵。",
     ],
 )
-def test_sentences_that_name_dates_stay(line: str) -> None:
+def test_sentences_that_name_dates_stay(line):
     assert take_labels(f"{line}\n正文")[0] == f"{line}\n正文"
 
 
@@ -133,12 +131,12 @@ def test_sentences_that_name_dates_stay(line: str) -> None:
         ("<nav/><p>水泵</p><nav id=a/>x", "水泵"), ("<script>a</scripty>b</script><p>水泵", "水泵"),
     ],
 )  # fmt: skip
-def test_odd_markup_is_read_as_browsers_do(html: str, text: str) -> None:
+def test_odd_markup_is_read_as_browsers_do(html, text):
     assert read_markup(html)[0] == text
 
 
 @pytest.mark.parametrize("opened", ["<div>", "<a href=x>", "<table><tr><td>"])
-def test_what_is_nested_deep_is_read(opened: str) -> None:
+def test_what_is_nested_deep_is_read(opened):
     """Not in a tree built by the rules of the standard: 40,000 open <div> take it most of a minute."""
     text, found = read_markup("水泵" + opened * 40_000 + "<p>公开日：2019-05-21</p>底座" + "</div>" * 1000)
     assert (text, str(found.published)) == ("水泵\n底座", "2019-05-21")
@@ -159,7 +157,7 @@ def test_what_is_nested_deep_is_read(opened: str) -> None:
         "<a " * 100_000 + "/>",
     ],
 )
-def test_long_odd_pages_are_read(page: str) -> None:
+def test_long_odd_pages_are_read(page):
     """Most of these would take hours if reading took longer than in proportion to their length."""
     take_labels(page)
     read_markup(page)

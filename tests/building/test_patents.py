@@ -1,7 +1,5 @@
 """A small PatentMIA from made-up pages, from the first to the last step."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import json
@@ -15,14 +13,11 @@ from pretrace.building.markup import Dates
 from pretrace.building.pages import PageColumns, Pages, sort_page
 from pretrace.building.patents import PatentPages, PatentSettings, build_patents
 from pretrace.building.segmenting import ChineseWords
-from pretrace.building.writing import Built
 from pretrace.corpora import open_corpus
 from pretrace.corpora.dates import days
 from pretrace.errors import TextsError
 
 _spec = importlib.util.spec_from_file_location("patent_pages", Path(__file__).with_name("patent_pages.py"))
-assert _spec is not None
-assert _spec.loader is not None
 made = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(made)
 
@@ -39,17 +34,17 @@ LEFT = {
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pages(tmp_path_factory):
     return Path(made.folder(tmp_path_factory.mktemp("pages") / "pages"))
 
 
 @pytest.fixture(scope="module")
-def built(pages: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(pages, tmp_path_factory):
     out = tmp_path_factory.mktemp("built") / "patentmia.jsonl"
     return build_patents(PatentPages(pages), out, SETTINGS)
 
 
-def test_members_are_old_and_non_members_new(built: Built) -> None:
+def test_members_are_old_and_non_members_new(built):
     rows = [json.loads(line) for line in built.out.read_text(encoding="utf-8").splitlines()]
     assert list(rows[0]) == ["id", "text", "label", "group", "date", "length"]
     assert [row["label"] for row in rows].count(1) == [row["label"] for row in rows].count(0) == 12
@@ -60,7 +55,7 @@ def test_members_are_old_and_non_members_new(built: Built) -> None:
         assert row["group"] == row["id"]
 
 
-def test_a_snippet_is_so_many_words_of_its_page(built: Built, pages: Path) -> None:
+def test_a_snippet_is_so_many_words_of_its_page(built, pages):
     words = ChineseWords()
     texts = {page.id: page.text for page in Pages(pages, PageColumns())}
     starts = set()
@@ -75,7 +70,7 @@ def test_a_snippet_is_so_many_words_of_its_page(built: Built, pages: Path) -> No
     assert any("\n" in str(row["text"]) for row in built.rows)
 
 
-def test_whatever_was_left_out_is_counted_and_named(built: Built) -> None:
+def test_whatever_was_left_out_is_counted_and_named(built):
     card = json.loads(built.card_path.read_text(encoding="utf-8"))
     assert {why: found["ids"] for why, found in card["left_out"].items()} == LEFT
     assert card["counts"] == {"pages": 33, "members": 12, "nonmembers": 12, "rows": 24}
@@ -87,14 +82,14 @@ def test_whatever_was_left_out_is_counted_and_named(built: Built) -> None:
     assert 0.5 < card["blind"]["bag_of_words_auc"][0] <= 1
 
 
-def test_the_result_opens_as_a_corpus(built: Built) -> None:
+def test_the_result_opens_as_a_corpus(built):
     corpus = open_corpus(str(built.out))
     assert len(corpus) == 24
     assert sum(bool(text.member) for text in corpus.texts) == 12
     assert open_corpus(f"patentmia(path='{built.out}', length=120)").texts[0].text == corpus.texts[0].text
 
 
-def test_a_page_keeps_its_snippet_when_others_go(built: Built, tmp_path: Path) -> None:
+def test_a_page_keeps_its_snippet_when_others_go(built, tmp_path):
     fewer = made.folder(tmp_path / "fewer")
     for name in ("CN3A.html", "CN503A.html", "between.html"):
         (fewer / name).unlink()
@@ -105,7 +100,7 @@ def test_a_page_keeps_its_snippet_when_others_go(built: Built, tmp_path: Path) -
     assert other.card["pages_sha256"] != built.card["pages_sha256"]
 
 
-def test_the_length_series_has_one_beginning(pages: Path, tmp_path: Path, built: Built) -> None:
+def test_the_length_series_has_one_beginning(pages, tmp_path, built):
     settings = replace(SETTINGS, lengths=(30, 60, 120), size=5)
     series = build_patents(PatentPages(pages), tmp_path / "series.jsonl", settings)
     whole = {row["id"]: str(row["text"]) for row in built.rows}
@@ -123,7 +118,7 @@ def test_the_length_series_has_one_beginning(pages: Path, tmp_path: Path, built:
     assert open_corpus(f"patentmia(path='{series.out}', length=60)").texts[0].group in whole
 
 
-def test_dates_from_a_table_and_from_names(tmp_path: Path) -> None:
+def test_dates_from_a_table_and_from_names(tmp_path):
     place = tmp_path / "pages"
     (place / "sub").mkdir(parents=True)
     for name in ("a.txt", "sub/b.txt", "c.published-2019-05-21.priority-2018-01-05.txt"):
@@ -157,7 +152,7 @@ def test_dates_from_a_table_and_from_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
-def test_a_table_of_pages(tmp_path: Path, kind: str) -> None:
+def test_a_table_of_pages(tmp_path, kind):
     rows = [
         {
             "id": "CN1",
@@ -205,7 +200,7 @@ def test_a_table_of_pages(tmp_path: Path, kind: str) -> None:
         ("2019-01-01", "2024-06-01", "contradict"), (None, None, "no usable date"),
     ],
 )  # fmt: skip
-def test_on_which_side_a_page_is(published: str | None, priority: str | None, expected: bool | str) -> None:
+def test_on_which_side_a_page_is(published, priority, expected):
     found = sort_page(Dates(days(published), days(priority)), date(2023, 1, 1), date(2024, 3, 1))
     if isinstance(expected, bool):
         assert found is expected
@@ -214,7 +209,7 @@ def test_on_which_side_a_page_is(published: str | None, priority: str | None, ex
         assert any(part in found for part in expected.split("|"))
 
 
-def test_nothing_left_says_why_and_writes_nothing(tmp_path: Path) -> None:
+def test_nothing_left_says_why_and_writes_nothing(tmp_path):
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "a.txt").write_text("公开日：2019-01-01\n水泵。")
     (tmp_path / "pages" / "empty.txt").write_text("")

@@ -1,29 +1,24 @@
 """Instructions to a model on a server; what all servers may do wrong is tested with the client that asks them."""
 
-from __future__ import annotations
-
 import builtins
 import json
-from typing import Any
 
 import pytest
 
-from pretrace.building.instructed import ServerInstructed, open_instructed, open_server
+from pretrace.building.instructed import open_instructed, open_server
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.types import Sampling, Written
 
 
-def ask(
-    model: ServerInstructed, *texts: str, tokens: int = 9, seed: int = 0, sampling: Sampling | None = None
-) -> list[Written]:
+def ask(model, *texts, tokens=9, seed=0, sampling=None):
     return model.answers(list(texts), tokens=tokens, sampling=sampling or Sampling(), seed=seed)
 
 
-def opened(chat: Any, *, cache: bool = True) -> ServerInstructed:
+def opened(chat, *, cache=True):
     return open_server(chat.source, cache=cache, retries=0, seconds=10)
 
 
-def test_answers_in_order_with_all_that_was_set(chat: Any) -> None:
+def test_answers_in_order_with_all_that_was_set(chat):
     model = open_instructed(chat.source)
     asked = [f"say {number}" for number in range(30)]
     sampling = Sampling(temperature=0.5, top_p=0.9)
@@ -36,7 +31,7 @@ def test_answers_in_order_with_all_that_was_set(chat: Any) -> None:
     assert model.facts == {"name": "parrot", "server": chat.source[7:-7], "weights": "unknown"}
 
 
-def test_cut_answers_are_known_and_nothing_is_asked_twice(chat: Any) -> None:
+def test_cut_answers_are_known_and_nothing_is_asked_twice(chat):
     expected = [Written("cba"), Written("dcb", ended=False), Written("cba")]
     for _ in range(2):
         assert ask(opened(chat), "abc", "xbcd", "abc", tokens=3) == expected
@@ -49,7 +44,7 @@ def test_cut_answers_are_known_and_nothing_is_asked_twice(chat: Any) -> None:
         ask(opened(chat), "a whole")
 
 
-def test_the_key_is_never_recorded(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_never_recorded(chat, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     model = opened(chat)
     ask(model, "a")
@@ -57,7 +52,7 @@ def test_the_key_is_never_recorded(chat: Any, monkeypatch: pytest.MonkeyPatch) -
     assert "secret" not in model.fingerprint + str(model.facts)
 
 
-def test_what_was_answered_before_an_error_is_kept(chat: Any) -> None:
+def test_what_was_answered_before_an_error_is_kept(chat):
     ask(opened(chat), "abc")
     chat.status = 500
     with pytest.raises(ModelError, match="500"):
@@ -78,7 +73,7 @@ ODD = {
 }  # fmt: skip
 
 
-def test_answers_of_another_shape_are_refused_in_one_line(chat: Any) -> None:
+def test_answers_of_another_shape_are_refused_in_one_line(chat):
     for body, says in ODD.items():
         chat.body = body.encode()
         with pytest.raises(ModelError, match=says) as refused:
@@ -90,7 +85,7 @@ def test_answers_of_another_shape_are_refused_in_one_line(chat: Any) -> None:
         assert "--" not in said  # no option that the command does not have
 
 
-def test_odd_text_in_an_answer_is_read(chat: Any) -> None:
+def test_odd_text_in_an_answer_is_read(chat):
     chat.answer = lambda content: "half \ud800, null \0, escape \x1b[31m"
     [answer] = ask(opened(chat), "a", tokens=99)
     assert answer.text.encode().decode() == answer.text
@@ -98,7 +93,7 @@ def test_odd_text_in_an_answer_is_read(chat: Any) -> None:
     assert ask(opened(chat), "b") == [Written("a")]
 
 
-def test_no_text_at_all_and_settings_that_a_server_does_not_know(chat: Any) -> None:
+def test_no_text_at_all_and_settings_that_a_server_does_not_know(chat):
     chat.answer = lambda content: ""
     with pytest.raises(ModelError, match="gave no text to any of 2 instructions"):
         ask(opened(chat), "a", "b")
@@ -116,15 +111,15 @@ def test_no_text_at_all_and_settings_that_a_server_does_not_know(chat: Any) -> N
         ("server:https://me:secret@host/v1#m", "put the key in PRETRACE_API_KEY"),
     ],
 )  # fmt: skip
-def test_addresses_that_are_none(source: str, says: str) -> None:
+def test_addresses_that_are_none(source, says):
     with pytest.raises(ModelError, match=says):
         open_instructed(source)
 
 
-def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package(monkeypatch):
     real = builtins.__import__
 
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+    def without(name, *args, **kwargs):
         if name == "httpx":
             raise ImportError(name)
         return real(name, *args, **kwargs)

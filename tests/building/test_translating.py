@@ -1,9 +1,6 @@
 """Translations by a real MarianMT model: sentence by sentence, nothing lost in silence, nothing made twice."""
 
-from __future__ import annotations
-
 import importlib.util
-from pathlib import Path
 
 import pytest
 from tiny_marian import SAYINGS, make_marian
@@ -13,11 +10,11 @@ from pretrace.errors import ExpressionError, MissingPackageError, ModelError
 
 
 @pytest.fixture(scope="module")
-def marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def marian(tmp_path_factory):
     return make_marian(tmp_path_factory.mktemp("models") / "en-fr", SAYINGS)
 
 
-def test_sentence_by_sentence_with_the_space_between(marian: Path) -> None:
+def test_sentence_by_sentence_with_the_space_between(marian):
     first, second, *rest = SAYINGS
     texts = [" ".join(SAYINGS), f"  {first}\n\n{second} ", *rest, "", " \n"]
     found = open_translator(str(marian)).translate(texts)
@@ -28,7 +25,7 @@ def test_sentence_by_sentence_with_the_space_between(marian: Path) -> None:
     assert not any(one.cut or one.empty for one in found)
 
 
-def test_greedy_or_the_models_own_beams(marian: Path) -> None:
+def test_greedy_or_the_models_own_beams(marian):
     assert open_translator(str(marian)).beams == 2
     greedy = open_translator(str(marian), beams=1)
     assert greedy.fingerprint != open_translator(str(marian)).fingerprint
@@ -37,7 +34,7 @@ def test_greedy_or_the_models_own_beams(marian: Path) -> None:
         open_translator(str(marian), beams=0)
 
 
-def test_a_long_text_is_translated_whole(marian: Path) -> None:
+def test_a_long_text_is_translated_whole(marian):
     translator = open_translator(str(marian))
     sentence = " ".join(f"word{i}" for i in range(100))  # more than the model reads
     [found] = translator.translate([sentence])
@@ -45,7 +42,7 @@ def test_a_long_text_is_translated_whole(marian: Path) -> None:
     assert len(found.text.split()) >= found.pieces
 
 
-def test_what_has_no_end_is_counted(marian: Path) -> None:
+def test_what_has_no_end_is_counted(marian):
     translator = open_translator(str(marian), cache=False)
     bias = translator._model.final_logits_bias
     bias[0, 0] = -1e4
@@ -55,11 +52,11 @@ def test_what_has_no_end_is_counted(marian: Path) -> None:
     assert (none.text.strip(), none.pieces, none.cut, none.empty) == ("", 2, 0, 1)
 
 
-def test_nothing_is_translated_twice(marian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_translated_twice(marian, monkeypatch):
     seen: list[str] = []
     real = Translator._batch
 
-    def watched(self: Translator, texts: list[str]) -> object:
+    def watched(self, texts):
         if len(seen) + len(texts) > limit:
             raise KeyboardInterrupt
         seen.extend(texts)
@@ -77,7 +74,7 @@ def test_nothing_is_translated_twice(marian: Path, monkeypatch: pytest.MonkeyPat
     assert sorted(seen) == sorted(SAYINGS)
 
 
-def test_what_is_no_marian_model(marian: Path, model_folder: Path, tmp_path: Path) -> None:
+def test_what_is_no_marian_model(marian, model_folder, tmp_path):
     with pytest.raises(ModelError, match=r"is no MarianMT model \(its kind is gpt_neox\)"):
         open_translator(str(model_folder))
     bare = tmp_path / "bare"
@@ -89,7 +86,7 @@ def test_what_is_no_marian_model(marian: Path, model_folder: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("package", ["sentencepiece", "sacremoses"])
-def test_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package(package, monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else real(name))
     with pytest.raises(MissingPackageError, match=r"pretrace\[all\]"):

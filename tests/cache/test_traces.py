@@ -1,7 +1,5 @@
 """The trace cache in one process: what goes in comes out, and what is damaged never does."""
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import os
@@ -9,7 +7,6 @@ import pickle
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,19 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from net.api import OutputError, Quantity, Trace, Traces, cache_folder, evidence, open_store, text_key
-
-Make = Callable[..., Trace]
-Same = Callable[[Trace | None, Trace | None], bool]
+from net.api import OutputError, Quantity, Trace, cache_folder, open_store, text_key
 
 LOGP, BOTH = Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS
 
 
-def keys(count: int, name: str = "text") -> list[bytes]:
+def keys(count, name="text"):
     return [text_key(f"{name} {index}") for index in range(count)]
 
 
-def edit(store: Traces, statement: str, *values: object) -> None:
+def edit(store, statement, *values):
     """Change the database behind the store's back."""
     connection = sqlite3.connect(store.path)
     connection.execute(statement, values)
@@ -37,7 +31,7 @@ def edit(store: Traces, statement: str, *values: object) -> None:
     connection.close()
 
 
-def test_what_was_put_comes_back_in_the_order_asked(tmp_path: Path, trace: Make, same: Same) -> None:
+def test_what_was_put_comes_back_in_the_order_asked(tmp_path, trace, same):
     traces = [trace(seed, length=seed) for seed in range(5)]
     with open_store("model", tmp_path) as store:
         store.put(keys(5), traces)
@@ -46,18 +40,15 @@ def test_what_was_put_comes_back_in_the_order_asked(tmp_path: Path, trace: Make,
     assert found[5] is None
     wanted = [*reversed(traces), traces[2], traces[2]]
     assert all(map(same, found[:5] + found[6:], wanted))
-    assert found[0] is not None
     assert found[0].tokens.dtype == np.int32
     assert found[0].logp.dtype == np.float32
 
 
 @pytest.mark.parametrize("how", ["ends", "closed", "raises"])
-def test_batches_that_wait_for_others_are_stored_whenever_the_passes_end(
-    tmp_path: Path, trace: Make, same: Same, how: str
-) -> None:
+def test_batches_that_wait_for_others_are_stored_whenever_the_passes_end(tmp_path, trace, same, how):
     names, traces = keys(4), [trace(seed, length=3) for seed in range(4)]
 
-    def passes() -> evidence.Passes:
+    def passes():
         for i in range(4):
             if how == "raises" and i == 3:
                 raise KeyboardInterrupt
@@ -79,7 +70,7 @@ def test_batches_that_wait_for_others_are_stored_whenever_the_passes_end(
     assert same(found[3], traces[3]) if how == "ends" else found[3] is None
 
 
-def test_a_batch_that_takes_long_waits_for_no_other(tmp_path: Path, trace: Make, same: Same) -> None:
+def test_a_batch_that_takes_long_waits_for_no_other(tmp_path, trace, same):
     made = trace(1, length=3)
     with open_store("model", tmp_path) as store:
         kept = store.keeping(keys(1), (((i,), [made]) for i in range(1)))
@@ -95,13 +86,10 @@ moments = st.one_of(st.just((None, None)), st.tuples(floats, floats))
 
 @settings(max_examples=40, deadline=None)
 @given(st.text(), tokens, floats, moments, st.integers(0, 2**40))
-def test_every_bit_comes_back(
-    text: str, tokens: np.ndarray, logp: np.ndarray, pair: tuple[np.ndarray, np.ndarray], cut: int
-) -> None:
+def test_every_bit_comes_back(text, tokens, logp, pair, cut):
     with tempfile.TemporaryDirectory() as folder, open_store(text, Path(folder)) as store:
         store.put([text_key(text)], [Trace(tokens, logp, *pair, cut=cut)])
         (found,) = store.get([text_key(text)], LOGP)
-        assert found is not None
         assert found.cut == cut
         assert found.tokens.tobytes() == tokens.tobytes()
         assert found.logp.tobytes() == logp.tobytes()  # bytes: NaN and -0.0 too
@@ -110,9 +98,7 @@ def test_every_bit_comes_back(
             assert (found.mean.tobytes(), found.std.tobytes()) == (pair[0].tobytes(), pair[1].tobytes())
 
 
-def test_more_quantities_answer_for_fewer_but_not_the_reverse(
-    tmp_path: Path, trace: Make, same: Same
-) -> None:
+def test_more_quantities_answer_for_fewer_but_not_the_reverse(tmp_path, trace, same):
     key, few, many = keys(1), trace(1, moments=False), trace(2)
     with open_store("model", tmp_path) as store:
         store.put(key, [few])
@@ -125,15 +111,14 @@ def test_more_quantities_answer_for_fewer_but_not_the_reverse(
         assert same(store.get(key, Quantity.MOMENTS)[0], many)
 
 
-def test_a_repeated_key_in_one_put(tmp_path: Path, trace: Make, same: Same) -> None:
+def test_a_repeated_key_in_one_put(tmp_path, trace, same):
     with open_store("model", tmp_path) as store:
         store.put(keys(1) * 2, [trace(1, moments=False), trace(2)])
         assert same(store.get(keys(1), BOTH)[0], trace(2))
 
 
-def test_thousands_of_keys_in_one_get(tmp_path: Path, trace: Make) -> None:
+def test_thousands_of_keys_in_one_get(tmp_path, trace):
     with open_store("model", tmp_path) as store:
-        assert store._connection is not None
         store._connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)  # as older ones have it
         store.put(keys(2500), [trace(seed, 1, False) for seed in range(2500)])
         found = store.get(keys(40_000), LOGP)
@@ -141,13 +126,13 @@ def test_thousands_of_keys_in_one_get(tmp_path: Path, trace: Make) -> None:
     assert [trace.cut for trace in found if trace] == list(range(2500))
 
 
-def test_nothing_put_and_nothing_asked(tmp_path: Path) -> None:
+def test_nothing_put_and_nothing_asked(tmp_path):
     with open_store("model", tmp_path) as store:
         store.put([], [])
         assert store.get([], LOGP) == []
 
 
-def test_models_do_not_see_each_other(tmp_path: Path, trace: Make) -> None:
+def test_models_do_not_see_each_other(tmp_path, trace):
     with open_store("one", tmp_path) as one, open_store("two", tmp_path) as two:
         one.put(keys(1), [trace(1)])
         assert one.path != two.path
@@ -156,9 +141,7 @@ def test_models_do_not_see_each_other(tmp_path: Path, trace: Make) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["lengths", "half", "number"])
-def test_a_wrong_trace_is_refused_and_nothing_of_its_batch_is_kept(
-    tmp_path: Path, trace: Make, wrong: str
-) -> None:
+def test_a_wrong_trace_is_refused_and_nothing_of_its_batch_is_kept(tmp_path, trace, wrong):
     good = trace(1)
     bad = {
         "lengths": [good, Trace(good.tokens, good.logp[:-1])],
@@ -171,7 +154,7 @@ def test_a_wrong_trace_is_refused_and_nothing_of_its_batch_is_kept(
         assert store.get(keys(2), LOGP) == [None, None]
 
 
-def test_text_keys_tell_texts_apart() -> None:
+def test_text_keys_tell_texts_apart():
     texts = ["", " ", "a", "A", "a\x00", "\ud800", "\\ud800", "\ud83d\ude00", "😀", "é", "e\u0301"]
     assert len({text_key(text) for text in texts}) == len(texts)
     assert {len(text_key(text)) for text in texts} == {32}
@@ -185,9 +168,7 @@ def test_text_keys_tell_texts_apart() -> None:
         "body = x''", "label = 'hidden 1'", "checksum = checksum + 1", "checksum = 'none'",
     ],
 )  # fmt: skip
-def test_a_damaged_row_is_a_miss_and_can_be_mended(
-    tmp_path: Path, trace: Make, same: Same, change: str
-) -> None:
+def test_a_damaged_row_is_a_miss_and_can_be_mended(tmp_path, trace, same, change):
     with open_store("model", tmp_path) as store:
         store.put(keys(2), [trace(1), trace(2)])
         edit(store, f"UPDATE entries SET {change} WHERE key = ?", keys(2)[0])
@@ -198,16 +179,14 @@ def test_a_damaged_row_is_a_miss_and_can_be_mended(
         assert same(store.get(keys(1), LOGP)[0], trace(3, moments=False))
 
 
-def test_a_row_moved_to_another_key_is_a_miss(tmp_path: Path, trace: Make) -> None:
+def test_a_row_moved_to_another_key_is_a_miss(tmp_path, trace):
     with open_store("model", tmp_path) as store:
         store.put(keys(1), [trace(1)])
         edit(store, "UPDATE entries SET key = ?", text_key("other"))
         assert store.get([*keys(1), text_key("other")], LOGP) == [None, None]
 
 
-def test_a_row_that_another_process_mended_is_not_thrown_away(
-    tmp_path: Path, trace: Make, same: Same
-) -> None:
+def test_a_row_that_another_process_mended_is_not_thrown_away(tmp_path, trace, same):
     with open_store("model", tmp_path) as store, open_store("model", tmp_path) as other:
         store.put(keys(1), [trace(1)])
         edit(store, "UPDATE entries SET body = x'00'")
@@ -217,7 +196,7 @@ def test_a_row_that_another_process_mended_is_not_thrown_away(
         assert same(store.get(keys(1), BOTH)[0], trace(2))
 
 
-def test_a_copy_of_another_models_file_is_not_believed(tmp_path: Path, trace: Make) -> None:
+def test_a_copy_of_another_models_file_is_not_believed(tmp_path, trace):
     with open_store("one", tmp_path) as one:
         one.put(keys(1), [trace(1)])
     two = open_store("two", tmp_path)
@@ -229,7 +208,7 @@ def test_a_copy_of_another_models_file_is_not_believed(tmp_path: Path, trace: Ma
 
 
 @pytest.mark.parametrize("damage", ["text", "head", "cut", "name", "tables", "columns"])
-def test_a_damaged_file_is_set_aside(tmp_path: Path, trace: Make, same: Same, damage: str) -> None:
+def test_a_damaged_file_is_set_aside(tmp_path, trace, same, damage):
     with open_store("model", tmp_path) as store:
         store.put(keys(40), [trace(seed) for seed in range(40)])
     content = store.path.read_bytes()
@@ -258,7 +237,7 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, trace: Make, same: Same, da
 
 
 @pytest.mark.filterwarnings("ignore:the trace cache")
-def test_flipped_bits_give_the_trace_or_nothing(tmp_path: Path, trace: Make, same: Same) -> None:
+def test_flipped_bits_give_the_trace_or_nothing(tmp_path, trace, same):
     with open_store("model", tmp_path) as store:
         store.put(keys(30), [trace(seed) for seed in range(30)])
     content = store.path.read_bytes()
@@ -276,7 +255,7 @@ def test_flipped_bits_give_the_trace_or_nothing(tmp_path: Path, trace: Make, sam
 
 
 @pytest.mark.filterwarnings("ignore:the trace cache")
-def test_damage_met_by_two_at_once_costs_no_new_file(tmp_path: Path, trace: Make, same: Same) -> None:
+def test_damage_met_by_two_at_once_costs_no_new_file(tmp_path, trace, same):
     with open_store("model", tmp_path) as one:
         one.put(keys(40), [trace(seed) for seed in range(40)])
     one, two = open_store("model", tmp_path), open_store("model", tmp_path)
@@ -293,8 +272,8 @@ def test_damage_met_by_two_at_once_costs_no_new_file(tmp_path: Path, trace: Make
         assert all(map(same, store.get(keys(40, "newer"), LOGP), [trace(seed) for seed in range(40)]))
 
 
-def test_a_store_can_be_pickled_and_used_after_a_fork(tmp_path: Path, trace: Make, same: Same) -> None:
-    def child() -> None:
+def test_a_store_can_be_pickled_and_used_after_a_fork(tmp_path, trace, same):
+    def child():
         assert store._connection is None  # sqlite forbids carrying one across a fork
         store.put(keys(1, "child"), [trace(2)])
         os._exit(0 if store.get(keys(1, "parent"), LOGP)[0] is not None else 1)
@@ -311,10 +290,10 @@ def test_a_store_can_be_pickled_and_used_after_a_fork(tmp_path: Path, trace: Mak
             assert same(copy.get(keys(1, "meanwhile"), LOGP)[0], trace(3))
 
 
-def test_threads_share_a_store(tmp_path: Path, trace: Make, same: Same) -> None:
+def test_threads_share_a_store(tmp_path, trace, same):
     with open_store("model", tmp_path) as store:
 
-        def work(name: str) -> None:
+        def work(name):
             for seed in range(20):
                 store.put([text_key(f"{name} {seed}")], [trace(seed)])
 
@@ -328,7 +307,7 @@ def test_threads_share_a_store(tmp_path: Path, trace: Make, same: Same) -> None:
             assert all(same(trace_, trace(seed)) for seed, trace_ in enumerate(found))
 
 
-def test_a_closed_store_says_so(tmp_path: Path) -> None:
+def test_a_closed_store_says_so(tmp_path):
     store = open_store("model", tmp_path)
     store.close()
     store.close()
@@ -336,13 +315,13 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
         store.get(keys(1), LOGP)
 
 
-def test_no_cache_keeps_nothing(trace: Make) -> None:
+def test_no_cache_keeps_nothing(trace):
     with open_store(None) as store:
         store.put(keys(2), [trace(1), trace(2)])
         assert store.get(keys(2), LOGP) == [None, None]
 
 
-def test_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_cache_lies(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("PRETRACE_CACHE", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -357,7 +336,7 @@ def test_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert store.path.is_relative_to(tmp_path / "mine")
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file" / "cache", Path("/proc/pretrace")):
         with pytest.raises(OutputError, match=r"PRETRACE_CACHE .*--no-cache"):

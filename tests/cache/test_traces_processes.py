@@ -1,30 +1,24 @@
 """The trace cache under fire: killed writers, writers at once, a full disk, a folder without the right."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import Start
 
 from pretrace.cache.location import text_key
 from pretrace.errors import OutputError
 from pretrace.scoring.evidence import open_store
-from pretrace.types import Quantity, Trace
+from pretrace.types import Quantity
 
-Make = Callable[..., Trace]
-Same = Callable[[Trace | None, Trace | None], bool]
 BATCH = 8
 
 
-def batch_keys(number: int, name: str = "") -> list[bytes]:
+def batch_keys(number, name=""):
     return [text_key(f"{name}{number} {index}") for index in range(BATCH)]
 
 
@@ -34,7 +28,7 @@ def batch_keys(number, name=""):
 """
 
 
-def test_a_killed_writer_leaves_whole_batches(tmp_path: Path, start: Start, trace: Make, same: Same) -> None:
+def test_a_killed_writer_leaves_whole_batches(tmp_path, start, trace, same):
     code = (
         KEYS
         + """
@@ -61,7 +55,7 @@ for number in range(int(sys.argv[2]), 1_000_000):
     assert not list(tmp_path.rglob("*.damaged"))
 
 
-def test_two_writers_lose_nothing(tmp_path: Path, start: Start, trace: Make, same: Same) -> None:
+def test_two_writers_lose_nothing(tmp_path, start, trace, same):
     code = (
         KEYS
         + """
@@ -82,7 +76,7 @@ for number in range(200):
                 assert all(same(one, trace(number)) for one in found)
 
 
-def test_many_processes_open_a_new_file_at_once(tmp_path: Path, start: Start) -> None:
+def test_many_processes_open_a_new_file_at_once(tmp_path, start):
     code = """
 import time
 time.sleep(max(0, float(sys.argv[3]) - time.time()))
@@ -96,7 +90,7 @@ with open_store("model", folder) as store:
         assert None not in store.get([text_key(str(number)) for number in range(6)], Quantity.LOGP)
 
 
-def test_a_file_that_may_not_grow_stays_usable(tmp_path: Path, start: Start) -> None:
+def test_a_file_that_may_not_grow_stays_usable(tmp_path, start):
     code = (
         KEYS
         + """
@@ -127,11 +121,10 @@ for number in range(done + 2):
     assert not list(tmp_path.rglob("*.damaged"))
 
 
-def test_a_full_disk_is_named(tmp_path: Path, trace: Make, same: Same) -> None:
+def test_a_full_disk_is_named(tmp_path, trace, same):
     with open_store("model", tmp_path) as store:
         store.put(batch_keys(0), [trace(0)] * BATCH)
         connection = store._connection
-        assert connection is not None
         connection.execute("PRAGMA max_page_count = 12")
         with pytest.raises(OutputError, match=r"the disk is full; free some space, set PRETRACE_CACHE"):
             store.put(batch_keys(1), [trace(1, 5000)] * BATCH)
@@ -141,7 +134,7 @@ def test_a_full_disk_is_named(tmp_path: Path, trace: Make, same: Same) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
-def test_a_device_in_place_of_the_file(tmp_path: Path) -> None:
+def test_a_device_in_place_of_the_file(tmp_path):
     store = open_store("model", tmp_path)
     store.close()
     store.path.unlink()
@@ -150,9 +143,7 @@ def test_a_device_in_place_of_the_file(tmp_path: Path) -> None:
         open_store("model", tmp_path)
 
 
-def test_a_waiting_writer_gives_up_with_a_word(
-    tmp_path: Path, trace: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_waiting_writer_gives_up_with_a_word(tmp_path, trace, monkeypatch):
     monkeypatch.setattr("pretrace.cache.store._WAIT", 0.2)
     with open_store("model", tmp_path) as store:
         other = sqlite3.connect(store.path)
@@ -163,7 +154,7 @@ def test_a_waiting_writer_gives_up_with_a_word(
         store.put(batch_keys(0), [trace(0)] * BATCH)
 
 
-def test_one_process_opens_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_process_opens_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr("pretrace.cache.store._WAIT", 0.2)
     open_store("model", tmp_path).close()
     other = sqlite3.connect(tmp_path / "traces" / "opening.lock")
@@ -175,7 +166,7 @@ def test_one_process_opens_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="changes the user of a forked process")
-def test_a_folder_without_the_right_to_write(tmp_path: Path, trace: Make) -> None:
+def test_a_folder_without_the_right_to_write(tmp_path, trace):
     with open_store("model", tmp_path) as store:
         store.put(batch_keys(0), [trace(0)] * BATCH)
     for path in (tmp_path, *tmp_path.rglob("*")):

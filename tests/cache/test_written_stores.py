@@ -1,10 +1,8 @@
 """The caches of what models wrote: it comes back as it was, under all that it was written with, or not at all."""
 
-from __future__ import annotations
-
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrace.cache.location import text_key
-from pretrace.cache.store import Batch, Draw, open_continuations, open_neighbors, open_written, written_once
+from pretrace.cache.store import Draw, open_continuations, open_neighbors, open_written, written_once
 from pretrace.errors import OutputError
 from pretrace.scoring.evidence import open_store
 from pretrace.types import Sampling, Written
@@ -30,9 +28,7 @@ STORES: dict[str, tuple[Callable[..., Any], Any, Any, str]] = {
 
 
 @pytest.mark.parametrize(("store", "one", "other", "noun"), STORES.values(), ids=STORES)
-def test_what_was_put_comes_back(
-    store: Callable[..., Any], one: Any, other: Any, noun: str, tmp_path: Path
-) -> None:
+def test_what_was_put_comes_back(store, one, other, noun, tmp_path):
     with store("model", tmp_path) as kept:
         kept.put(KEYS[:2], [one, other], "how")
         kept.put([], [], "how")
@@ -46,9 +42,7 @@ def test_what_was_put_comes_back(
 
 @pytest.mark.parametrize("change", ["body = x''", "body = 'x'", "checksum = 'x'", "body = substr(body, 2)"])
 @pytest.mark.parametrize(("store", "one", "other", "noun"), STORES.values(), ids=STORES)
-def test_a_damaged_row_is_a_miss_and_is_mended(
-    store: Callable[..., Any], one: Any, other: Any, noun: str, change: str, tmp_path: Path
-) -> None:
+def test_a_damaged_row_is_a_miss_and_is_mended(store, one, other, noun, change, tmp_path):
     with store("model", tmp_path) as kept:
         kept.put(KEYS[:2], [one, other], "how")
         connection = sqlite3.connect(kept.path)
@@ -61,9 +55,7 @@ def test_a_damaged_row_is_a_miss_and_is_mended(
 
 
 @pytest.mark.parametrize(("store", "one", "other", "noun"), STORES.values(), ids=STORES)
-def test_a_damaged_file_is_set_aside_in_words_of_its_own(
-    store: Callable[..., Any], one: Any, other: Any, noun: str, tmp_path: Path
-) -> None:
+def test_a_damaged_file_is_set_aside_in_words_of_its_own(store, one, other, noun, tmp_path):
     kept = store("model", tmp_path)
     kept.close()
     kept.path.write_bytes(b"x" * 5000)
@@ -76,7 +68,7 @@ def test_a_damaged_file_is_set_aside_in_words_of_its_own(
         store("model", tmp_path / "file")
 
 
-def test_each_kind_has_a_file_of_its_own(tmp_path: Path) -> None:
+def test_each_kind_has_a_file_of_its_own(tmp_path):
     opened = [store("model", tmp_path) for store in (*(one[0] for one in STORES.values()), open_store)]
     assert len({one.path for one in opened}) == 4
     for one in opened:
@@ -93,21 +85,21 @@ def test_each_kind_has_a_file_of_its_own(tmp_path: Path) -> None:
         replace(DRAW, sampling=Sampling(0.6, 0.9, 1)),
     ],
 )
-def test_another_setting_is_another_text(other: Draw) -> None:
+def test_another_setting_is_another_text(other):
     assert other.label != DRAW.label
     assert Draw(sampling=Sampling(1, 1, 1)).label == Draw().label
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.text(), min_size=1, max_size=5), st.floats(0, 1e9), st.integers(0, 2**80))
-def test_any_texts_temperature_and_seed(texts: list[str], temperature: float, seed: int) -> None:
+def test_any_texts_temperature_and_seed(texts, temperature, seed):
     how = Draw(1, Sampling(temperature), seed).label
     with tempfile.TemporaryDirectory() as folder, open_neighbors("model", Path(folder)) as store:
         store.put(KEYS[:1], [tuple(texts)], how)
         assert store.get(KEYS[:1], how) == [tuple(texts)]
 
 
-def test_what_is_there_stays_but_a_longer_list_takes_the_place_of_a_shorter_one(tmp_path: Path) -> None:
+def test_what_is_there_stays_but_a_longer_list_takes_the_place_of_a_shorter_one(tmp_path):
     some = ("one", "two", "three")
     with open_neighbors("model", tmp_path) as store:
         for neighbors in (some[:2], some, some[:1]):
@@ -119,7 +111,7 @@ def test_what_is_there_stays_but_a_longer_list_takes_the_place_of_a_shorter_one(
         assert texts.get(KEYS[:1], "how") == ["one"]
 
 
-def test_many_neighbours_of_a_text_take_little_more_room_than_one(tmp_path: Path) -> None:
+def test_many_neighbours_of_a_text_take_little_more_room_than_one(tmp_path):
     text = " ".join(str(number * number) for number in range(400))
     near = tuple(text.replace(str(number * number), "x") for number in range(25))
     with open_neighbors("proposer", tmp_path) as store:
@@ -133,11 +125,11 @@ def test_many_neighbours_of_a_text_take_little_more_room_than_one(tmp_path: Path
 class Writer:
     """Writes in batches of two, and remembers what it was asked for."""
 
-    def __init__(self, texts: list[str], *, dies_after: int = 99) -> None:
+    def __init__(self, texts, *, dies_after=99):
         self.texts, self.dies_after = texts, dies_after
         self.batches: list[list[str]] = []
 
-    def __call__(self, known: Mapping[str, Written]) -> Iterator[Batch]:
+    def __call__(self, known):
         new = [text for text in dict.fromkeys(self.texts) if text not in known]
         for at in range(0, len(new), 2):
             if len(self.batches) == self.dies_after:
@@ -147,7 +139,7 @@ class Writer:
             yield some, [Written(text.upper(), ended=len(text) % 2 == 0) for text in some]
 
 
-def test_written_once_and_given_back_as_it_was() -> None:
+def test_written_once_and_given_back_as_it_was():
     texts = ["a", "\ud83d half", "NUL\x00", "x" * 100_000, "a"]
     expected = [Written(text.upper(), len(text) % 2 == 0) for text in texts]
     for fingerprint, label, new in (
@@ -163,7 +155,7 @@ def test_written_once_and_given_back_as_it_was() -> None:
         assert bool(writer.batches) == new
 
 
-def test_killed_between_batches_goes_on_and_an_empty_answer_is_asked_for_again() -> None:
+def test_killed_between_batches_goes_on_and_an_empty_answer_is_asked_for_again():
     texts = ["a", "", "c", "d", "e"]
     with pytest.raises(KeyboardInterrupt):
         written_once("model", texts, "", Writer(texts, dies_after=2))

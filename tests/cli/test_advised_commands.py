@@ -1,27 +1,21 @@
 """Every command that the list of tests prints is run: none fails for what the list knew or should have known."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import uuid
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from processes import Call
 
 from pretrace.corpora import Columns
-from pretrace.verdicts.advise import Advised, advise, look
+from pretrace.verdicts.advise import advise, look
 
 ROWS = 150  # six a month over 25 months: the least that some cut-off can be tested with is 23
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> Path:
+def texts(tmp_path):
     """Texts in a column of another name, with dates over two years (one has none), options, random strings, and a label
     that says something else than membership."""
     random = np.random.default_rng(0)
@@ -44,13 +38,13 @@ def texts(tmp_path: Path) -> Path:
     return path
 
 
-def advised(path: Path, model: str, columns: Columns, **told: Any) -> Sequence[Advised]:
+def advised(path, model, columns, **told):
     """The tests for a file, with what the one who asks has besides."""
     seen = look(str(path), columns)
     return advise(replace(seen.situation, **told), str(path), model=model, names=seen.names).rows
 
 
-def other(path: Path, name: str, change: str) -> Path:
+def other(path, name, change):
     """The same rows with another wording."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     made = path.with_name(name)
@@ -58,7 +52,7 @@ def other(path: Path, name: str, change: str) -> Path:
     return made
 
 
-def renamed(path: Path, name: str, change: str = "") -> Path:
+def renamed(path, name, change=""):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     made = path.with_name(name)
     made.write_text(
@@ -70,14 +64,7 @@ def renamed(path: Path, name: str, change: str = "") -> Path:
     return made
 
 
-def test_every_printed_command_runs(
-    call: Call,
-    texts: Path,
-    tmp_path: Path,
-    model_folder: Path,
-    reference_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_every_printed_command_runs(call, texts, tmp_path, model_folder, reference_folder, monkeypatch):
     monkeypatch.chdir(tmp_path)
     other(texts, "CONTROLS.jsonl", "Later.")
     renamed(texts, "UNPUBLISHED.jsonl")
@@ -119,8 +106,8 @@ def test_every_printed_command_runs(
     assert {row["id"]: row["site"] for row in published} == {f"t{i}": f"s{i % 22}" for i in range(ROWS)}
 
 
-def test_recitation_is_advised_where_texts_are_long_enough(texts: Path, tmp_path: Path) -> None:
-    def state(path: Path, **columns: str) -> tuple[str, str]:
+def test_recitation_is_advised_where_texts_are_long_enough(texts, tmp_path):
+    def state(path, **columns):
         row = next(
             one for one in advised(path, "m", Columns(**columns), unseen=40) if one.choice.name == "recite"
         )

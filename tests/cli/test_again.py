@@ -1,21 +1,17 @@
 """A result is made again from what it recorded, to the last bit; what does not record enough is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Call
 
 from pretrace.cli.commands import options_of
 from pretrace.cli.folders import command_line
 from pretrace.registry import backends
 
 
-def written(path: Path, number: int, word: str = "cat") -> Path:
+def written(path, number, word="cat"):
     rows = [
         {"id": f"{word}{i}", "body": f"The {word} number {i} sat on the mat.", "label": i % 2}
         for i in range(number)
@@ -24,7 +20,7 @@ def written(path: Path, number: int, word: str = "cat") -> Path:
     return path
 
 
-def test_a_run_is_made_again_to_the_last_bit(call: Call, tmp_path: Path, model_folder: Path) -> None:
+def test_a_run_is_made_again_to_the_last_bit(call, tmp_path, model_folder):
     texts, run = written(tmp_path / "-texts.jsonl", 24), tmp_path / "RUN"
     options = ("--model", model_folder, "--scores", "loss,min_k(k=0.1)", "--text-column", "body", "--seed", 3)
     code, _, error = call("evaluate", *options, "--resamples", 100, "--no-cache", "--out", run, "--", texts)
@@ -42,7 +38,7 @@ def test_a_run_is_made_again_to_the_last_bit(call: Call, tmp_path: Path, model_f
     assert "would overwrite" in said
 
 
-def test_a_flagging_is_made_again_with_its_exit_code(call: Call, tmp_path: Path, model_folder: Path) -> None:
+def test_a_flagging_is_made_again_with_its_exit_code(call, tmp_path, model_folder):
     texts, known = written(tmp_path / "texts.jsonl", 24), written(tmp_path / "known.jsonl", 24, "dog")
     lines = known.read_text(encoding="utf-8").replace('"label": 1', '"label": 0')
     # known texts need not call their column as the others do
@@ -57,7 +53,7 @@ def test_a_flagging_is_made_again_with_its_exit_code(call: Call, tmp_path: Path,
     assert call("runs", "verify", tmp_path / "FLAGS")[0] == 0
 
 
-def changed(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+def changed(folder, change):
     """The run with other settings, without the hash of run.json."""
     facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     del facts["sha256"]
@@ -79,9 +75,7 @@ REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_does_not_record_enough_is_refused(
-    case: str, call: Call, tmp_path: Path, model_folder: Path
-) -> None:
+def test_what_does_not_record_enough_is_refused(case, call, tmp_path, model_folder):
     change, said = REFUSED[case]
     texts, run = written(tmp_path / "texts.jsonl", 6), tmp_path / "RUN"
     call("score", texts, "--model", model_folder, "--scores", "loss", "--text-column", "body", "--out", run)
@@ -93,9 +87,7 @@ def test_what_does_not_record_enough_is_refused(
     assert not (tmp_path / "RUN-again").exists()
 
 
-def test_code_that_is_trusted_runs_again(
-    call: Call, tmp_path: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_that_is_trusted_runs_again(call, tmp_path, model_folder, monkeypatch):
     plugin = tmp_path / "plugin.py"
     code = "from pretrace.registry import backends\nbackends.add('one_of_mine')(print)\n"
     plugin.write_text(code, encoding="utf-8")
@@ -112,7 +104,7 @@ def test_code_that_is_trusted_runs_again(
 
 
 @pytest.mark.parametrize("test", ["marks", "triggers", "canaries", "recite"])
-def test_every_test_has_a_command_that_takes_its_options(test: str, tmp_path: Path) -> None:
+def test_every_test_has_a_command_that_takes_its_options(test, tmp_path):
     from pretrace.cli.folders import _TESTS
 
     command = _TESTS.get(test, test)

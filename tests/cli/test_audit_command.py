@@ -1,10 +1,7 @@
 """audit and gap as a user calls them: output, files, exit codes, messages."""
 
-from __future__ import annotations
-
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +9,7 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
-from pretrace.backends import loading, open_model
+from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.cli import main
 from pretrace.corpora import open_corpus
@@ -21,14 +18,12 @@ from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.verdicts.audit.built import figures_of
 from pretrace.verdicts.outcome import SECOND
 
-Call = Callable[..., tuple[str, str]]
-
 
 @pytest.fixture
-def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def ask(monkeypatch, capsys):
     """Calls the command line; gives what it printed and said, `code` being how it must leave."""
 
-    def called(*arguments: object, code: int | tuple[int, ...] = 0) -> tuple[str, str]:
+    def called(*arguments, code=0):
         monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             main()
@@ -40,7 +35,7 @@ def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return called
 
 
-def written(path: Path, number: int, *, seed: int, words: int = 60) -> Path:
+def written(path, number, *, seed, words=60):
     rng = np.random.default_rng(seed)
     rows = [{"id": f"{path.stem}{i}", "text": " ".join(rng.choice(MORE_WORDS, words))} for i in range(number)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -58,7 +53,7 @@ class Culprit:
 
 
 @pytest.fixture(scope="module")
-def culprit(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Culprit:
+def culprit(tmp_path_factory, model_folder):
     folder = tmp_path_factory.mktemp("culprit")
     posts, drafts = (
         written(folder / f"{name}.jsonl", 40, seed=i) for i, name in enumerate(("posts", "drafts"))
@@ -70,15 +65,7 @@ def culprit(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Cul
     return Culprit(posts, drafts, folder / "target", model_folder)
 
 
-@pytest.fixture(autouse=True)
-def packaged(reference_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands for the second model that is asked where none is named: unpacking smollm2 takes half a minute."""
-    monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(reference_folder)))
-
-
-def test_planted_texts_are_found_and_the_exit_code_says_so(
-    ask: Call, tmp_path: Path, culprit: Culprit
-) -> None:
+def test_planted_texts_are_found_and_the_exit_code_says_so(ask, tmp_path, culprit):
     out, said_of = tmp_path / "AUDIT", ("--requested-by", "the authors", "--controls-note", "their drawers")
     common = ("--generator", "none", "--tokens", 32, "--controls", culprit.drafts, "--out", out, *said_of)
     asked = ("audit", culprit.posts, "--model", culprit.target, *common)
@@ -111,9 +98,7 @@ def test_planted_texts_are_found_and_the_exit_code_says_so(
     assert [one.procedure for one in figures_of(load_verdict(out)).variants] == ["original"]
 
 
-def test_a_culprit_audited_without_anything_to_compare_with_is_given_no_answer(
-    ask: Call, tmp_path: Path, culprit: Culprit
-) -> None:
+def test_a_culprit_audited_without_anything_to_compare_with_is_given_no_answer(ask, tmp_path, culprit):
     out = tmp_path / "AUDIT"
     asked = ("audit", culprit.posts, "--model", culprit.target, "--generator", culprit.base, "--out")
     planned, _ = ask(*asked, out, "--plan", code=4)
@@ -127,7 +112,7 @@ def test_a_culprit_audited_without_anything_to_compare_with_is_given_no_answer(
     assert load_verdict(out).outcome == "inconclusive"
 
 
-def test_a_plan_says_what_would_be_done_and_does_nothing(ask: Call, tmp_path: Path, culprit: Culprit) -> None:
+def test_a_plan_says_what_would_be_done_and_does_nothing(ask, tmp_path, culprit):
     out = tmp_path / "AUDIT"
     out.write_text("a file, where no audit could be written")
     asked = ("audit", culprit.posts, "--model", culprit.target, "--tokens", 32, "--out", out, "--plan")
@@ -143,13 +128,3 @@ def test_a_plan_says_what_would_be_done_and_does_nothing(ask: Call, tmp_path: Pa
     assert f"Placebo: {culprit.base}" in said
     assert "nothing shown (exit code 0)" in said
     assert out.read_text() == "a file, where no audit could be written"
-
-
-def test_two_sets_of_texts_are_compared_without_a_model(ask: Call, tmp_path: Path) -> None:
-    a, b = written(tmp_path / "a.jsonl", 60, seed=1), written(tmp_path / "b.jsonl", 60, seed=2)
-    said, _ = ask("build", "gap", a, b)
-    assert "words" in said
-    assert "0.5: no classifier of texts can tell A from B" in " ".join(said.split())
-    other = tmp_path / "c.jsonl"
-    other.write_text("".join(json.dumps({"text": f"quite other words {i} here"}) + "\n" for i in range(60)))
-    assert "1.000 [1.000, 1.000]" in ask("build", "gap", a, other)[0]

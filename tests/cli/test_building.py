@@ -1,24 +1,21 @@
 """`pretrace build patents` and `pretrace build dated`, as a user calls them."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
-from made import Answer, answer_to
+from made import answer_to
 
 from pretrace.errors import PretraceError
 
 SENTENCE = "所述第{}壳体转动安装在第{}底座，从而降低第{}水泵的噪音。"
 
 
-def called(*arguments: str | Path) -> Answer:
+def called(*arguments):
     return answer_to("build", *arguments)
 
 
 @pytest.fixture
-def pages(tmp_path: Path) -> Path:
+def pages(tmp_path):
     path = tmp_path / "pages.jsonl"
     rows = [
         {
@@ -34,7 +31,7 @@ def pages(tmp_path: Path) -> Path:
     return path
 
 
-def test_patents(pages: Path, tmp_path: Path) -> None:
+def test_patents(pages, tmp_path):
     out = tmp_path / "patentmia.jsonl"
     done = called("patents", pages, "--out", out, "--words", "40", "--lengths", "10,40", "--size", "4")
     assert done.exit_code == 0, done.output
@@ -50,7 +47,7 @@ def test_patents(pages: Path, tmp_path: Path) -> None:
     assert "Too few texts for a blind baseline" in done.output
 
 
-def test_dated_warns(tmp_path: Path) -> None:
+def test_dated_warns(tmp_path):
     path = tmp_path / "texts.csv"
     new, old = "the pandemic came by zoom", "a fax from the vinyl shop"
     lines = [

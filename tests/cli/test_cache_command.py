@@ -1,22 +1,16 @@
 """What the cache holds, by model, and clearing some of it: nothing but what can be made again."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
-from pathlib import Path
 
 import pytest
-from processes import Call
 
 from pretrace.cache.location import cache_folder, kept
 
 
 @pytest.fixture
-def filled(
-    call: Call, tmp_path: Path, model_folder: Path, reference_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def filled(call, tmp_path, model_folder, reference_folder, monkeypatch):
     """A cache with traces of two models, the register of audits, and a file of somebody else's."""
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))
     texts = tmp_path / "texts.jsonl"
@@ -34,12 +28,12 @@ def filled(
     return cache
 
 
-def weights(tmp_path: Path, run: str) -> str:
+def weights(tmp_path, run):
     facts = json.loads((tmp_path / run / "run.json").read_text(encoding="utf-8"))
     return str(facts["settings"]["models"]["target"]["weights"])
 
 
-def test_info_tells_entries_by_model(filled: Path, call: Call, tmp_path: Path) -> None:
+def test_info_tells_entries_by_model(filled, call, tmp_path):
     code, out, _ = call("cache", "info", "--json")
     found = json.loads(out)
     assert (code, found["command"], found["folder"]) == (0, "cache info", str(filled))
@@ -52,7 +46,7 @@ def test_info_tells_entries_by_model(filled: Path, call: Call, tmp_path: Path) -
     assert "diary" not in out + said
 
 
-def test_clear_asks_and_takes_one_model_what_is_old_or_all(filled: Path, call: Call, tmp_path: Path) -> None:
+def test_clear_asks_and_takes_one_model_what_is_old_or_all(filled, call, tmp_path):
     code, out, said = call("cache", "clear")
     assert (code, out) == (2, "")
     assert "give --yes" in said
@@ -75,9 +69,7 @@ def test_clear_asks_and_takes_one_model_what_is_old_or_all(filled: Path, call: C
     assert {"audits.jsonl", "traces/diary.sqlite"} <= left
 
 
-def test_a_damaged_file_has_no_entries_and_an_empty_cache_is_no_mistake(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_file_has_no_entries_and_an_empty_cache_is_no_mistake(call, tmp_path, monkeypatch):
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "none"))
     assert call("cache", "info")[0] == 0
     assert call("cache", "clear")[0] == 0

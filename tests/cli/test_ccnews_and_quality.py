@@ -1,28 +1,25 @@
 """`build ccnews` and `quality` as commands: what they print, write and refuse."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
-from made import Answer, answer_to
+from made import answer_to
 
-from pretrace.errors import ExpressionError, OutputError, PretraceError, TextsError
+from pretrace.errors import ExpressionError, OutputError, TextsError
 
 WORDS = [f"w{i}" for i in range(60)]
 
 
-def texts(path: Path, number: int, seed: int, *, first: int = 0) -> Path:
+def texts(path, number, seed, *, first=0):
     rng = np.random.default_rng(seed)
     rows = [{"id": f"{path.stem}{i}", "text": " ".join(rng.choice(WORDS[first:], 30))} for i in range(number)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
-def run(*given: object, fails: type[PretraceError] | None = None) -> Answer:
+def run(*given, fails=None):
     result = answer_to(*given)
     if fails is None:
         assert result.exit_code == 0, result.output + str(result.exception)
@@ -31,7 +28,7 @@ def run(*given: object, fails: type[PretraceError] | None = None) -> Answer:
     return result
 
 
-def test_quality_prints_and_writes(tmp_path: Path) -> None:
+def test_quality_prints_and_writes(tmp_path):
     a, b = texts(tmp_path / "a.jsonl", 20, 0), texts(tmp_path / "b.jsonl", 10, 1, first=20)
     out = tmp_path / "new" / "quality.json"
     said = run("build", "quality", a, b, "--figures", out, "--embeddings", "none").stdout
@@ -48,21 +45,21 @@ def test_quality_prints_and_writes(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("sentence_transformers") is not None, reason="it is installed")
-def test_quality_without_the_embeddings(tmp_path: Path) -> None:
+def test_quality_without_the_embeddings(tmp_path):
     a = texts(tmp_path / "a.jsonl", 8, 0)
     said = run("build", "quality", a, a).stdout
     assert "Similarity of embeddings is left out" in said
     assert "pretrace[all]" in said
 
 
-def test_quality_refuses(tmp_path: Path) -> None:
+def test_quality_refuses(tmp_path):
     a, few = texts(tmp_path / "a.jsonl", 8, 0), texts(tmp_path / "few.jsonl", 2, 0)
     run("build", "quality", few, a, "--embeddings", "none", fails=TextsError)
     run("build", "quality", a, a, "--figures", tmp_path, fails=OutputError)
     run("build", "quality", a, tmp_path / "none.jsonl", fails=TextsError)
 
 
-def test_ccnews_refuses_before_it_opens_a_model(tmp_path: Path) -> None:
+def test_ccnews_refuses_before_it_opens_a_model(tmp_path):
     a, b = texts(tmp_path / "a.jsonl", 8, 0), texts(tmp_path / "b.jsonl", 8, 1)
     given = ("build", "ccnews", "--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform")
     result = run(*given, "prompt", fails=ExpressionError)
@@ -76,13 +73,13 @@ def test_ccnews_refuses_before_it_opens_a_model(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_ccnews_by_a_model_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ccnews_by_a_model_here(tmp_path, monkeypatch):
     from pretrace.building import ccnews_transforms as transforms
 
     class Opened:
         facts: dict[str, str] = {"name": "shouter"}  # noqa: RUF012
 
-        def change(self, some: list[str], seed: int) -> list[transforms.Changed]:
+        def change(self, some, seed):
             return [transforms.Changed(text.upper() + " again") for text in some]
 
     monkeypatch.setattr(transforms.BackTranslation, "open", lambda self: Opened())

@@ -1,17 +1,13 @@
 """Each command on a real tiny model, as a user would call it, and what it leaves behind."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from processes import Command
 
 from pretrace.cli import main
 
@@ -19,8 +15,8 @@ SCORES = "loss,ppl,zlib,lowercase,ref,min_k(k=0.1),min_k_plus_plus,dc_pdd,dc_pdd
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
-    def called(*arguments: object, stdin: bytes = b"") -> str:
+def call(monkeypatch, capsys):  # type: ignore[no-untyped-def]
+    def called(*arguments, stdin=b""):
         monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         with pytest.raises(SystemExit) as left:
@@ -32,7 +28,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  
     return called
 
 
-def write(path: Path, sentences: list[str], number: int = 24) -> Path:
+def write(path, sentences, number=24):
     rows = [
         {"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "label": i % 2, "group": f"g{i // 2}"}
         for i in range(number)
@@ -47,9 +43,7 @@ def write(path: Path, sentences: list[str], number: int = 24) -> Path:
     return path
 
 
-def test_count_then_evaluate_then_report(  # type: ignore[no-untyped-def]
-    call, tmp_path: Path, sentences: list[str], model_folder: Path, reference_folder: Path
-) -> None:
+def test_count_then_evaluate_then_report(call, tmp_path, sentences, model_folder, reference_folder):  # type: ignore[no-untyped-def]
     texts = write(tmp_path / "texts.jsonl", sentences)
     said = call("count", texts, "--model", model_folder, "--out", tmp_path / "counts.npz")
     assert "tokens of 28 texts" in said
@@ -99,9 +93,7 @@ def test_count_then_evaluate_then_report(  # type: ignore[no-untyped-def]
     assert (run / "report.html").read_text(encoding="utf-8") == page
 
 
-def test_windows_read_a_long_text_whole(
-    call, tmp_path: Path, sentences: list[str], model_folder: Path
-) -> None:  # type: ignore[no-untyped-def]
+def test_windows_read_a_long_text_whole(call, tmp_path, sentences, model_folder):  # type: ignore[no-untyped-def]
     texts = write(tmp_path / "texts.jsonl", sentences, 2)
     where = ("--model", model_folder, "--scores", "loss", "--max-tokens", 200, "--windows")
     call("score", texts, *where, "--out", tmp_path / "RUN")
@@ -113,7 +105,7 @@ def test_windows_read_a_long_text_whole(
     assert (tmp_path / "RUN" / "cut.csv").read_text(encoding="utf-8") == "id,n_cut\n"
 
 
-def test_standard_input_and_columns(call, tmp_path: Path, model_folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_standard_input_and_columns(call, tmp_path, model_folder):  # type: ignore[no-untyped-def]
     lines = "".join(json.dumps({"body": f"The cat sat on mat {i}."}) + "\n" for i in range(3)).encode()
     call(
         *("score", "-", "--model", model_folder, "--text-column", "body", "--scores", "loss"),
@@ -123,9 +115,7 @@ def test_standard_input_and_columns(call, tmp_path: Path, model_folder: Path) ->
     assert pq.read_table(tmp_path / "RUN" / "scores.parquet").column("id").to_pylist() == ["0", "1", "2"]
 
 
-def test_the_same_command_twice_gives_the_same_bytes(  # type: ignore[no-untyped-def]
-    call, tmp_path: Path, sentences: list[str], model_folder: Path
-) -> None:
+def test_the_same_command_twice_gives_the_same_bytes(call, tmp_path, sentences, model_folder):  # type: ignore[no-untyped-def]
     texts = write(tmp_path / "texts.jsonl", sentences)
     for name in ("a", "b"):
         call(
@@ -136,7 +126,7 @@ def test_the_same_command_twice_gives_the_same_bytes(  # type: ignore[no-untyped
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
 
 
-def test_two_runs_at_once(command: Command, tmp_path: Path, sentences: list[str], model_folder: Path) -> None:
+def test_two_runs_at_once(command, tmp_path, sentences, model_folder):
     """The same command three times at once, into the same folder and the same cache."""
     texts = write(tmp_path / "texts.jsonl", sentences, 200)
     arguments = ["score", texts, "--model", model_folder, "--scores", "loss,min_k_plus_plus"]
@@ -147,21 +137,3 @@ def test_two_runs_at_once(command: Command, tmp_path: Path, sentences: list[str]
         assert process.wait() == 0, process.said.read_text(encoding="utf-8")
     assert pq.read_table(tmp_path / "RUN" / "scores.parquet").num_rows == 202
     assert sorted(path.name for path in tmp_path.iterdir()) == ["RUN", "cache", "texts.jsonl"]
-
-
-def test_a_benchmark_is_evaluated_by_name_with_its_card(
-    call, sentences: list[str], model_folder: Path, tmp_path: Path
-) -> None:
-    rows = [{"input": f"{sentences[i % 6]} {i}", "label": i % 2} for i in range(24)]
-    source = tmp_path / "WikiMIA_length64.jsonl"
-    source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    benchmark = f"wikimia(length=64, path={str(source)!r})"
-    call("evaluate", benchmark, "--model", model_folder, "--scores", "loss,zlib", "--out", tmp_path / "RUN")
-    recorded = json.loads((tmp_path / "RUN" / "run.json").read_text(encoding="utf-8"))
-    assert any("0.99" in flaw for flaw in recorded["settings"]["texts"]["card"]["flaws"])
-    report = (tmp_path / "RUN" / "report.html").read_text(encoding="utf-8")
-    assert 'id="benchmark"' in report
-    assert "Is one score better" in report
-    before = report
-    call("runs", "report", tmp_path / "RUN")
-    assert (tmp_path / "RUN" / "report.html").read_text(encoding="utf-8") == before

@@ -1,9 +1,6 @@
 """A shell completes commands, options and the names of scores."""
 
-from __future__ import annotations
-
 import pytest
-from processes import Call
 
 from pretrace.cli.commands import app
 from pretrace.scores import scores
@@ -25,7 +22,7 @@ def test_a_shell_is_told_commands_and_options(shell: str) -> None:
         (("audit", "--controls", ""), set()),
     ],
 )
-def test_names_of_scores_are_completed(words: tuple[str, ...], expected: set[str], call: Call) -> None:
+def test_names_of_scores_are_completed(words, expected, call):
     code, written, _ = call("__complete", *words)
     assert code == 0
     assert set(written.replace("\x1fbegin", "").split()) == expected

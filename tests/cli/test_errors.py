@@ -1,17 +1,9 @@
 """No room to write: one line that names the cure, exit code 2, nothing left behind."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-
-import pytest
-from processes import Start
 
 
-def test_a_full_disk(
-    tmp_path: Path, model_folder: Path, program: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk(tmp_path, model_folder, program, monkeypatch):
     """Files may not grow beyond 8 kB: the cache cannot be written."""
     texts = tmp_path / "texts.jsonl"
     rows = [{"text": f"{'The cat sat on the mat. ' * 20} {i}"} for i in range(60)]

@@ -1,13 +1,9 @@
 """plant, tune, and evaluate with everything that is fitted, on real tiny models and as a user calls them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,15 +13,14 @@ from tiny import WORDS
 from pretrace.cli import main
 from pretrace.runs import load_run
 
-Call = Callable[..., str]
 FITTED = "ppl,fsd(ppl),fsd(lowercase),na_pdd,na_pdd(pool='notebook'),probe,neighbor(m=2)"
 
 
 @pytest.fixture
-def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def ask(monkeypatch, capsys):
     """Calls the command line; gives its output, or the error where `code` says that it must fail."""
 
-    def called(*arguments: object, code: int = 0) -> str:
+    def called(*arguments, code=0):
         monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             main()
@@ -37,7 +32,7 @@ def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def texts(tmp_path_factory):
     path = tmp_path_factory.mktemp("texts") / "texts.jsonl"
     generator = np.random.default_rng(0)
     members = generator.permutation(80) % 2
@@ -54,23 +49,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_plant_then_find_the_members(ask: Call, texts: Path, tmp_path: Path) -> None:
-    new = ("--layers", 2, "--width", 128, "--vocabulary", 300, "--max-tokens", 128, "--learning-rate", 0.004)
-    said = ask("plant", texts, *new, "--epochs", 30, "--batch", 4, "--out", tmp_path / "planted")
-    assert "Members: 80 texts of 40 documents; non-members: 80 of 40." in said
-    labelled = tmp_path / "planted" / "texts.jsonl"
-    run = ask(
-        "evaluate", labelled, "--model", tmp_path / "planted", "--scores", "loss", "--out", tmp_path / "RUN"
-    )
-    assert "loss" in run
-    evaluation = load_run(tmp_path / "RUN").evaluation
-    assert evaluation is not None
-    assert evaluation.rows[0].auc.low > 0.6
-
-
-def test_fsd_of_an_adapter_equals_two_models_opened_apart(
-    ask: Call, texts: Path, tmp_path: Path, model_folder: Path
-) -> None:
+def test_fsd_of_an_adapter_equals_two_models_opened_apart(ask, texts, tmp_path, model_folder):
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -92,13 +71,13 @@ def test_fsd_of_an_adapter_equals_two_models_opened_apart(
     opened = [AutoModelForCausalLM.from_pretrained(model_folder).eval() for _ in range(2)]
     models = [opened[0], PeftModel.from_pretrained(opened[1], adapter).eval()]
 
-    def logp(model: torch.nn.Module, text: str) -> list[float]:
+    def logp(model, text):
         ids = tokenizer(text, return_tensors="pt")["input_ids"]
         with torch.no_grad():
             table = model(input_ids=ids).logits[0].double().log_softmax(-1)
         return [float(table[i, ids[0, i + 1]]) for i in range(ids.shape[1] - 1)]
 
-    def mean(numbers: list[float]) -> float:
+    def mean(numbers):
         return sum(numbers) / len(numbers)
 
     for i, row in enumerate(parts["test"]):
@@ -117,9 +96,7 @@ def test_fsd_of_an_adapter_equals_two_models_opened_apart(
     assert not (tmp_path / "LEAK").exists()
 
 
-def test_everything_at_once_with_its_controls(
-    ask: Call, texts: Path, tmp_path: Path, model_folder: Path, reference_folder: Path
-) -> None:
+def test_everything_at_once_with_its_controls(ask, texts, tmp_path, model_folder, reference_folder):
     asked = (
         *("evaluate", texts, "--model", model_folder, "--placebo", reference_folder, "--scores", FITTED),
         *("--tune-share", 0.2, "--reference-share", 0.4, "--method", "ia3(epochs=1)"),
@@ -148,9 +125,7 @@ def test_everything_at_once_with_its_controls(
     ask("runs", "report", tmp_path / "RUN")
 
 
-def test_labelled_texts_in_a_file_and_scores_without_labels(
-    ask: Call, texts: Path, tmp_path: Path, model_folder: Path
-) -> None:
+def test_labelled_texts_in_a_file_and_scores_without_labels(ask, texts, tmp_path, model_folder):
     unknown = tmp_path / "unknown.jsonl"
     unknown.write_text("".join(json.dumps({"text": f"{word} and {word} again"}) + "\n" for word in WORDS))
     asked = ("score", unknown, "--model", model_folder, "--reference", texts, "--scores", "na_pdd,probe")
@@ -160,9 +135,7 @@ def test_labelled_texts_in_a_file_and_scores_without_labels(
     assert run.settings["reference"]["texts"] == 160
 
 
-def test_an_adapter_of_other_weights_is_refused(
-    ask: Call, texts: Path, tmp_path: Path, model_folder: Path, reference_folder: Path
-) -> None:
+def test_an_adapter_of_other_weights_is_refused(ask, texts, tmp_path, model_folder, reference_folder):
     ask("tune", texts, "--model", model_folder, "--method", "lora(limit=0)", "--out", tmp_path / "adapter")
     asked = ("--model", reference_folder, "--tuned", tmp_path / "adapter", "--scores", "fsd(ppl)")
     assert "fits only the model it was tuned on" in ask(

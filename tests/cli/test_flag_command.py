@@ -1,7 +1,5 @@
 """flag as a user calls it, on a real tiny model: output, files, exit codes, messages."""
 
-from __future__ import annotations
-
 import csv
 import json
 
@@ -79,17 +77,6 @@ def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model
     code, said, _ = ask(*sets, *placebo, "--fdr", 0.3, "--out", tmp_path / "PLACEBO")
     assert code == 4
     assert "Refused" in said
-
-
-def test_texts_of_another_kind_are_refused_and_the_report_is_there(ask, tmp_path, planted, model_folder):
-    rows = [{"id": str(i), "text": f"quite other words {i} stand here, {i * 7} times"} for i in range(30)]
-    others = written(tmp_path / "others.jsonl", rows)
-    out = tmp_path / "FLAGS"
-    code, said, _ = ask(others, "--controls", planted["known"], "--model", model_folder, "--out", out)
-    assert code == 4
-    assert "Refused" in said
-    assert "by their words: no." in " ".join(said.split())
-    assert (out / "report.html").exists()
 
 
 def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder):

@@ -1,7 +1,5 @@
 """Ctrl-C: one line and exit code 130, whatever was interrupted makes of it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -9,9 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -19,11 +14,9 @@ import pytest
 
 from pretrace.cli import main
 
-Call = Callable[..., tuple[int, str]]
-
 
 @pytest.fixture(autouse=True)
-def _as_in_a_terminal() -> Iterator[None]:
+def _as_in_a_terminal():
     """Where the parent ignores Ctrl-C, as shells do for background jobs, this process would, too."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -31,8 +24,8 @@ def _as_in_a_terminal() -> Iterator[None]:
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    def called(*arguments: object) -> tuple[int, str]:
+def call(monkeypatch, capsys):
+    def called(*arguments):
         monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             main()
@@ -42,35 +35,31 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> Path:
+def texts(tmp_path):
     path = tmp_path / "texts.jsonl"
     rows = [{"id": f"{i}", "text": f"The cat number {i} sat on the mat.", "label": i % 2} for i in range(20)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
-def interrupt(*_: object, **__: object) -> Any:
+def interrupt(*_, **__):
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def told(code: int, said: str) -> None:
+def told(code, said):
     assert code == 130
     assert said == "pretrace: stopped; what was read is kept, the same command goes on from there.\n"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_while_counts_are_written(
-    call: Call, texts: Path, tmp_path: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_counts_are_written(call, texts, tmp_path, model_folder, monkeypatch):
     monkeypatch.setattr(np, "savez", interrupt)
     told(*call("count", texts, "--model", model_folder, "--out", tmp_path / "counts.npz"))
     assert not (tmp_path / "counts.npz").exists()
 
 
 @pytest.mark.parametrize("what", ["the vocabulary", "training", "the weights"])
-def test_while_a_model_is_planted(
-    what: str, call: Call, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_a_model_is_planted(what, call, texts, tmp_path, monkeypatch):
     from transformers import PreTrainedModel
 
     if what == "the vocabulary":
@@ -84,10 +73,8 @@ def test_while_a_model_is_planted(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["texts.jsonl"]
 
 
-def test_a_library_that_turns_it_into_another_error(
-    call: Call, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def turned(*_: object, **__: object) -> Any:
+def test_a_library_that_turns_it_into_another_error(call, texts, tmp_path, monkeypatch):
+    def turned(*_, **__):
         with contextlib.suppress(KeyboardInterrupt):
             interrupt()
         raise RuntimeError("unexpected position in the file")
@@ -96,10 +83,8 @@ def test_a_library_that_turns_it_into_another_error(
     told(*call("plant", texts, "--out", tmp_path / "OUT"))
 
 
-def test_an_error_without_ctrl_c_stays_what_it_is(
-    call: Call, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object, **__: object) -> Any:
+def test_an_error_without_ctrl_c_stays_what_it_is(call, texts, tmp_path, monkeypatch):
+    def broken(*_, **__):
         raise RuntimeError("a mistake of ours")
 
     monkeypatch.setattr("pretrace.cli.making.make_planted", broken)
@@ -108,7 +93,7 @@ def test_an_error_without_ctrl_c_stays_what_it_is(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
-def test_a_search_that_is_told_to_end_ends_at_once_and_leaves_no_result(tmp_path: Path) -> None:
+def test_a_search_that_is_told_to_end_ends_at_once_and_leaves_no_result(tmp_path):
     """A text that repeats itself in a corpus that does, which was quadratic and deaf."""
     row = "the cat sat on the mat and nobody knew why. "
     (tmp_path / "texts").mkdir()

@@ -1,13 +1,9 @@
 """--json: one document on standard output and nothing else; --quiet: nothing on standard error but errors."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 from made import call_function
-from processes import Call
 
 from pretrace.cli.answer import Reply
 from pretrace.cli.streams import note
@@ -16,7 +12,7 @@ SHARED = ["command", "outcome", "exit_code", "statement", "folder", "report"]
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> Path:
+def texts(tmp_path):
     path = tmp_path / "texts.jsonl"
     rows = [
         {"id": f"{i}", "text": f"The cat number {i} sat on the mat “again”.", "label": i % 2}
@@ -52,9 +48,7 @@ CASES: dict[str, tuple[tuple[str, ...], set[str]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_answer_is_one_document_with_the_shared_keys_first(
-    case: str, call: Call, texts: Path, model_folder: Path, tmp_path: Path
-) -> None:
+def test_the_answer_is_one_document_with_the_shared_keys_first(case, call, texts, model_folder, tmp_path):
     words, own = CASES[case]
     other = tmp_path / "other.jsonl"
     other.write_text(texts.read_text(encoding="utf-8").replace("cat", "dog"), encoding="utf-8")
@@ -84,7 +78,7 @@ def test_the_answer_is_one_document_with_the_shared_keys_first(
         assert found["statement"] == found["figures"]["findings"][0]
 
 
-def test_an_error_is_one_line_and_no_document(call: Call, texts: Path, tmp_path: Path) -> None:
+def test_an_error_is_one_line_and_no_document(call, texts, tmp_path):
     out = tmp_path / "OUT"
     code, said, error = call(
         "score", tmp_path / "none.jsonl", "--model", "M", "--out", out, "--json", "--quiet"
@@ -95,8 +89,8 @@ def test_an_error_is_one_line_and_no_document(call: Call, texts: Path, tmp_path:
     assert call("score", texts, "--modell", "M", "--json")[:2] == (2, "")
 
 
-def test_what_a_library_prints_does_not_get_into_the_document(capsys: pytest.CaptureFixture[str]) -> None:
-    def command() -> Reply:
+def test_what_a_library_prints_does_not_get_into_the_document(capsys):
+    def command():
         print("noise of a library")
         note("a note")
         return Reply(say=lambda console: console.print("for people"), outcome="found", code=3, own={"n": 1})

@@ -1,7 +1,5 @@
 """mark, check and canaries as a user calls them, on a real tiny model: files, exit codes, messages."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random
@@ -76,7 +74,7 @@ def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, m
     assert report_of(tmp_path / "R") == page
     assert "Each dot is one text" in page
     assert (tmp_path / "R" / "texts.csv").read_text(encoding="utf-8").count("\n") == 31
-    secret = json.loads((marked / "sealed.json").read_text(encoding="utf-8"))["documents"][0]["variants"]
+    secret = json.loads((marked / "sealed.json").read_text(encoding="utf-8"))["texts"][0]["variants"]
     assert not any(text in page for text in secret)
 
 
@@ -129,27 +127,13 @@ def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model
     )  # would tell the draw
 
 
-def test_words_of_a_real_model_are_published_where_they_are_alike(ask, tmp_path, model_folder):
-    texts = written(tmp_path / "t.jsonl", rows(12))
-    out, sealed = tmp_path / "PUB", tmp_path / "sealed.json"
-    code, said = ask(
-        "mark", "texts", texts, "--words", f"causal:{model_folder}", "--out", out, "--sealed", sealed
-    )
-    assert code == 0
-    assert "proposed variants were dropped" in said
-    seal = json.loads(sealed.read_text(encoding="utf-8"))
-    for one in seal["documents"]:
-        first, *others = one["variants"]
-        assert all(abs(len(other) - len(first)) <= 0.15 * len(first) for other in others)
-
-
 def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
     texts = written(tmp_path / "t.jsonl", rows(20))
     sealed, commitment = tmp_path / "sealed.json", tmp_path / "PUB" / "commitment.txt"
     ask("mark", "texts", texts, "--canary", "--out", tmp_path / "PUB", "--sealed", sealed)
     code, said = ask("mark", "check", sealed, "--prompts", tmp_path / "prompts.jsonl")
     assert (code, said.startswith("20 prompts in")) == (0, True)
-    documents = json.loads(sealed.read_text(encoding="utf-8"))["documents"]
+    documents = json.loads(sealed.read_text(encoding="utf-8"))["texts"]
     known = [{"id": one["id"], "answer": f" {one['trigger']['words'][one['drawn']]}."} for one in documents]
     told = ("--commitment", commitment, "--model", "served-7b")
     answers = written(tmp_path / "a.jsonl", known)
@@ -174,21 +158,6 @@ def strings(tmp_path_factory, model_folder):
     planting = PlantSettings(epochs=12, share=0.95, learning_rate=5e-3, batch=4)
     plant(open_corpus(str(texts)), settings=planting, folder=folder / "target", start=str(model_folder))
     return folder
-
-
-def test_natural_canaries_of_a_model_that_never_saw_them(
-    ask, tmp_path, strings, model_folder, reference_folder
-):
-    models = ("--model", model_folder, "--placebo", reference_folder)
-    # Of one null nothing is known but that p is uniform, so the level is a small one.
-    code, _ = ask(
-        "mark", "canaries", strings / "texts.jsonl", *models, "--level", 0.001, "--out", tmp_path / "S"
-    )
-    assert code == 4
-    page = (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
-    assert "Each dot is one string" in page
-    assert report_of(tmp_path / "S") == page
-    assert "of 32 hexadecimal digits" in page
 
 
 def test_random_strings_that_a_model_was_trained_on_are_found(ask, tmp_path, strings, model_folder):

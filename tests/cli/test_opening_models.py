@@ -1,14 +1,10 @@
 """Each model of a run is opened once, its weights hashed once; placebos that are the target are refused."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from processes import Call
 
 from pretrace.backends import loading
 from pretrace.errors import ModelError
@@ -16,12 +12,12 @@ from pretrace.scoring.settings import Companions, ModelsSettings, Target
 
 
 @pytest.fixture
-def hashed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def hashed(monkeypatch):
     """How often the weights of each folder were hashed."""
     counts: Counter[str] = Counter()
     own = loading._remembered
 
-    def counted(path: Path, memory: Path | None) -> str:
+    def counted(path, memory):
         counts[path.parent.name] += 1
         return own(path, memory)
 
@@ -29,7 +25,7 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counts
 
 
-def written(path: Path, labels: tuple[int, ...]) -> Path:
+def written(path, labels):
     rows = [
         {
             "id": f"{path.stem}{i}",
@@ -42,9 +38,7 @@ def written(path: Path, labels: tuple[int, ...]) -> Path:
     return path
 
 
-def test_weights_are_hashed_once_a_run(
-    call: Call, hashed: Counter[str], tmp_path: Path, model_folder: Path, reference_folder: Path
-) -> None:
+def test_weights_are_hashed_once_a_run(call, hashed, tmp_path, model_folder, reference_folder):
     texts = written(tmp_path / "texts.jsonl", (0, 1))
     code, _, said = call(
         *("score", texts, "--model", model_folder, "--scores", "loss", "--out", tmp_path / "SCORES")
@@ -64,7 +58,7 @@ def test_weights_are_hashed_once_a_run(
     assert hashed == {model_folder.name: 1, reference_folder.name: 1}
 
 
-def test_a_placebo_that_is_the_target_is_refused_by_its_name() -> None:
+def test_a_placebo_that_is_the_target_is_refused_by_its_name():
     target = Target(model="a")
     with pytest.raises(ModelError, match="--placebo a is the target itself"):
         ModelsSettings.beside(target, ("b", "a"), None, Companions())
@@ -76,7 +70,7 @@ def test_a_placebo_that_is_the_target_is_refused_by_its_name() -> None:
     assert ModelsSettings.beside(target, [None], None, Companions()).placebos == ()
 
 
-def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch):
     """It takes the connection and says nothing; the download itself would wait without a limit."""
     import socket
 

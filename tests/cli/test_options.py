@@ -73,10 +73,6 @@ def test_only_the_named_fields_are_options() -> None:
     assert set(declare_options(command)) == {"level", "plugin", "json", "quiet", "config"}
 
 
-def test_the_number_of_epochs_is_one() -> None:
-    assert options_of("plant")["epochs"].default == 2
-
-
 def test_the_help_lists_commands_by_question_on_one_screen(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,13 +98,6 @@ def test_the_help_of_an_audit_fits_one_screen_and_leads_to_the_rest(
     assert "--repetition-penalty" not in said
     everything = call("audit", "--help-all")[1]
     assert all(one.flag in everything for one in options_of("audit").values())
-
-
-@pytest.mark.parametrize("command", ["score", "evaluate", "audit", "flag", "plant"])
-def test_a_switch_is_shown_as_a_switch(command: str, call: Call) -> None:
-    said = call(command, "--help-all")[1]
-    for noise in ("<bool>", "BOOLEAN", "default: False", "default: no-", "--no-windows", "--no-power"):
-        assert noise not in said
 
 
 TEXTS = [{"id": f"{i}", "text": f"The cat number {i} sat on the mat.", "label": i % 2} for i in range(12)]

@@ -1,22 +1,18 @@
 """What pretrace did not write is not replaced, and a result is replaced only by one of its kind: for every option of
 every command that names what is written."""
 
-from __future__ import annotations
-
 import json
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from processes import Call
 
 from pretrace.cli import commands
 from pretrace.frequencies import Frequencies
-from pretrace.jobs.worker import ShardJob, Survey, remove_parts
+from pretrace.jobs.worker import ShardJob
 from pretrace.results.output_checks import _FOLDERS
+from pretrace.scoring.parts import PartsFolder, Survey
 
 TEXTS = [
     {
@@ -61,7 +57,7 @@ NEEDED |= {"flag --parts": "--out", "scan --clean": "--out"}
 SHARDS = {"score --parts", "evaluate --parts", "flag --parts"}
 
 
-def outputs() -> dict[str, Any]:
+def outputs():
     """Every option that names what is written, by command and option."""
     return {
         f"{path} {'' if leaf.option.metavar else leaf.flag}".strip(): leaf
@@ -75,7 +71,7 @@ OUTPUTS = outputs()
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> dict[str, Path]:
+def places(tmp_path):
     texts = tmp_path / "texts.jsonl"
     texts.write_text("".join(json.dumps(row) + "\n" for row in TEXTS))
     runs = tmp_path / "runs"
@@ -90,7 +86,7 @@ def places(tmp_path: Path) -> dict[str, Path]:
     return {"T": texts, "M": tmp_path / "no-model", "RUNS": runs, "PAGES": pages, "SEALED": sealed}
 
 
-def words(case: str, places: Mapping[str, Path], out: Path) -> list[str]:
+def words(case, places, out):
     """The command line of a case, whose output is to go to `out`."""
     command, _, option = case.partition(" --")
     given = [str(places.get(word, word)) for word in GIVEN[command]]
@@ -99,18 +95,16 @@ def words(case: str, places: Mapping[str, Path], out: Path) -> list[str]:
     return [*command.split(), *given, *other, *shard, *([f"--{option}"] if option else []), str(out)]
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder):
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_every_command_that_writes_is_here() -> None:
+def test_every_command_that_writes_is_here():
     assert {case.partition(" --")[0] for case in OUTPUTS} == set(GIVEN)
 
 
 @pytest.mark.parametrize("case", OUTPUTS)
-def test_what_pretrace_did_not_write_is_not_replaced(
-    case: str, call: Call, places: dict[str, Path], tmp_path: Path
-) -> None:
+def test_what_pretrace_did_not_write_is_not_replaced(case, call, places, tmp_path):
     below = BELOW.get(case, ("",))
     for number, name in enumerate(below):
         out = tmp_path / f"victim{number}" / "out.jsonl"
@@ -130,9 +124,7 @@ def test_what_pretrace_did_not_write_is_not_replaced(
 
 @pytest.mark.parametrize("kind", _FOLDERS, ids=lambda kind: kind.marker)
 @pytest.mark.parametrize("case", sorted({*OUTPUTS} - FILES - set(BELOW) - SHARDS))
-def test_a_result_is_replaced_only_by_one_of_its_kind(
-    case: str, kind: Any, call: Call, places: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_result_is_replaced_only_by_one_of_its_kind(case, kind, call, places, tmp_path):
     out = tmp_path / "victim" / "out"
     out.mkdir(parents=True)
     facts = {kind.key: 1, "files": {"table.csv": ""}, "test": "another"}
@@ -150,7 +142,7 @@ def test_a_result_is_replaced_only_by_one_of_its_kind(
     check(case, call, places, out)
 
 
-def check(case: str, call: Call, places: dict[str, Path], out: Path) -> None:
+def check(case, call, places, out):
     """The command is refused in a line, and everything is as it was."""
     before = contents(out.parent.parent)
     code, _, said = call(*words(case, places, out))
@@ -171,7 +163,7 @@ KIND_OF: dict[str, dict[str, str]] = {
 """Which folder an option replaces; none for tests, since the one that is there is of another test."""
 
 
-def whole_job(out: Path) -> None:
+def whole_job(out):
     """The parts of a run that is whole, beside its --out."""
     survey = Survey(0, 0, 0, 0, "", "", (), ())
     job = ShardJob(
@@ -188,16 +180,16 @@ def whole_job(out: Path) -> None:
     job.save(parts)
 
 
-def test_parts_are_deleted_and_nothing_else(tmp_path: Path) -> None:
+def test_parts_are_deleted_and_nothing_else(tmp_path):
     whole_job(tmp_path / "out")
     parts = tmp_path / ".out.parts"
     (parts / f"{'0' * 32}-{'1' * 16}.parquet").write_text("")
     (parts / "thesis.tex").write_text("years of work\n")
-    remove_parts(parts)
+    PartsFolder(parts, "").remove()
     assert [path.name for path in parts.iterdir()] == ["thesis.tex"]
 
 
-def test_a_file_is_replaced_by_the_next_of_its_kind(call: Call, tmp_path: Path) -> None:
+def test_a_file_is_replaced_by_the_next_of_its_kind(call, tmp_path):
     texts, out = tmp_path / "texts.jsonl", tmp_path / "out"
     rows = [{**row, "id": str(i)} for i, row in enumerate(TEXTS * 20)]
     texts.write_text(

@@ -1,18 +1,14 @@
 """What is shown while a command runs: a bar on a terminal, elsewhere a line every 30 seconds, and the progress file."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from pretrace.cli import progress
-from pretrace.cli.progress import CountedBytes, Passes, Stages, TrainingSteps, command, doing, job, shown
+from pretrace.cli.progress import Passes, Stages, command, doing, job, shown
 from pretrace.cli.streams import VARIABLE, said_at, silenced
 from pretrace.scoring.outlook import Stage, TimeEstimate
 from pretrace.tuning.plan import TrainingStep
@@ -21,13 +17,13 @@ STEP = TrainingStep(step=20, steps=80, epoch=1, epochs=2, loss=3.214, tokens_per
 
 
 @pytest.fixture
-def now() -> list[float]:
+def now():
     """The time, set by hand."""
     return [100.0]
 
 
 @pytest.fixture
-def look(monkeypatch: pytest.MonkeyPatch, now: list[float]) -> Callable[[], None]:
+def look(monkeypatch, now):
     """The look that a command takes every half second, taken by hand."""
     monkeypatch.setattr(progress, "EVERY", 3600.0)
     said_at[0] = now[0]
@@ -35,14 +31,14 @@ def look(monkeypatch: pytest.MonkeyPatch, now: list[float]) -> Callable[[], None
 
 
 @pytest.fixture
-def told(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Any]]:
+def told(tmp_path, monkeypatch):
     """What stands in the progress file."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "progress.json"))
     monkeypatch.setattr(progress, "EVERY", 0.01)
     return lambda: json.loads((tmp_path / "progress.json").read_text())
 
 
-def begun(stage: str, now: list[float]) -> TimeEstimate:
+def begun(stage, now):
     """An outlook of one stage, which has begun."""
     outlook = TimeEstimate(lambda: now[0])
     outlook.plan([Stage(stage, 0.0)], 0.0)
@@ -50,7 +46,7 @@ def begun(stage: str, now: list[float]) -> TimeEstimate:
     return outlook
 
 
-def test_a_line_says_texts_done_speed_and_time_left(now: list[float]) -> None:
+def test_a_line_says_texts_done_speed_and_time_left(now):
     reading = Passes("reading", begun("reading", now))
     assert reading.line() == ""
     reading.begin(30_000)
@@ -62,7 +58,7 @@ def test_a_line_says_texts_done_speed_and_time_left(now: list[float]) -> None:
     assert reading.line() == "reading · 11,000 of 30,000 texts · 5,000 tokens/s · 3 min 10 s left"
 
 
-def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed(now: list[float]) -> None:
+def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed(now):
     """The longest texts are read first: ten of a hundred texts are done, and half of the tokens."""
     reading = Passes("reading", begun("reading", now))
     reading.begin(200)
@@ -76,22 +72,7 @@ def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed(now: list[f
     assert reading.line().endswith("50 s left")
 
 
-def test_training_and_counting_have_their_lines(now: list[float]) -> None:
-    training = TrainingSteps("training", TimeEstimate(lambda: now[0]))
-    assert training.line() == ""
-    now[0] = 120.0
-    training(STEP)
-    assert training.line() == "training · step 20 of 80 · loss 3.21 · 512 tokens/s · 1 min 0 s left"
-    counting = CountedBytes(lambda: now[0])
-    counting(1_000, 50_000_000)  # counted before it was resumed
-    now[0] = 130.0
-    counting(1_200, 250_000_000)
-    assert counting.line() == "counting · 1,200 texts, 250 MB, 20 MB/s"
-
-
-def test_a_stage_names_the_step_and_the_time_left_of_the_whole(
-    now: list[float], look: Callable[[], None], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stage_names_the_step_and_the_time_left_of_the_whole(now, look, capsys):
     stages = Stages(TimeEstimate(lambda: now[0]))
     stages.plan([Stage("training the generator", 100), Stage("writing", 200)], 0.0)
     with stages.training("training the generator") as on_step:
@@ -113,9 +94,7 @@ def test_a_stage_names_the_step_and_the_time_left_of_the_whole(
     ]
 
 
-def test_a_line_comes_wherever_nothing_was_said_for_30_seconds(
-    now: list[float], look: Callable[[], None], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_comes_wherever_nothing_was_said_for_30_seconds(now, look, capsys):
     with command("score", lambda: now[0]):
         now[0] = 120.0
         with doing("opening the models", clock=lambda: now[0]):
@@ -140,9 +119,7 @@ def test_a_line_comes_wherever_nothing_was_said_for_30_seconds(
         assert capsys.readouterr().err == ""
 
 
-def test_on_a_terminal_a_bar_shows_the_line_and_no_line_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_on_a_terminal_a_bar_shows_the_line_and_no_line_is_said(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
@@ -156,21 +133,14 @@ def test_on_a_terminal_a_bar_shows_the_line_and_no_line_is_said(
     assert "so far" not in said
 
 
-def test_the_thread_is_gone_after_an_error() -> None:
+def test_the_thread_is_gone_after_an_error():
     before = set(threading.enumerate())  # of other tests, too, which may end meanwhile
     with pytest.raises(KeyError), command("audit"), Stages().passes("reading"):
         raise KeyError
     assert set(threading.enumerate()) <= before
 
 
-def test_classifiers_that_are_trained_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    progress.announce_training(("words", "embeddings"))
-    assert capsys.readouterr().err == ""
-    progress.announce_training(("words", "pretrained"))
-    assert "note: pretrained: trained on the texts first" in capsys.readouterr().err
-
-
-def test_the_file_follows_passes_over_texts(told: Callable[[], dict[str, Any]]) -> None:
+def test_the_file_follows_passes_over_texts(told):
     with command("score"):
         assert told() == {"share": 0.0, "left": None, "said": "reading the texts"}
         with doing("opening the models"):
@@ -190,7 +160,7 @@ def test_the_file_follows_passes_over_texts(told: Callable[[], dict[str, Any]]) 
     assert job() is not job()  # no command runs
 
 
-def soon(told: Callable[[], dict[str, Any]], **wanted: Any) -> dict[str, Any]:
+def soon(told, **wanted):
     """What stands in the file as soon as it has these values, or values of these kinds."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
@@ -201,7 +171,7 @@ def soon(told: Callable[[], dict[str, Any]], **wanted: Any) -> dict[str, Any]:
     raise AssertionError(found)
 
 
-def test_the_file_follows_stages_and_training(told: Callable[[], dict[str, Any]]) -> None:
+def test_the_file_follows_stages_and_training(told):
     with command("audit"):
         stages = Stages()
         stages.plan([Stage("one", 1000.0), Stage("two", 3000.0)], 1000.0)
@@ -216,7 +186,7 @@ def test_the_file_follows_stages_and_training(told: Callable[[], dict[str, Any]]
         assert soon(told, share=0.25)["left"] is None  # texts are read afterwards, nobody knows how long
 
 
-def test_nothing_is_written_where_nobody_asks(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_nothing_is_written_where_nobody_asks(monkeypatch, tmp_path):
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
     with command("score"), progress.watched("reading") as passes:
@@ -224,7 +194,7 @@ def test_nothing_is_written_where_nobody_asks(monkeypatch: pytest.MonkeyPatch, t
     assert not list(tmp_path.iterdir())
 
 
-def test_the_command_says_how_it_ended(told: Callable[[], dict[str, Any]], request: Any) -> None:
+def test_the_command_says_how_it_ended(told, request):
     assert request.getfixturevalue("command")("runs", "report", "/nowhere").wait() == 2
     assert told()["ended"] == 2
     assert told()["message"].startswith("/nowhere is not a pretrace run")

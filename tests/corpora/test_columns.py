@@ -1,10 +1,6 @@
 """What a text is made of: one column, several, a template, a conversation."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,7 +22,7 @@ ITEM = {
 CHAT = [{"role": "user", "content": "Is it raining?"}, {"role": "assistant", "content": "It is."}]
 
 
-def read(tmp_path: Path, row: dict[str, Any], **how: Any) -> str:
+def read(tmp_path, row, **how):
     """The text of a row, the same from JSON lines and from parquet."""
     (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
     pq.write_table(pa.Table.from_pylist([row]), tmp_path / "a.parquet")
@@ -46,11 +42,11 @@ def read(tmp_path: Path, row: dict[str, Any], **how: Any) -> str:
         ({"template": "{more[text]}"}, "x\ny"),
     ],
 )
-def test_a_text_is_made_of_columns(tmp_path: Path, how: dict[str, str], text: str) -> None:
+def test_a_text_is_made_of_columns(tmp_path, how, text):
     assert read(tmp_path, ITEM, **how) == text
 
 
-def test_what_is_joined_keeps_its_white_space(tmp_path: Path) -> None:
+def test_what_is_joined_keeps_its_white_space(tmp_path):
     pair = {"prompt": "Is it raining?", "completion": " Yes."}
     assert read(tmp_path, pair, text="prompt,completion") == "Is it raining? Yes."
     alpaca = {"instruction": "Say no.", "input": "", "output": "No."}
@@ -59,7 +55,7 @@ def test_what_is_joined_keeps_its_white_space(tmp_path: Path) -> None:
         read(tmp_path, alpaca)  # `input` is a part at most, and often empty
 
 
-def test_a_column_whose_name_has_a_comma(tmp_path: Path) -> None:
+def test_a_column_whose_name_has_a_comma(tmp_path):
     (tmp_path / "a.csv").write_text('"title, body",id\nwhole,1\n')
     assert open_corpus(tmp_path / "a.csv", Columns(text="title, body")).texts[0].text == "whole"
 
@@ -73,7 +69,7 @@ def test_a_column_whose_name_has_a_comma(tmp_path: Path) -> None:
         {"role": ["user", "assistant"], "content": ["Is it raining?", "It is."]},
     ],
 )
-def test_a_conversation_is_what_is_said_in_it(tmp_path: Path, value: Any) -> None:
+def test_a_conversation_is_what_is_said_in_it(tmp_path, value):
     assert messages_of(value) == CHAT
     assert read(tmp_path, {"messages": value}) == "Is it raining?\n\nIt is."
     assert read(tmp_path, {"a": value, "text": "no"}, text="a") == "Is it raining?\n\nIt is."
@@ -82,11 +78,11 @@ def test_a_conversation_is_what_is_said_in_it(tmp_path: Path, value: Any) -> Non
 @pytest.mark.parametrize(
     "value", [[], ["a"], [{"role": "user"}], "a", None, {"role": "user", "content": "a"}]
 )
-def test_what_is_no_conversation(value: object) -> None:
+def test_what_is_no_conversation(value):
     assert messages_of(value) is None
 
 
-def test_a_conversation_as_the_chat_template_of_a_model_writes_it(tmp_path: Path) -> None:
+def test_a_conversation_as_the_chat_template_of_a_model_writes_it(tmp_path):
     inner = Tokenizer(models.WordLevel({"<s>": 0, "a": 1}, unk_token="a"))
     inner.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", unk_token="a")
@@ -103,7 +99,7 @@ def test_a_conversation_as_the_chat_template_of_a_model_writes_it(tmp_path: Path
         read(tmp_path, {"messages": CHAT}, chat=True, chat_of=str(tmp_path))
 
 
-def test_what_was_chosen_is_recorded_and_read_again() -> None:
+def test_what_was_chosen_is_recorded_and_read_again():
     chosen = Columns(template="{a}", split="test", encoding="cp1252", chat=True, chat_of="m")
     assert Columns(**chosen.recorded) == chosen  # type: ignore[arg-type]
     assert Columns(text="a").recorded == {"text": "a", "label": None, "id": None, "group": None}

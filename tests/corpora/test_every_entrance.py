@@ -1,8 +1,6 @@
 """The same rows at every entrance: formats, packings and folders, as score, flag, audit, scan, build and the page read
 them."""
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip
@@ -40,11 +38,11 @@ ROWS = [{"id": f"t{number}", "text": text} for number, text in enumerate(TEXTS)]
 Make = Callable[[list[dict[str, str]]], bytes]
 
 
-def as_lines(rows: list[dict[str, str]]) -> bytes:
+def as_lines(rows):
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def as_table(rows: list[dict[str, str]], delimiter: str, head: str = "") -> bytes:
+def as_table(rows, delimiter, head=""):
     out = io.StringIO(newline="")
     writer = csv.writer(out, delimiter=delimiter)
     writer.writerow(["id", "text", "a column, with a comma"])
@@ -52,33 +50,33 @@ def as_table(rows: list[dict[str, str]], delimiter: str, head: str = "") -> byte
     return (head + out.getvalue()).encode()
 
 
-def as_parquet(rows: list[dict[str, str]]) -> bytes:
+def as_parquet(rows):
     sink = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows), sink)
     return sink.getvalue()
 
 
-def as_arrow(rows: list[dict[str, str]], make: Callable[..., ipc.RecordBatchStreamWriter]) -> bytes:
+def as_arrow(rows, make):
     sink, table = io.BytesIO(), pa.Table.from_pylist(rows)
     with make(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue()
 
 
-def as_word(rows: list[dict[str, str]]) -> bytes:
+def as_word(rows):
     made, document = io.BytesIO(), docx.Document()
     document.add_paragraph(rows[0]["text"])
     document.save(made)
     return made.getvalue()
 
 
-def as_pdf(rows: list[dict[str, str]]) -> bytes:
+def as_pdf(rows):
     from corpora.test_documents import pdf
 
     return pdf(rows[0]["text"])
 
 
-def as_epub(rows: list[dict[str, str]]) -> bytes:
+def as_epub(rows):
     """A book whose chapters stand in its spine in another order than in its zip."""
     half = rows[0]["text"].index(" ", len(rows[0]["text"]) // 2)
     pages = {"b": rows[0]["text"][:half], "a": rows[0]["text"][half:]}
@@ -137,7 +135,7 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def as_saved(place: Path, split: str = "") -> None:
+def as_saved(place, split=""):
     """What `Dataset.save_to_disk` leaves, in a folder of a split where one is named."""
     here = place / split
     here.mkdir(parents=True, exist_ok=True)
@@ -150,7 +148,7 @@ def as_saved(place: Path, split: str = "") -> None:
         (place / "dataset_dict.json").write_text(json.dumps({"splits": [split]}))
 
 
-def as_folder(place: Path, name: str, make: Make, extra: dict[str, str]) -> None:
+def as_folder(place, name, make, extra):
     for number, row in enumerate(ROWS):
         file = place / name.format(number)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -178,32 +176,31 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
 }
 
 
-def by_score(path: Path, tmp: Path) -> list[str]:
+def by_score(path, tmp):
     return [text.text for text in open_stream(path).texts()]
 
 
-def by_audit(path: Path, tmp: Path) -> list[str]:
+def by_audit(path, tmp):
     return [text.text for text in open_corpus(str(path)).texts]
 
 
-def by_scan(path: Path, tmp: Path) -> list[str]:
+def by_scan(path, tmp):
     """The texts that a scan finds whole, once each."""
     asked = Corpus("mine", tuple(Text(row["id"], row["text"]) for row in ROWS))
     texts = room.Texts.of(asked, None, exact=False)
     searching = room.Searching(texts, files_of([str(path)]), room.ScanSettings(workers=1))
     found = room.scan(searching, tmp / "parts")
-    assert found is not None
     if found.settings["searched"]["not read"]:
         raise PretraceError(str(found.reasons))
     states = found.table("texts").columns["found"]
     return [row["text"] for row, state in zip(ROWS, states, strict=True) if state == "whole"]
 
 
-def by_build(path: Path, tmp: Path) -> list[str]:
+def by_build(path, tmp):
     return [text.text for text in open_stream(str(path), replace(USUAL, label="")).texts()]
 
 
-def by_page(path: Path, tmp: Path) -> list[str]:
+def by_page(path, tmp):
     """The beginnings of the first texts that the page shows, of as many as it counts."""
     if path.is_file():
         uploads.check(path, path.name, Limits())
@@ -221,14 +218,14 @@ ENTRANCES = {
 }
 
 
-def texts_read(entrance: str, path: Path, folder: Path) -> list[str]:
+def texts_read(entrance, path, folder):
     """Read the texts at one entrance, without white space."""
     return ["".join(text.split()) for text in ENTRANCES[entrance](path, folder)]
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_file_of_each_kind_in_each_packing(tmp_path: Path, name: str, entrance: str) -> None:
+def test_a_file_of_each_kind_in_each_packing(tmp_path, name, entrance):
     ending, wanted = name.split()[0], TEXTS[:1] if name.split()[0] in ONE_TEXT else TEXTS
     for packing, pack in PACKINGS.items():
         for called in {
@@ -244,6 +241,6 @@ def test_a_file_of_each_kind_in_each_packing(tmp_path: Path, name: str, entrance
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_folder_of_each_kind(tmp_path: Path, name: str, entrance: str) -> None:
+def test_a_folder_of_each_kind(tmp_path, name, entrance):
     FOLDERS[name](tmp_path / "texts")
     assert texts_read(entrance, tmp_path / "texts", tmp_path) == ["".join(text.split()) for text in TEXTS]

@@ -1,9 +1,5 @@
 """RSS and Atom feeds saved as files, and sitemaps, which hold no texts."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from pretrace.corpora import Columns, open_corpus, open_stream
@@ -34,12 +30,12 @@ RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns=
 MORE = Columns(more=("date", "title", "author", "link"))
 
 
-def saved(folder: Path, content: str, name: str = "feed.xml") -> Path:
+def saved(folder, content, name="feed.xml"):
     (folder / name).write_text(content, encoding="utf-8")
     return folder / name
 
 
-def test_rss(tmp_path: Path) -> None:
+def test_rss(tmp_path):
     corpus = open_corpus(saved(tmp_path, RSS), MORE)
     one, two = corpus.texts
     assert (one.id, one.text, dict(one.meta)) == (
@@ -52,7 +48,7 @@ def test_rss(tmp_path: Path) -> None:
     assert corpus.name == "feed"
 
 
-def test_atom(tmp_path: Path) -> None:
+def test_atom(tmp_path):
     one, two, three = open_corpus(saved(tmp_path, ATOM, "feed.atom"), MORE).texts
     assert (one.id, one.text, one.meta["date"], one.meta["link"]) == (
         "urn:1",
@@ -64,12 +60,12 @@ def test_atom(tmp_path: Path) -> None:
     assert (three.text, three.meta["date"]) == ("a <b> c", "")
 
 
-def test_rss_1(tmp_path: Path) -> None:
+def test_rss_1(tmp_path):
     (text,) = open_corpus(saved(tmp_path, RDF, "old.rss"), MORE).texts
     assert (text.id, text.text, text.meta["date"]) == ("https://a.example/1", "text", "2010-05")
 
 
-def test_an_entry_without_text(tmp_path: Path) -> None:
+def test_an_entry_without_text(tmp_path):
     path = saved(tmp_path, RSS.replace("<description>a &amp;lt; b\nnext</description>", ""))
     with pytest.raises(TextsError, match=r"entry 1 \(Second\) has neither"):
         open_corpus(path)
@@ -91,7 +87,7 @@ def test_an_entry_without_text(tmp_path: Path) -> None:
         ("<rss>" + "<a>" * 300 + "</a>" * 300 + "</rss>", "within each other"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, content: str, words: str) -> None:
+def test_what_is_refused(tmp_path, content, words):
     with pytest.raises(TextsError, match=words) as caught:
         open_corpus(saved(tmp_path, content))
     assert "\n" not in str(caught.value)

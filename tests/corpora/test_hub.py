@@ -1,9 +1,6 @@
 """Data sets through the package `datasets`: from a folder on disk, since no hub is in reach."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import datasets
 import pytest
@@ -13,14 +10,14 @@ from pretrace.errors import MissingPackageError, TextsError
 
 
 @pytest.fixture(autouse=True)
-def _cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _cache_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", str(tmp_path / "modules"))
     datasets.disable_progress_bars()
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A data set with two configurations, one of two splits and one of a single split."""
     for name, content in {
         "long/train.jsonl": '{"input": "a😀", "label": 1, "year": 2}\n{"input": "b", "label": 0, "year": 1}\n',
@@ -44,17 +41,17 @@ configs:
     return tmp_path / "data"
 
 
-def test_configuration_and_split(folder: Path) -> None:
+def test_configuration_and_split(folder):
     corpus = open_corpus(f"hub:{folder}:long:train")
     assert [(t.id, t.text, t.member) for t in corpus.texts] == [("0", "a😀", True), ("1", "b", False)]
     assert corpus.source == f"hub:{folder}:long:train"
 
 
-def test_the_only_split_is_taken(folder: Path) -> None:
+def test_the_only_split_is_taken(folder):
     assert open_corpus(f"hub:{folder}:short").texts[0].text == "d"
 
 
-def test_a_second_part_may_be_a_split(folder: Path) -> None:
+def test_a_second_part_may_be_a_split(folder):
     (folder / "README.md").unlink()
     for name in ("long", "short"):
         for path in (folder / name).iterdir():
@@ -63,32 +60,32 @@ def test_a_second_part_may_be_a_split(folder: Path) -> None:
     assert open_corpus(f"hub:{folder}::test").texts[0].text == "c"
 
 
-def test_several_splits_are_named(folder: Path) -> None:
+def test_several_splits_are_named(folder):
     with pytest.raises(TextsError, match="has the splits train, test: name one"):
         open_corpus(f"hub:{folder}:long")
 
 
 @pytest.mark.parametrize("rest", [":long:nowhere", ":nowhere:train", ":nowhere", ""])
-def test_unknown_parts(folder: Path, rest: str) -> None:
+def test_unknown_parts(folder, rest):
     with pytest.raises(TextsError, match="cannot be had") as caught:
         open_corpus(f"hub:{folder}{rest}")
     assert "\n" not in str(caught.value)
 
 
-def test_the_same_rules_for_columns(folder: Path) -> None:
+def test_the_same_rules_for_columns(folder):
     with pytest.raises(TextsError, match="'input', 'label', 'year'"):
         open_corpus(f"hub:{folder}:long:train", Columns(group="author"))
     with pytest.raises(TextsError, match="row 0 has the label 2"):
         open_corpus(f"hub:{folder}:long:train", Columns(label="year"))
 
 
-def test_a_broken_file(folder: Path) -> None:
+def test_a_broken_file(folder):
     (folder / "short" / "train.jsonl").write_text('{"text": "a"}\n{"text": broken\n')
     with pytest.raises(TextsError, match="JSON parse error"):
         open_corpus(f"hub:{folder}:short:train")
 
 
-def test_offline_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_says_what_to_do(monkeypatch):
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
@@ -100,7 +97,7 @@ def test_offline_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
             open_corpus(source)
 
 
-def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_package(monkeypatch, tmp_path):
     real = [entry for entry in sys.path if "site-packages" not in entry]
     monkeypatch.setattr(sys, "path", real)
     monkeypatch.delitem(sys.modules, "datasets")

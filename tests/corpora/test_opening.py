@@ -1,7 +1,5 @@
 """From a word on the command line to a corpus."""
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import io
@@ -12,8 +10,6 @@ import sys
 import threading
 import types
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,15 +19,15 @@ from pretrace.errors import ExpressionError, TextsError
 
 
 @pytest.fixture
-def feed(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    def feeding(raw: bytes) -> None:
+def feed(monkeypatch):  # type: ignore[no-untyped-def]
+    def feeding(raw):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
 
     return feeding
 
 
 class TestStandardInput:
-    def test_json_lines(self, feed) -> None:  # type: ignore[no-untyped-def]
+    def test_json_lines(self, feed):  # type: ignore[no-untyped-def]
         feed(b'\xef\xbb\xbf\n \n{"text": "a", "label": 1}\n{"text": "b"}\n')
         corpus = open_corpus("-")
         assert [(t.text, t.member) for t in corpus.texts] == [("a", True), ("b", None)]
@@ -41,21 +37,21 @@ class TestStandardInput:
     @pytest.mark.parametrize(
         "raw", [b"\n\nplain {\nb\n", b'"a string"\n3\n', b"[1]\n[2]", b"{broken\n}", b'\n1\n{"text": "a"}\n']
     )
-    def test_a_text_a_line(self, feed, raw: bytes) -> None:  # type: ignore[no-untyped-def]
+    def test_a_text_a_line(self, feed, raw):  # type: ignore[no-untyped-def]
         feed(raw)
         assert [t.text for t in open_corpus("-").texts] == raw.decode().strip().split("\n")
 
-    def test_a_later_line_that_is_no_json(self, feed) -> None:  # type: ignore[no-untyped-def]
+    def test_a_later_line_that_is_no_json(self, feed):  # type: ignore[no-untyped-def]
         feed(b'\n{"text": "a"}\nplain\n')
         with pytest.raises(TextsError, match="standard input, line 3"):
             open_corpus("-")
 
-    def test_nothing(self, feed) -> None:  # type: ignore[no-untyped-def]
+    def test_nothing(self, feed):  # type: ignore[no-untyped-def]
         feed(b" \n")
         with pytest.raises(TextsError, match="holds no texts"):
             open_corpus("-")
 
-    def test_a_real_pipe(self) -> None:
+    def test_a_real_pipe(self):
         program = "from pretrace.corpora import open_corpus; print([t.text for t in open_corpus('-').texts])"
         answer = subprocess.run(
             [sys.executable, "-c", program], input="café\n".encode(), capture_output=True, check=True
@@ -64,20 +60,20 @@ class TestStandardInput:
 
 
 class TestPaths:
-    def test_file_with_columns(self, tmp_path: Path) -> None:
+    def test_file_with_columns(self, tmp_path):
         path = tmp_path / "some.thing.csv.gz"
         path.write_bytes(gzip.compress(b"body\nhello\n"))
         corpus = open_corpus(str(path), Columns(text="body"))
         assert (corpus.name, corpus.source, corpus.texts[0].text) == ("some.thing", str(path), "hello")
 
-    def test_a_path_comes_before_a_corpus(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_path_comes_before_a_corpus(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         (tmp_path / "stdlib").mkdir()
         (tmp_path / "stdlib" / "a.txt").write_text("mine")
         assert open_corpus("stdlib").texts[0].text == "mine"
         assert len(open_corpus("stdlib()")) > 100
 
-    def test_a_named_pipe(self, tmp_path: Path) -> None:
+    def test_a_named_pipe(self, tmp_path):
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
         writer = threading.Thread(target=pipe.write_bytes, args=(b'{"text": "a"}\n',))
@@ -88,20 +84,20 @@ class TestPaths:
     @pytest.mark.parametrize(
         "source", ["", " ", "nowhere.jsonl", "a/b", "a\0b", "x" * 5000, "nothing(3", "__import__('os')"]
     )
-    def test_no_such_source(self, source: str) -> None:
+    def test_no_such_source(self, source):
         with pytest.raises(TextsError, match="there is no file, folder or corpus") as caught:
             open_corpus(source)
         assert "stdlib" in str(caught.value)
         assert len(str(caught.value)) < 600
 
     @pytest.mark.parametrize("source", ["stdlb", "stdlibs(min_chars=3)", "stdlib_"])
-    def test_a_name_that_is_near(self, source: str) -> None:
+    def test_a_name_that_is_near(self, source):
         with pytest.raises(TextsError, match="did you mean the corpus stdlib"):
             open_corpus(source)
 
 
 class TestBuilt:
-    def test_the_expression_is_the_name(self) -> None:
+    def test_the_expression_is_the_name(self):
         corpus = open_corpus(" stdlib(min_chars=3000) ")
         assert corpus.name == "stdlib(min_chars=3000)"
         assert min(len(text.text) for text in corpus.texts) >= 3000
@@ -109,15 +105,15 @@ class TestBuilt:
     @pytest.mark.parametrize(
         "source", ["stdlib(min=3)", "stdlib(min_chars='a')", "stdlib(min_chars=0)", "stdlib(9, 8)"]
     )
-    def test_wrong_parameters(self, source: str) -> None:
+    def test_wrong_parameters(self, source):
         with pytest.raises(ExpressionError):
             open_corpus(source)
 
-    def test_has_no_columns(self) -> None:
+    def test_has_no_columns(self):
         with pytest.raises(TextsError, match="'body'"):
             open_corpus("stdlib", Columns(text="body"))
 
-    def test_a_new_corpus_is_one_new_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_new_corpus_is_one_new_file(self, tmp_path, monkeypatch):
         (tmp_path / "three_words.py").write_text(
             "from pretrace.registry import corpora\n"
             "from pretrace.types import Corpus, Text\n"
@@ -137,7 +133,7 @@ class TestBuilt:
 
 
 class TestGiven:
-    def test_strings(self) -> None:
+    def test_strings(self):
         corpus = open_corpus(["a", "", "b\ud800", "café".encode()])  # type: ignore[list-item]
         assert [(t.id, t.text, t.member) for t in corpus.texts] == [
             ("0", "a", None), ("1", "", None), ("2", "b\ufffd", None), ("3", "café", None),
@@ -145,7 +141,7 @@ class TestGiven:
         assert (corpus.name, corpus.source) == ("texts given", "texts given")
         assert [note.split(";")[0] for note in corpus.notes] == ["1 text held half a surrogate pair"]
 
-    def test_rows_are_read_as_those_of_a_file_are(self, tmp_path: Path) -> None:
+    def test_rows_are_read_as_those_of_a_file_are(self, tmp_path):
         rows = [
             {"body": "a", "label": "member", "id": 3.0, "group": "g", "more": [1]},
             {"body": "b\ud800", "label": 0},
@@ -159,7 +155,7 @@ class TestGiven:
         assert given.notes == read.notes
         assert len(given.notes) == 2
 
-    def test_cells_of_numpy(self) -> None:
+    def test_cells_of_numpy(self):
         labels = np.array([1, 0])
         rows = [
             {"text": text, "label": label} for text, label in zip(np.array(["a", "b"]), labels, strict=True)
@@ -187,12 +183,12 @@ class TestGiven:
             ),
         ],
     )
-    def test_what_is_no_list_of_texts(self, source: Any, said: str) -> None:
+    def test_what_is_no_list_of_texts(self, source, said):
         with pytest.raises(TextsError, match=said):
             open_corpus(source)
 
     @pytest.mark.parametrize("kind", ["pandas", "pyarrow", "datasets", "polars"])
-    def test_a_table_is_its_rows_and_a_column_its_texts(self, kind: str) -> None:
+    def test_a_table_is_its_rows_and_a_column_its_texts(self, kind):
         package = pytest.importorskip(kind)
         rows = {"text": ["a", "b"], "label": [1, None], "group": ["x", "y"]}
         table = {
@@ -208,7 +204,7 @@ class TestGiven:
         assert corpus_of(column, "mine").name == "mine"
         assert corpus_of(found, "mine") is found
 
-    def test_a_column_that_is_nowhere(self) -> None:
+    def test_a_column_that_is_nowhere(self):
         with pytest.raises(TextsError, match="texts given has no column 'truth'"):
             open_corpus([{"text": "a"}], Columns(label="truth"))
 
@@ -221,9 +217,7 @@ class TestGiven:
             ("lines.txt", "A\nB\n", [("A", "0"), ("B", "1")], True),
         ],
     )
-    def test_names_for_another_source_give_way(
-        self, tmp_path: Path, name: str, content: str, read: list[tuple[str, str]], told: bool
-    ) -> None:
+    def test_names_for_another_source_give_way(self, tmp_path, name, content, read, told):
         """Control documents need not call their columns as the texts in question do; a label that is left out stays
         so, and what must be there must be there."""
         (tmp_path / name).write_text(content)
@@ -236,23 +230,23 @@ class TestGiven:
         with pytest.raises(TextsError, match="has no column 'published'"):
             open_corpus(tmp_path / name, replace(columns, more=("published",)))
 
-    def test_a_folder_beside_a_table_has_no_columns_to_name(self, tmp_path: Path) -> None:
+    def test_a_folder_beside_a_table_has_no_columns_to_name(self, tmp_path):
         (tmp_path / "one.txt").write_text("A")
         found = open_corpus(tmp_path, Columns(text="body", group="book").of_another)
         assert [(text.text, text.document) for text in found.texts] == [("A", "one.txt")]
         assert not found.notes
         assert len(open_corpus("stdlib", Columns(text="body").of_another)) > 0
 
-    def test_another_source_without_any_column_of_texts(self) -> None:
+    def test_another_source_without_any_column_of_texts(self):
         with pytest.raises(TextsError, match=r"no column 'body' or 'text' or 'input'.*it has 'words'"):
             open_corpus([{"words": "a"}], Columns(text="body").of_another)
 
-    def test_a_path(self, tmp_path: Path) -> None:
+    def test_a_path(self, tmp_path):
         (tmp_path / "some.txt").write_text("a\nb\n")
         assert len(open_corpus(tmp_path / "some.txt")) == 2
 
 
-def test_naming_a_corpus_is_cheap() -> None:
+def test_naming_a_corpus_is_cheap():
     """Help pages list the corpora: that may not load what only reading needs."""
     program = (
         "import sys; from pretrace.corpora import known_corpora; list(known_corpora());"

@@ -1,13 +1,10 @@
 """Odd texts written by other people's writers come back as they were, in every format."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
 import json
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,16 +24,15 @@ ODD = st.text(
 )
 LABELS = st.sampled_from([True, False, None])
 ROWS = st.lists(st.tuples(ODD, LABELS, ODD), min_size=1, max_size=8)
-Rows = Sequence[tuple[str, bool | None, str]]
 LONG = ("😀\x00\"\n'," * 20_000)[:100_000]
 
 
-def as_jsonl(rows: Rows, ascii_only: bool = True) -> bytes:
+def as_jsonl(rows, ascii_only=True):
     dicts = [{"text": text, "label": label, "group": group} for text, label, group in rows]
     return "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in dicts).encode()
 
 
-def as_table(rows: Rows, delimiter: str) -> bytes:
+def as_table(rows, delimiter):
     out = io.StringIO(newline="")
     writer = csv.writer(out, delimiter=delimiter, quoting=csv.QUOTE_ALL)
     writer.writerow(["text", "label", "group"])
@@ -44,7 +40,7 @@ def as_table(rows: Rows, delimiter: str) -> bytes:
     return out.getvalue().encode()
 
 
-def as_parquet(rows: Rows) -> bytes:
+def as_parquet(rows):
     text, label, group = (list(column) for column in zip(*rows, strict=True))
     columns = {
         "text": pa.array(text, pa.string()),
@@ -71,7 +67,7 @@ WRITERS = {
 @given(rows=ROWS)
 @example(rows=[(LONG, True, "a"), ("", None, ""), ("\ufeff", False, "\x00"), (" ", None, '"')])
 @settings(max_examples=25, deadline=None)
-def test_round_trip(name: str, gz: str, rows: Rows) -> None:
+def test_round_trip(name, gz, rows):
     raw = WRITERS[name](rows)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / (name + gz)
@@ -85,7 +81,7 @@ def test_round_trip(name: str, gz: str, rows: Rows) -> None:
 @given(raw=st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), min_size=1, max_size=5))
 @example(raw=[b"\xff\xfe", b"\xe2\x82", b"ok", b"\xed\xa0\x80\xf0\x9f"])
 @settings(max_examples=150, deadline=None)
-def test_any_bytes_make_texts_or_a_refusal(raw: list[bytes]) -> None:
+def test_any_bytes_make_texts_or_a_refusal(raw):
     """A text file of any bytes reads as Python decodes it, line by line, and a line that is no UTF-8 is told."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.txt"

@@ -1,34 +1,30 @@
 """The docstrings of the standard library as a corpus."""
 
-from __future__ import annotations
-
 import inspect
 import json.decoder
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
 from pretrace.corpora import stdlib as module
 from pretrace.corpora.stdlib import stdlib
 from pretrace.errors import TextsError
-from pretrace.types import Corpus
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Corpus:
+def corpus():
     return stdlib()
 
 
-def test_size(corpus: Corpus) -> None:
+def test_size(corpus):
     assert len(corpus) > 1000
     assert len({text.group for text in corpus.texts}) > 200
     assert min(len(text.text) for text in corpus.texts) >= 300
     assert all(text.member is None for text in corpus.texts)
 
 
-def test_agrees_with_inspect(corpus: Corpus) -> None:
+def test_agrees_with_inspect(corpus):
     texts = {text.id: text for text in corpus.texts}
     assert texts["json.decoder:JSONDecoder"].text == inspect.getdoc(json.decoder.JSONDecoder)
     assert texts["json.decoder:JSONDecoder"].group == "json.decoder"
@@ -36,19 +32,19 @@ def test_agrees_with_inspect(corpus: Corpus) -> None:
     assert texts["json:<module>"].text == inspect.cleandoc(json.__doc__ or "")
 
 
-def test_ids_and_texts_differ(corpus: Corpus) -> None:
+def test_ids_and_texts_differ(corpus):
     assert len({text.id for text in corpus.texts}) == len(corpus)
     assert len({text.text for text in corpus.texts}) == len(corpus)
     assert any("standing elsewhere" in note for note in corpus.notes)
 
 
-def test_no_test_data_and_nothing_installed(corpus: Corpus) -> None:
+def test_no_test_data_and_nothing_installed(corpus):
     first = {text.group.split(".")[0] for text in corpus.texts}
     assert not first & {"test", "site-packages", "idlelib", "lib2to3", "numpy", "pip"}
     assert not any("test" in text.group.split(".")[:-1] for text in corpus.texts)
 
 
-def test_limits(corpus: Corpus) -> None:
+def test_limits(corpus):
     short = stdlib(max_chars=400)
     assert {text.id for text in short.texts} <= {text.id for text in corpus.texts}
     assert max(len(text.text) for text in short.texts) <= 400
@@ -59,7 +55,7 @@ def test_limits(corpus: Corpus) -> None:
         stdlib(min_chars=10**7)
 
 
-def test_reads_and_never_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_and_never_runs(tmp_path, monkeypatch):
     sources = {
         "b.py": "'''Doc of b.'''\nraise SystemExit\n",
         "a/__init__.py": "'''Doc of a.'''\n",

@@ -1,7 +1,5 @@
 """Folders as sources: shards, splits, what is left out and told, links, and what cannot be reached."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -16,7 +14,7 @@ from pretrace.errors import TextsError
 from pretrace.scan.files import files_of
 
 
-def put(place: Path, **files: str) -> Path:
+def put(place, **files):
     """Files in a folder; `__` in a name is a dot, `_I_` a slash."""
     for name, content in files.items():
         path = place / name.replace("__", ".").replace("_I_", "/").replace("_o_", "-")
@@ -25,15 +23,15 @@ def put(place: Path, **files: str) -> Path:
     return place
 
 
-def lines(*texts: str) -> str:
+def lines(*texts):
     return "".join(json.dumps({"text": text}) + "\n" for text in texts)
 
 
-def texts(place: Path, **how: str) -> list[str]:
+def texts(place, **how):
     return [one.text for one in open_corpus(place, Columns(**how)).texts]
 
 
-def test_what_datasets_saves_is_read(tmp_path: Path) -> None:
+def test_what_datasets_saves_is_read(tmp_path):
     """Its own files, with its own end marks."""
     data = datasets.Dataset.from_dict({"text": [f"text {i}" for i in range(10)], "label": [1, 0] * 5})
     data.save_to_disk(tmp_path / "one", num_shards=3)
@@ -50,7 +48,7 @@ def test_what_datasets_saves_is_read(tmp_path: Path) -> None:
         texts(tmp_path / "one")
 
 
-def test_splits_by_the_names_of_files_and_folders(tmp_path: Path) -> None:
+def test_splits_by_the_names_of_files_and_folders(tmp_path):
     place = put(tmp_path / "a", train__jsonl=lines("a"), test__jsonl=lines("b"))
     corpus = open_corpus(place, Columns(split="test"))
     assert [text.text for text in corpus.texts] == ["b"]
@@ -65,12 +63,12 @@ def test_splits_by_the_names_of_files_and_folders(tmp_path: Path) -> None:
         texts(put(tmp_path / "d", mine__jsonl=lines("a")), split="test")
 
 
-def test_control_documents_need_not_have_the_split(tmp_path: Path) -> None:
+def test_control_documents_need_not_have_the_split(tmp_path):
     place = put(tmp_path, a__jsonl=lines("a"))
     assert len(open_corpus(place, Columns(split="test").of_another)) == 1
 
 
-def test_a_row_of_a_shard_names_its_file(tmp_path: Path) -> None:
+def test_a_row_of_a_shard_names_its_file(tmp_path):
     place = put(tmp_path / "a", a__jsonl=lines("a"), b__jsonl=lines("b") + '{"text": 3}\n')
     with pytest.raises(TextsError, match=r"row 2 \(b\.jsonl\) \(line 2\) has no text"):
         texts(place)
@@ -79,7 +77,7 @@ def test_a_row_of_a_shard_names_its_file(tmp_path: Path) -> None:
     assert len(told) == 1
 
 
-def test_shards_without_endings_and_json_that_is_no_table(tmp_path: Path) -> None:
+def test_shards_without_endings_and_json_that_is_no_table(tmp_path):
     place = put(
         tmp_path, part_o_0=lines("a"), part_o_1=lines("b"), _SUCCESS="", package__json='{\n "a": 1\n}'
     )
@@ -88,7 +86,7 @@ def test_shards_without_endings_and_json_that_is_no_table(tmp_path: Path) -> Non
     assert corpus.notes == ("2 files in the folder left out: _SUCCESS, package.json.",)
 
 
-def test_tables_beside_documents_are_not_passed_over(tmp_path: Path) -> None:
+def test_tables_beside_documents_are_not_passed_over(tmp_path):
     place = put(tmp_path, a__md="A text.", b__csv="text\nanother\n", LICENSE__txt="no")
     with pytest.raises(TextsError, match=r"holds tables \(b\.csv\) and documents \(a\.md\): say which"):
         texts(place)
@@ -96,7 +94,7 @@ def test_tables_beside_documents_are_not_passed_over(tmp_path: Path) -> None:
     assert texts(place, files="*.md,*.txt") == ["no", "A text."]
 
 
-def test_source_code_is_read_where_it_is_named(tmp_path: Path) -> None:
+def test_source_code_is_read_where_it_is_named(tmp_path):
     place = put(tmp_path, a__py="x = 1\n", in_I_b__py="", c__rs="fn main() {}\n", d__md="# d")
     corpus = open_corpus(place, Columns(files="*.py, *.rs"))
     assert [(one.id, one.text) for one in corpus.texts] == [
@@ -110,7 +108,7 @@ def test_source_code_is_read_where_it_is_named(tmp_path: Path) -> None:
         open_corpus(place / "a.py")
 
 
-def test_links_are_followed_once(tmp_path: Path) -> None:
+def test_links_are_followed_once(tmp_path):
     put(tmp_path, a_I_one__txt="one", b_I_two__txt="two")
     place = tmp_path / "a"
     (place / "linked").symlink_to(tmp_path / "b")
@@ -122,7 +120,7 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
     assert [Path(one.address).name for one in files_of([str(place)])] == ["two.txt", "one.txt"]
 
 
-def test_what_cannot_be_reached_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_reached_is_told(tmp_path):
     place = put(tmp_path / "a", one__txt="one")
     (place / "gone.txt").symlink_to("nowhere")
     (place / ".#one.txt").symlink_to("user@host")  # the lock of an editor
@@ -137,7 +135,7 @@ def test_what_cannot_be_reached_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_a_forbidden_folder_is_told(tmp_path: Path) -> None:
+def test_a_forbidden_folder_is_told(tmp_path):
     place = put(tmp_path / "a", one__txt="one", in_I_two__txt="two")
     (place / "in").chmod(0)
     try:
@@ -149,7 +147,7 @@ def test_a_forbidden_folder_is_told(tmp_path: Path) -> None:
         (place / "in").chmod(0o700)
 
 
-def test_a_corpus_tells_what_looks_like_data(tmp_path: Path) -> None:
+def test_a_corpus_tells_what_looks_like_data(tmp_path):
     place = put(
         tmp_path, a__txt="one", notes="text without an ending", code__py="x = 1\n", dataset_infos__json="{\n}"
     )

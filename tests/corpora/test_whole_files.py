@@ -1,14 +1,10 @@
 """Files that were cut, damaged or never fetched: told as what they are, and never read as whole."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
 import random
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from corpora.test_every_entrance import FORMATS, PACKINGS, as_epub
@@ -29,14 +25,14 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2
 TABLES = (".jsonl", ".json (a list)", ".parquet", ".arrow (a file)", ".arrow (a stream)")
 
 
-def records(rows: list[dict[str, str]]) -> list[bytes]:
+def records(rows):
     """The records of a WET file."""
     texts = [(row["id"], row["text"].encode()) for row in rows]
     head = "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <{}>\r\nContent-Length: {}\r\n\r\n"
     return [head.format(name, len(text)).encode() + text + b"\r\n\r\n" for name, text in texts]
 
 
-def read_corpus(path: Path) -> int:
+def read_corpus(path):
     """The documents that a scan reads of a file."""
     numbers = [found.number for found in CorpusReader().documents(CorpusFile(str(path), path.stat().st_size))]
     return len(numbers)
@@ -44,9 +40,7 @@ def read_corpus(path: Path) -> int:
 
 @pytest.mark.parametrize("packing", PACKINGS)
 @pytest.mark.parametrize("name", TABLES)
-def test_a_cut_table_is_refused_as_texts_and_unread_as_a_corpus(
-    tmp_path: Path, name: str, packing: str
-) -> None:
+def test_a_cut_table_is_refused_as_texts_and_unread_as_a_corpus(tmp_path, name, packing):
     whole = PACKINGS[packing](FORMATS[name](ROWS))
     for size in (len(whole) - 2, len(whole) - 9, len(whole) // 2, len(whole) // 3, 40):
         path = tmp_path / f"a{name.split()[0]}"
@@ -65,7 +59,7 @@ def test_a_cut_table_is_refused_as_texts_and_unread_as_a_corpus(
         lambda some: b"".join(map(gzip.compress, some)),  # as crawls have them
     ],
 )
-def test_a_cut_web_archive_is_unread(tmp_path: Path, pack: Callable[[list[bytes]], bytes]) -> None:
+def test_a_cut_web_archive_is_unread(tmp_path, pack):
     some = records(ROWS[:20])
     whole, path = pack(some), tmp_path / "a.wet.gz"
     ends = [sum(map(len, some[:i])) for i in range(21)] if whole == b"".join(some) else []
@@ -88,14 +82,12 @@ def test_a_cut_web_archive_is_unread(tmp_path: Path, pack: Callable[[list[bytes]
 @pytest.mark.parametrize("packing", [one for one in PACKINGS if one])
 @settings(max_examples=60, deadline=None)
 @given(parts=st.lists(st.binary(max_size=3000), min_size=1, max_size=4), data=st.data())
-def test_packed_streams_behind_each_other_are_read_and_a_cut_one_is_told(
-    packing: str, parts: list[bytes], data: st.DataObject
-) -> None:
+def test_packed_streams_behind_each_other_are_read_and_a_cut_one_is_told(packing, parts, data):
     pack = PACKINGS[packing]
     streams = [pack(part) for part in parts]
     whole = b"".join(streams)
 
-    def read(raw: bytes) -> bytes:
+    def read(raw):
         return unpack_stream(io.BufferedReader(io.BytesIO(raw)), "a").read()  # type: ignore[arg-type]
 
     assert read(whole) == b"".join(parts)
@@ -109,7 +101,7 @@ def test_packed_streams_behind_each_other_are_read_and_a_cut_one_is_told(
         read(whole + b"more of something else")
 
 
-def test_the_end_of_a_frame_is_looked_for_however_it_falls(tmp_path: Path) -> None:
+def test_the_end_of_a_frame_is_looked_for_however_it_falls(tmp_path):
     """A zst frame that ends where a block does has no more to say than that its end is not there."""
     whole = PACKINGS["zst"](b"".join(json.dumps(row).encode() + b"\n" for row in ROWS))
     for size in range(len(whole) - 1, len(whole) - 60, -1):
@@ -121,7 +113,7 @@ def test_the_end_of_a_frame_is_looked_for_however_it_falls(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "name", ["a.txt", "a.jsonl", "a.parquet", "a.md", "a.csv", "a.arrow", "a.gz", "folder/a.jsonl"]
 )
-def test_a_pointer_of_git_lfs_is_called_that_everywhere(tmp_path: Path, name: str) -> None:
+def test_a_pointer_of_git_lfs_is_called_that_everywhere(tmp_path, name):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(POINTER)
@@ -135,12 +127,12 @@ def test_a_pointer_of_git_lfs_is_called_that_everywhere(tmp_path: Path, name: st
         open_corpus(str(path))
 
 
-def test_a_text_on_pointers_is_a_text(tmp_path: Path) -> None:
+def test_a_text_on_pointers_is_a_text(tmp_path):
     (tmp_path / "a.md").write_bytes(POINTER + b"is how a pointer looks. " * 50)
     assert len(open_corpus(tmp_path / "a.md")) == 1
 
 
-def test_a_cut_pdf_and_books_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_cut_pdf_and_books_that_cannot_be_read(tmp_path):
     from corpora.test_documents import pdf
 
     whole = pdf(*(f"page {i}" for i in range(40)))

@@ -1,12 +1,9 @@
 """Long texts in windows: nothing lost, nothing too long, nothing torn."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import tokenizers
 from hypothesis import example, given, settings
@@ -15,12 +12,12 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from pretrace.corpora import windows
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.types import Corpus, Encoded, Quantity, Text, Trace
+from pretrace.types import Corpus, Encoded, Quantity, Text
 
 PROSE = "The quick brown fox jumps over the lazy dog, and the dog does not mind at all. "
 
 
-def trained() -> tokenizers.Tokenizer:
+def trained():
     """A byte-level BPE of 400 tokens, as GPT-2's is made; an emoji takes four of them."""
     made = tokenizers.Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -42,20 +39,20 @@ class Asked:
     vocabulary = 400
     facts: Mapping[str, Any] = {}
 
-    def __init__(self, max_tokens: int, *, start: bool = True, spans_style: str = "raw") -> None:
+    def __init__(self, max_tokens, *, start=True, spans_style="raw"):
         self.tokenizer = TOKENIZER
         self.max_tokens = max_tokens
         self.prefix = np.zeros(int(start), dtype=np.int32)
         self.spans_style = spans_style
         self.characters = 0
 
-    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
+    def encode(self, texts, /):
         self.characters += sum(map(len, texts))
         room = self.max_tokens - len(self.prefix)
         ids = [np.array(self.tokenizer.encode(text).ids, dtype=np.int32) for text in texts]
         return [Encoded(self.prefix, i[:room], max(0, len(i) - room)) for i in ids]
 
-    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
+    def spans(self, text, /):
         self.characters += len(text)
         spans = np.array(self.tokenizer.encode(text).offsets, dtype=np.int64).reshape(-1, 2)
         if self.spans_style == "first":
@@ -65,31 +62,31 @@ class Asked:
                 span[0] += len(text[span[0] : span[1]]) - len(text[span[0] : span[1]].lstrip())
         return spans
 
-    def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
+    def pack(self, encoded, /):
         raise AssertionError("windows need no model")
 
-    def run(self, batch: Sequence[Encoded], want: Quantity, /) -> list[Trace]:
+    def run(self, batch, want, /):
         raise AssertionError("windows need no model")
 
 
 TOKENIZER = trained()
 
 
-def corpus_of(*texts: str, group: str = "") -> Corpus:
+def corpus_of(*texts, group=""):
     made = (Text(f"t{i}", text, member=True, group=group) for i, text in enumerate(texts))
     return Corpus("c", tuple(made), "source", ("a note.",))
 
 
-def length(backend: Asked, text: str) -> int:
+def length(backend, text):
     return len(backend.tokenizer.encode(text).ids) + len(backend.prefix)
 
 
-def test_a_corpus_that_fits_is_the_same_corpus() -> None:
+def test_a_corpus_that_fits_is_the_same_corpus():
     corpus = corpus_of(PROSE, "")
     assert windows(corpus, Asked(200)) is corpus
 
 
-def test_long_texts_become_windows_of_their_document() -> None:
+def test_long_texts_become_windows_of_their_document():
     backend = Asked(20)
     corpus = corpus_of("short", PROSE * 5, group="book")
     made = windows(corpus, backend)
@@ -102,7 +99,7 @@ def test_long_texts_become_windows_of_their_document() -> None:
     assert (made.name, made.source) == ("c", "source")
 
 
-def test_windows_are_filled() -> None:
+def test_windows_are_filled():
     backend = Asked(50)
     made = windows(corpus_of(PROSE * 40), backend)
     lengths = [length(backend, text.text) for text in made.texts]
@@ -110,14 +107,14 @@ def test_windows_are_filled() -> None:
     assert max(lengths) <= 50
 
 
-def test_spaces_stay_with_their_words() -> None:
+def test_spaces_stay_with_their_words():
     """Else a window ends in a token that the text never had."""
     for style in ("raw", "first", "trimmed"):
         made = windows(corpus_of(PROSE * 20), Asked(30, spans_style=style))
         assert not any(text.text.endswith(" ") for text in made.texts[:-1]), style
 
 
-def test_a_short_last_window_is_evened_out() -> None:
+def test_a_short_last_window_is_evened_out():
     backend = Asked(40, start=False)
     text = PROSE * 9
     while len(TOKENIZER.encode(text).ids) % 40 != 1:
@@ -129,7 +126,7 @@ def test_a_short_last_window_is_evened_out() -> None:
     assert "".join(piece.text for piece in made.texts) == text
 
 
-def test_white_space_stays_and_is_counted() -> None:
+def test_white_space_stays_and_is_counted():
     text = "a word" + "\n" * 300 + "another word"
     made = windows(corpus_of(text), Asked(20))
     blank = sum(not piece.text.strip() for piece in made.texts)
@@ -138,25 +135,25 @@ def test_white_space_stays_and_is_counted() -> None:
     assert made.notes[-1] == f"{blank} windows of only white space or fewer than 2 tokens kept."
 
 
-def test_a_character_longer_than_the_limit() -> None:
+def test_a_character_longer_than_the_limit():
     with pytest.raises(TextsError, match=r"'t0'.*more than 3 tokens"):
         windows(corpus_of("😀😀"), Asked(3))
 
 
 @pytest.mark.parametrize("limit", [1, 0, -5])
-def test_limits_that_make_no_sense(limit: int) -> None:
+def test_limits_that_make_no_sense(limit):
     with pytest.raises(ExpressionError, match="max_tokens of at least 2"):
         windows(corpus_of("a"), Asked(20), limit)
 
 
-def test_an_id_that_is_taken() -> None:
+def test_an_id_that_is_taken():
     corpus = Corpus("c", (Text("a", PROSE * 9), Text("a#1", "b")))
     with pytest.raises(TextsError, match="'a#1' \\(2 times\\)"):
         windows(corpus, Asked(20))
 
 
 @pytest.mark.parametrize("part", [PROSE, "漢字仮名", "a" * 80 + " "])
-def test_work_grows_with_the_text_and_not_with_its_square(part: str) -> None:
+def test_work_grows_with_the_text_and_not_with_its_square(part):
     backend = Asked(20)
     text = part * 400
     windows(corpus_of(text), backend)
@@ -175,7 +172,7 @@ def test_work_grows_with_the_text_and_not_with_its_square(part: str) -> None:
 @example(text="a" * 5000, limit=9, start=False)
 @example(text=" " * 500 + "x", limit=6, start=True)
 @settings(max_examples=80, deadline=None)
-def test_nothing_is_lost_and_all_fit(style: str, text: str, limit: int, start: bool) -> None:
+def test_nothing_is_lost_and_all_fit(style, text, limit, start):
     backend = Asked(limit, start=start, spans_style=style)
     made = windows(corpus_of(text), backend)
     assert "".join(piece.text for piece in made.texts) == text

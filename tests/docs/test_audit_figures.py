@@ -1,7 +1,5 @@
 """The figures of the audit in the pages are those of their file, and what the pages say of audits is so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -20,11 +18,11 @@ ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "evidence/audit_command.json"
 
 
-def words_of(page: str) -> str:
+def words_of(page):
     return " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
 
-def test_the_figures_of_the_command_come_from_their_file() -> None:
+def test_the_figures_of_the_command_come_from_their_file():
     content = read_results(FIGURES)
     assert PAGE.read_text(encoding="utf-8") == page(content), "python -m benchmarks.audits.command --summary"
     nulls = [row for row in content["rows"] if row["kind"] == "null"]
@@ -38,7 +36,7 @@ def test_the_figures_of_the_command_come_from_their_file() -> None:
     assert f"Without another model it was {alone['accused']} of {alone['runs']}" in readme
 
 
-def test_the_pages_name_the_exposures_and_the_share_of_the_program() -> None:
+def test_the_pages_name_the_exposures_and_the_share_of_the_program():
     audits = words_of("docs/audit.md")
     assert (LIGHT, HEAVY) == (5e-5, 5e-4)
     assert "*light* exposure at a learning rate of 5e-5" in audits
@@ -52,7 +50,7 @@ class Served(FakeBackend):
     offers = Quantity.LOGP
 
 
-def test_a_served_model_is_audited_beside_a_placebo_and_not_without() -> None:
+def test_a_served_model_is_audited_beside_a_placebo_and_not_without():
     """docs/limits.md says so."""
     said = words_of("docs/limits.md")
     assert (
@@ -70,7 +68,7 @@ def test_a_served_model_is_audited_beside_a_placebo_and_not_without() -> None:
         audit(mine, Models(served), heldout=theirs, settings=settings, generator=None)
 
 
-def test_the_power_of_a_flagging_comes_from_its_file() -> None:
+def test_the_power_of_a_flagging_comes_from_its_file():
     rows = read_results(ROOT / "evidence/innocents_flag.json")["rows"]
     found = {row["kind"]: row["members"]["found"] for row in rows if row["members"]}
     flags = words_of("docs/flagging.md")

@@ -1,8 +1,6 @@
 """`action.yml` and `Dockerfile` name what is there, and the action's scripts end as docs/ci.md says. Docker and GitHub
 themselves are not run here."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -22,7 +20,7 @@ from report.flaggings import flagging, known_of, texts_of
 
 from pretrace.cli import commands
 from pretrace.runs import save_verdict
-from pretrace.types import Check, Outcome, SetTest, Verdict
+from pretrace.types import Check, SetTest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
@@ -36,7 +34,7 @@ ACTIONS = {"actions/setup-python", "actions/upload-artifact"}
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="the action's scripts are for bash")
 
 
-def bash(step: str, folder: Path, **given: str) -> subprocess.CompletedProcess[str]:
+def bash(step, folder, **given):
     """A step of the action as GitHub starts it, with the variables that its inputs become."""
     script = folder / "step.sh"
     script.write_text(SCRIPTS[step]["run"], encoding="utf-8")
@@ -55,7 +53,7 @@ def bash(step: str, folder: Path, **given: str) -> subprocess.CompletedProcess[s
     )
 
 
-def pretend(folder: Path, code: int) -> str:
+def pretend(folder, code):
     """A PATH on which `pretrace` writes its arguments down and leaves with a code."""
     command = folder / "bin" / "pretrace"
     command.parent.mkdir()
@@ -64,15 +62,15 @@ def pretend(folder: Path, code: int) -> str:
     return f"{command.parent}{os.pathsep}{os.environ['PATH']}"
 
 
-def options_of(name: str) -> set[str]:
+def options_of(name):
     return {leaf.flag for leaf in commands.options_of(name).values()}
 
 
-def extras_in(text: str) -> set[str]:
+def extras_in(text):
     return set(filter(None, re.split(r"[,\s]+", text)))
 
 
-def test_the_action_names_what_is_there() -> None:
+def test_the_action_names_what_is_there():
     assert ACTION["runs"]["using"] == "composite"
     assert {step["uses"].partition("@")[0] for step in STEPS if "uses" in step} == ACTIONS
     assert all(step["shell"] == "bash" for step in SCRIPTS.values())
@@ -82,7 +80,7 @@ def test_the_action_names_what_is_there() -> None:
     assert extras_in(ACTION["inputs"]["extras"]["default"]) <= set(PROJECT["optional-dependencies"])
 
 
-def test_every_input_is_used_and_none_is_made_up() -> None:
+def test_every_input_is_used_and_none_is_made_up():
     written = json.dumps(STEPS)
     assert set(re.findall(r"inputs\.([\w-]+)", written)) == set(ACTION["inputs"])
     ids = {step["id"] for step in STEPS if "id" in step}
@@ -91,7 +89,7 @@ def test_every_input_is_used_and_none_is_made_up() -> None:
         assert "${{" not in step["run"], "an input in a script could run as a command"
 
 
-def test_the_page_lists_the_inputs() -> None:
+def test_the_page_lists_the_inputs():
     table = PAGE[PAGE.index("| input |") : PAGE.index("| exit code of")]
     listed = {
         name
@@ -100,7 +98,6 @@ def test_the_page_lists_the_inputs() -> None:
     }
     assert listed == set(ACTION["inputs"])
     example = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)
-    assert example is not None
     step = yaml.safe_load(example[1])["jobs"]["contamination"]["steps"][1]
     assert set(step["with"]) <= set(ACTION["inputs"])
     assert {one for one in shlex.split(step["with"]["arguments"]) if one.startswith("--")} <= options_of(
@@ -137,7 +134,7 @@ def test_arguments_that_cannot_be_split_are_not_left_out(tmp_path: Path) -> None
     assert not (tmp_path / "called").exists()
 
 
-def flagged(outcome: Outcome, name: str = "item") -> Verdict:
+def flagged(outcome, name="item"):
     """A flagging with three texts, the first flagged where that is the outcome."""
     told, first = outcome != "refused", outcome == "flagged"
     ids, p = (name, "b", "c"), np.array([0.001, 0.4, 0.9]) if told else np.zeros(0)
@@ -179,7 +176,7 @@ def test_outcomes(tmp_path: Path, code: str, chosen: str, left: int, says: str) 
     assert done.stdout.startswith(says)
 
 
-def test_the_image_is_made_of_what_is_there() -> None:
+def test_the_image_is_made_of_what_is_there():
     words = [line.split(maxsplit=1) for line in DOCKERFILE.splitlines() if line.strip() and line[0] != "#"]
     assert {word for word, _ in words} <= {
         "FROM",
@@ -206,6 +203,5 @@ def test_the_image_is_made_of_what_is_there() -> None:
     for needed in (PROJECT["readme"], *PROJECT["license-files"]):  # the build wants these
         assert f"!{needed}" in ignored
     extras = re.search(r'"/src\[([\w,]+)\]"', DOCKERFILE)
-    assert extras is not None
     assert extras_in(extras[1]) <= set(PROJECT["optional-dependencies"])
     assert "PRETRACE_CACHE=/cache" in told["ENV"]

@@ -13,8 +13,6 @@ Rules for a page, so that a reader can tell what is run:
 The models that pages name are replaced by tiny ones (`STAND_INS`), the files they read are made here (`desk`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json
@@ -28,7 +26,6 @@ import types
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import lm_eval_logs
 import pytest
@@ -96,11 +93,11 @@ class Block:
     language: str
     text: str
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.page.name}, line {self.line}"
 
 
-def blocks(page: Path) -> list[Block]:
+def blocks(page):
     source = page.read_text(encoding="utf-8")
     return [
         Block(page, source.count("\n", 0, found.start(2)) + 1, found[1], found[2])
@@ -109,12 +106,12 @@ def blocks(page: Path) -> list[Block]:
 
 
 @pytest.fixture
-def names(request: pytest.FixtureRequest) -> dict[str, str]:
+def names(request):
     return {name: str(request.getfixturevalue(fixture)) for name, fixture in STAND_INS.items()}
 
 
 @pytest.fixture(scope="module")
-def packaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packaged(tmp_path_factory):
     """The stand-in for smollm2 in defaults of options and in files: unpacking that takes half a minute. Its tokens are
     words, so that no piece of 16 tokens stands in two documents."""
     folder = tmp_path_factory.mktemp("models") / "packaged"
@@ -125,9 +122,7 @@ def packaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def desk(
-    request: pytest.FixtureRequest, packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def desk(request, packaged, tmp_path, monkeypatch):
     """A folder with the files the pages read; what the pages register is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     for registry in (scores, corpora, backends):
@@ -172,7 +167,7 @@ def desk(
     return tmp_path
 
 
-def _made(name: str, pattern: str, numbers: range) -> list[dict[str, str]]:
+def _made(name, pattern, numbers):
     """Documents of eight sentences each, with numbers in them."""
     return [
         {"id": f"{name}{i}", "text": "".join(pattern.format(i, j + i, 17 * i % 59 + j) for j in range(8))}
@@ -180,7 +175,7 @@ def _made(name: str, pattern: str, numbers: range) -> list[dict[str, str]]:
     ]
 
 
-def _marked() -> dict[str, list[dict[str, Any]]]:
+def _marked():
     """Rows and items whose order can be drawn, and texts with random strings in them."""
     draw = random.Random(0)
     nouns = ("river", "stone", "lamp", "paper", "window", "garden", "silver", "winter", "carpet", "letter")
@@ -202,20 +197,14 @@ def _marked() -> dict[str, list[dict[str, Any]]]:
     return {"rows": rows, "quiz": items, "releases": releases}
 
 
-def put_in(text: str, names: dict[str, str]) -> str:
+def put_in(text, names):
     """The text with every model name, as a whole word, replaced by its stand-in."""
     pattern = "|".join(rf"(?<![\w/-]){re.escape(name)}(?![\w/-])" for name in names)
     return re.sub(pattern, lambda found: names[found[0]], text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_examples_run(
-    page: Path,
-    names: dict[str, str],
-    desk: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_examples_run(page, names, desk, monkeypatch, capsys):
     module = types.ModuleType(f"docs_{page.stem}")  # dataclasses look their module up by name
     monkeypatch.setitem(sys.modules, module.__name__, module)
     shown = {block: named[1] for block in blocks(page) if (named := _FILE.match(block.text))}
@@ -243,9 +232,7 @@ class Command:
     code: int
     shown: tuple[str, ...]
 
-    def check(
-        self, names: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def check(self, names, monkeypatch, capsys):
         arguments = shlex.split(put_in(self.words, names))
         check_arguments(arguments[1:], self.block)
         if arguments[1] in MINUTES:
@@ -261,7 +248,7 @@ class Command:
                 assert line.removesuffix("…").strip() in said.err, f"{self.block}: {self.words}"
 
 
-def commands(block: Block) -> list[Command]:
+def commands(block):
     """The commands of a console block that begins with pretrace; an AssertionError for a stranger among them."""
     if not block.text.startswith("$ pretrace "):
         return []
@@ -277,13 +264,13 @@ def commands(block: Block) -> list[Command]:
     return found
 
 
-def check_arguments(arguments: list[str], block: Block) -> None:
+def check_arguments(arguments, block):
     """Fail unless pretrace would take these arguments."""
     app().parse_args(arguments)  # raises an error that names the command or option
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_blocks_are_of_a_known_kind(page: Path) -> None:
+def test_blocks_are_of_a_known_kind(page):
     for block in blocks(page):
         assert block.language in LANGUAGES, f"{block}: a block of {block.language!r} would not be run"
         if block.language == "console" and page in DOCS:  # the README also shows how to install
@@ -303,7 +290,7 @@ def test_blocks_are_of_a_known_kind(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
-def test_options_exist(page: Path) -> None:
+def test_options_exist(page):
     options = {"--version", "--help", "--help-all", "--install-completion"}
     options |= {leaf.flag for words in places() for leaf in options_of(words).values()}
     own = {"servers.md": SERVERS_OWN, "harnesses.md": HARNESSES_OWN, "ci.md": DOCKERS_OWN}
@@ -313,7 +300,7 @@ def test_options_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere(page):
     for target, anchor in re.findall(r"\]\(([^)#\s]+)#?([^)\s]*)", page.read_text(encoding="utf-8")):
         if "://" in target:
             continue
@@ -324,35 +311,33 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert anchor in anchors, f"{page.name} links to {target}#{anchor}"
 
 
-def generator() -> types.ModuleType:
+def generator():
     spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def test_the_page_of_scores_has_every_score() -> None:
+def test_the_page_of_scores_has_every_score():
     page: str = generator().render()
     assert all(f"\n## {name}\n" in page for name in scores)
 
 
-def test_the_tables_of_tests_are_those_that_ask_goes_by() -> None:
+def test_the_tables_of_tests_are_those_that_ask_goes_by():
     make = generator()
     text, table = make.AUDITS.read_text(encoding="utf-8"), make.tests()
     assert make.with_tests(text, table) == text, "run: python docs/generate.py"
     assert table.count("\n| ") >= len(make.CHOICES)
 
 
-def test_what_was_measured_is_in_the_pages() -> None:
+def test_what_was_measured_is_in_the_pages():
     make = generator()
     text = make.SEARCH.read_text(encoding="utf-8")
     assert make.with_tests(text, make.searched(), make.SCAN) == text, "run: python docs/generate.py"
     assert make.BY_DILUTION.read_text(encoding="utf-8") == make.by_dilution(), "run: python docs/generate.py"
 
 
-def test_the_page_of_innocents_is_that_of_the_file() -> None:
+def test_the_page_of_innocents_is_that_of_the_file():
     make = generator()
     every, table = make.every_innocent(), make.innocents()
     assert make.EVERY.read_text(encoding="utf-8") == every, "run: python docs/generate.py"
@@ -365,7 +350,7 @@ def test_the_page_of_innocents_is_that_of_the_file() -> None:
     assert every.count("\n| ") == shown + table.count("\n| ") + 3  # with the heads of the tables
 
 
-def test_the_page_of_methods_is_that_of_the_file() -> None:
+def test_the_page_of_methods_is_that_of_the_file():
     make = generator()
     assert make.EVERY_METHOD.read_text(encoding="utf-8") == make.every_method(), (
         "run: python docs/generate.py"
@@ -374,7 +359,7 @@ def test_the_page_of_methods_is_that_of_the_file() -> None:
     assert make.with_tests(text, make.methods(), make.BY_METHOD) == text, "run: python docs/generate.py"
 
 
-def test_every_paper_that_a_score_cites_is_listed() -> None:
+def test_every_paper_that_a_score_cites_is_listed():
     papers = generator().PAPERS
     cited = {name: scores.summary(name) for name in scores}
     for name, summary in cited.items():

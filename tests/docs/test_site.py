@@ -1,7 +1,5 @@
 """The site of the docs is built without a broken link, and its made pages hold every command, score and name."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +13,7 @@ from pretrace.scores import scores
 ROOT = Path(__file__).parents[2]
 
 
-def built(out: Path) -> Path:
+def built(out):
     ran = subprocess.run(
         [sys.executable, ROOT / "scripts/site", "--site-dir", out],
         capture_output=True,
@@ -26,7 +24,7 @@ def built(out: Path) -> Path:
     return out
 
 
-def test_every_page_command_and_public_name_is_there_and_takes_nothing_from_elsewhere(tmp_path: Path) -> None:
+def test_every_page_command_and_public_name_is_there_and_takes_nothing_from_elsewhere(tmp_path):
     pytest.importorskip("material", reason="mkdocs-material (the extra `docs`) is not installed")
     site = built(tmp_path / "site")
     for page in (ROOT / "docs").glob("*.md"):

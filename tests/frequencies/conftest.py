@@ -1,7 +1,5 @@
 """Small tokenizers of every kind that is told apart, trained on docstrings of this Python."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import inspect
@@ -12,7 +10,6 @@ import re
 import string
 import textwrap
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, trainers
@@ -41,24 +38,24 @@ PATTERNED = (
 SEAMLESS = ("bert", "unigram", "own pattern", "lower case", "words", "composed")
 
 
-def prose() -> list[str]:
+def prose():
     """About 150 kB of documentation and source."""
     modules = (argparse, re, textwrap, json, functools)
     return [part for module in modules for part in inspect.getsource(module).split("\n\n\n")]
 
 
-def odd_texts() -> list[str]:
+def odd_texts():
     """Short strings of a few characters, so that merges join across every kind of neighbour."""
     random_source = random.Random(5)
     alphabets = ["ab1'./ \n\t\r_éд"] * 4 + ["12", "abAB"]
     return ["".join(random_source.choices(alphabets[number % 6], k=9)) for number in range(4000)]
 
 
-def bytelevel(*stages: Any, **settings: Any) -> Callable[[], Tokenizer]:
+def bytelevel(*stages, **settings):
     """A byte-level BPE model trained on windows of text, set behind a pre-tokenizer only afterwards: it has
     merges across everything that the pre-tokenizer should keep apart."""
 
-    def build() -> Tokenizer:
+    def build():
         tokenizer = Tokenizer(models.BPE(ignore_merges=settings.get("ignore_merges", False)))
         windows = pre.Split(Regex(r"[\s\S]{1,9}"), "isolated")
         tokenizer.pre_tokenizer = pre.Sequence([windows, pre.ByteLevel(False, use_regex=False)])
@@ -70,15 +67,15 @@ def bytelevel(*stages: Any, **settings: Any) -> Callable[[], Tokenizer]:
     return build
 
 
-def split(pattern: str, *before: Any, **settings: Any) -> Callable[[], Tokenizer]:
+def split(pattern, *before, **settings):
     stage = pre.Split(Regex(pattern), "isolated")
     return bytelevel(*before, stage, pre.ByteLevel(add_prefix_space=False, use_regex=False), **settings)
 
 
-def sentencepiece(normalizer: Any, stage: Any, **model: Any) -> Callable[[], Tokenizer]:
+def sentencepiece(normalizer, stage, **model):
     """A BPE model trained word by word, then set up to take whole texts as one word."""
 
-    def build() -> Tokenizer:
+    def build():
         words = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, **model))
         words.normalizer = TO_MARK
         words.pre_tokenizer = pre.Split(Regex("▁*[^▁]*"), "isolated")
@@ -94,7 +91,7 @@ def sentencepiece(normalizer: Any, stage: Any, **model: Any) -> Callable[[], Tok
     return build
 
 
-def trained(tokenizer: Tokenizer, added: list[Any], alphabet: list[str] | None = None) -> Tokenizer:
+def trained(tokenizer, added, alphabet=None):
     trainer = trainers.BpeTrainer(
         vocab_size=1200,
         special_tokens=[token for token in added if isinstance(token, str)],
@@ -106,7 +103,7 @@ def trained(tokenizer: Tokenizer, added: list[Any], alphabet: list[str] | None =
     return tokenizer
 
 
-def wordpiece() -> Tokenizer:
+def wordpiece():
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre.BertPreTokenizer()
@@ -115,7 +112,7 @@ def wordpiece() -> Tokenizer:
     return tokenizer
 
 
-def unigram() -> Tokenizer:
+def unigram():
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre.Metaspace()
     trainer = trainers.UnigramTrainer(
@@ -125,7 +122,7 @@ def unigram() -> Tokenizer:
     return tokenizer
 
 
-def words() -> Tokenizer:
+def words():
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre.Whitespace()
     return trained(tokenizer, ["<unk>"], [])
@@ -170,22 +167,22 @@ BUILDERS: dict[str, Callable[[], Tokenizer]] = {
 
 
 @functools.cache
-def build(kind: str) -> Tokenizer:
+def build(kind):
     return BUILDERS[kind]()
 
 
 @pytest.fixture(scope="session")
-def built() -> Callable[[str], Tokenizer]:
+def built():
     """A tokenizer by its kind, trained once."""
     return build
 
 
 @pytest.fixture(scope="session")
-def documents() -> list[str]:
+def documents():
     return prose()
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+def pytest_generate_tests(metafunc):
     patterned = tuple(kind for kind in PATTERNED if not kind.startswith(("odd", "pythia", "roberta")))
     groups = {"cuttable": PATTERNED + MERGING, "patterned": patterned, "any_kind": tuple(BUILDERS)}
     for name, kinds in {**groups, "seamless": SEAMLESS}.items():

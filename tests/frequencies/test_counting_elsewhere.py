@@ -1,21 +1,14 @@
 """A count that is handed out gives the table of one that is not."""
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer
 
 from pretrace.errors import TableError
-from pretrace.frequencies import Counting, Frequencies, count
-from pretrace.frequencies.counting import Batch, Portion, batches
-
-Build = Callable[[str], Tokenizer]
+from pretrace.frequencies import Counting, count
+from pretrace.frequencies.counting import Batch, batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +19,7 @@ class Elsewhere:
     stops: int = 10**9
     wrong: int = -1
 
-    def __call__(self, portion: Portion, texts: Iterable[str]) -> Iterator[Batch]:
+    def __call__(self, portion, texts):
         counter = pickle.loads(pickle.dumps(portion)).counter()
         for number, batch in enumerate(batches(texts, 5000)):
             if number == self.stops:
@@ -35,12 +28,12 @@ class Elsewhere:
             yield Batch(len(batch), batch[-1], None if number == self.wrong and not portion.whole else part)
 
 
-def counted(texts: Iterable[str], tokenizer: Tokenizer, settings: Counting) -> Frequencies:
+def counted(texts, tokenizer, settings):
     return count(texts, tokenizer, tokenizer_hash="h", source="docs", settings=settings)
 
 
 @pytest.mark.parametrize("kind", ["pythia", "llama2", "bert"])
-def test_the_table_is_the_same(kind: str, built: Build, documents: list[str]) -> None:
+def test_the_table_is_the_same(kind, built, documents):
     tokenizer = built(kind)
     here = counted(documents, tokenizer, Counting(workers=1))
     there = counted(documents, tokenizer, Counting(elsewhere=Elsewhere()))
@@ -48,9 +41,7 @@ def test_the_table_is_the_same(kind: str, built: Build, documents: list[str]) ->
     assert (there.texts, there.method) == (here.texts, here.method)
 
 
-def test_a_count_that_was_stopped_goes_on_elsewhere(
-    built: Build, documents: list[str], tmp_path: Path
-) -> None:
+def test_a_count_that_was_stopped_goes_on_elsewhere(built, documents, tmp_path):
     tokenizer, kept = built("pythia"), tmp_path / "kept"
     stopping = Counting(elsewhere=Elsewhere(stops=9), checkpoint=kept, checkpoint_bytes=1)
     with pytest.raises(KeyboardInterrupt):
@@ -60,7 +51,7 @@ def test_a_count_that_was_stopped_goes_on_elsewhere(
     assert np.array_equal(rest.counts, counted(documents, tokenizer, Counting(workers=1)).counts)
 
 
-def test_a_disagreement_elsewhere_has_everything_counted_whole(built: Build, documents: list[str]) -> None:
+def test_a_disagreement_elsewhere_has_everything_counted_whole(built, documents):
     tokenizer = built("pythia")
     table = counted(documents, tokenizer, Counting(elsewhere=Elsewhere(wrong=3)))
     assert "pieces had other tokens" in table.method

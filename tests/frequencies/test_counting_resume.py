@@ -1,22 +1,15 @@
 """A count that was killed goes on where it was, and comes to the same table."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer
 
 from pretrace.errors import OutputError, TableError
 from pretrace.frequencies import Counting, Frequencies, count, counting
-
-Build = Callable[[str], Tokenizer]
 
 SLOW_COUNT = """
 import sys, time
@@ -43,18 +36,16 @@ class StoppedError(Exception):
 
 
 @pytest.fixture(autouse=True)
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_batches(monkeypatch):
     monkeypatch.setattr(counting, "_BATCH", 2000)
 
 
-def stopping(texts: list[str], after: int) -> Iterator[str]:
+def stopping(texts, after):
     yield from texts[:after]
     raise StoppedError
 
 
-def run(
-    texts: Iterator[str] | list[str], tokenizer: Tokenizer, kept: Path | None, **changed: str
-) -> Frequencies:
+def run(texts, tokenizer, kept, **changed):
     facts = {"tokenizer_hash": "h", "source": "docs", **changed}
     settings = Counting(workers=2, checkpoint=kept, checkpoint_bytes=15_000)
     return count(
@@ -62,14 +53,14 @@ def run(
     )
 
 
-def begin(texts: list[str], tokenizer: Tokenizer, kept: Path) -> None:
+def begin(texts, tokenizer, kept):
     with pytest.raises(StoppedError):
         run(stopping(texts, len(texts) * 2 // 3), tokenizer, kept)
     assert kept.is_file()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-def test_killed_in_the_middle(tmp_path: Path, built: Build, documents: list[str]) -> None:
+def test_killed_in_the_middle(tmp_path, built, documents):
     texts = [text for text in documents if "\0" not in text]
     built("gpt2").save(str(tmp_path / "tokenizer.json"))
     (tmp_path / "texts").write_text("\0".join(texts))
@@ -105,7 +96,7 @@ def test_killed_in_the_middle(tmp_path: Path, built: Build, documents: list[str]
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama2", "bert"])
 @pytest.mark.parametrize("after", [1, 40, 10**6])
-def test_stopped_anywhere(tmp_path: Path, kind: str, after: int, built: Build, documents: list[str]) -> None:
+def test_stopped_anywhere(tmp_path, kind, after, built, documents):
     kept = tmp_path / "kept"
     with pytest.raises(StoppedError):
         run(stopping(documents, after), built(kind), kept)
@@ -115,9 +106,7 @@ def test_stopped_anywhere(tmp_path: Path, kind: str, after: int, built: Build, d
 
 
 @pytest.mark.parametrize("changed", [{"tokenizer_hash": "other"}, {"source": "other"}])
-def test_a_checkpoint_of_another_run_is_an_error(
-    tmp_path: Path, changed: dict[str, str], built: Build, documents: list[str]
-) -> None:
+def test_a_checkpoint_of_another_run_is_an_error(tmp_path, changed, built, documents):
     kept = tmp_path / "kept"
     begin(documents, built("gpt2"), kept)
     with pytest.raises(TableError, match=r"kept was begun with .* 'other'; delete it"):
@@ -125,7 +114,7 @@ def test_a_checkpoint_of_another_run_is_an_error(
     assert kept.is_file()
 
 
-def test_texts_that_have_changed_are_an_error(tmp_path: Path, built: Build, documents: list[str]) -> None:
+def test_texts_that_have_changed_are_an_error(tmp_path, built, documents):
     kept = tmp_path / "kept"
     begin(documents, built("gpt2"), kept)
     for changed in ([text + "." for text in documents], documents[1:], documents[:3], []):
@@ -133,7 +122,7 @@ def test_texts_that_have_changed_are_an_error(tmp_path: Path, built: Build, docu
             run(changed, built("gpt2"), kept)
 
 
-def test_a_damaged_checkpoint_is_an_error(tmp_path: Path, built: Build, documents: list[str]) -> None:
+def test_a_damaged_checkpoint_is_an_error(tmp_path, built, documents):
     kept = tmp_path / "kept"
     begin(documents, built("gpt2"), kept)
     kept.write_bytes(kept.read_bytes()[:-100])
@@ -141,14 +130,14 @@ def test_a_damaged_checkpoint_is_an_error(tmp_path: Path, built: Build, document
         run(documents, built("gpt2"), kept)
 
 
-def test_a_table_is_not_taken_for_a_checkpoint(tmp_path: Path, built: Build, documents: list[str]) -> None:
+def test_a_table_is_not_taken_for_a_checkpoint(tmp_path, built, documents):
     run(documents, built("gpt2"), None).save(tmp_path / "counts.npz")
     with pytest.raises(TableError, match=r"should hold a checkpoint.*holds a token count table"):
         run(documents, built("gpt2"), tmp_path / "counts.npz")
     assert Frequencies.load(tmp_path / "counts.npz").texts == len(documents)
 
 
-def test_a_place_that_cannot_be_written_is_found_at_once(tmp_path: Path, built: Build) -> None:
+def test_a_place_that_cannot_be_written_is_found_at_once(tmp_path, built):
     (tmp_path / "folder").mkdir()
     with pytest.raises(OutputError):
         run(stopping([], 0), built("gpt2"), tmp_path / "folder")

@@ -1,10 +1,7 @@
 """The table: smoothing by hand, its file, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from net.api import Frequencies, OutputError, Reference, TableError, TokenTable
 TABLE = Frequencies(np.array([5, 0, 2], dtype=np.int64), "a" * 64, "three lines of x.txt", 3, "by hand")
 
 
-def test_log_frequency_is_the_papers_formula() -> None:
+def test_log_frequency_is_the_papers_formula():
     expected = [np.log(6 / 12), np.log(1 / 12), np.log(3 / 12), np.log(1 / 12), np.log(1 / 12)]
     found = TABLE.log_frequency(5)
     assert found.dtype == np.float64
@@ -21,28 +18,28 @@ def test_log_frequency_is_the_papers_formula() -> None:
 
 
 @pytest.mark.parametrize("vocabulary", [3, 4, 100])
-def test_frequencies_sum_to_one(vocabulary: int) -> None:
+def test_frequencies_sum_to_one(vocabulary):
     assert np.exp(TABLE.log_frequency(vocabulary)).sum() == pytest.approx(1)
 
 
-def test_unused_ids_beyond_the_model_do_no_harm() -> None:
+def test_unused_ids_beyond_the_model_do_no_harm():
     longer = Frequencies(np.array([5, 0, 2, 0, 0], dtype=np.int64), "a" * 64)
     np.testing.assert_array_equal(longer.log_frequency(3), TABLE.log_frequency(3))
 
 
-def test_it_is_a_token_table() -> None:
+def test_it_is_a_token_table():
     table: TokenTable = TABLE
     assert Reference(counts=table, vocabulary=3).counts is TABLE
     assert TABLE.total == 7
 
 
-def test_another_tokenizer_is_an_error_that_names_both() -> None:
+def test_another_tokenizer_is_an_error_that_names_both():
     TABLE.check("a" * 64)
     with pytest.raises(TableError, match=r"aaaaaaaaaaaa.*bbbbbbbbbbbb.*pretrace count --model"):
         TABLE.check("b" * 64)
 
 
-def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
+def test_saved_and_loaded_it_is_the_same(tmp_path):
     path = tmp_path / "new" / "counts.npz"
     TABLE.save(path)
     loaded = Frequencies.load(path)
@@ -57,26 +54,26 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["counts.npz"]
 
 
-def test_a_name_without_suffix_stays(tmp_path: Path) -> None:
+def test_a_name_without_suffix_stays(tmp_path):
     TABLE.save(tmp_path / "counts")
     assert Frequencies.load(tmp_path / "counts").total == 7
 
 
-def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OutputError):
         TABLE.save(tmp_path / "file" / "counts.npz")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", b"hello", b"\x93NUMPY\x01\x00"])
-def test_something_else_in_the_file(tmp_path: Path, content: bytes) -> None:
+def test_something_else_in_the_file(tmp_path, content):
     path = tmp_path / "counts.npz"
     path.write_bytes(content)
     with pytest.raises(TableError, match=r"is no token count table or is damaged.*pretrace count"):
         Frequencies.load(path)
 
 
-def test_every_damaged_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
+def test_every_damaged_byte_is_noticed_or_harmless(tmp_path):
     path = tmp_path / "counts.npz"
     TABLE.save(path)
     content = path.read_bytes()
@@ -94,13 +91,13 @@ def test_every_damaged_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
             Frequencies.load(path)
 
 
-def test_an_npz_of_another_program(tmp_path: Path) -> None:
+def test_an_npz_of_another_program(tmp_path):
     np.savez(tmp_path / "other.npz", counts=np.zeros(3, dtype=np.int64))
     with pytest.raises(TableError, match="is no token count table"):
         Frequencies.load(tmp_path / "other.npz")
 
 
-def test_nothing_is_ever_unpickled(tmp_path: Path) -> None:
+def test_nothing_is_ever_unpickled(tmp_path):
     path = tmp_path / "evil.npz"
     with path.open("wb") as file:
         np.savez(file, pretrace=np.array(json.dumps({"kind": "token count table"})), counts=np.array([{}]))
@@ -118,9 +115,7 @@ def test_nothing_is_ever_unpickled(tmp_path: Path) -> None:
         (None, np.zeros((2, 2), dtype=np.int64), "not whole numbers"),
     ],
 )
-def test_tables_that_are_not_quite_ours(
-    tmp_path: Path, facts: dict[str, str] | None, counts: np.ndarray, message: str
-) -> None:
+def test_tables_that_are_not_quite_ours(tmp_path, facts, counts, message):
     good = {"kind": "token count table", "tokenizer_hash": "a", "source": "", "texts": 0, "method": ""}
     path = tmp_path / "counts.npz"
     np.savez(path, pretrace=np.array(json.dumps(facts or good)), counts=counts)
@@ -128,7 +123,7 @@ def test_tables_that_are_not_quite_ours(
         Frequencies.load(path)
 
 
-def test_the_file_is_not_pickled(tmp_path: Path) -> None:
+def test_the_file_is_not_pickled(tmp_path):
     path = tmp_path / "counts.npz"
     TABLE.save(path)
     assert sorted(zipfile.ZipFile(path).namelist()) == ["counts.npy", "pretrace.npy"]

@@ -1,12 +1,9 @@
 """Cut anywhere a seam is said to be, a text has the tokens it has whole."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,8 +24,6 @@ from pretrace.frequencies.encoding import (
 )
 from pretrace.frequencies.seams import GPT2, Seamless, Seams, find_seams, is_understood
 
-Build = Callable[[str], Tokenizer]
-
 FRAGMENTS = [
     "the", " return", "Self", "camelCase", "HTTP", "x", "12", "2024", " 7", "it's", "they'LL", "'tis", "ſ", " ",
     "  ", "   ", "\n", "\n\n", "\t", "\r\n", " \n", "\n    ", "\x0b", "\x0c", "\x1c", "\x85", "\x00", ".", ",",
@@ -46,10 +41,10 @@ TEXTS = st.one_of(
 
 
 @pytest.fixture(scope="session")
-def by_pieces(built: Build) -> Callable[[str], ByPieces]:
+def by_pieces(built):
     made: dict[str, ByPieces] = {}
 
-    def make(kind: str) -> ByPieces:
+    def make(kind):
         if kind not in made:
             tokenizer = built(kind)
             made[kind] = ByPieces(tokenizer, spec_of(tokenizer), seams_of(tokenizer))
@@ -58,19 +53,19 @@ def by_pieces(built: Build) -> Callable[[str], ByPieces]:
     return make
 
 
-def pieces_of(text: str, seams: Seams) -> list[str]:
+def pieces_of(text, seams):
     raw = join_texts([text.encode()])
     pieces = cut_at_seams(raw, seams)
     assert b"".join(pieces) == raw
     return [piece.removeprefix(START).decode() for piece in pieces if piece != START]
 
 
-def spec_of(tokenizer: Tokenizer) -> dict[str, Any]:
+def spec_of(tokenizer):
     spec: dict[str, Any] = json.loads(tokenizer.to_str())
     return spec
 
 
-def seams_of(tokenizer: Tokenizer) -> Seams:
+def seams_of(tokenizer):
     seams = find_seams(spec_of(tokenizer))
     assert isinstance(seams, Seams), seams.reason
     return seams
@@ -78,9 +73,7 @@ def seams_of(tokenizer: Tokenizer) -> Seams:
 
 @settings(max_examples=60, deadline=None)
 @given(text=TEXTS)
-def test_pieces_have_the_tokens_of_the_text(
-    cuttable: str, text: str, built: Build, by_pieces: Callable[[str], ByPieces]
-) -> None:
+def test_pieces_have_the_tokens_of_the_text(cuttable, text, built, by_pieces):
     expected = built(cuttable).encode(text, add_special_tokens=False).ids
     assert by_pieces(cuttable).encode([text]).tolist() == expected
 
@@ -92,7 +85,7 @@ TRAPS = [
 ]
 
 
-def test_traps(cuttable: str, built: Build, by_pieces: Callable[[str], ByPieces]) -> None:
+def test_traps(cuttable, built, by_pieces):
     for text in TRAPS:
         expected = built(cuttable).encode(text, add_special_tokens=False).ids
         assert by_pieces(cuttable).encode([text]).tolist() == expected
@@ -103,12 +96,9 @@ STRINGS = [(3, "sT1./' \né…\u3000"), (4, "sT1.' \n"), (5, "s1. \n")]
 
 
 @pytest.mark.parametrize(("length", "alphabet"), STRINGS, ids=lambda value: str(value)[:1])
-def test_every_short_string_splits_at_its_seams(
-    patterned: str, length: int, alphabet: str, built: Build
-) -> None:
+def test_every_short_string_splits_at_its_seams(patterned, length, alphabet, built):
     """Looks at the pre-tokenizer's words, so that no vocabulary can hide a wrong seam."""
     stage = built(patterned).pre_tokenizer
-    assert stage is not None
     seams = seams_of(built(patterned))
     inner = pre.ByteLevel(add_prefix_space=False) if seams.prefixed else stage
     words = functools.cache(lambda text: [word for word, _ in stage.pre_tokenize_str(text)])
@@ -120,21 +110,21 @@ def test_every_short_string_splits_at_its_seams(
         assert parts == words(text), text
 
 
-def test_ordinary_text_falls_into_words(cuttable: str, built: Build, documents: list[str]) -> None:
+def test_ordinary_text_falls_into_words(cuttable, built, documents):
     text = "\n".join(documents[:20])
     assert len(pieces_of(text, seams_of(built(cuttable)))) > 0.9 * len(text.split())
 
 
-def test_words_beyond_ascii_are_cut_at_their_spaces(built: Build) -> None:
+def test_words_beyond_ascii_are_cut_at_their_spaces(built):
     assert pieces_of("они идут домой", seams_of(built("gpt2"))) == ["они", " идут", " домой"]
 
 
-def test_no_seam_stands_inside_an_added_token(built: Build) -> None:
+def test_no_seam_stands_inside_an_added_token(built):
     pieces = pieces_of("x > 35 < 3, it (x\n  y's", seams_of(built("smollm")))  # which has the token "> 3"
     assert pieces == ["x", " > 35", " <", " 3", ",", " it", " (x", "\n  y's"]
 
 
-def test_other_tokenizers_have_no_seams(seamless: str, built: Build) -> None:
+def test_other_tokenizers_have_no_seams(seamless, built):
     found = find_seams(spec_of(built(seamless)))
     assert isinstance(found, Seamless)
     assert len(found.reason) > 10
@@ -150,28 +140,28 @@ def test_other_tokenizers_have_no_seams(seamless: str, built: Build) -> None:
         (None, {"dropout": 0.1}),
     ],
 )
-def test_what_is_not_understood_has_no_seams(stage: Any, model: dict[str, Any]) -> None:
+def test_what_is_not_understood_has_no_seams(stage, model):
     tokenizer = Tokenizer(models.BPE(**model))
     last = pre.ByteLevel(add_prefix_space=False, use_regex=stage is None)
     tokenizer.pre_tokenizer = pre.Sequence([stage, last]) if stage else last
     assert isinstance(find_seams(spec_of(tokenizer)), Seamless)
 
 
-def test_a_merge_across_a_space_is_no_seam() -> None:
+def test_a_merge_across_a_space_is_no_seam():
     vocabulary = {char: index for index, char in enumerate(["a", "b", "▁", "a▁", "▁b"])}
     tokenizer = Tokenizer(models.BPE(vocabulary, [("a", "▁"), ("▁", "b")]))
     tokenizer.pre_tokenizer = pre.Metaspace(split=False)
     assert pieces_of("b a b b a", seams_of(tokenizer)) == ["b", " ", "a b", " b", " ", "a"]
 
 
-def test_patterns_that_are_not_understood() -> None:
+def test_patterns_that_are_not_understood():
     assert is_understood(GPT2)
     assert not is_understood(GPT2 + r"|\d")
     assert not is_understood(GPT2.rpartition("|")[0])  # white space is left over in runs
     assert not is_understood("")
 
 
-def test_blocks_end_at_seams(monkeypatch: pytest.MonkeyPatch, built: Build, documents: list[str]) -> None:
+def test_blocks_end_at_seams(monkeypatch, built, documents):
     seams = seams_of(built("llama3"))
     raw = join_texts([text.encode() for text in [*documents[:30], "中文" * 50, "", "end"]])
     whole = cut_at_seams(raw, seams)
@@ -182,7 +172,7 @@ def test_blocks_end_at_seams(monkeypatch: pytest.MonkeyPatch, built: Build, docu
     assert set(np.cumsum([len(piece) for piece in small]).tolist()) <= boundaries
 
 
-def test_distinct_counts_every_piece(built: Build, documents: list[str]) -> None:
+def test_distinct_counts_every_piece(built, documents):
     seams = seams_of(built("gpt2"))
     raw = join_texts([text.encode() for text in documents])
     pieces = cut_at_seams(raw, seams)

@@ -1,27 +1,20 @@
 """Counting gives exactly what encoding every text by itself would, however the work is divided."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from net.api import Counting, Frequencies, TableError, counting, seams
+from net.api import Counting, TableError, counting, seams
 from net.api import counting as tally
 from net.api import frequencies_count as count
 from tokenizers import Tokenizer
-
-Build = Callable[[str], Tokenizer]
 
 ODD = [
     "", " ", "a", "one<|endoftext|>two", "  \n\n ", "e\u0301 слово 中文。😀", "x" * 3000, "\x00", "\ufdd0", "",
 ]  # fmt: skip
 
 
-def naive(texts: list[str], tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
+def naive(texts, tokenizer):
     counts = np.zeros(max(tokenizer.get_vocab().values()) + 1, dtype=np.int64)
     for text in texts:
         for token in tokenizer.encode(text, add_special_tokens=False).ids:
@@ -29,31 +22,29 @@ def naive(texts: list[str], tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
     return counts
 
 
-def counted(texts: list[str], tokenizer: Tokenizer, **settings: object) -> Frequencies:
+def counted(texts, tokenizer, **settings):
     return count(texts, tokenizer, tokenizer_hash="h", source="docs", settings=Counting(**settings))  # type: ignore[arg-type]
 
 
-def test_equals_the_loop(any_kind: str, built: Build, documents: list[str]) -> None:
+def test_equals_the_loop(any_kind, built, documents):
     texts = documents[:40] + ODD
     table = counted(texts, built(any_kind))
     np.testing.assert_array_equal(table.counts, naive(texts, built(any_kind)))
     assert (table.texts, table.source, table.tokenizer_hash) == (len(texts), "docs", "h")
 
 
-def test_the_method_is_told(cuttable: str, built: Build) -> None:
+def test_the_method_is_told(cuttable, built):
     assert counted(["one two"], built(cuttable)).method.startswith("each distinct piece once")
 
 
-def test_the_reason_for_going_slowly_is_told(built: Build) -> None:
+def test_the_reason_for_going_slowly_is_told(built):
     assert "Bert" in counted(["one two"], built("bert")).method
     assert "as was asked" in counted(["one two"], built("gpt2"), whole=True).method
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("whole", [False, True])
-def test_division_of_the_work_changes_nothing(
-    workers: int, whole: bool, built: Build, documents: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_division_of_the_work_changes_nothing(workers, whole, built, documents, monkeypatch):
     monkeypatch.setattr(counting, "_BATCH", 500)
     monkeypatch.setattr(counting, "_SLICE", 64)
     texts = documents + ODD
@@ -62,9 +53,7 @@ def test_division_of_the_work_changes_nothing(
 
 
 @pytest.mark.parametrize(("limit", "size"), [("MAX_PIECES", 50), ("MAX_PIECE_BYTES", 400)])
-def test_a_full_tally_is_emptied(
-    limit: str, size: int, built: Build, documents: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_tally_is_emptied(limit, size, built, documents, monkeypatch):
     monkeypatch.setattr(counting, "_BATCH", 500)
     monkeypatch.setattr(tally, "MAX_PENDING", 100)
     monkeypatch.setattr(tally, limit, size)
@@ -72,7 +61,7 @@ def test_a_full_tally_is_emptied(
     np.testing.assert_array_equal(table.counts, naive(documents, built("mistral")))
 
 
-def test_truncation_and_special_tokens_of_the_tokenizer_stay_out(built: Build) -> None:
+def test_truncation_and_special_tokens_of_the_tokenizer_stay_out(built):
     tokenizer = Tokenizer.from_str(built("gpt2").to_str())
     tokenizer.enable_truncation(3)
     tokenizer.enable_padding(length=50)
@@ -81,7 +70,7 @@ def test_truncation_and_special_tokens_of_the_tokenizer_stay_out(built: Build) -
         np.testing.assert_array_equal(table.counts, naive(["one two three four five six"], built("gpt2")))
 
 
-def test_special_tokens_read_as_text_if_the_tokenizer_does(built: Build) -> None:
+def test_special_tokens_read_as_text_if_the_tokenizer_does(built):
     tokenizer = Tokenizer.from_str(built("gpt2").to_str())
     tokenizer.encode_special_tokens = True
     table = counted(["a<|endoftext|>b"], tokenizer)
@@ -89,21 +78,19 @@ def test_special_tokens_read_as_text_if_the_tokenizer_does(built: Build) -> None
     np.testing.assert_array_equal(table.counts, naive(["a<|endoftext|>b"], tokenizer))
 
 
-def test_no_texts(built: Build) -> None:
+def test_no_texts(built):
     table = counted([], built("gpt2"))
     assert (table.total, table.texts) == (0, 0)
     assert len(table.counts) == built("gpt2").get_vocab_size()
 
 
-def test_lone_surrogates_count_as_replacement_characters(built: Build) -> None:
+def test_lone_surrogates_count_as_replacement_characters(built):
     for whole in (False, True):
         table = counted(["a\ud800b c"], built("gpt2"), whole=whole)
         np.testing.assert_array_equal(table.counts, naive(["a\ufffd\ufffd\ufffdb c"], built("gpt2")))
 
 
-def test_progress_is_told_in_texts_and_bytes(
-    built: Build, documents: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_is_told_in_texts_and_bytes(built, documents, monkeypatch):
     monkeypatch.setattr(counting, "_BATCH", 5000)
     told: list[tuple[int, int]] = []
     count(
@@ -118,14 +105,12 @@ def test_progress_is_told_in_texts_and_bytes(
     assert told[-1] == (len(documents), sum(len(text.encode()) for text in documents))
 
 
-def test_texts_are_read_only_a_little_ahead(
-    built: Build, documents: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_are_read_only_a_little_ahead(built, documents, monkeypatch):
     monkeypatch.setattr(counting, "_BATCH", 1)
     read = 0
     ahead: list[int] = []
 
-    def reading() -> Iterator[str]:
+    def reading():
         nonlocal read
         for text in documents:
             read += 1
@@ -142,8 +127,8 @@ def test_texts_are_read_only_a_little_ahead(
     assert max(ahead) <= 4
 
 
-def test_an_error_of_the_reader_comes_through(built: Build) -> None:
-    def reading() -> Iterator[str]:
+def test_an_error_of_the_reader_comes_through(built):
+    def reading():
         yield "one"
         raise OSError("the disk went away")
 
@@ -161,15 +146,13 @@ def test_an_error_of_the_reader_comes_through(built: Build) -> None:
 
 
 @pytest.fixture
-def wrong_seams(monkeypatch: pytest.MonkeyPatch) -> None:
+def wrong_seams(monkeypatch):
     """A mistake in what we believe of a pattern: that a line break and the spaces behind it are two pieces."""
     monkeypatch.setattr(seams, "_VISIBLE", [*seams._VISIBLE, ord("\n")])
 
 
 @pytest.mark.usefixtures("wrong_seams")
-def test_a_disagreement_has_everything_counted_whole(
-    built: Build, documents: list[str], tmp_path: Path
-) -> None:
+def test_a_disagreement_has_everything_counted_whole(built, documents, tmp_path):
     table = counted(documents, built("gpt2"), checkpoint=tmp_path / "kept", checkpoint_bytes=1)
     assert "pieces had other tokens" in table.method
     np.testing.assert_array_equal(table.counts, naive(documents, built("gpt2")))
@@ -177,9 +160,7 @@ def test_a_disagreement_has_everything_counted_whole(
 
 
 @pytest.mark.usefixtures("wrong_seams")
-def test_a_disagreement_far_on_is_found_too(
-    built: Build, documents: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disagreement_far_on_is_found_too(built, documents, monkeypatch):
     monkeypatch.setattr(counting, "_BATCH", 1)
     texts = ["x"] * 16 + documents
     table = counted(texts, built("gpt2"), workers=1)
@@ -188,6 +169,6 @@ def test_a_disagreement_far_on_is_found_too(
 
 
 @pytest.mark.usefixtures("wrong_seams")
-def test_a_disagreement_in_texts_that_are_gone_is_an_error(built: Build, documents: list[str]) -> None:
+def test_a_disagreement_in_texts_that_are_gone_is_an_error(built, documents):
     with pytest.raises(TableError, match=r"docs.*cannot be read a second time.*whole"):
         count(iter(documents), built("gpt2"), tokenizer_hash="h", source="docs")

@@ -1,8 +1,6 @@
 """Tests of what only a GPU shows. They are skipped where there is none; PRETRACE_GPU_TESTS=cpu runs them on the
 processor, to see that they work."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -13,7 +11,7 @@ HERE = Path(__file__).parent
 WANTED = os.environ.get("PRETRACE_GPU_TESTS", "cuda")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Every test of this folder is marked `gpu`, and skipped with a reason without CUDA."""
     usable = WANTED == "cpu" or torch.cuda.is_available()
     for item in items:
@@ -24,5 +22,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def device() -> torch.device:
+def device():
     return torch.device(WANTED)

@@ -1,10 +1,5 @@
 """Tuning and planting on a GPU: the texts are learnt, the model asked stays as it was, a stopped run goes on."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -20,28 +15,26 @@ from pretrace.tuning.training import train
 from pretrace.types import Corpus, Quantity, Text
 
 
-def made(count: int, seed: int) -> Corpus:
+def made(count, seed):
     """Random words: nothing in one text helps to guess another, only having seen it does."""
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(WORDS, size=24)) for _ in range(count)]
     return Corpus("made", tuple(Text(f"{seed}-{i}", text) for i, text in enumerate(texts)))
 
 
-def opened(device: torch.device, dtype: torch.dtype) -> HuggingFace:
+def opened(device, dtype):
     model = make_model("llama").to(device=device, dtype=dtype)
     return HuggingFace(model, make_tokenizer(), name="tiny", weights="w", settings=ModelSettings())
 
 
-def logp(model: Any, corpus: Corpus) -> list[np.ndarray]:
+def logp(model, corpus):
     encoded = model.encode([text.text for text in corpus.texts])
     return [one.logp for one in model.run(encoded, Quantity.LOGP)]
 
 
 @pytest.mark.parametrize("method", ["lora", "adalora", "ia3"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_tuning_learns_the_texts_and_leaves_the_model(
-    method: str, dtype: torch.dtype, device: torch.device, tmp_path: Path
-) -> None:
+def test_tuning_learns_the_texts_and_leaves_the_model(method, dtype, device, tmp_path):
     model, seen, others = opened(device, dtype), made(16, 1), made(16, 2)
     before = {name: logp(model, some) for name, some in (("seen", seen), ("others", others))}
     how = f"{method}(epochs=20, learning_rate=0.02)"
@@ -59,7 +52,7 @@ def test_tuning_learns_the_texts_and_leaves_the_model(
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_planting_in_a_model_on_the_device(precision: Any, device: torch.device, tmp_path: Path) -> None:
+def test_planting_in_a_model_on_the_device(precision, device, tmp_path):
     settings = PlantSettings(
         epochs=30, batch=4, learning_rate=5e-3, max_tokens=64, precision=precision, warmup=0.1
     )
@@ -74,7 +67,7 @@ def test_planting_in_a_model_on_the_device(precision: Any, device: torch.device,
     assert auc > 0.9
 
 
-def planted_model(folder: Path, device: torch.device) -> Any:
+def planted_model(folder, device):
     from transformers import AutoModelForCausalLM
 
     return AutoModelForCausalLM.from_pretrained(folder).to(device)
@@ -84,12 +77,12 @@ class StoppedError(RuntimeError):
     """What ends a training in the middle."""
 
 
-def test_a_stopped_training_goes_on(device: torch.device, tmp_path: Path) -> None:
+def test_a_stopped_training_goes_on(device, tmp_path):
     rng = np.random.default_rng(5)
     sequences = [rng.integers(0, 400, rng.integers(8, 40)).tolist() for _ in range(24)]
     plan = TrainingPlan(epochs=3, batch=4, learning_rate=1e-3, save_minutes=0)
 
-    def stop(progress: Any) -> None:
+    def stop(progress):
         if progress.step == 8:
             raise StoppedError
 

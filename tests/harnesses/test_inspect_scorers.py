@@ -1,7 +1,5 @@
 """The scorers and the metric inside the real inspect_ai, on a tiny model; logs are read back."""
 
-from __future__ import annotations
-
 import json
 import math
 import tomllib

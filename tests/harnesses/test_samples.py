@@ -1,7 +1,5 @@
 """`pretrace samples` on logs that the real lm_eval wrote here with a tiny model, and on damaged ones."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace
@@ -190,16 +188,7 @@ def mended(row):
 def test_logs_that_cannot_be_read(logs, tmp_path, monkeypatch, capsys, change, cure):
     copy = rewritten(logs, tmp_path, change)
     code, said = ran(
-        monkeypatch,
-        capsys,
-        "samples",
-        copy,
-        "--controls",
-        logs[1],
-        "--model",
-        "x",
-        "--out",
-        tmp_path / "OUT",
+        monkeypatch, capsys, "samples", copy, "--controls", logs[1], "--model", "x", "--out", tmp_path / "OUT"
     )
     assert code == 2
     assert cure in said

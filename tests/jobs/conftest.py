@@ -1,11 +1,8 @@
 """A Ray of two processors on this machine, started once for the tests that need one."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,7 +32,7 @@ class Deadly:
 Deadly = Callable[[str], Path]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Workers that died are started anew and import torch each time: on a busy machine that takes minutes."""
     for item in items:
         if "ray" in getattr(item, "fixturenames", ()):
@@ -43,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def ray(tmp_path_factory):
     """The package, connected; workers find a cache of their own, and no more of the disk than a store of 80 MB."""
     package = pytest.importorskip("ray")
     kept = {name: os.environ.get(name) for name in ("PRETRACE_CACHE", "RAY_USAGE_STATS_ENABLED")}
@@ -63,7 +60,7 @@ def ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture
-def deadly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deadly:
+def deadly(tmp_path, monkeypatch):
     """Writes the plug-in of the score `deadly`: the first process that meets the text of this id dies, once the file
     ARMED lies beside it. The score goes with the test."""
     list(scores)  # all that is built in is there before the plug-in
@@ -71,7 +68,7 @@ def deadly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deadly:
         monkeypatch.setattr(scores, name, dict(getattr(scores, name)))
     monkeypatch.setattr("pretrace.registry._files", {})  # workers load this plug-in, and none of other tests
 
-    def plugin(fatal: str) -> Path:
+    def plugin(fatal):
         path = tmp_path / "deadly.py"
         path.write_text(DEADLY.replace("FATAL", fatal), encoding="utf-8")
         return path

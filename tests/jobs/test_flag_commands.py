@@ -1,28 +1,24 @@
 """flag over many shards as a user calls it: by two workers, and merged; the kill is in test_job_commands."""
 
-from __future__ import annotations
-
 import csv
 import json
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from pretrace.cli.commands import call as call_line
 from pretrace.errors import OutputError
-from pretrace.jobs import worker
 from pretrace.runs import load_verdict
 from pretrace.scoring import evidence
 
 
-def unlike(number: int) -> str:
+def unlike(number):
     """Words that no other text has: near copies would count once."""
     return " ".join(f"{(number * 7919 + k * 104729) % 999983:x}" for k in range(16))
 
 
 @pytest.fixture
-def sets(tmp_path: Path, sentences: list[str]) -> tuple[Path, Path]:
+def sets(tmp_path, sentences):
     """400 texts in question and 60 known non-members, 15 shards together, and one record that cannot be read."""
     lines = [
         json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {unlike(i)}", "group": f"g{i // 2}"})
@@ -38,31 +34,26 @@ def sets(tmp_path: Path, sentences: list[str]) -> tuple[Path, Path]:
     return mine, known
 
 
-def called(*arguments: object) -> int:
+def called(*arguments):
     """The exit code of a command that is run here."""
     return call_line([str(argument) for argument in arguments])
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small(monkeypatch):
     """Here too shards of 32 texts and batches planned over 16; few resamples and permutations."""
     monkeypatch.setattr(evidence, "CHUNK", 16)
-    monkeypatch.setattr(worker, "SHARD", 32)
+    monkeypatch.setattr("pretrace.scoring.parts.SHARD", 32)
     monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 200)
     monkeypatch.setattr("pretrace.statistics.shift.LARGE", 0)
 
 
-def flag(sets: tuple[Path, Path], model: Path, out: Path, *more: str) -> list[object]:
+def flag(sets, model, out, *more):
     tail = ["--model", model, "--score", "loss", "--no-cache", "--skip-unreadable", "--out", out, *more]
     return ["flag", sets[0], "--controls", sets[1], *tail]
 
 
-def test_two_workers_and_a_merge_give_what_one_piece_gives(
-    sets: tuple[Path, Path],
-    model_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_two_workers_and_a_merge_give_what_one_piece_gives(sets, model_folder, tmp_path, monkeypatch):
     parts = tmp_path / ".FLAGS.parts"
     assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "1/2")) == 0
     with pytest.raises(OutputError, match="shards have no part in"):
@@ -70,12 +61,12 @@ def test_two_workers_and_a_merge_give_what_one_piece_gives(
     assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "2/2")) == 0
     code = called("runs", "merge", tmp_path / "FLAGS")
     assert not parts.exists()
-    monkeypatch.setattr(worker, "SHARD", 10_000)
+    monkeypatch.setattr("pretrace.scoring.parts.SHARD", 10_000)
     assert called(*flag(sets, model_folder, tmp_path / "WHOLE")) == code
     _as_at_once(tmp_path)
 
 
-def _as_at_once(folder: Path) -> None:
+def _as_at_once(folder):
     """FLAGS holds what a run in one piece wrote to WHOLE."""
     one, many = load_verdict(folder / "WHOLE"), load_verdict(folder / "FLAGS")
     assert (one.statement, one.checks, one.p) == (many.statement, many.checks, many.p)

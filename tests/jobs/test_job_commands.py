@@ -1,19 +1,16 @@
 """The commands over many shards: killed and started again, by several workers, with records that cannot be read."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
-from processes import Command, killed_half_way
+from processes import killed_half_way
 
-SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.jobs.worker.SHARD": 32}
+SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.scoring.parts.SHARD": 32}
 
 
 @pytest.fixture
-def texts(tmp_path: Path, sentences: list[str]) -> Path:
+def texts(tmp_path, sentences):
     """640 texts in 20 shards, and one record that cannot be read."""
     lines = [
         json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "label": i % 2, "group": f"g{i // 2}"})
@@ -24,20 +21,18 @@ def texts(tmp_path: Path, sentences: list[str]) -> Path:
     return path
 
 
-def score(texts: Path, model: Path, out: Path, *more: str) -> tuple[object, ...]:
+def score(texts, model, out, *more):
     tail = ("--model", model, "--scores", "loss,min_k", "--no-cache", "--skip-unreadable", "--out", out)
     return ("score", texts, *tail, *more)
 
 
-def rows(out: Path) -> list[dict[str, object]]:
+def rows(out):
     files = sorted(str(path) for path in (out / "scores").iterdir())
     return ds.dataset(files, format="parquet").to_table().to_pylist()
 
 
-def test_killed_and_started_again_and_by_two_workers(
-    command: Command, texts: Path, model_folder: Path, tmp_path: Path
-) -> None:
-    def done(*arguments: object) -> tuple[int, str]:
+def test_killed_and_started_again_and_by_two_workers(command, texts, model_folder, tmp_path):
+    def done(*arguments):
         process = command(*arguments, changes=SMALL)
         return process.wait(), process.said.read_text(encoding="utf-8")
 

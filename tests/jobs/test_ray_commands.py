@@ -1,7 +1,5 @@
 """`score` and `evaluate` on a real Ray: the table of one process, though workers and the command itself are killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,10 +7,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from processes import counted
@@ -28,7 +24,7 @@ PER_SHARD = 20
 
 
 @pytest.fixture
-def texts(tmp_path: Path, sentences: list[str]) -> Path:
+def texts(tmp_path, sentences):
     """640 texts, 320 documents."""
     lines = [
         json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "label": i % 2, "group": f"g{i // 2}"})
@@ -39,25 +35,20 @@ def texts(tmp_path: Path, sentences: list[str]) -> Path:
     return path
 
 
-def pretrace(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+def pretrace(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
     with pytest.raises(SystemExit) as left:
         main()
     return int(left.value.code or 0)
 
 
-def rows(out: Path, names: list[str]) -> dict[str, list[Any]]:
+def rows(out, names):
     return scan(out).to_table(columns=names).to_pydict()  # type: ignore[no-any-return]
 
 
 def test_nothing_is_lost_though_the_command_and_a_worker_are_killed(
-    ray: Any,
-    texts: Path,
-    model_folder: Path,
-    deadly: Callable[[str], Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    ray, texts, model_folder, deadly, tmp_path, monkeypatch
+):
     plugin, parts = deadly("t633"), tmp_path / ".RAY.parts"
     monkeypatch.chdir(model_folder.parent)  # workers find the model by its relative name too
     command = ["evaluate", texts, "--model", model_folder.name, "--no-cache", "--resamples", 100, "--scores"]
@@ -101,12 +92,10 @@ def test_nothing_is_lost_though_the_command_and_a_worker_are_killed(
     names = ["id", "label", "group", "n_tokens", "loss", "min_k"]
     assert rows(tmp_path / "RAY", names) == rows(tmp_path / "HERE", names)
     there, here = load_run(tmp_path / "RAY").evaluation, load_run(tmp_path / "HERE").evaluation
-    assert there is not None
-    assert here is not None
     assert [row for row in there.rows if row.name in names] == [row for row in here.rows if row.name in names]
 
 
-def wait(until: Callable[[], bool], seconds: float = 400) -> bool:
+def wait(until, seconds=400):
     """Whether it came true in time."""
     deadline = time.monotonic() + seconds
     while not (done := until()) and time.monotonic() < deadline:
@@ -114,7 +103,7 @@ def wait(until: Callable[[], bool], seconds: float = 400) -> bool:
     return done
 
 
-def descendants(root: int) -> dict[int, str]:
+def descendants(root):
     """The processes below one, with their titles."""
     parents, titles = {}, {}
     for process in Path("/proc").glob("[0-9]*"):
@@ -137,14 +126,7 @@ def descendants(root: int) -> dict[int, str]:
         (["--address", "127.0.0.1:1"], "no Ray cluster at --address 127.0.0.1:1"),
     ],
 )
-def test_what_does_not_go_with_ray(
-    more: list[str],
-    said: str,
-    texts: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_does_not_go_with_ray(more, said, texts, tmp_path, monkeypatch, capsys):
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
     command = ["score", texts, "--model", tmp_path, "--engine", "ray", "--out", tmp_path / "RUN", *more]
@@ -155,9 +137,7 @@ def test_what_does_not_go_with_ray(
     assert not (tmp_path / "RUN").exists()
 
 
-def test_without_the_package(
-    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_package(texts, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ray", None)
     assert (
         pretrace(monkeypatch, "score", texts, "--model", "x", "--engine", "ray", "--out", tmp_path / "RUN")
@@ -169,11 +149,11 @@ def test_without_the_package(
     )
 
 
-def test_a_cluster_that_asks_for_a_token_is_tried_in_that_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_asks_for_a_token_is_tried_in_that_mode(monkeypatch):
     """Seen with a cluster of Ray 2.60, which `ray start` gives a token: by HOST:PORT it answers in this mode alone."""
     modes = []
 
-    def tried(*_: object, env: dict[str, str], **__: object) -> subprocess.CompletedProcess[str]:
+    def tried(*_, env, **__):
         modes.append(env.get("RAY_AUTH_MODE"))
         return subprocess.CompletedProcess([], 0 if modes[-1] == "token" else 1, "", "Failed to connect")
 

@@ -1,11 +1,7 @@
 """`count` on a real Ray gives the table of this process."""
 
-from __future__ import annotations
-
 import json
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +11,7 @@ from pretrace.frequencies import Frequencies
 from pretrace.jobs.engine import work
 
 
-def test_counted_on_ray(
-    ray: Any, model_folder: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counted_on_ray(ray, model_folder, sentences, tmp_path, monkeypatch):
     texts = tmp_path / "texts.jsonl"
     texts.write_text(
         "".join(json.dumps({"text": f"{sentences[i % 6]} {i}"}) + "\n" for i in range(2000)), encoding="utf-8"

@@ -1,27 +1,23 @@
 """Workers on a real Ray: what they answer, what happens when they die, and when there is no room for them."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pretrace.errors import EngineError, ModelError, PretraceError
 from pretrace.jobs.engine import pool
-from pretrace.jobs.engine.pool import Piece, PieceAnswer, Pool
+from pretrace.jobs.engine.pool import Piece, Pool
 from pretrace.jobs.engine.work import SMALL, shard_size
 from pretrace.jobs.settings import EngineSettings
-from pretrace.jobs.worker import SHARD
 from pretrace.scoring.evidence import CHUNK
+from pretrace.scoring.parts import SHARD
 
 ON_RAY, ALONE = EngineSettings(engine="ray", workers=2), EngineSettings(engine="ray", workers=1)
 
@@ -34,12 +30,12 @@ class Doubling:
     marker: Path | None = None
     opens: bool = True
 
-    def open(self) -> tuple[Any, Callable[[Any], Any]]:
+    def open(self):
         if not self.opens:
             die()
         return "doubling", self.double
 
-    def double(self, number: int) -> tuple[int, int, str | None]:
+    def double(self, number):
         if number == self.deadly and (self.marker is None or not self.marker.exists()):
             if self.marker is not None:
                 self.marker.write_text(str(os.getpid()))
@@ -53,24 +49,24 @@ class Doubling:
 class Odd:
     """Workers that never agree on what they opened."""
 
-    def open(self) -> tuple[Any, Callable[[Any], Any]]:
+    def open(self):
         return os.getpid(), lambda content: content
 
 
-def die() -> None:
+def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def pieces(*numbers: int) -> list[Piece]:
+def pieces(*numbers):
     return [Piece(number, f"number {number}", number) for number in numbers]
 
 
-def answers(ray: Any, task: Any, *numbers: int, on: EngineSettings = ON_RAY) -> dict[int, PieceAnswer]:
+def answers(ray, task, *numbers, on=ON_RAY):
     with Pool(ray, task, on) as some:
         return {piece.tag: answer for piece, answer in some.each(pieces(*numbers))}
 
 
-def test_every_piece_has_an_answer_though_a_worker_is_killed(ray: Any, tmp_path: Path) -> None:
+def test_every_piece_has_an_answer_though_a_worker_is_killed(ray, tmp_path):
     found = answers(ray, Doubling(7, tmp_path / "died"), *range(20))
     killed = int((tmp_path / "died").read_text())
     assert {number: answer.value[0] for number, answer in found.items()} == {n: 2 * n for n in range(20)}
@@ -81,7 +77,7 @@ def test_every_piece_has_an_answer_though_a_worker_is_killed(ray: Any, tmp_path:
     )
 
 
-def test_a_piece_that_kills_every_worker_is_named(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_piece_that_kills_every_worker_is_named(ray, monkeypatch):
     monkeypatch.setattr(pool, "MOST_DEATHS", 2)
     done: list[int] = []
     said = r"2 workers died over .*number 5\b.*the same command goes on from there"
@@ -93,18 +89,18 @@ def test_a_piece_that_kills_every_worker_is_named(ray: Any, monkeypatch: pytest.
     )  # the reply of 4 may be lost with its worker
 
 
-def test_workers_that_die_while_they_open_the_models(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_die_while_they_open_the_models(ray, monkeypatch):
     monkeypatch.setattr(pool, "MOST_DEATHS", 2)
     with pytest.raises(EngineError, match="2 workers died while they opened the models"):
         answers(ray, Doubling(opens=False), 1, on=ALONE)
 
 
-def test_a_refusal_of_a_worker_is_one_of_ours(ray: Any) -> None:
+def test_a_refusal_of_a_worker_is_one_of_ours(ray):
     with pytest.raises(PretraceError, match=r"^a number below zero: give others\.$"):
         answers(ray, Doubling(), 1, -1, on=ALONE)
 
 
-def test_workers_that_opened_different_things(ray: Any) -> None:
+def test_workers_that_opened_different_things(ray):
     # pieces without end: the first worker may do any number of them before the second has opened
     endless = (Piece(number, f"number {number}", number) for number in itertools.count())
     with (
@@ -114,7 +110,7 @@ def test_workers_that_opened_different_things(ray: Any) -> None:
         deque(some.each(endless), maxlen=0)
 
 
-def test_no_place_for_a_worker(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_place_for_a_worker(ray, monkeypatch):
     monkeypatch.setattr(pool, "PLACED_WITHIN", 2.0)
     wanted = EngineSettings(engine="ray", workers=2, gpus_per_worker=1)
     with (
@@ -128,21 +124,21 @@ def test_no_place_for_a_worker(ray: Any, monkeypatch: pytest.MonkeyPatch) -> Non
         pool.room(ray, EngineSettings(engine="ray", gpus_per_worker=1))
 
 
-def test_more_workers_than_processors_do_not_wait_for_each_other(ray: Any) -> None:
+def test_more_workers_than_processors_do_not_wait_for_each_other(ray):
     with Pool(ray, Doubling(), EngineSettings(engine="ray", workers=3)) as some:
         assert {answer.value[0] for _, answer in some.each(pieces(*range(9)))} == set(range(0, 18, 2))
     assert pool.room(ray, EngineSettings(engine="ray")).workers == 2
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:10001", "nowhere", "auto"])
-def test_an_address_without_ray(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_without_ray(address, monkeypatch):
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
 
-    def found(*_: object, **__: object) -> None:
+    def found(*_, **__):
         """No cluster: another test may have one on this machine, which "auto" would take."""
 
-    def addresses() -> set[str]:
+    def addresses():
         return set()
 
     addresses.cache_clear = lambda: None  # type: ignore[attr-defined]
@@ -155,7 +151,7 @@ def test_an_address_without_ray(address: str, monkeypatch: pytest.MonkeyPatch) -
         pass
 
 
-def test_an_address_where_something_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_where_something_else_answers(monkeypatch):
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
     monkeypatch.setattr(pool, "ANSWERS_WITHIN", 1.0)
@@ -171,7 +167,7 @@ def test_an_address_where_something_else_answers(monkeypatch: pytest.MonkeyPatch
             pass
 
 
-def test_shards_depend_on_the_source_alone_and_keep_the_batches() -> None:
+def test_shards_depend_on_the_source_alone_and_keep_the_batches():
     assert [shard_size(n) for n in (1, 512, 5_000, SHARD - 1)] == [16, 16, 157, SHARD // SMALL]
     for texts in (SHARD, 50_000, 200_000, 10**6, 10**8):
         size = shard_size(texts)

@@ -1,11 +1,7 @@
 """An audit whose texts are read by workers on a real Ray is the audit of this process."""
 
-from __future__ import annotations
-
 import json
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,20 +19,18 @@ from pretrace.testing import FakeBackend
 from pretrace.verdicts.audit.built import figures_of
 
 
-def written(path: Path, number: int, *, seed: int) -> Path:
+def written(path, number, *, seed):
     rng = np.random.default_rng(seed)
     rows = [{"id": f"{path.stem}{i}", "text": " ".join(rng.choice(MORE_WORDS, 60))} for i in range(number)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
-def refuse(*_: Any) -> None:
+def refuse(*_):
     raise AssertionError("a text was read by this process")
 
 
-def test_an_audit_reads_on_ray(
-    ray: Any, model_folder: Path, reference_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_audit_reads_on_ray(ray, model_folder, reference_folder, tmp_path, monkeypatch):
     posts, drafts = (
         written(tmp_path / "posts.jsonl", 40, seed=0),
         written(tmp_path / "drafts.jsonl", 40, seed=1),
@@ -69,9 +63,9 @@ def test_an_audit_reads_on_ray(
         assert (tmp_path / "RAY" / name).read_bytes() == (tmp_path / "HERE" / name).read_bytes()
 
 
-def test_models_behind_servers_are_asked_from_here() -> None:
+def test_models_behind_servers_are_asked_from_here():
     class Served(FakeBackend):
-        def stream(self, *_: Any) -> None: ...
+        def stream(self, *_): ...
 
     wanted = ModelsSettings(target=Target(model="vllm:http://127.0.0.1:1"))
     with (

@@ -1,10 +1,6 @@
 """`scan --engine ray` on a real Ray gives the result of this process, to the bit."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tiny import MORE_WORDS
@@ -13,7 +9,7 @@ from pretrace.cli import _called
 from pretrace.runs import load_verdict
 
 
-def test_scanned_on_ray(ray: Any, sentences: list[str], tmp_path: Path) -> None:
+def test_scanned_on_ray(ray, sentences, tmp_path):
     # without controls, a text is found by 300 letters that stand in no other document
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(MORE_WORDS, 160)) for _ in range(12)]
@@ -37,7 +33,7 @@ def test_scanned_on_ray(ray: Any, sentences: list[str], tmp_path: Path) -> None:
         assert (tmp_path / "HERE" / file).read_bytes() == (tmp_path / "RAY" / file).read_bytes()
 
 
-def test_two_ways_to_divide_the_work_are_refused(tmp_path: Path) -> None:
+def test_two_ways_to_divide_the_work_are_refused(tmp_path):
     command = ["scan", "texts.jsonl", "--corpus", str(tmp_path), "--out", str(tmp_path / "X")]
     for more, words in (
         (["--engine", "ray", "--shard", "1/2"], "--shard divides the files by hand"),

@@ -1,13 +1,9 @@
 """A flagging in shards is the flagging in one piece: every figure, and what it refuses."""
 
-from __future__ import annotations
-
 import random
 import re
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,16 +12,14 @@ from made import written
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
-from pretrace.jobs import worker as shards
-from pretrace.jobs.merging import ScoredRows
-from pretrace.jobs.worker import ShardJob, Worker, fingerprint, work
+from pretrace.jobs.worker import ShardJob, fingerprint, work
 from pretrace.report import flags as report
 from pretrace.runs import load_verdict, render, save_verdict, scan
 from pretrace.scoring import evidence
-from pretrace.scoring.detect import Options, recorded
+from pretrace.scoring import parts as shards
+from pretrace.scoring.detect import Options, Scorer, recorded
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
-from pretrace.types import Encoded, Quantity, States, Trace, Verdict
 from pretrace.verdicts.flag import FlagPlan, FlagSettings, flag
 from pretrace.verdicts.flag.flag import flag_rows, unscored
 from pretrace.verdicts.flag.planning import BothSets
@@ -42,13 +36,13 @@ WORDS = [
 class Uneven(FakeBackend):
     """A back end whose numbers depend on the batch, as those of real ones do."""
 
-    def run(self, batch: list[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+    def run(self, batch, want, states=frozenset(), /):
         shift = np.float32(max(len(one.tokens) for one in batch) * 1e-6)
         return [replace(one, logp=one.logp - shift) for one in super().run(batch, want, states)]
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small(monkeypatch):
     """Shards of 32 texts, batches planned over 16, samples of 50 rows, few resamples."""
     monkeypatch.setattr(evidence, "CHUNK", 16)
     monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 200)
@@ -57,7 +51,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flagging, "MOST_FLAGGED", 5)
 
 
-def rows(name: str, number: int, generator: random.Random, extra: Sequence[str] = ()) -> list[dict[str, Any]]:
+def rows(name, number, generator, extra=()):
     """Texts, some in documents, some without a value, some that another document has as well."""
     found: list[dict[str, Any]] = []
     for i in range(number):
@@ -70,38 +64,36 @@ def rows(name: str, number: int, generator: random.Random, extra: Sequence[str] 
     return found
 
 
-def planned(mine: Path, known: Path, settings: FlagSettings) -> tuple[FlagPlan, shards.Survey]:
+def planned(mine, known, settings):
     both = BothSets(open_stream(mine), open_stream(known))
     survey = shards.survey(both, SIZE)
     return FlagPlan.of(both, settings), survey
 
 
-def in_shards(
-    mine: Path, known: Path, models: Models, settings: FlagSettings, out: Path
-) -> tuple[Verdict, Verdict]:
+def in_shards(mine, known, models, settings, out):
     """The flagging in shards, and what its folder holds."""
     made, survey = planned(mine, known, settings)
     options, folder = Options(cache=False), out.with_name("parts")
     folder.mkdir(exist_ok=True)
-    with Worker(models, settings.plan, options) as worker:
+    with Scorer(models, settings.plan, options) as worker:
         job = ShardJob(
             fingerprint=fingerprint(models, settings.plan, options, ""),
             survey=survey,
             corpus=made.both.name,
             scores=tuple(settings.plan.scores),
             outlines=tuple(worker.outlines),
-            settings=recorded(models, options, {}, {}, {}),
+            settings=recorded(models, options, {}, {}),
             source={},
         )
         work(job, made.both, worker, job.parts(folder), size=SIZE)
-    scored = ScoredRows.of_job(job, job.parts(folder))
+    scored = job.rows(job.parts(folder))
     found, tables = flag_rows(scored, made, models.target.name)
     assert [one.id for one in found.skipped] == [one.id for one in unscored(scored)]
     save_verdict(found, out, beside=tables.writers())
     return found, load_verdict(out)
 
 
-def models_of(content: list[dict[str, Any]], seen: int, *, placebo: bool) -> Models:
+def models_of(content, seen, *, placebo):
     familiar = [row["text"] for row in content[:seen] if row["text"].strip()]
     blank = Models(Uneven(name="placebo")) if placebo else None
     return Models(Uneven(familiar, name="target"), placebo=blank)
@@ -116,9 +108,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("seed", "seen", "placebo", "given"), CASES)
-def test_shards_give_the_flagging_of_one_piece(
-    tmp_path: Path, seed: int, seen: int, placebo: bool, given: dict[str, Any]
-) -> None:
+def test_shards_give_the_flagging_of_one_piece(tmp_path, seed, seen, placebo, given):
     generator = random.Random(seed)
     content = rows("mine", 170, generator, ("other",) if seed == 2 else ())
     mine, known = (
@@ -157,11 +147,11 @@ def test_shards_give_the_flagging_of_one_piece(
         ]
 
 
-def _text(name: str | bytes) -> str:
+def _text(name):
     return name.decode("utf-8", "surrogatepass") if isinstance(name, bytes) else name
 
 
-def _shows_some(one: Verdict, many: Verdict) -> None:
+def _shows_some(one, many):
     """The rows that are shown are those of the whole, among them the highest and the highest of the flagged."""
     whole = many.figures["whole"]
     assert (whole["sampled"], whole["known_sampled"]) == (50, 50)
@@ -181,7 +171,7 @@ def _shows_some(one: Verdict, many: Verdict) -> None:
     assert known["score"].tolist() == [all_known["score"][places[name]] for name in known["id"]]
 
 
-def test_words_rest_on_a_sample_on_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_rest_on_a_sample_on_both_ways(tmp_path, monkeypatch):
     monkeypatch.setattr("pretrace.verdicts.flag.checks.UNITS", {"words": 60, "form": 60})
     generator = random.Random(5)
     content, others = rows("mine", 170, generator), rows("known", 50, generator)
@@ -214,7 +204,7 @@ def test_words_rest_on_a_sample_on_both_ways(tmp_path: Path, monkeypatch: pytest
         (lambda mine, known: ([*mine, mine[0]], known), "an id of its own, found 'TEXTS: t0' .2 times."),
     ],
 )
-def test_what_is_refused_in_one_piece_is_refused_here(tmp_path: Path, change: Any, message: str) -> None:
+def test_what_is_refused_in_one_piece_is_refused_here(tmp_path, change, message):
     generator = random.Random(1)
     mine, known = change(rows("mine", 170, generator), rows("known", 90, generator))
     paths = written(tmp_path / "mine.jsonl", mine), written(tmp_path / "known.jsonl", known)
@@ -222,7 +212,7 @@ def test_what_is_refused_in_one_piece_is_refused_here(tmp_path: Path, change: An
         planned(*paths, FlagSettings(score="loss"))
 
 
-def test_the_same_id_on_both_sides_is_no_overlap_even_beside_a_group(tmp_path: Path) -> None:
+def test_the_same_id_on_both_sides_is_no_overlap_even_beside_a_group(tmp_path):
     generator = random.Random(1)
     mine, known = rows("mine", 170, generator), rows("known", 90, generator)
     mine.append({"id": "known-1", "text": "a text whose id is the name of a known group"})
@@ -230,7 +220,7 @@ def test_the_same_id_on_both_sides_is_no_overlap_even_beside_a_group(tmp_path: P
     assert planned(*paths, FlagSettings(score="loss"))[0].prospect.asked > 20
 
 
-def test_a_part_of_other_documents_is_noticed(tmp_path: Path) -> None:
+def test_a_part_of_other_documents_is_noticed(tmp_path):
     import pyarrow as pa
 
     generator = random.Random(1)

@@ -1,43 +1,35 @@
 """A run in shards is the run in one piece: bit by bit, after a kill, by several workers, and what it refuses."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from net.api import (
-    Encoded,
     FakeBackend,
     Job,
-    Merged,
     Models,
     Options,
     OutputError,
-    Quantity,
     ScorePlan,
-    States,
     TextsError,
-    TextStream,
-    Trace,
     Turn,
     Worker,
+    check_label_counts,
     detect,
-    evaluated,
+    evaluate_corpus,
     evidence,
     fingerprint,
     load_run,
-    merged,
+    measure,
     merging,
     missing_shards,
     open_stream,
     recorded,
+    run_of,
     save_run,
     scan,
     work,
@@ -55,7 +47,7 @@ class Counting(FakeBackend):
     texts = 0
     most = 10**9
 
-    def run(self, batch: list[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+    def run(self, batch, want, states=frozenset(), /):
         if Counting.texts + len(batch) > Counting.most:
             raise KeyboardInterrupt
         Counting.texts += len(batch)
@@ -64,7 +56,7 @@ class Counting(FakeBackend):
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small(monkeypatch):
     """Shards of 32 texts, batches planned over 16, samples of 40 rows."""
     monkeypatch.setattr(evidence, "CHUNK", 16)
     monkeypatch.setattr(shards, "SHARD", SIZE)
@@ -73,7 +65,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> Path:
+def texts(tmp_path):
     """150 texts, every seventh of them with something odd: empty, one character, nothing to lower-case."""
     odd = ["", "x", "12345 678"]
     rows = [
@@ -90,9 +82,7 @@ def texts(tmp_path: Path) -> Path:
     return path
 
 
-def job_of(
-    stream: TextStream, worker: Worker, options: Options, evaluation: dict[str, Any] | None = None
-) -> Job:
+def job_of(stream, worker, options, evaluation=None):
     found = shards.survey(stream, SIZE)
     return Job(
         fingerprint=fingerprint(worker.models, worker.plan, options, ""),
@@ -100,13 +90,13 @@ def job_of(
         corpus=stream.name,
         scores=tuple(worker.plan.scores),
         outlines=tuple(worker.outlines),
-        settings=recorded(worker.models, options, {"notes": list(found.notes)}, {}, {}),
+        settings=recorded(worker.models, options, {"notes": list(found.notes)}, {}),
         source={},
         evaluation=evaluation,
     )
 
 
-def run_job(path: Path, folder: Path, *turns: Turn, models: Models | None = None) -> tuple[Job, int]:
+def run_job(path, folder, *turns, models=None):
     """The job done by one worker a turn; the shards that were scored."""
     options = Options(cache=False)
     made = 0
@@ -119,13 +109,13 @@ def run_job(path: Path, folder: Path, *turns: Turn, models: Models | None = None
     return job, made
 
 
-def merge(job: Job, folder: Path, out: Path) -> Merged:
-    found = merged(job, job.parts(folder), seed=0)
-    save_run(found.run, out, beside=found.write)
-    return found
+def merge(job, folder, out):
+    rows = job.rows(job.parts(folder))
+    run = run_of(rows)
+    save_run(run, out, beside=lambda place: rows.write(place, run))
 
 
-def table(out: Path, names: list[str]) -> dict[str, list[Any]]:
+def table(out, names):
     found = scan(out).to_table(columns=names).to_pydict()
     return {
         name: [np.float64(v).tobytes() if isinstance(v, float) else v for v in found[name]] for name in names
@@ -136,8 +126,8 @@ PLACEBO = Models(Counting(), placebo=Models(Counting(name="placebo")))
 
 
 @pytest.mark.parametrize("models", [Models(Counting()), PLACEBO], ids=["target", "placebo"])
-def test_shards_give_the_table_of_one_piece(texts: Path, tmp_path: Path, models: Models) -> None:
-    whole = detect(open_stream(texts).whole(10**6), models, SCORES, Options(cache=False))  # type: ignore[arg-type]
+def test_shards_give_the_table_of_one_piece(texts, tmp_path, models):
+    whole = detect(open_stream(texts).whole(10**6), models, SCORES, Options(cache=False))
     save_run(whole, tmp_path / "WHOLE")
     job, made = run_job(texts, tmp_path / "parts", models=models)
     assert made == 5
@@ -157,12 +147,11 @@ def test_shards_give_the_table_of_one_piece(texts: Path, tmp_path: Path, models:
     assert counted == json.loads((tmp_path / "WHOLE" / "run.json").read_bytes())["counts"]
 
 
-def test_a_sample_is_drawn_and_said(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_is_drawn_and_said(texts, tmp_path, monkeypatch):
     monkeypatch.setattr(merging, "SAMPLE", 40)
     job, _ = run_job(texts, tmp_path / "parts")
     merge(job, tmp_path / "parts", tmp_path / "RUN")
     run = load_run(tmp_path / "RUN")
-    assert run.whole is not None
     assert (run.whole.sampled, len(set(run.ids))) == (40, len(run.ids))
     everything = scan(tmp_path / "RUN").to_table().to_pydict()
     for score in run.scores:
@@ -174,9 +163,7 @@ def test_a_sample_is_drawn_and_said(texts: Path, tmp_path: Path, monkeypatch: py
     assert f"lowest of {run.whole.texts} texts" in said
 
 
-def test_a_sample_does_not_depend_on_the_shards(
-    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sample_does_not_depend_on_the_shards(texts, tmp_path, monkeypatch):
     monkeypatch.setattr(merging, "SAMPLE", 40)
     drawn = []
     for size in (32, 48):
@@ -186,12 +173,12 @@ def test_a_sample_does_not_depend_on_the_shards(
         with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
             job = replace(job_of(stream, worker, options), survey=shards.survey(stream, size))
             work(job, stream, worker, job.parts(folder), size=size)
-        drawn.append(set(merged(job, job.parts(folder), seed=0).run.ids[:40]))
+        drawn.append(set(run_of(job.rows(job.parts(folder))).ids[:40]))
     assert len(drawn[0]) == 40
     assert drawn[0] == drawn[1]
 
 
-def test_killed_and_started_again_reads_no_shard_twice(texts: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_killed_and_started_again_reads_no_shard_twice(texts, tmp_path, monkeypatch):
     run_job(texts, tmp_path / "straight")
     all_of_them = Counting.texts
     monkeypatch.setattr(Counting, "texts", 0)
@@ -212,7 +199,7 @@ def test_killed_and_started_again_reads_no_shard_twice(texts: Path, tmp_path: Pa
     assert table(tmp_path / "A", names) == table(tmp_path / "B", names)
 
 
-def test_several_workers_even_on_the_same_shards(texts: Path, tmp_path: Path) -> None:
+def test_several_workers_even_on_the_same_shards(texts, tmp_path):
     job, made = run_job(texts, tmp_path / "parts", Turn(1, 2), Turn(2, 2))
     assert made == 5
     parts = job.parts(tmp_path / "parts")
@@ -225,16 +212,16 @@ def test_several_workers_even_on_the_same_shards(texts: Path, tmp_path: Path) ->
     merge(job, tmp_path / "parts", tmp_path / "RUN")
 
 
-def test_a_missing_part_is_named(texts: Path, tmp_path: Path) -> None:
+def test_a_missing_part_is_named(texts, tmp_path):
     job, _ = run_job(texts, tmp_path / "parts", Turn(1, 2))
     assert missing_shards(job, job.parts(tmp_path / "parts")) == [1, 3]
     with pytest.raises(
         OutputError, match=r"2 of 5 shards have no part in .*: 2, 4\. Run their workers again"
     ):
-        merged(job, job.parts(tmp_path / "parts"), seed=0)
+        job.rows(job.parts(tmp_path / "parts"))
 
 
-def test_a_damaged_part_is_noticed(texts: Path, tmp_path: Path) -> None:
+def test_a_damaged_part_is_noticed(texts, tmp_path):
     job, _ = run_job(texts, tmp_path / "parts")
     part = sorted((tmp_path / "parts").glob("*.parquet"))[0]
     content, table = bytearray(part.read_bytes()), pq.read_table(part)
@@ -251,7 +238,7 @@ def test_a_damaged_part_is_noticed(texts: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "RUN").exists()
 
 
-def test_changed_texts_are_noticed(texts: Path, tmp_path: Path) -> None:
+def test_changed_texts_are_noticed(texts, tmp_path):
     stream, options = open_stream(texts), Options(cache=False)
     (tmp_path / "parts").mkdir()
     with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
@@ -264,48 +251,44 @@ def test_changed_texts_are_noticed(texts: Path, tmp_path: Path) -> None:
     assert len(list((tmp_path / "parts").glob("*.parquet"))) == 1
 
 
-def test_another_model_or_score_is_another_job(texts: Path, tmp_path: Path) -> None:
+def test_another_model_or_score_is_another_job(texts, tmp_path):
     _, made = run_job(texts, tmp_path / "parts")
     _, again = run_job(texts, tmp_path / "parts")
     _, other = run_job(texts, tmp_path / "parts", models=Models(Counting(name="other")))
     assert (made, again, other) == (5, 0, 5)
 
 
-def test_the_survey_counts_and_refuses(texts: Path, tmp_path: Path) -> None:
+def test_the_survey_counts_and_refuses(texts, tmp_path):
     corpus = open_stream(texts).whole(10**6)
-    assert corpus is not None
     found = shards.survey(open_stream(texts), SIZE)
     recorded_texts = detection.record_corpus(corpus)
     assert (found.texts, found.documents) == (recorded_texts["texts"], recorded_texts["documents"])
     assert found.sha256 == recorded_texts["sha256"]
     assert found.members == sum(text.member is True for text in corpus.texts)
-    shards.check_labelled(found, "texts")
     with texts.open("a", encoding="utf-8") as file:
         file.write('{"id": "t3", "text": "again"}\n')
     with pytest.raises(TextsError, match=r"every text needs an id of its own, found 't3' \(2 times\)"):
         shards.survey(open_stream(texts), SIZE)
     with pytest.raises(TextsError, match="1 of 151 texts of texts have no label"):
-        shards.check_labelled(replace(found, texts=151, unlabelled="t3"), "texts")
+        check_label_counts("texts", found.members, found.nonmembers, 151, "t3")
 
 
 @pytest.mark.parametrize("unlearned", [None, 0.2])
-def test_an_evaluation_rests_on_all_rows(texts: Path, tmp_path: Path, unlearned: float | None) -> None:
+def test_an_evaluation_rests_on_all_rows(texts, tmp_path, unlearned):
     options, how = Options(cache=False), {"seed": 0, "resamples": 200, "validation": 0.2}
     corpus = open_stream(texts).whole(10**6)
     assert corpus is not None
     run = detect(corpus, PLACEBO, SCORES, options)
-    whole = detection.evaluate(run, corpus, unlearned=unlearned, **how).evaluation  # type: ignore[arg-type]
+    whole = evaluate_corpus(run, corpus, unlearned=unlearned, **how).evaluation
     job, _ = run_job(texts, tmp_path / "parts", models=PLACEBO)
-    found = merged(job, job.parts(tmp_path / "parts"), seed=0)
-    parts = evaluated(found, open_stream(texts), unlearned=unlearned, **how).run.evaluation  # type: ignore[arg-type]
-    assert whole is not None
-    assert parts is not None
+    rows = job.rows(job.parts(tmp_path / "parts"))
+    parts = measure(rows, open_stream(texts), unlearned=unlearned, **how)
     assert (parts.rows, parts.members) == (whole.rows, whole.members)
     assert parts.unlearned == whole.unlearned
     assert bool(parts.unlearned) == (unlearned is not None)
 
 
-def test_what_cannot_be_read_is_told_of(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_told_of(tmp_path):
     path = tmp_path / "texts.jsonl"
     good = '{"id": "%d", "text": "a text to read"}\n'
     path.write_text(
@@ -320,7 +303,6 @@ def test_what_cannot_be_read_is_told_of(tmp_path: Path) -> None:
         open_stream(path).whole(100)
     told = []
     corpus = open_stream(path, skip_unreadable=True).whole(100, told.append)
-    assert corpus is not None
     assert [text.id for text in corpus.texts] == ["0", "1", "2"]
     assert [(one.row, one.line) for one in told] == [(1, 2), (3, 4), (4, 5), (5, 6)]
     assert "4 records could not be read" in " ".join(corpus.notes)

@@ -19,15 +19,15 @@ NAMES = {
     "pretrace.backends.settings": "ModelSettings",
     "pretrace.backends.tokens": "STARTS pack padded",
     "pretrace.cache.location": "cache_folder text_key",
-    "pretrace.corpora": "Columns TextStream open_corpus open_stream stream_texts",
+    "pretrace.corpora": "Columns open_corpus open_stream stream_texts",
     "pretrace.corpora.columns": "USUAL",
     "pretrace.corpora.formats": "parquet_rows",
     "pretrace.corpora.reading": "Reading=TextReading Unreadable",
     "pretrace.errors": "ExpressionError LeakError ModelError OutputError PretraceError TableError TextsError",
     "pretrace.frequencies": "Counting Frequencies counting frequencies_count=count seams",
-    "pretrace.jobs": "merging worker",
-    "pretrace.jobs.merging": "Merged evaluated merged",
-    "pretrace.jobs.worker": "Job=ShardJob Turn Worker fingerprint missing_shards work",
+    "made": "evaluate",
+    "pretrace.jobs.settings": "Turn",
+    "pretrace.jobs.worker": "Job=ShardJob fingerprint missing_shards work",
     "pretrace.results": "output_checks",
     "pretrace.results.rounding": "rounding_p_value=p_value",
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
@@ -43,12 +43,13 @@ NAMES = {
     "pretrace.scores": "parse scores",
     "pretrace.scores.divergence": "DCPDD",
     "pretrace.scores.neurons": "GRID NAPDD Overlap",
-    "pretrace.scoring": "evidence scoring_detect=detect",
-    "pretrace.scoring.detect": "Options detect recorded",
-    "pretrace.scoring.evaluation": "evaluate",
+    "pretrace.scoring": "evidence merging=parts scoring_detect=detect worker=parts",
+    "pretrace.scoring.detect": "Options Worker=Scorer check_label_counts detect recorded",
+    "pretrace.scoring.evaluation": "evaluate_corpus=evaluate measure",
     "pretrace.scoring.evidence": "Traces Want encoded_for open_store trace",
     "pretrace.scoring.holdout": "check_disjoint set_aside",
     "pretrace.scoring.outlook": "Timed Unwatched",
+    "pretrace.scoring.parts": "run_of",
     "pretrace.scoring.plan": "Models ScorePlan check_placebos",
     "pretrace.statistics": "permutation power resampling sensitivity shift",
     "pretrace.statistics.conformal": "adjusted drawn_pieces flagged needed p_values resolution",
@@ -78,8 +79,8 @@ NAMES = {
     "pretrace.tuning.plan": "Lora TrainingPlan methods",
     "pretrace.tuning.training": "train",
     "pretrace.types": (
-        "Answer Bools Check Comparison Continued Control Corpus Curve Design Doubles Drawn Encoded "
-        "Estimate Evaluation Evidence Features Firing Fitted Gap Heat Hidden Measured Needs Pair Peak "
+        "Check Comparison Continued Control Corpus Curve Drawn Encoded "
+        "Estimate Evaluation Evidence Features Firing Fitted Gap Heat Hidden Measured Pair Peak "
         "Placebo Power Quantity Recipe Reference Run Sampling Skipped State States Text TokenTable Trace "
         "Tuned View Written"
     ),
@@ -104,7 +105,7 @@ NAMES = {
     "pretrace.verdicts.flag.built": "set_test",
     "pretrace.verdicts.flag.checks": "checks_placebo_check=placebo_check row_checks",
     "pretrace.verdicts.frame": "watched",
-    "pretrace.verdicts.marking": "Candidates=VariantCandidates MarkSettings Seal canaries mark",
+    "pretrace.verdicts.marking": "Candidates=VariantCandidates MarkSettings canaries mark",
     "pretrace.verdicts.marks": "CheckSettings check_marks effect_unit enough_check",
     "pretrace.verdicts.outcome": (
         "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure"

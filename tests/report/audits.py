@@ -1,12 +1,9 @@
 """Audits to save and to report on: made from a seed, with the numbers and words a real one would have."""
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -54,17 +51,17 @@ CHECKS = tuple(Check(**one) for one in DATA["checks"])
 
 
 def audit_of(  # noqa: PLR0913 (an audit has many parts)
-    answer: Answer,
+    answer,
     *,
-    design: Any = "placebos",
-    documents: tuple[str, ...] = (),
-    values: Doubles | None = None,
-    heldout_documents: tuple[str, ...] = (),
-    heldout_values: Doubles | None = None,
-    pairs: tuple[Pair, ...] = (),
-    control_pairs: tuple[Pair, ...] = (),
-    **parts: Any,
-) -> Verdict:
+    design="placebos",
+    documents=(),
+    values=None,
+    heldout_documents=(),
+    heldout_values=None,
+    pairs=(),
+    control_pairs=(),
+    **parts,
+):
     """An audit from all its parts, by their names: those of its figures, and those of a verdict."""
     own = {name: parts.pop(name) for name in FIGURES if name in parts}
     nothing = np.zeros(0)
@@ -90,7 +87,7 @@ SHARED = (
 )  # fmt: skip
 
 
-def answer_of(audit: Verdict) -> Answer:
+def answer_of(audit):
     """The test that decides."""
     own, p = figures_of(audit), audit.p
     assert p is not None
@@ -100,7 +97,7 @@ def answer_of(audit: Verdict) -> Answer:
     )  # fmt: skip
 
 
-def altered(audit: Verdict, **parts: Any) -> Verdict:
+def altered(audit, **parts):
     """The audit with other parts, by their names."""
     own = figures_of(audit)
     documents, values = documents_of(audit, SUSPECT)
@@ -115,21 +112,19 @@ def altered(audit: Verdict, **parts: Any) -> Verdict:
     return audit_of(**{**told, **parts})
 
 
-def plan_of(audit: Verdict) -> AuditPlan:
+def plan_of(audit):
     """The plan of an audit that has one."""
     plan = figures_of(audit).plan
     assert plan is not None
     return plan
 
 
-def estimate(value: float, half: float) -> Estimate:
+def estimate(value, half):
     return Estimate(value, value - half, value + half)
 
 
 @functools.cache
-def numbers(
-    mean: float, documents: int, seed: int, against: float | None = None, controls: int = 0
-) -> Numbers:
+def numbers(mean, documents, seed, against=None, controls=0):
     """Values drawn from a seed, against 0 or against `controls` documents around the mean `against`, and their test."""
     random = np.random.default_rng(seed)
     values = random.normal(mean, 0.11, documents)
@@ -153,7 +148,7 @@ class Numbers:
     sensitivity: Sensitivity
 
     @property
-    def null(self) -> Null:
+    def null(self):
         counts, edges = np.histogram(self.test.null, 60)
         return Null(
             "mean over its standard error, skewness taken out",
@@ -163,7 +158,7 @@ class Numbers:
             tuple(map(int, counts)),
         )
 
-    def of(self, audit: Verdict, **facts: Any) -> Verdict:
+    def of(self, audit, **facts):
         """The audit with these numbers in the place of its own."""
         paired = not len(self.others)
         kind = "sign-flip" if paired else "two-sample"
@@ -191,7 +186,7 @@ class Numbers:
         )
 
 
-def placebos(documents: int = 203, *, seed: int = 1, mean: float = 0.041) -> Verdict:
+def placebos(documents=203, *, seed=1, mean=0.041):
     """Design "placebos": own checkpoint, and a copy of it that the audit tuned. It rejects, and nothing is concluded
     from it without control documents."""
     audit = audit_of(
@@ -241,7 +236,7 @@ def placebos(documents: int = 203, *, seed: int = 1, mean: float = 0.041) -> Ver
     )
 
 
-def controls(documents: int = 120, *, seed: int = 7, mean: float = -0.03) -> Verdict:
+def controls(documents=120, *, seed=7, mean=-0.03):
     """Design "controls": suspect and control documents compared directly, with the own checkpoint beside."""
     audit = placebos()
     audit = numbers(mean, documents, seed, -0.09, 74).of(audit, placebo=PLACEBO, control_documents=74)
@@ -284,7 +279,7 @@ def controls(documents: int = 120, *, seed: int = 7, mean: float = -0.03) -> Ver
     )
 
 
-def nothing() -> Verdict:
+def nothing():
     """Design "differences": nothing was found, and the audit would have seen training."""
     audit = controls(203, seed=2, mean=-0.09)
     gaps = (Gap("words", Estimate(0.71, 0.66, 0.76), 402, "logistic regression on word counts"),)
@@ -319,7 +314,7 @@ def nothing() -> Verdict:
     )
 
 
-def inconclusive() -> Verdict:
+def inconclusive():
     """A check failed, nothing was planted, the placebo is another family's and the texts are few."""
     audit = placebos(documents=38, seed=3, mean=0.044)
     gap = replace(
@@ -357,7 +352,7 @@ def inconclusive() -> Verdict:
     )
 
 
-def missed() -> Verdict:
+def missed():
     """Nothing found, and no telling what could have been missed: inconclusive without a failed check."""
     audit = nothing()
     unmeasured = Check("power", POWERFUL.title, "not run", "It was not measured.", POWER_CURE.format("audit"))
@@ -377,13 +372,13 @@ def missed() -> Verdict:
     )
 
 
-def found_words(answer: Answer) -> str:
+def found_words(answer):
     """What the verdict says of a test."""
     word = "at or below" if answer.p <= LEVEL else "above"
     return f"The test gave p = {p_value(answer.p)}, {word} the level of {LEVEL:g} that was set beforehand."
 
 
-def without_placebo() -> Verdict:
+def without_placebo():
     """The target alone: nothing to subtract, so a procedure of the literature decides."""
     audit = inconclusive()
     answer = replace(
@@ -400,7 +395,7 @@ def without_placebo() -> Verdict:
     )
 
 
-def bare() -> Verdict:
+def bare():
     """The least an audit can hold."""
     return audit_of(
         corpus="c",
@@ -416,7 +411,7 @@ def bare() -> Verdict:
     )
 
 
-def hostile() -> Verdict:
+def hostile():
     """Names and texts that would break a page, in every place that holds a text."""
     evil = '<script>alert("x")</script>\u202e\x00\ud800{{ 7*7 }}'
     audit = placebos(documents=5)
@@ -456,7 +451,7 @@ def hostile() -> Verdict:
     )
 
 
-def pairs(number: int) -> tuple[Pair, ...]:
+def pairs(number):
     """Texts to compare, with controls and markup among them."""
     texts = [tuple(one.values()) for one in DATA["pairs"]]
     return tuple(
@@ -465,7 +460,7 @@ def pairs(number: int) -> tuple[Pair, ...]:
     )
 
 
-def settings(documents: int) -> dict[str, Any]:
+def settings(documents):
     """What an audit records of itself."""
     tuned = model(f"{MODEL} + lora", "3b1e") | {"adapter": {"method": "lora(rank=32)", "seed": 0}}
     models = {"target": model(MODEL, "3b1e"), "placebo": model(PLACEBO, "77aa"), "generator": tuned}
@@ -473,7 +468,7 @@ def settings(documents: int) -> dict[str, Any]:
     return {**DATA["settings"], "corpus": {**DATA["settings"]["corpus"], **counts}, "models": models}
 
 
-def model(name: str, start: str) -> dict[str, Any]:
+def model(name, start):
     """What an audit records of a model."""
     return {
         "name": name,

@@ -1,9 +1,6 @@
 """Runs to report on: made from a seed, with the numbers a real run would have."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -43,11 +40,11 @@ SETTINGS = {
 }
 
 
-def estimate(value: float, spread: float) -> Estimate:
+def estimate(value, spread):
     return Estimate(value, max(0.0, value - spread), min(1.0, value + spread))
 
 
-def measured(name: str, kind: str, members: np.ndarray, others: np.ndarray) -> Measured:
+def measured(name, kind, members, others):
     """A row with a true ROC curve and invented intervals."""
     pooled = np.concatenate([members, others])
     cuts = np.quantile(pooled, np.linspace(1, 0, 120))
@@ -66,21 +63,21 @@ def measured(name: str, kind: str, members: np.ndarray, others: np.ndarray) -> M
     )
 
 
-def heat(id: str, surprise: float, seed: int, *, text: str = PROSE, note: str = "") -> Heat:
+def heat(id, surprise, seed, *, text=PROSE, note=""):
     rng = np.random.default_rng(seed)
     pieces = [word for line in text.splitlines(keepends=True) for word in split(line)]
     logp = [None, *(-rng.exponential(surprise, len(pieces) - 1)).tolist()]
     return Heat(id, tuple(pieces), tuple(logp), note)
 
 
-def split(line: str) -> list[str]:
+def split(line):
     """Pieces as a tokenizer cuts them: the space leads, long words fall apart, the line's end stands alone."""
     words = [" " * (i > 0) + word for i, word in enumerate(line.rstrip("\n").split(" "))]
     pieces = [part for word in words for part in (word[:6], word[6:]) if part]
     return [*pieces, "\n"] if line.endswith("\n") else pieces
 
 
-def labelled(names: Sequence[str] = NAMES, texts: int = 200, *, seed: int = 0) -> Run:
+def labelled(names=NAMES, texts=200, *, seed=0):
     rng = np.random.default_rng(seed)
     gain = rng.uniform(0.0, 1.2, len(names))
     member = np.arange(texts) % 2 == 0
@@ -125,7 +122,7 @@ def labelled(names: Sequence[str] = NAMES, texts: int = 200, *, seed: int = 0) -
     )
 
 
-def unlabelled(texts: int = 40, names: Sequence[str] = NAMES[:3], *, seed: int = 3) -> Run:
+def unlabelled(texts=40, names=NAMES[:3], *, seed=3):
     rng = np.random.default_rng(seed)
     ids = tuple(f"chapter-{i:02d}.txt" for i in range(texts))
     return Run(
@@ -144,7 +141,7 @@ def unlabelled(texts: int = 40, names: Sequence[str] = NAMES[:3], *, seed: int =
     )
 
 
-def facts(layers: int = 6) -> dict[str, object]:
+def facts(layers=6):
     """What fitted scores tell: NA-PDD and a probe."""
     grid = [(t, a, k) for t in (0.5, 1.0, 1.5) for a in (1.2, 1.5) for k in (2, 5)]
     return {
@@ -180,10 +177,9 @@ ADAPTER = {
 }
 
 
-def controlled(names: Sequence[str] = ("loss", "na_pdd", "probe"), texts: int = 40) -> Run:
+def controlled(names=("loss", "na_pdd", "probe"), texts=40):
     """A labelled run whose scores stand beside a placebo, two of them beside shuffled labels as well."""
     run = labelled(names, texts)
-    assert run.evaluation is not None
     rng = np.random.default_rng(5)
     member = np.arange(texts) % 2 == 0
     rows, controls = list(run.evaluation.rows), []
@@ -217,12 +213,11 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def hostile() -> Run:
+def hostile():
     run = labelled(HOSTILE, 40)
     n = len(run.ids)
     ids = tuple(f"{HOSTILE[i % len(HOSTILE)]}{i}" for i in range(n))
     evaluation = run.evaluation
-    assert evaluation is not None
     rows = (*evaluation.rows[:-1], replace(evaluation.rows[-1], name="<script>blind</script>"))
     pieces = (*HOSTILE, "\n", "\r\n", "\t", "")
     logp = tuple(-0.5 * i for i in range(len(pieces) - 2))
@@ -243,20 +238,20 @@ def hostile() -> Run:
 
 
 @pytest.fixture(name="labelled")
-def _labelled() -> Callable[..., Run]:
+def _labelled():
     return labelled
 
 
 @pytest.fixture(name="unlabelled")
-def _unlabelled() -> Callable[..., Run]:
+def _unlabelled():
     return unlabelled
 
 
 @pytest.fixture(name="controlled")
-def _controlled() -> Callable[..., Run]:
+def _controlled():
     return controlled
 
 
 @pytest.fixture(name="hostile")
-def _hostile() -> Run:
+def _hostile():
     return hostile()

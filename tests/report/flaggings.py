@@ -1,21 +1,14 @@
 """Flaggings made by hand, in the form in which `flag` gives them."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import truth
-from pretrace.types import Outcome, SetTest, Table, Verdict
+from pretrace.types import Table
 from pretrace.verdicts.flag.built import flag_verdict
 
 
-def texts_of(
-    ids: Sequence[str], scores: Any, p: Any, flagged: Sequence[bool], *, q: Any = None, **more: Any
-) -> Table:
+def texts_of(ids, scores, p, flagged, *, q=None, **more):
     """The texts in question, each its own document unless `documents` or `groups` say otherwise."""
     own = {"groups": ids, "documents": ids, "drawn": np.ones(len(ids), dtype=bool)} | more
     told, nothing = len(p) == len(ids), np.full(len(ids), np.nan)
@@ -32,7 +25,7 @@ def texts_of(
     return Table("flags", columns)
 
 
-def known_of(ids: Sequence[str], scores: Any, drawn: Any = None) -> Table:
+def known_of(ids, scores, drawn=None):
     """Known non-members, each its own document."""
     drawn = np.ones(len(ids), dtype=bool) if drawn is None else np.asarray(drawn, dtype=np.bool_)
     return Table(
@@ -41,7 +34,7 @@ def known_of(ids: Sequence[str], scores: Any, drawn: Any = None) -> Table:
     )
 
 
-def counted(texts: Table, known: Table, skipped: int) -> dict[str, int]:
+def counted(texts, known, skipped):
     """The counts of a flagging with these tables."""
     chosen = [bool(one) for one in texts["flagged"].tolist()]
     return {
@@ -55,16 +48,7 @@ def counted(texts: Table, known: Table, skipped: int) -> dict[str, int]:
     }
 
 
-def flagging(
-    outcome: Outcome,
-    texts: Table,
-    known: Table,
-    *,
-    set_test: SetTest | None,
-    nonmembers: str = "known",
-    score: str = "loss",
-    **fields: Any,
-) -> Verdict:
+def flagging(outcome, texts, known, *, set_test, nonmembers="known", score="loss", **fields):
     """A flagging with these tables; `fields` are those of the verdict."""
     figures = {
         "counts": counted(texts, known, len(fields.get("skipped", ()))),

@@ -1,7 +1,5 @@
 """The report of a flagging: what it says to whom, safe with hostile names, and the same bytes again."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -65,12 +63,6 @@ def test_a_refusal_shows_no_p_values():
     assert "pvalues" not in html
 
 
-def test_nothing_flagged_is_not_innocence():
-    said = words(flags.render(made("none")))
-    assert "That does not show that none was used" in said
-    assert "Nothing stands out" in said
-
-
 def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
     said = words(flags.render(made("set", statement="No single text is flagged, but as a whole they do.")))
     assert "The set as a whole stands out No single text is flagged" in said
@@ -89,15 +81,6 @@ def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
     assert (
         "The set as a whole: no answer, because the two sets also differ a little by their words" in withheld
     )
-
-
-def test_documents_are_spoken_of_where_they_have_several_texts():
-    one = made(columns={"documents": tuple(f"d{i // 7}" for i in range(60))})
-    said = words(flags.render(one))
-    assert "1 of 9 documents flagged" in said
-    assert "60 texts of “mine” (9 documents) were set beside" in said
-    assert "7 of 60 texts" in said
-    assert "p, q and the flag are of the whole document" in said
 
 
 @pytest.mark.parametrize("scores", [[0.0], [1e300], [-3.0, -3.0]])

@@ -1,7 +1,5 @@
 """A report renders: every figure it prints arrives finished, so it has no use for what computes one."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -21,17 +19,17 @@ DRAWING: set[tuple[str, str]] = set()
 """Functions that may after all, by their module; where an axis starts and ends is found in pretrace.results.run."""
 
 
-def modules() -> list[Path]:
+def modules():
     found = sorted(ROOT.rglob("*.py"))
     assert {path.name for path in found} > {"run.py", "audit.py", "flags.py", "plots.py"}
     return found
 
 
-def local(path: Path) -> str:
+def local(path):
     return path.relative_to(ROOT).as_posix()
 
 
-def imported(tree: ast.AST) -> set[str]:
+def imported(tree):
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -41,13 +39,13 @@ def imported(tree: ast.AST) -> set[str]:
     return found
 
 
-def computing(tree: ast.AST) -> list[str]:
+def computing(tree):
     """What is imported that computes, wherever in the file the import stands."""
     found = (name for name in imported(tree) if not name.startswith(READS))
     return sorted(name for name in found if any(f"{name}.".startswith(f"{c}.") for c in COMPUTING))
 
 
-def called(tree: ast.AST) -> set[tuple[str, str]]:
+def called(tree):
     """Statistics taken off an array, as (the outermost function, the statistic's name)."""
     return {
         (getattr(part, "name", ""), node.attr)
@@ -60,12 +58,12 @@ def called(tree: ast.AST) -> set[tuple[str, str]]:
     }
 
 
-def test_the_report_imports_nothing_that_computes() -> None:
+def test_the_report_imports_nothing_that_computes():
     wrong = {local(path): computing(ast.parse(path.read_text(encoding="utf-8"))) for path in modules()}
     assert {path: names for path, names in wrong.items() if names} == {}
 
 
-def test_the_report_takes_no_statistic_except_to_place_an_axis() -> None:
+def test_the_report_takes_no_statistic_except_to_place_an_axis():
     wrong = {
         (local(path), function, name)
         for path in modules()
@@ -75,7 +73,7 @@ def test_the_report_takes_no_statistic_except_to_place_an_axis() -> None:
     assert wrong == set()
 
 
-def test_a_result_without_a_spread_is_known_by_the_most_that_a_test_gives() -> None:
+def test_a_result_without_a_spread_is_known_by_the_most_that_a_test_gives():
     """The report imports nothing that computes, so that the number stands in it a second time."""
     from pretrace.report import verdict_plots
     from pretrace.statistics.permutation import STEEPEST

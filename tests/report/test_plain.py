@@ -1,18 +1,13 @@
 """What page one leaves out: options, units of scores, a second way to round, and advice that was given already."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
 from report import audits
 
 from pretrace.report.audit import first_page
-from pretrace.report.frame import fill
-from pretrace.report.verdict_plots import titles
-from pretrace.report.wording import once
+from pretrace.report.verdict_plots import documents
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of
 from pretrace.verdicts.wording import sentences_of
 
@@ -20,11 +15,11 @@ KINDS = ("audit", "canaries", "flag", "marks", "outcome", "recite")
 MAKERS = [audits.controls, audits.missed, audits.nothing, audits.without_placebo]
 
 
-def test_checks_and_advice_name_options_only_in_brackets_at_the_end() -> None:
+def test_checks_and_advice_name_options_only_in_brackets_at_the_end():
     """Page one cuts the brackets off; whatever stands elsewhere in a sentence would be shown."""
     words = sentences_of("cures")
 
-    def of_checks(part: Mapping[str, Any]) -> Iterator[str]:
+    def of_checks(part):
         for one in part.values():
             if isinstance(one, Mapping):
                 yield from of_checks(one)
@@ -36,44 +31,29 @@ def test_checks_and_advice_name_options_only_in_brackets_at_the_end() -> None:
     assert not [one for one in said if re.search(r"--[a-z]", one.partition("[--")[0])]
 
 
-def test_advice_is_given_once_and_not_beside_itself() -> None:
-    assert once(["Do it. [--power]", "Do it.", "Wait."], beside=["Wait."]) == ("Do it.",)
-
-
 @pytest.mark.parametrize("make", MAKERS)
-def test_no_audit_names_an_option_or_the_unit_of_a_score_on_page_one(make) -> None:
+def test_no_audit_names_an_option_or_the_unit_of_a_score_on_page_one(make):
     page = re.sub(r"<[^>]+>", " ", str(first_page(make())))
     assert not re.search(r"--[a-z]", page)
     assert "units of the score" not in page
     assert "The effect is" not in page
 
 
-def test_each_dot_has_its_document_as_title() -> None:
+def test_each_dot_has_its_document_as_title():
     audit = audits.controls()
     page = str(first_page(audit))
     for side in (SUSPECT, CONTROL):
         names, values = documents_of(audit, side)
-        assert sum(len(words) for line, words in titles(audit).items() if line.startswith(side)) == len(names)
+        assert sum(
+            len(words) for line, words in documents(audit).titles.items() if line.startswith(side)
+        ) == len(names)
         assert all(page.count(f"<title>{name}: ") == 1 for name in names)
         top = names[int(values.argmax())]
-        assert any(words[-1].startswith(f"{top}: ") for words in titles(audit).values())
+        assert any(words[-1].startswith(f"{top}: ") for words in documents(audit).titles.values())
 
 
-def test_an_effect_is_said_in_cases() -> None:
+def test_an_effect_is_said_in_cases():
     audit = audits.controls()
     found, others = (documents_of(audit, side)[1] for side in (SUSPECT, CONTROL))
     ahead = sum((a > b) + 0.5 * (a == b) for a in found for b in others) / (len(found) * len(others))
     assert f"the suspect one lies ahead in about {100 * ahead:.0f} of 100 cases" in str(first_page(audit))
-
-
-def test_paper_says_which_sections_are_read_on_the_screen_alone() -> None:
-    from pretrace.report.frame import Section
-
-    body = fill("sections.html", {"sections": []})
-    made = fill(
-        "sections.html",
-        {"sections": [Section("A", "a", body), Section("Settings", "b", body, appendix=True)]},
-    )
-    assert '<section id="b" class="appendix">' in made
-    assert "Not printed here: Settings." in made
-    assert "Not printed" not in body

@@ -3,11 +3,9 @@
 import functools
 import re
 import tomllib
-from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +14,9 @@ from hypothesis import strategies as st
 from made import EMPTY
 
 from pretrace.report import run as report
-from pretrace.report.facts import flattened
 from pretrace.report.frame import speaking
 from pretrace.report.run import SECTIONS, render
-from pretrace.types import Estimate, Heat, Run, Skipped
+from pretrace.types import Estimate, Heat, Skipped
 
 TAGS = """html head meta title style body header nav ol ul li a main section h1 h2 h3 p b code span div dl dt dd br
 details summary
@@ -33,7 +30,7 @@ HIDDEN = re.compile(
 class Page(HTMLParser):
     """Elements, attributes and text of a page, with the nesting checked."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source):
         super().__init__(convert_charrefs=True)
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.data: list[str] = []
@@ -43,30 +40,30 @@ class Page(HTMLParser):
         assert not self.open, f"left open: {self.open}"
         self.text = "".join(self.data)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         assert len(dict(attrs)) == len(attrs), "an attribute is given twice"
         self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if "style" not in self.open:
             self.data.append(data)
 
-    def handle_comment(self, data: str) -> None:
+    def handle_comment(self, data):
         raise AssertionError(f"a comment: {data}")
 
-    def attributes(self, name: str) -> list[str]:
+    def attributes(self, name):
         return [attributes[name] or "" for _, attributes in self.elements if name in attributes]
 
 
-def check_safe(page: Page) -> None:
+def check_safe(page):
     """No foreign element, no handler, no address that leads out of the page, every reference resolved."""
     identifiers = page.attributes("id")
     assert len(identifiers) == len(set(identifiers))
@@ -87,13 +84,11 @@ def check_safe(page: Page) -> None:
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def small(labelled: Callable[..., Run]) -> Run:
+def small(labelled):
     return labelled(("min_k(k=0.1)",), 20)
 
 
-def test_the_page_is_whole_and_leads_nowhere(
-    labelled: Callable[..., Run], unlabelled: Callable[..., Run]
-) -> None:
+def test_the_page_is_whole_and_leads_nowhere(labelled, unlabelled):
     for run in (labelled(), unlabelled()):
         source = render(run)
         assert source.startswith("<!DOCTYPE html>")
@@ -101,9 +96,8 @@ def test_the_page_is_whole_and_leads_nowhere(
         check_safe(Page(source))
 
 
-def tokens_page(heat: Heat, run: Run) -> Page:
+def tokens_page(heat, run):
     made = report.tokens(replace(run, heat=(heat,)))
-    assert made is not None
     assert not HIDDEN.search(made.body)
     return Page(str(made.body))
 
@@ -111,21 +105,20 @@ def tokens_page(heat: Heat, run: Run) -> Page:
 @given(
     st.lists(st.text(st.characters(codec=None), max_size=20), max_size=20), st.text(st.characters(codec=None))
 )
-def test_any_pieces_stay_text(pieces: list[str], note: str) -> None:
+def test_any_pieces_stay_text(pieces, note):
     logp = tuple(-float(i) for i in range(len(pieces)))
     page = tokens_page(Heat("id", tuple(pieces), logp, note), EMPTY)
     assert {tag for tag, _ in page.elements} <= {"p", "span", "code", "ul", "li", "div", "h3"}
     assert len(page.attributes("title")) == len(pieces)
 
 
-def changed_row(run: Run, place: int = 0, **fields: Any) -> Run:
-    assert run.evaluation is not None
+def changed_row(run, place=0, **fields):
     rows = list(run.evaluation.rows)
     rows[place] = replace(rows[place], **fields)
     return replace(run, evaluation=replace(run.evaluation, rows=tuple(rows)))
 
 
-def evaluated(run: Run, **fields: Any) -> Run:
+def evaluated(run, **fields):
     assert run.evaluation is not None
     return replace(run, evaluation=replace(run.evaluation, **fields))
 
@@ -134,7 +127,7 @@ CHANGES = tomllib.loads(Path(__file__).with_name("run_numbers.toml").read_text(e
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_every_number_comes_from_the_run(change: str, labelled: Callable[..., Run]) -> None:
+def test_every_number_comes_from_the_run(change, labelled):
     run = small(labelled)
     code, expected = CHANGES[change]
     assert expected not in unchanged_text(labelled)
@@ -142,30 +135,29 @@ def test_every_number_comes_from_the_run(change: str, labelled: Callable[..., Ru
 
 
 @functools.cache
-def unchanged_text(labelled: Callable[..., Run]) -> str:
+def unchanged_text(labelled):
     return text_of(small(labelled))
 
 
-def text_of(run: Run) -> str:
+def text_of(run):
     source = "".join(f"<p>{section.title}</p>{section.body}" for section in speaking(SECTIONS, run))
     return re.sub(r"\s+", " ", Page(source).text)
 
 
-def test_plots_change_with_the_run(labelled: Callable[..., Run]) -> None:
+def test_plots_change_with_the_run(labelled):
     run = small(labelled)
     before = {section.anchor: section.body for section in speaking(SECTIONS, run)}
     matrix = run.matrix.copy()
     matrix[0, 0] += 0.3
     after = {section.anchor: section.body for section in speaking(SECTIONS, replace(run, matrix=matrix))}
     assert before["distributions"] != after["distributions"]
-    assert run.evaluation is not None
     curve = run.evaluation.rows[0].curve
     bent = replace(curve, tpr=tuple(t**0.9 for t in curve.tpr))
     after = {section.anchor: section.body for section in speaking(SECTIONS, changed_row(run, curve=bent))}
     assert before["roc"] != after["roc"]
 
 
-def test_the_control_stands_apart_and_the_low_rate_only_where_measured(labelled: Callable[..., Run]) -> None:
+def test_the_control_stands_apart_and_the_low_rate_only_where_measured(labelled):
     run = small(labelled)
     body = next(str(section.body) for section in speaking(SECTIONS, run) if section.anchor == "results")
     assert re.search(r'<tbody class="controls">.*bag of words', body, re.S)
@@ -175,7 +167,7 @@ def test_the_control_stands_apart_and_the_low_rate_only_where_measured(labelled:
     assert "no better than chance" in text_of(weak)
 
 
-def test_an_unlabelled_run_promises_no_error_rate(unlabelled: Callable[..., Run]) -> None:
+def test_an_unlabelled_run_promises_no_error_rate(unlabelled):
     run = unlabelled()
     text = text_of(run)
     anchors = [section.anchor for section in speaking(SECTIONS, run)]
@@ -187,15 +179,8 @@ def test_an_unlabelled_run_promises_no_error_rate(unlabelled: Callable[..., Run]
     assert "20 texts between" in text
 
 
-def test_mixed_labels_without_an_evaluation(unlabelled: Callable[..., Run]) -> None:
-    run = replace(unlabelled(6), members=(True, False, None, None, None, None))
-    text = text_of(run)
-    assert "states no error rates" in text
-    assert "(1 member, 1 non-member, 4 without a label)" in text
-
-
 @pytest.mark.parametrize("texts", [0, 1, 2])
-def test_few_texts(texts: int, unlabelled: Callable[..., Run]) -> None:
+def test_few_texts(texts, unlabelled):
     run = replace(unlabelled(texts), skipped=(Skipped("a", "no token", 0),) * 60, settings={})
     page = Page(render(run))
     check_safe(page)
@@ -204,7 +189,7 @@ def test_few_texts(texts: int, unlabelled: Callable[..., Run]) -> None:
     assert "a model the run does not name" in page.text
 
 
-def test_heat_maps_show_line_ends_and_stop_somewhere(labelled: Callable[..., Run]) -> None:
+def test_heat_maps_show_line_ends_and_stop_somewhere(labelled):
     run = small(labelled)
     page = tokens_page(Heat(run.ids[0], ("a\n", "\t", "b") * 1000, (None, -0.1, -9.5) * 1000), run)
     assert page.text.count("a↵\n") == 200
@@ -216,21 +201,3 @@ def test_heat_maps_show_line_ends_and_stop_somewhere(labelled: Callable[..., Run
     classes = [a["class"] for t, a in page.elements if t == "span" and "title" in a]
     assert classes[:3] == ["hn", "h0", "h5"]
     assert report.tokens(replace(run, heat=())) is None
-
-
-def test_long_settings_are_cut_and_hashes_are_set_apart() -> None:
-    flat = dict(
-        flattened({"a": {"b": {}, "c": "x" * 5000}, "d": [{"e": True}, [1, 2]], "f": {1, 2}, "g": ""})
-    )
-    assert flat == {
-        "a.b": "none",
-        "a.c": "x" * 5000,
-        "d.1.e": "yes",
-        "d.2": "1, 2",
-        "f": "1, 2",
-        "g": "(empty)",
-    }
-    made = report.settings(replace(EMPTY, settings=flat | {"h": "ab" * 32}))
-    assert made is not None
-    assert "(5,000 characters; run.json has them all)" in made.body
-    assert f'<td class="mono">{"ab" * 32}</td>' in made.body

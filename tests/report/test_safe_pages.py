@@ -1,7 +1,5 @@
 """Every page: hostile names stay text, nothing leads out of it, and another process gives the same bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess
@@ -22,7 +20,7 @@ from pretrace.types import Run
 BAD = "<script>alert(1)</script>\u202e$x^2${{ 7*7000 }}"
 
 
-def hostile_flagging(outcome: str) -> str:
+def hostile_flagging(outcome):
     ids = (BAD, *(f"text {i}" for i in range(1, 60)))
     said = {"corpus": BAD, "nonmembers": BAD, "model": BAD, "score": BAD, "notes": (BAD,), "reasons": (BAD,)}
     return flags.render(flagging(outcome, columns={"ids": ids}, **said))
@@ -42,7 +40,7 @@ PAGES: dict[str, Callable[[Run, Callable[..., Run]], str]] = {
 
 
 @pytest.mark.parametrize("kind", PAGES)
-def test_hostile_names_stay_text(kind: str, hostile: Run, controlled: Callable[..., Run]) -> None:
+def test_hostile_names_stay_text(kind, hostile, controlled):
     source = PAGES[kind](hostile, controlled)
     source.encode("utf-8")
     page = Page(source)
@@ -54,7 +52,7 @@ def test_hostile_names_stay_text(kind: str, hostile: Run, controlled: Callable[.
         assert named(text) in page.text
 
 
-def test_hostile_names_are_text_in_a_notebook(hostile: Run) -> None:
+def test_hostile_names_are_text_in_a_notebook(hostile):
     for shown in (notebook.html(hostile), notebook.html(audits.hostile())):
         assert "<script" not in shown
         assert "<img" not in shown
@@ -63,9 +61,7 @@ def test_hostile_names_are_text_in_a_notebook(hostile: Run) -> None:
 @pytest.mark.parametrize(
     ("module", "file", "make"), [("audit", audits.__file__, "controls"), ("run", "conftest.py", "labelled")]
 )
-def test_another_process_gives_the_same_bytes(
-    module: str, file: str, make: str, labelled: Callable[..., Run]
-) -> None:
+def test_another_process_gives_the_same_bytes(module, file, make, labelled):
     own = audit.render(audits.controls()) if module == "audit" else run.render(labelled())
     script = (
         "import hashlib, runpy, sys\n"

@@ -1,7 +1,5 @@
 """Files and folders are there whole or not at all, whoever fails, is killed or writes at the same time."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import Start
 
 from pretrace.errors import OutputError
 from pretrace.results import atomic
@@ -18,7 +15,7 @@ from pretrace.results.output_checks import OWN
 from pretrace.results.run import RUN
 
 
-def fill(folder: Path, word: str) -> None:
+def fill(folder, word):
     """What save_run does, in little: some files, then the marker that lists them."""
     for number in range(3):
         (folder / f"{number}.txt").write_text(word)
@@ -28,17 +25,17 @@ def fill(folder: Path, word: str) -> None:
     (folder / "run.json").write_text(json.dumps({"pretrace_run": 1, "files": files, "word": word}))
 
 
-def words(folder: Path) -> set[str]:
+def words(folder):
     """What the files of a folder say; one word unless runs were mixed."""
     marker = json.loads((folder / "run.json").read_text())["word"]
     return {path.read_text() for path in folder.rglob("*.txt")} | {marker}
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_files_are_written_and_replaced(tmp_path: Path) -> None:
+def test_files_are_written_and_replaced(tmp_path):
     path = tmp_path / "new" / "folders" / "file.json"
     atomic_text(path, "one\n")
     assert path.read_bytes() == b"one\n"
@@ -51,21 +48,21 @@ def test_files_are_written_and_replaced(tmp_path: Path) -> None:
     assert names(path.parent) == ["file.json"]
 
 
-def test_who_reads_an_old_file_reads_it_to_the_end(tmp_path: Path) -> None:
+def test_who_reads_an_old_file_reads_it_to_the_end(tmp_path):
     atomic_text(tmp_path / "file", "old")
     with (tmp_path / "file").open() as reader:
         atomic_text(tmp_path / "file", "new")
         assert reader.read() == "old"
 
 
-def test_a_lone_surrogate_is_written_as_its_escape(tmp_path: Path) -> None:
+def test_a_lone_surrogate_is_written_as_its_escape(tmp_path):
     atomic_text(tmp_path / "file", "é\ud800")
     assert (tmp_path / "file").read_bytes() == "é\\ud800".encode()
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
-def test_a_failing_writer_changes_nothing(tmp_path: Path, failure: type[BaseException]) -> None:
-    def write(beside: Path) -> None:
+def test_a_failing_writer_changes_nothing(tmp_path, failure):
+    def write(beside):
         beside.write_text("half")
         raise failure
 
@@ -77,7 +74,7 @@ def test_a_failing_writer_changes_nothing(tmp_path: Path, failure: type[BaseExce
     assert (tmp_path / "file").read_text() == "old"
 
 
-def test_what_is_not_a_file_is_not_replaced_by_one(tmp_path: Path) -> None:
+def test_what_is_not_a_file_is_not_replaced_by_one(tmp_path):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OutputError, match="is a folder"):
@@ -90,7 +87,7 @@ def test_what_is_not_a_file_is_not_replaced_by_one(tmp_path: Path) -> None:
     assert names(tmp_path) == ["folder", "pipe"]
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_text("old")
     (tmp_path / "link").symlink_to(tmp_path / "real" / "file")
@@ -104,7 +101,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert words(tmp_path / "real" / "run") == {"word"}
 
 
-def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
+def test_a_folder_appears_when_it_is_complete(tmp_path):
     run = tmp_path / "new" / "run"
     with new_folder(run, RUN) as folder:
         fill(folder, "one")
@@ -114,14 +111,14 @@ def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
     assert names(run.parent) == ["run"]
 
 
-def fill_and_fail(run: Path) -> None:
+def fill_and_fail(run):
     with new_folder(run, RUN) as folder:
         fill(folder, "new")
         raise RuntimeError
 
 
 @pytest.mark.parametrize("before", ["nothing", "empty", "run"])
-def test_a_failure_leaves_the_folder_as_it_was(tmp_path: Path, before: str) -> None:
+def test_a_failure_leaves_the_folder_as_it_was(tmp_path, before):
     run = tmp_path / "parent" / "run"
     if before != "nothing":
         run.mkdir(parents=True)
@@ -136,7 +133,7 @@ def test_a_failure_leaves_the_folder_as_it_was(tmp_path: Path, before: str) -> N
         assert (words(run) == {"old"}) if before == "run" else (names(run) == [])
 
 
-def test_an_earlier_run_is_put_back_when_the_new_one_is_lost(tmp_path: Path) -> None:
+def test_an_earlier_run_is_put_back_when_the_new_one_is_lost(tmp_path):
     (tmp_path / "run").mkdir()
     fill(tmp_path / "run", "old")
     with pytest.raises(OutputError, match="cannot be written"), new_folder(tmp_path / "run", RUN) as folder:
@@ -145,7 +142,7 @@ def test_an_earlier_run_is_put_back_when_the_new_one_is_lost(tmp_path: Path) -> 
     assert words(tmp_path / "run") == {"old"}
 
 
-def test_a_run_that_is_swapped_while_it_is_checked(tmp_path: Path, start: Start) -> None:
+def test_a_run_that_is_swapped_while_it_is_checked(tmp_path, start):
     code = (
         WRITER
         + """
@@ -166,7 +163,7 @@ while True:
         check_writable(tmp_path / "run", RUN)
 
 
-def test_an_earlier_run_is_replaced_with_all_its_files(tmp_path: Path) -> None:
+def test_an_earlier_run_is_replaced_with_all_its_files(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     for word in ("one", "two"):
@@ -202,9 +199,7 @@ def test_an_earlier_run_is_replaced_with_all_its_files(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_folder_with_anything_else_is_left_alone(
-    tmp_path: Path, content: dict[str, str], shown: str
-) -> None:
+def test_a_folder_with_anything_else_is_left_alone(tmp_path, content, shown):
     for name, text in content.items():
         (tmp_path / name).write_text(text)
     message = rf"holds files that pretrace did not write \({shown}\); choose another folder"
@@ -215,10 +210,10 @@ def test_a_folder_with_anything_else_is_left_alone(
     assert {name: (tmp_path / name).read_text() for name in names(tmp_path)} == content
 
 
-def test_files_that_turn_up_while_working_are_left_alone(tmp_path: Path) -> None:
+def test_files_that_turn_up_while_working_are_left_alone(tmp_path):
     run = tmp_path / "run"
 
-    def write_slowly() -> None:
+    def write_slowly():
         with new_folder(run, RUN) as folder:
             fill(folder, "word")
             run.mkdir()
@@ -230,7 +225,7 @@ def test_files_that_turn_up_while_working_are_left_alone(tmp_path: Path) -> None
     assert names(run) == ["thesis.tex"]
 
 
-def test_places_that_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_that_cannot_be_replaced(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     (tmp_path / "here" / "below").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here" / "below")
@@ -258,7 +253,7 @@ def test_places_that_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.Monk
     assert names(tmp_path) == ["file", "here"]
 
 
-def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_check_leaves_nothing_behind(tmp_path):
     (tmp_path / "file").write_text("old")
     check_writable(tmp_path / "new" / "folders" / "run", RUN)
     check_writable(tmp_path / "new" / "file", OWN)
@@ -266,7 +261,7 @@ def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file"]
 
 
-def test_long_names(tmp_path: Path) -> None:
+def test_long_names(tmp_path):
     for name in ("x" * 250, "ü" * 120):
         with new_folder(tmp_path / name, RUN) as folder:
             fill(folder, "word")
@@ -288,7 +283,7 @@ def fill(folder, word):
 """
 
 
-def test_writers_at_once_never_leave_a_mixture(tmp_path: Path, start: Start) -> None:
+def test_writers_at_once_never_leave_a_mixture(tmp_path, start):
     code = (
         WRITER
         + """
@@ -313,7 +308,7 @@ for number in range(60):
     assert names(tmp_path) == ["run"]
 
 
-def test_what_killed_writers_left_is_tidied_away(tmp_path: Path, start: Start) -> None:
+def test_what_killed_writers_left_is_tidied_away(tmp_path, start):
     code = (
         WRITER
         + """
@@ -345,7 +340,7 @@ with new_folder(folder / "run", RUN) as partial:
     assert names(tmp_path) == ["report.html", "run"]
 
 
-def test_a_run_moved_aside_by_a_killed_writer_is_put_back(tmp_path: Path) -> None:
+def test_a_run_moved_aside_by_a_killed_writer_is_put_back(tmp_path):
     process = subprocess.Popen(["true"])
     process.wait()
     old = tmp_path / f".run.old-{process.pid}-{atomic._HOST}-0123abcd"
@@ -357,7 +352,7 @@ def test_a_run_moved_aside_by_a_killed_writer_is_put_back(tmp_path: Path) -> Non
     assert words(tmp_path / "run") == {"old"}
 
 
-def test_leftovers_of_a_killed_process_with_our_own_number(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_with_our_own_number(tmp_path):
     (tmp_path / f".run.partial-{os.getpid()}-{atomic._HOST}-0123abcd").mkdir()
     (
         tmp_path / f".run.partial-{os.getpid()}-00000000-0123abcd"
@@ -370,7 +365,7 @@ def test_leftovers_of_a_killed_process_with_our_own_number(tmp_path: Path) -> No
     assert names(tmp_path) == [f".run.partial-{os.getpid()}-00000000-0123abcd", "run"]
 
 
-def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path, start: Start) -> None:
+def test_a_full_disk_is_named_and_nothing_is_left(tmp_path, start):
     code = (
         WRITER
         + """

@@ -1,7 +1,5 @@
 """Audits come back from disk to the last bit, what was changed is noticed, and other folders are told apart."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
@@ -24,7 +22,7 @@ from pretrace.errors import OutputError
 from pretrace.results.serialization import to_json
 from pretrace.results.verdicts import EXIT_CODES, save_verdict
 from pretrace.runs import load_verdict
-from pretrace.types import Answer, Check, Estimate, Outcome, Pair, Verdict
+from pretrace.types import Answer, Check, Estimate, Outcome, Pair
 from pretrace.verdicts.audit.built import SUSPECT, pairs_of
 from pretrace.verification import verify_folder
 
@@ -35,11 +33,11 @@ MAKERS = (
 ODD = ("plain", 'quo"te, comma', "new\nline\r", "nul\x00", "=1+1", "", " 空 ", "\u2028\x85", "\\ud800")
 
 
-def changed(**fields: Any) -> Verdict:
+def changed(**fields):
     return altered(audits.placebos(documents=6), **{"planted": audits.POWER, **fields})
 
 
-def assert_equal(one: Verdict, two: Verdict) -> None:
+def assert_equal(one, two):
     for a, b in zip(one.tables, two.tables, strict=True):
         assert (a.name, list(a.columns)) == (b.name, list(b.columns))
         for name in a.columns:
@@ -48,7 +46,7 @@ def assert_equal(one: Verdict, two: Verdict) -> None:
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-def test_an_audit_comes_back_to_the_last_bit(make: Callable[[], Verdict], tmp_path: Path) -> None:
+def test_an_audit_comes_back_to_the_last_bit(make, tmp_path):
     audit = make()
     runs.save_verdict(audit, tmp_path / "audit")
     assert_equal(runs.load_verdict(tmp_path / "audit"), audit)
@@ -62,9 +60,7 @@ NUMBER = st.floats(allow_nan=False, allow_infinity=False)
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(TEXT, NUMBER), max_size=5), st.lists(st.tuples(TEXT, NUMBER), max_size=3), TEXT)
-def test_any_names_values_and_texts_come_back(
-    suspect: list[tuple[str, float]], heldout: list[tuple[str, float]], text: str
-) -> None:
+def test_any_names_values_and_texts_come_back(suspect, heldout, text):
     audit = changed(
         corpus=text,
         statement=text,
@@ -80,7 +76,7 @@ def test_any_names_values_and_texts_come_back(
         assert_equal(load_verdict(Path(folder) / "audit"), audit)
 
 
-def test_infinities_and_numpy_values_come_back_as_numbers(tmp_path: Path) -> None:
+def test_infinities_and_numpy_values_come_back_as_numbers(tmp_path):
     effect = Estimate(1.0, -math.inf, math.inf)
     audit = changed(
         answer=Answer("pretrace", np.float64(0.5), "mean", 6, 6, effect, facts={"n": (np.int64(3), 4)})
@@ -92,7 +88,7 @@ def test_infinities_and_numpy_values_come_back_as_numbers(tmp_path: Path) -> Non
     assert answer.facts == {"n": [3, 4]}
 
 
-def test_the_verdict_is_for_people_and_scripts(tmp_path: Path) -> None:
+def test_the_verdict_is_for_people_and_scripts(tmp_path):
     for make, outcome, code in (
         (audits.nothing, "nothing", 0),
         (audits.controls, "consistent", 3),
@@ -137,7 +133,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_written_is_refused_and_nothing_is_left(case: str, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_refused_and_nothing_is_left(case, tmp_path):
     fields, error, message = WRONG[case]
     with pytest.raises(error, match=message):
         save_verdict(changed(**fields), tmp_path / "audit")
@@ -145,7 +141,7 @@ def test_what_cannot_be_written_is_refused_and_nothing_is_left(case: str, tmp_pa
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     save_verdict(
         changed(), tmp_path / "audit", extra=lambda made: (made / "report.html").write_text("<p>0</p>")
     )
@@ -155,11 +151,11 @@ def folder(tmp_path: Path) -> Path:
 TABLES = ("documents.csv", "pairs.csv")
 
 
-def files_of(folder: Path) -> list[str]:
+def files_of(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_any_change_in_verdict_or_tables_is_noticed(folder: Path) -> None:
+def test_any_change_in_verdict_or_tables_is_noticed(folder):
     assert files_of(folder) == [*TABLES, "report.html", "result.json"]
     for name in (*TABLES, "result.json"):
         path = folder / name
@@ -175,7 +171,7 @@ def test_any_change_in_verdict_or_tables_is_noticed(folder: Path) -> None:
     assert_equal(load_verdict(folder), changed())
 
 
-def test_a_report_can_be_made_anew_in_its_place(folder: Path) -> None:
+def test_a_report_can_be_made_anew_in_its_place(folder):
     verdict = json.loads((folder / "result.json").read_bytes())
     assert verdict["files"]["report.html"] is None
     (folder / "report.html").write_text("another version's")
@@ -189,7 +185,7 @@ def test_a_report_can_be_made_anew_in_its_place(folder: Path) -> None:
     assert {**again, "files": 0, "sha256": 0} == {**verdict, "files": 0, "sha256": 0}
 
 
-def test_the_appendix_is_a_file_for_paper_with_the_hash_of_the_result(tmp_path: Path) -> None:
+def test_the_appendix_is_a_file_for_paper_with_the_hash_of_the_result(tmp_path):
     place = tmp_path / "audit"
     runs.save_verdict(changed(), place)
     seal = json.loads((place / "result.json").read_bytes())["sha256"]
@@ -211,7 +207,7 @@ def test_the_appendix_is_a_file_for_paper_with_the_hash_of_the_result(tmp_path: 
     assert (place / "appendix.html").read_text(encoding="utf-8") == appendix
 
 
-def seal(folder: Path, verdict: dict[str, Any], name: str = "result.json") -> None:
+def seal(folder, verdict, name="result.json"):
     """Write a verdict whose hash is right: only its content is in question."""
     verdict.pop("sha256", None)
     verdict["sha256"] = hashlib.sha256(to_json(verdict)).hexdigest()
@@ -229,7 +225,7 @@ BENT: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("case", BENT)
-def test_a_verdict_of_another_shape_is_no_audit(folder: Path, case: str) -> None:
+def test_a_verdict_of_another_shape_is_no_audit(folder, case):
     verdict = json.loads((folder / "result.json").read_bytes())
     BENT[case](verdict)
     seal(folder, verdict)

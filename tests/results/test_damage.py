@@ -1,12 +1,8 @@
 """Damaged figures whose hashes are right: one line that names the file, never a traceback."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +38,7 @@ CASES = [
 ]
 
 
-def damage(folder: Path, name: str, place: Sequence[str | int], value: Any) -> None:
+def damage(folder, name, place, value):
     plain = json.loads((folder / name).read_bytes())
     plain.pop("sha256", None)  # the hash of run.json itself would be noticed first
     at = plain
@@ -62,7 +58,7 @@ def damage(folder: Path, name: str, place: Sequence[str | int], value: Any) -> N
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("damage") / "run"
     runs.save(RUN, folder)
     return folder
@@ -71,9 +67,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("name", "place", "value"), CASES, ids=lambda part: str(part)[:30] if part is not GONE else "gone"
 )
-def test_a_damaged_figure_is_named(
-    saved: Path, tmp_path: Path, name: str, place: Sequence[str | int], value: Any
-) -> None:
+def test_a_damaged_figure_is_named(saved, tmp_path, name, place, value):
     folder = tmp_path / "run"
     folder.mkdir()
     for path in saved.iterdir():
@@ -85,7 +79,7 @@ def test_a_damaged_figure_is_named(
     assert "\n" not in str(caught.value)
 
 
-def test_every_kind_is_loaded_and_rendered_by_one_name(saved: Path, tmp_path: Path) -> None:
+def test_every_kind_is_loaded_and_rendered_by_one_name(saved, tmp_path):
     report = (saved / "report.html").read_bytes()
     (saved / "report.html").unlink()
     assert runs.render(saved).read_bytes() == report

@@ -1,7 +1,5 @@
 """Flaggings on disk: back to the last bit, whole or not at all, and damage noticed."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,11 +1,8 @@
 """Runs in which some texts lack a score: empty cells on disk, the same run when it is read."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,18 +12,18 @@ from pretrace import detect, load_run, save_run
 from pretrace.scoring.detect import Options
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
-from pretrace.types import Corpus, Run, Text
+from pretrace.types import Corpus, Text
 
 
 @pytest.fixture
-def run() -> Run:
+def run():
     texts = ("The Railway reached the Valley.", "铁路到达山谷，一切都变了。", "In 1869 Nothing was the Same.")
     corpus = Corpus("both", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
     models = Models(FakeBackend(), placebo=Models(FakeBackend(name="other")))
     return detect(corpus, models, "loss,lowercase", Options(cache=False))
 
 
-def test_the_cell_is_empty_and_its_reason_stands_beside_it(run: Run, tmp_path: Path) -> None:
+def test_the_cell_is_empty_and_its_reason_stands_beside_it(run, tmp_path):
     save_run(run, tmp_path / "run")
     rows = list(csv.DictReader((tmp_path / "run" / "scores.csv").open(encoding="utf-8")))
     assert [row["lowercase"] == "" for row in rows] == [False, True, False]
@@ -38,7 +35,7 @@ def test_the_cell_is_empty_and_its_reason_stands_beside_it(run: Run, tmp_path: P
     assert json.loads((tmp_path / "run" / "run.json").read_text())["missing"] == [lost]
 
 
-def test_it_is_read_as_it_was(run: Run, tmp_path: Path) -> None:
+def test_it_is_read_as_it_was(run, tmp_path):
     save_run(run, tmp_path / "run")
     again = load_run(tmp_path / "run")
     np.testing.assert_array_equal(again.matrix, run.matrix)
@@ -46,14 +43,14 @@ def test_it_is_read_as_it_was(run: Run, tmp_path: Path) -> None:
     assert again.missing == run.missing
 
 
-def test_a_run_with_all_its_scores_has_no_file_of_missing_ones(run: Run, tmp_path: Path) -> None:
+def test_a_run_with_all_its_scores_has_no_file_of_missing_ones(run, tmp_path):
     whole = np.isfinite(run.matrix).all(axis=1) & np.isfinite(run.controls[0].values[:, 0])
     save_run(replace(run.rows(whole), missing=()), tmp_path / "run")
     assert not (tmp_path / "run" / "missing.csv").exists()
     assert "missing" not in json.loads((tmp_path / "run" / "run.json").read_text())
 
 
-def test_a_value_that_is_missing_without_a_reason_is_not_written(run: Run, tmp_path: Path) -> None:
+def test_a_value_that_is_missing_without_a_reason_is_not_written(run, tmp_path):
     with pytest.raises(ValueError, match="NaN"):
         save_run(replace(run, missing=()), tmp_path / "run")
     wrong = run.matrix.copy()

@@ -1,14 +1,11 @@
 """Runs come back from disk to the last bit, or not at all."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import json
 import math
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,13 +33,13 @@ ODD = (
 )  # fmt: skip
 
 
-def measured(name: str = "loss", tpr_low: Estimate | None = None) -> Measured:
+def measured(name="loss", tpr_low=None):
     estimate = Estimate(0.1 + 0.2, -0.0, 1 / 3)
     curve = Curve((0.0, 1 / 3, 1.0), (0.0, 0.1, 1.0))
     return Measured(name, "score", estimate, estimate, estimate, -math.inf, curve, tpr_low)
 
 
-def example(**changes: Any) -> Run:
+def example(**changes):
     count = len(ODD)
     run = Run(
         corpus="news",
@@ -70,7 +67,7 @@ def example(**changes: Any) -> Run:
     return dataclasses.replace(run, **changes)
 
 
-def assert_equal(one: Run, two: Run) -> None:
+def assert_equal(one, two):
     for field in dataclasses.fields(Run):
         a, b = getattr(one, field.name), getattr(two, field.name)
         if field.name == "controls":
@@ -81,12 +78,12 @@ def assert_equal(one: Run, two: Run) -> None:
             assert (type(a), a) == (type(b), b), field.name
 
 
-def bits(control: Control) -> tuple[Any, ...]:
+def bits(control):
     values = control.values
     return control.score, control.kind, values.dtype, values.shape, values.tobytes()
 
 
-def controlled(**changes: Any) -> Run:
+def controlled(**changes):
     """The example with a placebo of two scores and three shuffles of one."""
     random = np.random.default_rng(1)
     values = random.normal(size=(len(ODD), 5)) * 10.0 ** np.arange(-300, 200, 100) / 3
@@ -100,12 +97,11 @@ def controlled(**changes: Any) -> Run:
         measured(), kind="placebo", lead=Estimate(0.1, -0.2, 1 / 3), survives="not shown"
     )
     evaluation = example().evaluation
-    assert evaluation is not None
     rows = (*evaluation.rows, row, dataclasses.replace(measured("fsd(zlib)"), kind="placebo"))
     return example(controls=controls, evaluation=dataclasses.replace(evaluation, rows=rows), **changes)
 
 
-def test_a_run_comes_back(tmp_path: Path) -> None:
+def test_a_run_comes_back(tmp_path):
     save_run(example(), tmp_path / "run")
     assert_equal(load_run(tmp_path / "run"), example())
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
@@ -113,7 +109,7 @@ def test_a_run_comes_back(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_bare_run_comes_back(tmp_path: Path) -> None:
+def test_a_bare_run_comes_back(tmp_path):
     bare = example(skipped=(), heat=(), evaluation=None, settings={}, members=(None,) * len(ODD))
     save_run(bare, tmp_path / "run")
     assert_equal(load_run(tmp_path / "run"), bare)
@@ -123,7 +119,7 @@ def test_a_bare_run_comes_back(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "scores.csv").read_text().startswith("id,group,n_tokens,loss,")
 
 
-def test_no_rows_and_no_scores(tmp_path: Path) -> None:
+def test_no_rows_and_no_scores(tmp_path):
     none = np.zeros(0, np.int32)
     empty = example(ids=(), groups=(), members=(), tokens=none, cut=none, matrix=np.zeros((0, 4)))
     scoreless = example(scores=(), matrix=np.zeros((len(ODD), 0)))
@@ -132,7 +128,7 @@ def test_no_rows_and_no_scores(tmp_path: Path) -> None:
         assert_equal(load_run(tmp_path / "run"), run)
 
 
-def test_controls_come_back(tmp_path: Path) -> None:
+def test_controls_come_back(tmp_path):
     save_run(controlled(), tmp_path / "run")
     assert_equal(load_run(tmp_path / "run"), controlled())
     none = np.zeros(0, np.int32)
@@ -144,7 +140,7 @@ def test_controls_come_back(tmp_path: Path) -> None:
     assert_equal(load_run(tmp_path / "run"), empty)
 
 
-def test_controls_are_a_plain_table_and_leave_no_trace_without(tmp_path: Path) -> None:
+def test_controls_are_a_plain_table_and_leave_no_trace_without(tmp_path):
     import pyarrow.parquet as pq
 
     save_run(controlled(ids=tuple("abcdefghij")), tmp_path / "run")
@@ -178,7 +174,7 @@ values = st.recursive(
 
 @settings(max_examples=40, deadline=None)
 @given(st.data(), st.integers(0, 6), st.dictionaries(words, values, max_size=4))
-def test_any_run_comes_back(data: st.DataObject, count: int, facts: dict[str, Any]) -> None:
+def test_any_run_comes_back(data, count, facts):
     several = st.tuples(*[words] * count)
     scores = tuple(data.draw(st.lists(st.text("abc(=.,'é \"\n)", min_size=1), unique=True, max_size=3)))
     number = arrays.arrays(np.int32, count)
@@ -197,7 +193,7 @@ def test_any_run_comes_back(data: st.DataObject, count: int, facts: dict[str, An
         assert_equal(load_run(Path(folder) / "run"), run)
 
 
-def test_the_tables_for_people(tmp_path: Path) -> None:
+def test_the_tables_for_people(tmp_path):
     run = example()
     save_run(run, tmp_path / "run")
     with (tmp_path / "run" / "scores.csv").open(newline="", encoding="utf-8") as file:
@@ -213,7 +209,7 @@ def test_the_tables_for_people(tmp_path: Path) -> None:
         ]  # fmt: skip
 
 
-def test_the_parquet_table_is_plain(tmp_path: Path) -> None:
+def test_the_parquet_table_is_plain(tmp_path):
     import pyarrow.parquet as pq
 
     run = example(ids=tuple("abcdefghij"), groups=("",) * 10)
@@ -227,7 +223,7 @@ def test_the_parquet_table_is_plain(tmp_path: Path) -> None:
     assert table["label"].to_pylist()[:3] == [1, 0, None]
 
 
-def test_what_run_json_says(tmp_path: Path) -> None:
+def test_what_run_json_says(tmp_path):
     save_run(example(), tmp_path / "run", extra=lambda folder: (folder / "report.html").write_text("<p>"))
     facts = json.loads((tmp_path / "run" / "run.json").read_bytes())
     assert facts["pretrace_run"] == 1
@@ -247,7 +243,7 @@ def test_what_run_json_says(tmp_path: Path) -> None:
     assert "é".encode() in (tmp_path / "run" / "run.json").read_bytes()
 
 
-def test_equal_runs_give_equal_files_and_settings_keep_their_order(tmp_path: Path) -> None:
+def test_equal_runs_give_equal_files_and_settings_keep_their_order(tmp_path):
     for name in ("one", "two"):
         save_run(example(settings={"b": 1, "a": {"d": 2, "c": 3}}), tmp_path / name)
     assert list(load_run(tmp_path / "one").settings) == ["b", "a"]
@@ -255,8 +251,8 @@ def test_equal_runs_give_equal_files_and_settings_keep_their_order(tmp_path: Pat
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
 
 
-def test_a_second_run_takes_the_place_of_the_first(tmp_path: Path) -> None:
-    def report(folder: Path) -> None:
+def test_a_second_run_takes_the_place_of_the_first(tmp_path):
+    def report(folder):
         (folder / "plots").mkdir()
         (folder / "plots" / "roc.svg").write_text("<svg/>")
 
@@ -267,8 +263,8 @@ def test_a_second_run_takes_the_place_of_the_first(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "plots").exists()
 
 
-def test_a_failing_report_leaves_the_first_run(tmp_path: Path) -> None:
-    def fail(folder: Path) -> None:
+def test_a_failing_report_leaves_the_first_run(tmp_path):
+    def fail(folder):
         (folder / "report.html").write_text("half")
         raise RuntimeError
 
@@ -291,9 +287,7 @@ def test_a_failing_report_leaves_the_first_run(tmp_path: Path) -> None:
         ({"a": math.inf}, ValueError, r"settings\.a is inf"),
     ],
 )
-def test_settings_that_cannot_be_written(
-    tmp_path: Path, value: dict[str, Any], error: type[Exception], where: str
-) -> None:
+def test_settings_that_cannot_be_written(tmp_path, value, error, where):
     with pytest.raises(error, match=where):
         save_run(example(settings=value), tmp_path / "run")
     assert not list(tmp_path.iterdir())
@@ -320,7 +314,7 @@ def test_settings_that_cannot_be_written(
         ),
     ],
 )
-def test_a_run_that_makes_no_sense(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_a_run_that_makes_no_sense(tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
         save_run(example(**change), tmp_path / "run")
     assert not list(tmp_path.iterdir())
@@ -328,7 +322,7 @@ def test_a_run_that_makes_no_sense(tmp_path: Path, change: dict[str, Any], messa
 
 @pytest.mark.parametrize("name", ["run.json", "scores.parquet", "metrics.json", "heat.json"])
 @pytest.mark.parametrize("how", ["deleted", "cut", "emptied", "flipped", "other run's"])
-def test_a_damaged_file_is_named(tmp_path: Path, name: str, how: str) -> None:
+def test_a_damaged_file_is_named(tmp_path, name, how):
     save_run(example(), tmp_path / "run")
     save_run(example(matrix=np.zeros((len(ODD), 4)), heat=(), evaluation=None), tmp_path / "other")
     path, content = tmp_path / "run" / name, (tmp_path / "run" / name).read_bytes()

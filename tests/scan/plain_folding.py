@@ -1,22 +1,18 @@
 """The rule of folding in Python, by which the kernels are judged."""
 
-from __future__ import annotations
-
-import re
 import unicodedata
-from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
 
-from pretrace.scan.folding import _MARKUP, _NAMES, BLOCK, MARKS, Bytes, Spans, Strings, letters_of, unescape
+from pretrace.scan.folding import _MARKUP, _NAMES, BLOCK, MARKS, letters_of, unescape
 
 
 class _Letters(dict[int, str]):
-    def __init__(self, spaced: bool) -> None:
+    def __init__(self, spaced):
         self._spaced = spaced
 
-    def __missing__(self, code: int) -> str:
+    def __missing__(self, code):
         self[code] = " " if self._spaced and chr(code).isspace() else letters_of(chr(code))
         return self[code]
 
@@ -24,7 +20,7 @@ class _Letters(dict[int, str]):
 _LETTERS = {spaced: _Letters(spaced) for spaced in (False, True)}
 
 
-def fold_plainly(raw: bytes, *, spaced: bool = False) -> bytes:
+def fold_plainly(raw, *, spaced=False):
     """Fold the bytes of a string; with `spaced` white space and markup leave a space, by which words are told apart."""
     read = _MARKUP.sub(lambda one: _meaning(one, spaced), raw).decode("utf-8", "replace")
     kept = read.translate(_LETTERS[spaced]).replace("i\u0307", "i")  # İ has a dot in lower case as well
@@ -40,7 +36,7 @@ def fold_plainly(raw: bytes, *, spaced: bool = False) -> bytes:
     return "".join(made).encode()
 
 
-def _meaning(found: re.Match[bytes], spaced: bool) -> bytes:
+def _meaning(found, spaced):
     """What a piece of markup is read as; a byte that is no UTF-8 stands for nothing."""
     nothing = b"\xff"
     if entity := found["entity"]:
@@ -59,13 +55,11 @@ def _meaning(found: re.Match[bytes], spaced: bool) -> bytes:
     return b" " if spaced and blank else nothing
 
 
-def _character(code: int) -> bytes:
+def _character(code):
     return chr(code).encode() if code < 0xD800 or 0xDFFF < code < 0x110000 else b""
 
 
-def fold_strings_plainly(
-    strings: Strings, kept: Sequence[bytes | None], *, exact: bool, spaced: bool
-) -> tuple[Bytes, Spans]:
+def fold_strings_plainly(strings, kept, *, exact, spaced):
     """What `fold_strings` gives: `kept` are the bytes that each string comes behind, None for the one before it."""
     parts, spans, at = [], [], 0
     for i, head in enumerate(kept):

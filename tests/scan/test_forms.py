@@ -1,8 +1,6 @@
 """Texts in many forms are found in a corpus or inconclusive, never cleared; collections that were not there are never
 found."""
 
-from __future__ import annotations
-
 import html  # noqa: F401 (the table names it)
 import json
 import random
@@ -25,7 +23,7 @@ WORDS = (
 )
 
 
-def lines(seed: int, number: int = 16) -> list[str]:
+def lines(seed, number=16):
     """Lines of about 40 characters that stand nowhere else."""
     rng, made = random.Random(seed), []
     while len(made) < number:
@@ -40,26 +38,26 @@ TEXTS = [lines(i) for i in range(8)]
 Row = dict[str, Any]
 
 
-def each(make: Callable[[list[str]], str], column: str = "text") -> Callable[[], Iterable[Row]]:
+def each(make, column="text"):
     """A row a text."""
     return lambda: ({column: make(text)} for text in TEXTS)
 
 
-def by_line(**more: str) -> Callable[[], Iterable[Row]]:
+def by_line(**more):
     """A row a line."""
     return lambda: ({"id": f"row {i}", **more, "text": line} for text in TEXTS for i, line in enumerate(text))
 
 
-def again(make: Callable[[str], str], join: str = "\n") -> Callable[[], Iterable[Row]]:
+def again(make, join="\n"):
     """A row a text, its lines changed one by one."""
     return each(lambda text: join.join(make(line) for line in text))
 
 
-def numbered(shape: str) -> Callable[[], Iterable[Row]]:
+def numbered(shape):
     return each(lambda text: "\n".join(shape.format(i + 1) + line for i, line in enumerate(text)))
 
 
-def twice_escaped(text: list[str]) -> str:
+def twice_escaped(text):
     return json.dumps(json.dumps("\n".join(text)))
 
 
@@ -75,10 +73,9 @@ FORMS: dict[str, Callable[[], Iterable[Row]]] = {
 BROKEN = {"numbered 1", "numbered behind the line", "timed", "spoken"}
 """Forms with words or numbers between lines that are taken for text: shared passages, which is inconclusive."""
 FILES = ("jsonl", "parquet", "txt")
-Call = Callable[..., tuple[int, str]]
 
 
-def rows(path: Path, items: Iterable[Row]) -> Path:
+def rows(path, items):
     """A file of rows, of the kind that its name says."""
     some = list(items)
     if path.suffix == ".parquet":
@@ -91,7 +88,7 @@ def rows(path: Path, items: Iterable[Row]) -> Path:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_form_is_found_or_inconclusive(tmp_path: Path, call: Call, form: str) -> None:
+def test_a_form_is_found_or_inconclusive(tmp_path, call, form):
     mine = rows(
         tmp_path / "mine.jsonl", ({"id": str(i), "text": "\n".join(text)} for i, text in enumerate(TEXTS))
     )
@@ -122,7 +119,7 @@ FORMULAS = [
 ]
 
 
-def laws(seed: int, number: int) -> list[str]:
+def laws(seed, number):
     """Sections of laws: formulas that stand in many, and sentences of their own; some have formulas alone."""
     rng, made = random.Random(seed), []
     for _ in range(number):
@@ -135,7 +132,7 @@ def laws(seed: int, number: int) -> list[str]:
 NAMES = ["Maria", "Jonas", "Aylin", "Peter", "Ngozi", "Ivan", "Chloe", "Tariq", "Greta", "Kenji"]
 
 
-def items(seed: int, number: int) -> list[str]:
+def items(seed, number):
     """Questions made from a few patterns, with other names and numbers."""
     rng, made = random.Random(seed), []
     for _ in range(number):
@@ -158,9 +155,7 @@ def items(seed: int, number: int) -> list[str]:
 
 @pytest.mark.parametrize("make", [laws, items], ids=["laws", "items"])
 @pytest.mark.parametrize("seed", range(6))
-def test_collections_that_were_not_there_are_never_found(
-    tmp_path: Path, call: Call, make: Callable[[int, int], list[str]], seed: int
-) -> None:
+def test_collections_that_were_not_there_are_never_found(tmp_path, call, make, seed):
     mine = rows(
         tmp_path / "mine.jsonl", ({"id": f"{i}", "text": one} for i, one in enumerate(make(seed, 40)))
     )
@@ -179,7 +174,7 @@ def test_collections_that_were_not_there_are_never_found(
         assert set(states) == {"template"}, states
 
 
-def test_texts_that_are_there_are_found_beyond_controls(tmp_path: Path, call: Call) -> None:
+def test_texts_that_are_there_are_found_beyond_controls(tmp_path, call):
     every = laws(5, 60)
     mine = rows(tmp_path / "mine.jsonl", ({"id": f"{i}", "text": one} for i, one in enumerate(every)))
     corpus = rows(tmp_path / "corpus.jsonl", ({"text": one} for one in [*laws(1005, 300), *every]))

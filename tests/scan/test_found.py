@@ -1,11 +1,7 @@
 """`flag` and `audit` with `--found`: what a scan found of the same texts is shown and changes nothing."""
 
-from __future__ import annotations
-
 import csv
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,11 +10,9 @@ from tiny import MORE_WORDS
 from pretrace.runs import load, report_of
 from pretrace.types import Verdict
 
-Call = Callable[..., tuple[int, str]]
-
 
 @pytest.fixture
-def place(tmp_path: Path, command: Call) -> Path:
+def place(tmp_path, command):
     """Forty texts, of which ten stand in a corpus, forty others of the same kind, and the scan."""
     rng = np.random.default_rng(3)
     every = [" ".join(rng.choice(MORE_WORDS, 60)) for _ in range(80)]
@@ -39,21 +33,19 @@ def place(tmp_path: Path, command: Call) -> Path:
     return tmp_path
 
 
-def flagged(place: Path, model: Path, out: str, *more: object) -> tuple[object, ...]:
+def flagged(place, model, out, *more):
     sets = (place / "mine.jsonl", "--controls", place / "known.jsonl", "--model", model, "--no-cache")
     return ("flag", *sets, "--out", place / out, *more)
 
 
-def pages(folder: Path) -> str:
+def pages(folder):
     return " ".join((folder / "report.html").read_text(encoding="utf-8").split())
 
 
 SAID = "10 of 40 stand in it whole or nearly whole"
 
 
-def test_a_flagging_shows_what_was_found_and_is_the_same(
-    place: Path, model_folder: Path, command: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_flagging_shows_what_was_found_and_is_the_same(place, model_folder, command, monkeypatch):
     plain, said = command(*flagged(place, model_folder, "PLAIN"))
     assert SAID not in said
     code, said = command(*flagged(place, model_folder, "BESIDE", "--found", place / "FOUND"))
@@ -79,7 +71,7 @@ def test_a_flagging_shows_what_was_found_and_is_the_same(
     assert report_of(place / "BESIDE") == (place / "BESIDE" / "report.html").read_text(encoding="utf-8")
     tables = [(place / name / "flags.csv").read_bytes() for name in ("PLAIN", "BESIDE")]
     assert tables[0] == tables[1]
-    monkeypatch.setattr("pretrace.jobs.worker.SHARD", 16)
+    monkeypatch.setattr("pretrace.scoring.parts.SHARD", 16)
     for part in ("1/2", "2/2"):
         assert (
             command(*flagged(place, model_folder, "PARTS", "--found", place / "FOUND", "--shard", part))[0]
@@ -90,11 +82,9 @@ def test_a_flagging_shows_what_was_found_and_is_the_same(
     assert SAID in pages(place / "PARTS")
 
 
-def test_an_audit_shows_what_was_found_and_is_the_same(
-    place: Path, model_folder: Path, reference_folder: Path, command: Call
-) -> None:
+def test_an_audit_shows_what_was_found_and_is_the_same(place, model_folder, reference_folder, command):
     sets = ("audit", place / "mine.jsonl", "--controls", place / "known.jsonl", "--model", model_folder)
-    sets = (*sets, "--placebo", reference_folder)  # the packaged model takes a minute to unpack
+    sets = (*sets, "--placebo", reference_folder)
     plain, said = command(*sets, "--generator", "none", "--out", place / "PLAIN")
     assert SAID not in said
     code, said = command(*sets, "--generator", "none", "--out", place / "BESIDE", "--found", place / "FOUND")
@@ -110,9 +100,7 @@ def test_an_audit_shows_what_was_found_and_is_the_same(
 
 
 @pytest.mark.parametrize("kind", ["flag", "audit"])
-def test_what_is_no_scan_of_these_texts_is_refused(
-    place: Path, model_folder: Path, command: Call, kind: str
-) -> None:
+def test_what_is_no_scan_of_these_texts_is_refused(place, model_folder, command, kind):
     words = ("--controls", place / "mine.jsonl", "--model", model_folder, "--out", place / "X", "--found")
     for texts, found, why in (
         (place / "mine.jsonl", place / "corpus.jsonl", "--found takes the --out of `pretrace scan`"),

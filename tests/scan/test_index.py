@@ -1,15 +1,10 @@
 """An index of infini-gram as a corpus: its runs against a naive loop, the real package, and a server."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
 import threading
-from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +18,7 @@ from pretrace.scan.searching import RUN
 WORDS = [f"{a}{b}" for a in ("bar", "lo", "mi", "ren") for b in ("da", "kel", "mo", "rin")]
 
 
-def prose(seed: int, words: int = 60) -> str:
+def prose(seed, words=60):
     """Words that come in this order nowhere else."""
     rng = random.Random(seed)
     return " ".join(rng.choice(WORDS) + str(rng.randrange(100)) for _ in range(words))
@@ -34,18 +29,18 @@ class Plain(Index):
 
     at_once = 1
 
-    def __init__(self, documents: list[str], most: int = 1 << 20) -> None:
+    def __init__(self, documents, most=1 << 20):
         self.texts, self.most, self.asked = documents, most, 0
 
-    def count(self, passage: str) -> int:
+    def count(self, passage):
         self.asked += 1
         return sum(len(re.findall(f"(?={re.escape(passage)})", one)) for one in self.texts)
 
-    def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
+    def holding(self, passage, most):
         return [(i, DocumentFacts()) for i, one in enumerate(self.texts) if passage in one][:most]
 
 
-def covered_by_a_loop(text: str, index: Plain) -> set[int]:
+def covered_by_a_loop(text, index):
     """The characters of all stretches of whole words with enough characters that stand in the index."""
     words = [one.span() for one in re.finditer(r"\S+", text)]
     found: set[int] = set()
@@ -57,7 +52,7 @@ def covered_by_a_loop(text: str, index: Plain) -> set[int]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_runs_cover_what_a_loop_over_all_stretches_covers(seed: int) -> None:
+def test_runs_cover_what_a_loop_over_all_stretches_covers(seed):
     rng = random.Random(seed)
     few = [rng.choice(WORDS) for _ in range(6)]  # so that much is there by chance
     documents = [" ".join(rng.choice(few) for _ in range(80)) for _ in range(4)]
@@ -75,7 +70,7 @@ def test_runs_cover_what_a_loop_over_all_stretches_covers(seed: int) -> None:
     assert asked < 6 * len(text.split())
 
 
-def test_a_text_takes_half_as_many_questions_as_words_and_a_whole_one_is_counted() -> None:
+def test_a_text_takes_half_as_many_questions_as_words_and_a_whole_one_is_counted():
     index = Plain([prose(i) for i in range(5)] + [prose(0)])
     assert runs_of(prose(99, 400), index).runs == ()
     assert index.asked < 250
@@ -84,7 +79,7 @@ def test_a_text_takes_half_as_many_questions_as_words_and_a_whole_one_is_counted
     assert [one.places for one in found.pieces] == [2] * len(found.pieces)
 
 
-def test_a_run_longer_than_a_question_is_covered_by_several() -> None:
+def test_a_run_longer_than_a_question_is_covered_by_several():
     text = prose(1, 300)
     index = Plain([text], most=200)
     found = runs_of(text, index)
@@ -94,7 +89,7 @@ def test_a_run_longer_than_a_question_is_covered_by_several() -> None:
     assert index.asked < 2 * 300
 
 
-def small_index(folder: Path, documents: list[bytes], width: int = 1) -> Path:
+def small_index(folder, documents, width=1):
     """The files of an index over tokens of `width` bytes, as infini-gram 2.6 writes them: documents, suffix array,
     offsets."""
     folder.mkdir()
@@ -110,7 +105,7 @@ def small_index(folder: Path, documents: list[bytes], width: int = 1) -> Path:
     return folder
 
 
-def rows(path: Path, texts: list[str]) -> Path:
+def rows(path, texts):
     """A file of JSON lines."""
     lines = [json.dumps({"id": f"t{i}", "text": one}) + "\n" for i, one in enumerate(texts)]
     path.write_text("".join(lines), encoding="utf-8")
@@ -122,9 +117,7 @@ TEXTS = [prose(0), prose(1), f"{prose(2, 30)} {prose(0)[100:260]} {prose(3, 30)}
 
 
 @pytest.mark.parametrize("tokens", ["bytes", "words in pieces"])
-def test_the_package_gives_the_rows_of_a_scan_of_the_files(
-    tmp_path: Path, call: Callable[..., tuple[int, str]], model_folder: Path, tokens: str
-) -> None:
+def test_the_package_gives_the_rows_of_a_scan_of_the_files(tmp_path, call, model_folder, tokens):
     pytest.importorskip("infini_gram")
     texts, corpus = rows(tmp_path / "texts.jsonl", TEXTS), rows(tmp_path / "corpus.jsonl", DOCUMENTS)
     written, name, width = [one.encode() for one in DOCUMENTS], "", 1
@@ -154,13 +147,13 @@ def test_the_package_gives_the_rows_of_a_scan_of_the_files(
 class Serving(ThreadingHTTPServer):
     """The published interface over documents that are kept as they are; counts what it is asked."""
 
-    def __init__(self, documents: list[str]) -> None:
+    def __init__(self, documents):
         self.index, self.asked, self.heads = Plain(documents), [], []  # type: ignore[var-annotated]
         self.refuses_from: int | None = None
         server = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
+            def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 server.heads.append(dict(self.headers))
                 server.asked.append(body)
@@ -171,12 +164,12 @@ class Serving(ThreadingHTTPServer):
                 self.end_headers()
                 self.wfile.write(told)
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, *_):
                 pass
 
         super().__init__(("127.0.0.1", 0), Handler)
 
-    def answer(self, body: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, body):
         """What the documentation says that is answered."""
         if body.get("index") != "v4_small":
             return {"error": "Invalid index!"}
@@ -211,7 +204,7 @@ class Serving(ThreadingHTTPServer):
 
 
 @pytest.fixture
-def server() -> Iterator[Serving]:
+def server():
     """A served index of the documents."""
     made = Serving(DOCUMENTS)
     thread = threading.Thread(target=made.serve_forever)
@@ -222,9 +215,7 @@ def server() -> Iterator[Serving]:
     made.server_close()
 
 
-def test_a_served_index_is_asked_and_what_it_cannot_say_is_told(
-    tmp_path: Path, call: Callable[..., tuple[int, str]], server: Serving, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_served_index_is_asked_and_what_it_cannot_say_is_told(tmp_path, call, server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "a-secret-of-another-server")
     texts = rows(tmp_path / "texts.jsonl", [*TEXTS, f"{prose(5, 30)} AND {prose(0)[:200]}"])
     address = f"infini-gram:http://127.0.0.1:{server.server_port}/#v4_small"
@@ -245,9 +236,7 @@ def test_a_served_index_is_asked_and_what_it_cannot_say_is_told(
     assert "1 of 5 texts hold the word AND or OR" in said
 
 
-def test_a_text_of_which_a_passage_was_not_asked_for_is_not_cleared(
-    tmp_path: Path, call: Callable[..., tuple[int, str]], server: Serving
-) -> None:
+def test_a_text_of_which_a_passage_was_not_asked_for_is_not_cleared(tmp_path, call, server):
     """Half of the only passage that stands there lies on either side of the server's own word."""
     known = prose(7, 60)
     passage = f"{known[:40]} AND {known[40:80]}"
@@ -261,9 +250,7 @@ def test_a_text_of_which_a_passage_was_not_asked_for_is_not_cleared(
         assert "1 of 1 texts hold the word AND or OR" in said
 
 
-def test_an_index_that_fails_is_told_and_nothing_is_asked_twice(
-    tmp_path: Path, call: Callable[..., tuple[int, str]], server: Serving
-) -> None:
+def test_an_index_that_fails_is_told_and_nothing_is_asked_twice(tmp_path, call, server):
     texts = rows(tmp_path / "texts.jsonl", [prose(300 + i, 90) for i in range(12)])
     address = f"infini-gram:http://127.0.0.1:{server.server_port}/#v4_small"
     words = (texts, "--corpus", address, "--match", "exact", "--out", tmp_path / "OUT")
@@ -288,15 +275,13 @@ def test_an_index_that_fails_is_told_and_nothing_is_asked_twice(
     assert not any(query in mine[i] for i in kept.found for query in again if len(query) >= RUN)
 
 
-def _pairs(path: Path) -> Iterator[tuple[str, str]]:
+def _pairs(path):
     for line in path.read_text().splitlines():
         words = json.loads(line)["text"].split()
         yield from zip(words[::7], words[1::7], strict=False)
 
 
-def test_an_index_in_another_language_clears_nobody(
-    tmp_path: Path, call: Callable[..., tuple[int, str]], server: Serving
-) -> None:
+def test_an_index_in_another_language_clears_nobody(tmp_path, call, server):
     texts = rows(tmp_path / "texts.jsonl", [" ".join(f"wort{i}{k}" for k in range(40)) for i in range(5)])
     address = f"infini-gram:http://127.0.0.1:{server.server_port}/#v4_small"
     code, said = call(texts, "--corpus", address, "--match", "exact", "--out", tmp_path / "OUT")
@@ -312,9 +297,7 @@ def test_an_index_in_another_language_clears_nobody(
         (["--corpus", "infini-gram:NOWHERE"], ""),
     ],
 )  # fmt: skip
-def test_an_address_that_cannot_be_asked_is_refused(
-    tmp_path: Path, call: Callable[..., tuple[int, str]], words: list[str], told: str
-) -> None:
+def test_an_address_that_cannot_be_asked_is_refused(tmp_path, call, words, told):
     texts = rows(tmp_path / "texts.jsonl", TEXTS)
     code, said = call(texts, "--match", "exact", *words, "--out", tmp_path / "OUT")
     assert code == 2, said

@@ -1,11 +1,6 @@
 """`evaluate --labels`: members and non-members by what a scan found, in one piece and in shards."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +11,11 @@ from pretrace.runs import load_run
 from pretrace.scan.labels import labelled_by
 from pretrace.statistics.roc import auc
 
-Call = Callable[..., tuple[int, str]]
 COPIES = (1, 1, 2, 2, 4, 4, 8, 8)
 
 
 @pytest.fixture
-def scanned(tmp_path: Path, command: Call) -> Path:
+def scanned(tmp_path, command):
     """Twenty texts: 8 stand in the corpus, 1 to 8 times, 10 do not, one does by half, and one is too short."""
     words = [f"w{i * 104729 % 99991:x}" for i in range(20 * 70)]
     texts = [" ".join(words[70 * i : 70 * i + 70]) for i in range(19)] + ["short"]
@@ -39,20 +33,18 @@ def scanned(tmp_path: Path, command: Call) -> Path:
     return tmp_path
 
 
-def evaluate(place: Path, model: Path, out: str, *more: object) -> tuple[object, ...]:
+def evaluate(place, model, out, *more):
     tail = ("--model", model, "--scores", "loss,zlib", "--labels", place / "FOUND", "--no-cache")
     return ("evaluate", place / "texts.jsonl", *tail, "--resamples", 100, "--out", place / out, *more)
 
 
-def test_labels_and_copies_come_from_the_scan(scanned: Path, model_folder: Path, command: Call) -> None:
+def test_labels_and_copies_come_from_the_scan(scanned, model_folder, command):
     code, said = command(*evaluate(scanned, model_folder, "RUN"))
     assert code == 0, said
     run = load_run(scanned / "RUN")
     assert run.members == (True,) * 8 + (False,) * 10
-    assert run.copies is not None
     assert run.copies.tolist() == [*COPIES, *[0] * 10]
     assert "copies" in (scanned / "RUN" / "scores.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert run.evaluation is not None
     found = {(one.score, one.least, one.most): one for one in run.evaluation.by_copies}
     assert {key[1:] for key in found} == {(1, 1), (2, 2), (3, 4), (5, 8)}
     members, copies, loss = np.array(run.members), run.copies, run.column("loss")
@@ -67,20 +59,16 @@ def test_labels_and_copies_come_from_the_scan(scanned: Path, model_folder: Path,
     assert run.settings["labels"]["scan"] == str(scanned / "FOUND")
 
 
-def test_in_shards_and_merged_the_evaluation_is_the_same(
-    scanned: Path, model_folder: Path, command: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_shards_and_merged_the_evaluation_is_the_same(scanned, model_folder, command, monkeypatch):
     assert command(*evaluate(scanned, model_folder, "RUN"))[0] == 0
     whole = load_run(scanned / "RUN")
-    monkeypatch.setattr("pretrace.jobs.worker.SHARD", 5)
+    monkeypatch.setattr("pretrace.scoring.parts.SHARD", 5)
     for part in ("1/2", "2/2"):
         code, said = command(*evaluate(scanned, model_folder, "PARTS", "--shard", part))
         assert code == 0, said
     code, said = command("runs", "merge", scanned / "PARTS")
     assert code == 0, said
     run = load_run(scanned / "PARTS")
-    assert run.evaluation is not None
-    assert whole.evaluation is not None
     assert run.whole is not None
     for one, other in zip(run.evaluation.by_copies, whole.evaluation.by_copies, strict=True):
         assert (one.score, one.least, one.members) == (other.score, other.least, other.members)
@@ -90,10 +78,8 @@ def test_in_shards_and_merged_the_evaluation_is_the_same(
     assert mine == theirs
 
 
-def test_labels_are_refused_where_they_would_mislead(
-    scanned: Path, model_folder: Path, command: Call
-) -> None:
-    def refused(*words: Any) -> str:
+def test_labels_are_refused_where_they_would_mislead(scanned, model_folder, command):
+    def refused(*words):
         code, said = command(*words)
         assert code == 2
         assert not (scanned / "X").exists()
@@ -114,7 +100,7 @@ def test_labels_are_refused_where_they_would_mislead(
     )
 
 
-def test_a_scan_that_could_not_read_all_gives_no_labels(scanned: Path, command: Call) -> None:
+def test_a_scan_that_could_not_read_all_gives_no_labels(scanned, command):
     (scanned / "bad.jsonl.gz").write_bytes(b"no gzip at all")
     out = scanned / "PART"
     corpus = ("--corpus", scanned / "corpus.jsonl", "--corpus", scanned / "bad.jsonl.gz")

@@ -1,15 +1,11 @@
 """A scan from the command: formats, resuming, machines that share the work, what cannot be read, and the report."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json
 import random
 import string
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +19,7 @@ from pretrace.runs import load
 from pretrace.scan import cleaning
 from pretrace.scan import scan as room
 from pretrace.scan.corpus import CorpusReader
-from pretrace.scan.files import CorpusFile, files_of, find_own_files
+from pretrace.scan.files import files_of, find_own_files
 from pretrace.scan.labels import labels_of
 from pretrace.scan.sightings import FoundPassage, is_common, merge_parts, summarise_texts
 
@@ -34,14 +30,14 @@ WORDS = [
 ]
 
 
-def prose(seed: int, words: int = 60) -> str:
+def prose(seed, words=60):
     """Words that come in this order nowhere else."""
     rng = random.Random(seed)
     return " ".join(rng.choice(WORDS) + str(rng.randrange(100)) for _ in range(words))
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path):
     """Ten texts, of which 0 to 3 stand in a corpus of four files: once, twice in other letters, in part, and not."""
     written(tmp_path / "texts.jsonl", [{"id": f"t{i}", "text": prose(i)} for i in range(10)])
     written(tmp_path / "held.jsonl", [{"id": f"h{i}", "text": prose(50 + i)} for i in range(100)])
@@ -65,16 +61,14 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def asked(place: Path, **settings: Any) -> room.Searching:
+def asked(place, **settings):
     """What a scan of that corpus is asked for."""
     texts = room.Texts.of(open_corpus(place / "texts.jsonl"), open_corpus(place / "held.jsonl"), exact=False)
     sources = (str(place / "corpus"),)
     return room.Searching(texts, files_of(sources), room.ScanSettings(**settings), sources)
 
 
-def test_the_command_finds_what_is_there_and_nothing_else(
-    place: Path, call: Callable[..., tuple[int, str]]
-) -> None:
+def test_the_command_finds_what_is_there_and_nothing_else(place, call):
     out = place / "FOUND"
     code, said = call(
         place / "texts.jsonl", "--corpus", place / "corpus", "--controls", place / "held.jsonl", "--out", out
@@ -105,7 +99,7 @@ def test_the_command_finds_what_is_there_and_nothing_else(
     assert labels["t9"] == (False, 0)
 
 
-def test_what_is_read_in_parts_is_the_same_to_the_bit(place: Path) -> None:
+def test_what_is_read_in_parts_is_the_same_to_the_bit(place):
     how = {"near": True, "overlap": True}
     whole = room.scan(asked(place, **how), place / "one.parts")
     assert whole is not None
@@ -113,7 +107,6 @@ def test_what_is_read_in_parts_is_the_same_to_the_bit(place: Path) -> None:
         assert room.scan(asked(place, shard=part, **how), place / "more.parts") is None
     assert room.scan(asked(place, shard="2/3", workers=1, **how), place / "more.parts") is not None
     again = room.scan(asked(place, **how), place / "more.parts")
-    assert again is not None
     for one, other in zip(whole.tables, again.tables, strict=True):
         for name, values in one.columns.items():
             np.testing.assert_array_equal(np.array(values), np.array(other.columns[name]))
@@ -121,12 +114,10 @@ def test_what_is_read_in_parts_is_the_same_to_the_bit(place: Path) -> None:
         room.scan(asked(place), place / "more.parts")
 
 
-def test_a_scan_that_was_stopped_goes_on_with_the_files_that_have_no_part(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scan_that_was_stopped_goes_on_with_the_files_that_have_no_part(place, monkeypatch):
     parts, real, read = place / "x.parts", CorpusReader.documents, []
 
-    def documents(self: CorpusReader, file: CorpusFile, most: int | None = None) -> Any:
+    def documents(self, file, most=None):
         read.append(Path(file.address).name)
         if len(read) == 3:
             raise KeyboardInterrupt
@@ -145,7 +136,7 @@ def test_a_scan_that_was_stopped_goes_on_with_the_files_that_have_no_part(
     assert len(read) == 4 + 3  # a damaged part is made anew
 
 
-def test_parts_of_other_texts_are_not_mixed_in(place: Path, call: Callable[..., tuple[int, str]]) -> None:
+def test_parts_of_other_texts_are_not_mixed_in(place, call):
     out = place / "FOUND"
     room.scan(asked(place, shard="1/2"), room.parts_of(out))
     code, said = call(place / "held.jsonl", "--corpus", place / "corpus", "--out", out)
@@ -158,7 +149,7 @@ def test_parts_of_other_texts_are_not_mixed_in(place: Path, call: Callable[..., 
     assert "holds something else" in said
 
 
-def test_what_cannot_be_read_is_no_all_clear(place: Path, call: Callable[..., tuple[int, str]]) -> None:
+def test_what_cannot_be_read_is_no_all_clear(place, call):
     packed = place / "corpus" / "b.jsonl.gz"
     packed.write_bytes(packed.read_bytes()[:-40])
     texts = written(place / "other.jsonl", [{"id": "o", "text": prose(77)}])
@@ -176,9 +167,7 @@ def test_what_cannot_be_read_is_no_all_clear(place: Path, call: Callable[..., tu
     assert (code, "1 document with no text that can be read" in said) == (4, True), said
 
 
-def test_short_texts_and_the_texts_own_file_are_told(
-    place: Path, call: Callable[..., tuple[int, str]]
-) -> None:
+def test_short_texts_and_the_texts_own_file_are_told(place, call):
     short = written(
         place / "corpus" / "own.jsonl", [{"id": "s", "text": "too short"}, {"id": "l", "text": prose(90)}]
     )
@@ -204,7 +193,7 @@ def test_short_texts_and_the_texts_own_file_are_told(
     assert (code, "50 letters and digits or more" in said) == (2, True)
 
 
-def test_a_plan_reads_and_keeps_nothing(place: Path, call: Callable[..., tuple[int, str]]) -> None:
+def test_a_plan_reads_and_keeps_nothing(place, call):
     code, said = call(place / "texts.jsonl", "--corpus", place / "corpus", "--plan")
     assert code == 0
     assert "4 files of" in said
@@ -212,9 +201,7 @@ def test_a_plan_reads_and_keeps_nothing(place: Path, call: Callable[..., tuple[i
     assert sorted(one.name for one in place.iterdir()) == ["corpus", "held.jsonl", "texts.jsonl"]
 
 
-def test_a_passage_that_stands_everywhere_does_not_count(
-    place: Path, call: Callable[..., tuple[int, str]]
-) -> None:
+def test_a_passage_that_stands_everywhere_does_not_count(place, call):
     licence = (
         "Permission is hereby granted, free of charge, to any person obtaining a copy of this software. " * 3
     )
@@ -229,27 +216,24 @@ def test_a_passage_that_stands_everywhere_does_not_count(
     assert table["common"][0] > 0.95 * table["coverage"][0]
 
 
-def test_common_is_what_stands_in_very_many_documents_beside_the_rest() -> None:
+def test_common_is_what_stands_in_very_many_documents_beside_the_rest():
     assert is_common(1000, 1000)
     assert is_common(100, 10)
     assert not is_common(100, 11)
     assert not is_common(99, 1)
 
 
-def test_a_text_file_is_one_document_however_long(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_file_is_one_document_however_long(place, monkeypatch):
     monkeypatch.setattr("pretrace.scan.corpus.BLOCK_BYTES", 3000)
     (place / "corpus" / "d.txt").write_text(
         prose(7, 300) + prose(4) + prose(8, 300) + prose(4), encoding="utf-8"
     )
     found = room.scan(asked(place), place / "x.parts")
-    assert found is not None
     table = found.table("texts").columns
     assert (table["found"][4], table["coverage"][4]) == ("whole", 1.0)
 
 
-def test_without_numba_the_extra_is_named(
-    place: Path, call: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_numba_the_extra_is_named(place, call, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, said = call(place / "texts.jsonl", "--corpus", place / "corpus", "--out", place / "OUT")
     assert code == 2
@@ -257,7 +241,7 @@ def test_without_numba_the_extra_is_named(
     assert "pip install 'pretrace[scan]'" in said
 
 
-def test_web_archives_are_read(place: Path) -> None:
+def test_web_archives_are_read(place):
     text = prose(3)
     body = text.encode()
     head = (
@@ -275,22 +259,19 @@ def test_web_archives_are_read(place: Path) -> None:
     with gzip.open(place / "corpus" / "e.warc.gz", "wb") as file:
         file.write(head.encode() + body + b"\r\n\r\n" + other.encode() + http + b"\r\n\r\n")
     found = room.scan(asked(place), place / "x.parts")
-    assert found is not None
     hits = found.table("hits").columns
     where = dict(zip(hits["id"], hits["url"], strict=True))
     assert where["t3"] == "https://example.org/wet"
     assert where["t6"] == "https://example.org/page"
 
 
-def shingled(text: str, size: int) -> set[tuple[str, ...]]:
+def shingled(text, size):
     """The sequences of so many words."""
     words = "".join(c for c in text.lower() if c not in string.punctuation).split()
     return {tuple(words[i : i + size]) for i in range(len(words) - size + 1)}
 
 
-def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(
-    place: Path, call: Callable[..., tuple[int, str]]
-) -> None:
+def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(place, call):
     words = prose(6, 200).split()
     few = " ".join("changed" if i % 97 == 50 else word.upper() + "," for i, word in enumerate(words))
     many = " ".join("changed" if i % 9 == 5 else word for i, word in enumerate(words))
@@ -325,7 +306,7 @@ def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(
     assert (code, "--match folded" in said) == (2, True)
 
 
-def test_passages_add_up_over_parts(place: Path) -> None:
+def test_passages_add_up_over_parts(place):
     found = asked(place)
     room.scan(found, place / "x.parts")
     parts = [room._part(place / "x.parts", file) for file in found.files]
@@ -335,12 +316,12 @@ def test_passages_add_up_over_parts(place: Path) -> None:
     assert text.passages == (FoundPassage(0, len(prose(1).replace(" ", "")), 2),)
 
 
-def cleaned(place: Path, call: Callable[..., tuple[int, str]], out: str = "OUT") -> tuple[int, str]:
+def cleaned(place, call, out="OUT"):
     corpus = ("--corpus", place / "corpus")
     return call(place / "texts.jsonl", *corpus, "--out", place / out, "--clean", place / "CLEAN")
 
 
-def test_what_holds_a_text_is_taken_out_and_listed(place: Path, call: Callable[..., tuple[int, str]]) -> None:
+def test_what_holds_a_text_is_taken_out_and_listed(place, call):
     (place / "corpus" / "e.txt").write_text(f"Here: {prose(3)}", encoding="utf-8")
     before = (place / "corpus" / "a.jsonl").read_bytes().splitlines()
     code, said = cleaned(place, call)
@@ -367,15 +348,13 @@ def test_what_holds_a_text_is_taken_out_and_listed(place: Path, call: Callable[.
     assert sorted(one.name for one in place.iterdir() if "parts" in one.name) == []
 
 
-def test_it_goes_on_where_it_was_stopped(
-    place: Path, call: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_goes_on_where_it_was_stopped(place, call, monkeypatch):
     assert cleaned(place, call)[0] == 3
     whole = {one.name: one.read_bytes() for one in (place / "CLEAN").iterdir()}
     (place / "CLEAN").rename(place / "FIRST")
     real, written = cleaning._write, []
 
-    def write(file: Any, path: Path, *, gone: set[int]) -> None:
+    def write(file, path, *, gone):
         if len(written) == 2:
             raise KeyboardInterrupt
         written.append(file.address)
@@ -391,9 +370,7 @@ def test_it_goes_on_where_it_was_stopped(
     assert {one.name: one.read_bytes() for one in (place / "CLEAN").iterdir()} == whole
 
 
-def test_nothing_is_replaced_and_nothing_is_half_cleaned(
-    place: Path, call: Callable[..., tuple[int, str]]
-) -> None:
+def test_nothing_is_replaced_and_nothing_is_half_cleaned(place, call):
     (place / "CLEAN").mkdir()
     (place / "CLEAN" / "mine.txt").write_text("keep")
     code, said = cleaned(place, call)

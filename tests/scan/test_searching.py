@@ -1,16 +1,12 @@
 """The search against a naive one: every run of 50 characters, nothing else, however documents lie."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random
 import string
 import unicodedata
-from collections.abc import Iterable
 
 import numpy as np
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from net.api import (
@@ -39,12 +35,12 @@ WORDS = [
 ]  # fmt: skip
 
 
-def made(rng: random.Random, words: int) -> str:
+def made(rng, words):
     """Odd prose: repeats, other scripts, runs of white space, capital letters."""
     return " ".join(rng.choice(WORDS) for _ in range(words))
 
 
-def naive(text: bytes, document: bytes) -> set[tuple[int, int, int]]:
+def naive(text, document):
     """Every common run that cannot be made longer and has `RUN` characters or more: its bytes in the text, and where it
     begins in the document."""
     found = set()
@@ -70,9 +66,7 @@ def naive(text: bytes, document: bytes) -> set[tuple[int, int, int]]:
 Run = tuple[int, int, int, int]
 
 
-def searched(
-    texts: list[bytes], documents: list[bytes], *, exact: bool = True, least: int = RUN
-) -> list[list[Run]]:
+def searched(texts, documents, *, exact=True, least=RUN):
     """The runs of each document, a column of its own, in order: text, first and last byte there, and the byte of the
     document."""
     found: list[list[Run]] = [[] for _ in documents]
@@ -87,7 +81,7 @@ def searched(
     return found
 
 
-def earliest(runs: Iterable[Run]) -> dict[tuple[int, int, int], int]:
+def earliest(runs):
     """For each run of a text where it begins first in the document."""
     found: dict[tuple[int, int, int], int] = {}
     for text, start, end, at in runs:
@@ -95,7 +89,7 @@ def earliest(runs: Iterable[Run]) -> dict[tuple[int, int, int], int]:
     return found
 
 
-def test_every_run_is_found_and_no_other() -> None:
+def test_every_run_is_found_and_no_other():
     rng = random.Random(5)
     texts = [folded(made(rng, 40)) for _ in range(4)] + [b"=" * 90, b"short"]
     documents = []
@@ -133,7 +127,7 @@ RAW = st.lists(
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(RAW, max_size=4))
-def test_kernels_fold_as_the_rule_in_python(some: list[bytes]) -> None:
+def test_kernels_fold_as_the_rule_in_python(some):
     for spaced, exact in ((False, False), (True, False), (False, True)):
         strings = Strings.of(some)
         plain = fold_strings_plainly(strings, [None] * len(some), exact=exact, spaced=spaced)
@@ -145,8 +139,8 @@ def test_kernels_fold_as_the_rule_in_python(some: list[bytes]) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.text(), PIECES))
 @example("İẞΣ ΟΔΥΣΣΕΥΣ ΟΔΥΣΣΕΎΣ straße ﬁ")
-def test_a_string_folds_as_it_does_in_other_forms(text: str) -> None:
-    def fold(one: str) -> bytes:
+def test_a_string_folds_as_it_does_in_other_forms(text):
+    def fold(one):
         return fold_plainly(one.encode("utf-8", "surrogatepass"))
 
     wanted = fold(text)
@@ -160,7 +154,7 @@ def test_a_string_folds_as_it_does_in_other_forms(text: str) -> None:
     st.text(st.characters(exclude_categories=["Cs", "Nd", "Nl", "No"], exclude_characters="\u0345&<\\\u0307"))
 )
 @example("İẞΣ ΟΔΥΣΣΕΥΣ ΟΔΥΣΣΕΎΣ straße ﬁ Iıi")
-def test_a_string_folds_as_it_does_in_other_letters(text: str) -> None:
+def test_a_string_folds_as_it_does_in_other_letters(text):
     """No digits: "0." may number a line, which its other forms do not."""
     wanted = folded(text)
     spaced = any(unicodedata.normalize("NFKD", one)[0] == " " for one in text)  # an accent that stands alone
@@ -172,7 +166,7 @@ def test_a_string_folds_as_it_does_in_other_letters(text: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(PIECES, st.integers(2000, 9000), st.integers(0, 10**6))
-def test_a_long_string_folds_in_pieces_as_the_whole_does(piece: str, size: int, seed: int) -> None:
+def test_a_long_string_folds_in_pieces_as_the_whole_does(piece, size, seed):
     some = [piece.encode("utf-8", "surrogatepass"), *(one.encode() for one in MARKUP), b"words and lines\n"]
     rng, raw = random.Random(seed), b""
     while len(raw) < size:
@@ -181,7 +175,7 @@ def test_a_long_string_folds_in_pieces_as_the_whole_does(piece: str, size: int, 
     assert b"".join(fold_pieces([raw[:cut], raw[cut:]])) == folded(raw.decode("utf-8", "surrogatepass"))
 
 
-def test_what_stands_across_rows_and_buffers_is_one_run() -> None:
+def test_what_stands_across_rows_and_buffers_is_one_run():
     rng = random.Random(4)
     text, other = (
         one.decode().encode("ascii", "ignore") for one in (folded(made(rng, 600)), folded(made(rng, 60)))
@@ -203,7 +197,7 @@ def test_what_stands_across_rows_and_buffers_is_one_run() -> None:
     assert [row[:4] for row in found] == [[7, 0, 0, len(text)]]
 
 
-def test_a_text_that_repeats_itself_is_followed_from_few_places() -> None:
+def test_a_text_that_repeats_itself_is_followed_from_few_places():
     for unit in ("ab", "the quick brown fox jumps over the lazy dog"):
         number = REPEATS * 20
         text = unit.encode() * number
@@ -214,7 +208,7 @@ def test_a_text_that_repeats_itself_is_followed_from_few_places() -> None:
         assert len(found) <= 4 * REPEATS
 
 
-def test_strings_are_taken_out_of_json_lines_as_json_says() -> None:
+def test_strings_are_taken_out_of_json_lines_as_json_says():
     items: list[object] = [
         {"text": 'He said "No\\n" \u00dcber \U0001f600 \n\t end', "id": 1},
         {
@@ -253,9 +247,7 @@ def test_strings_are_taken_out_of_json_lines_as_json_says() -> None:
 @settings(max_examples=60, deadline=None)
 @given(some=st.lists(st.binary(max_size=60), max_size=8))
 @example(some=[b"\xe0\x80\xa1"])  # a "!" in three bytes
-def test_bytes_that_are_no_utf_8_are_read_alike(
-    tmp_path_factory: pytest.TempPathFactory, some: list[bytes]
-) -> None:
+def test_bytes_that_are_no_utf_8_are_read_alike(tmp_path_factory, some):
     clean = [one.translate(None, b'\\"\n') for one in some]
     raw = (
         b"".join(b'{"text": "a%sb"}\n' % one for one in clean) + b'{"text": "caf\xe9 \xff \t \\ud800 \xc3"}\n'
@@ -275,7 +267,7 @@ def test_bytes_that_are_no_utf_8_are_read_alike(
         assert one.stream.spans.tolist() == spans.tolist()
 
 
-def test_what_is_found_in_a_document_depends_on_no_other() -> None:
+def test_what_is_found_in_a_document_depends_on_no_other():
     rng = random.Random(1)
     texts = [folded(made(rng, 50)) for _ in range(3)]
     documents = [folded(made(rng, 30)) + texts[i % 3][i : i + 80] for i in range(9)]
@@ -284,7 +276,7 @@ def test_what_is_found_in_a_document_depends_on_no_other() -> None:
     assert searched(texts, documents[::-1])[::-1] == together
 
 
-def test_planted_runs_are_all_found() -> None:
+def test_planted_runs_are_all_found():
     """Runs of 50 characters and more, with other case and white space, in documents of other words."""
     rng = random.Random(2)
     letters = "abcdefghijklmnopqrstuvwxyz      "
@@ -307,7 +299,7 @@ def test_planted_runs_are_all_found() -> None:
         assert any(text == which and first <= begin and last >= end for text, first, last, _ in runs)
 
 
-def test_many_texts_are_cut_more_thinly_and_found_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_texts_are_cut_more_thinly_and_found_all_the_same(monkeypatch):
     monkeypatch.setattr("pretrace.scan.searching.SPARSE", 10)
     rng = random.Random(3)
     texts = [folded(made(rng, 40)) for _ in range(3)]
@@ -318,13 +310,13 @@ def test_many_texts_are_cut_more_thinly_and_found_all_the_same(monkeypatch: pyte
     assert [set(runs) for runs in found] == wanted
 
 
-def plainly_said(text: str) -> list[str]:
+def plainly_said(text):
     """The words of a text, by the rule in a line of Python."""
     kept = "".join(c for c in text.casefold() if c not in string.punctuation).split()
     return [unicodedata.normalize("NFD", one) for one in kept]
 
 
-def test_sequences_of_words_agree_with_those_of_a_naive_loop() -> None:
+def test_sequences_of_words_agree_with_those_of_a_naive_loop():
     rng = random.Random(6)
     texts = [made(rng, rng.randrange(0, 40)).replace("\u00a0", " ") for _ in range(30)] + [
         "",

@@ -1,9 +1,5 @@
 """Chinese through every score: finite numbers where a score means something, a plain refusal where it does not."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 
 from pretrace.backends import open_model
@@ -23,11 +19,11 @@ ENGLISH = ("The River was High in March.", "Nothing of the kind: Paris is not in
 OUTSIDE = {"fsd", "neighbor"}
 
 
-def corpus(*texts: str) -> Corpus:
+def corpus(*texts):
     return Corpus("patents", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
 
 
-def one_pass() -> list[str]:
+def one_pass():
     """Every registered score that wants nothing but the target and a short text, but lowercase."""
     found = []
     for name in scores:
@@ -39,7 +35,7 @@ def one_pass() -> list[str]:
     return found
 
 
-def test_every_score_gives_a_number_for_chinese(model_folder: Path) -> None:
+def test_every_score_gives_a_number_for_chinese(model_folder):
     names = one_pass()
     assert {"loss", "zlib", "min_k", "min_k_plus_plus", "perturbed"} <= set(names)
     run = detect(
@@ -50,7 +46,7 @@ def test_every_score_gives_a_number_for_chinese(model_folder: Path) -> None:
     assert len(set(run.column("loss"))) == 3
 
 
-def test_a_chinese_text_keeps_its_other_scores() -> None:
+def test_a_chinese_text_keeps_its_other_scores():
     run = detect(
         corpus(ENGLISH[0], CHINESE[0], ENGLISH[1], ""), FakeBackend(), "loss,lowercase", Options(cache=False)
     )
@@ -62,14 +58,14 @@ def test_a_chinese_text_keeps_its_other_scores() -> None:
     assert run.matrix[[0, 2]].tolist() == alone.matrix.tolist()
 
 
-def test_a_text_without_any_score_is_skipped() -> None:
+def test_a_text_without_any_score_is_skipped():
     run = detect(corpus(ENGLISH[0], CHINESE[0]), FakeBackend(), "lowercase", Options(cache=False))
     assert run.ids == ("t0",)
     assert [(one.id, one.reason) for one in run.skipped] == [("t1", Lower.formless)]
     assert not run.missing
 
 
-def test_a_text_in_lower_case_among_others_keeps_its_value() -> None:
+def test_a_text_in_lower_case_among_others_keeps_its_value():
     run = detect(
         corpus(ENGLISH[0], "a quiet day by the sea"), FakeBackend(), "lowercase", Options(cache=False)
     )

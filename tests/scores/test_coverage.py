@@ -1,7 +1,5 @@
 """Ends that a model writes: its own likeliest tokens, the same in any batch; and how much of an end they cover."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -12,24 +10,24 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.scores import parse
 from pretrace.scores.extraction import covered
-from pretrace.types import Continued, Quantity, State
+from pretrace.types import Continued, Quantity
 
 GREEDY, DRAWN = Continued(1, temperature=0.0), Continued(3, share=0.3)
 
 
 @pytest.fixture(scope="module")
-def backend() -> HuggingFace:
+def backend():
     return HuggingFace(
         make_model("gpt_neox"), make_tokenizer(), name="tiny", weights="w", settings=ModelSettings()
     )
 
 
-def written(backend: HuggingFace, texts: list[str], states: set[State]) -> list[dict[State, np.ndarray]]:
+def written(backend, texts, states):
     traces = backend.run(backend.encode(texts), Quantity.LOGP, frozenset(states))
     return [dict(trace.states) for trace in traces]
 
 
-def test_the_likeliest_end_is_the_models_own(backend: HuggingFace) -> None:
+def test_the_likeliest_end_is_the_models_own(backend):
     texts = [*SENTENCES, "a b"]
     banned = never_drawn(backend.tokens.rust, backend.vocabulary)
     for text, states in zip(texts, written(backend, texts, {GREEDY}), strict=True):
@@ -46,7 +44,7 @@ def test_the_likeliest_end_is_the_models_own(backend: HuggingFace) -> None:
         assert states[GREEDY].tolist() == [ids[cut:]]
 
 
-def test_an_end_is_the_same_in_any_batch(backend: HuggingFace) -> None:
+def test_an_end_is_the_same_in_any_batch(backend):
     texts = [*SENTENCES, SENTENCES[0]]
     together = written(backend, texts, {DRAWN})
     for text, states in zip(texts, together, strict=True):
@@ -61,11 +59,11 @@ def test_an_end_is_the_same_in_any_batch(backend: HuggingFace) -> None:
     [([1, 2, 3], [1, 2, 3], 1.0), ([1, 2, 3], [1, 2], 0.0), ([1, 2], [1, 2, 3], 0.0), ([], [1], 0.0),
      ([1, 2, 3, 9, 2, 3, 4], [1, 2, 3, 4], 6 / 7), ([5, 1, 2, 3], [3, 2, 1, 5], 0.0)],
 )  # fmt: skip
-def test_covered(end: list[int], made: list[int], share: float) -> None:
+def test_covered(end, made, share):
     assert covered(np.array(end, dtype=np.int32), np.array(made, dtype=np.int32), 3) == pytest.approx(share)
 
 
-def test_the_fewest_tokens_leave_an_end_with_a_run() -> None:
+def test_the_fewest_tokens_leave_an_end_with_a_run():
     for expression in ("coverage", "coverage(n=1, share=0.9)", "coverage(n=5, share=0.01)"):
         score = parse(expression)[expression]
         state = Continued(share=score.share)

@@ -1,7 +1,5 @@
 """FSD composes with any score that is not itself fitted on labelled texts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +7,10 @@ import pytest
 
 from pretrace.scores import parse, scores
 from pretrace.testing import make_trace
-from pretrace.types import Evidence, Needs, Peak, Quantity, Recipe, Reference, Score, Text, View
+from pretrace.types import Evidence, Needs, Peak, Quantity, Recipe, Reference, Text, View
 
 
-def simple(name: str) -> bool:
+def simple(name):
     """Whether the made-up evidence below is all that a score wants."""
     if name in ("fsd", "neighbor", "extraction", "coverage"):
         return False
@@ -26,11 +24,11 @@ SIMPLE = list(filter(simple, scores))
 class Counts:
     tokenizer_hash = "made up"
 
-    def log_frequency(self, vocabulary: int) -> np.ndarray:
+    def log_frequency(self, vocabulary):
         return np.log(np.arange(1, vocabulary + 1) / vocabulary)
 
 
-def ready(expression: str) -> Score:
+def ready(expression):
     score = parse(expression)[expression]
     return score.fit(Reference(Counts(), 50)) if isinstance(score, Recipe) else score
 
@@ -38,12 +36,12 @@ def ready(expression: str) -> Score:
 REWRITES = ("plain", "lower", "typos(share=0.1, seed=0)")
 
 
-def evidence(seed: int) -> Evidence:
+def evidence(seed):
     generator = np.random.default_rng(seed)
     n = 20
     tokens = generator.integers(0, 50, n).tolist()
 
-    def one() -> tuple[object, ...]:
+    def one():
         logp, mean = -generator.gamma(1.5, 1.5, n), -generator.gamma(2.0, 1.0, n)
         trace = make_trace(logp, tokens=tokens, mean=mean, std=generator.uniform(0.5, 2, n))
         return (replace(trace, states={Peak(): np.maximum(trace.logp, np.float32(-0.9))}),)
@@ -54,7 +52,7 @@ def evidence(seed: int) -> Evidence:
 
 
 @pytest.mark.parametrize("name", SIMPLE)
-def test_it_is_the_score_minus_the_score_of_the_tuned_model(name: str) -> None:
+def test_it_is_the_score_minus_the_score_of_the_tuned_model(name):
     e = evidence(3)
     as_if_tuned = Evidence(
         e.text, {**e.views, **{View("target", r): e.views[View("tuned", r)] for r in REWRITES}}
@@ -63,7 +61,7 @@ def test_it_is_the_score_minus_the_score_of_the_tuned_model(name: str) -> None:
     assert ready(f"fsd({name})")(e) == expected != 0
 
 
-def test_it_needs_what_the_score_needs_of_both_models() -> None:
+def test_it_needs_what_the_score_needs_of_both_models():
     assert parse("fsd(lowercase)")["fsd(lowercase)"].needs == Needs(
         Quantity.LOGP,
         *(View(model, rewrite) for model in ("target", "tuned") for rewrite in ("plain", "lower")),

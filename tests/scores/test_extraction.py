@@ -1,7 +1,5 @@
 """The chance that a model prints a text: against a plain softmax of transformers, and with texts that are too short."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,10 +1,7 @@
 """The learned score: it finds members by a difference planted in one statistic, and carries over from a run."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ from pretrace.testing import make_trace
 from pretrace.types import Evidence, Needs, Peak, Reference, Text, View
 
 
-def one(number: int, *, member: bool, gain: float) -> Evidence:
+def one(number, *, member, gain):
     """A text whose members gain over the reference model, and are told by nothing else."""
     generator = np.random.default_rng(number)
     logp = -generator.gamma(2.0, 1.0, 40)
@@ -27,32 +24,32 @@ def one(number: int, *, member: bool, gain: float) -> Evidence:
     return Evidence(Text(f"t{number}", f"text {number}", member), views)
 
 
-def some(first: int, gain: float = 0.3) -> tuple[Evidence, ...]:
+def some(first, gain=0.3):
     return tuple(one(first + i, member=i % 2 == 0, gain=gain) for i in range(80))
 
 
 @pytest.fixture(scope="module")
-def fitted() -> Classifier:
+def fitted():
     found = Learned().fit(Reference(evidence=some(0)))
     assert isinstance(found, Classifier)
     return found
 
 
-def found(score: Classifier, texts: tuple[Evidence, ...]) -> float:
+def found(score, texts):
     return auc(np.array([score(e) for e in texts]), np.array([bool(e.text.member) for e in texts]))
 
 
-def test_it_learns_the_one_statistic_that_tells(fitted: Classifier) -> None:
+def test_it_learns_the_one_statistic_that_tells(fitted):
     assert found(fitted, some(1000)) > 0.9
     assert 0.35 < found(fitted, some(2000, gain=0.0)) < 0.65
 
 
-def recorded(folder: Path, fitted: Classifier) -> Path:
+def recorded(folder, fitted):
     (folder / "run.json").write_text(json.dumps({"settings": {"fitted": {"learned(c=1)": fitted.facts}}}))
     return folder
 
 
-def test_a_classifier_carries_over_without_reference_texts(tmp_path: Path, fitted: Classifier) -> None:
+def test_a_classifier_carries_over_without_reference_texts(tmp_path, fitted):
     recipe = Learned(run=str(recorded(tmp_path, fitted)))
     assert recipe.reference == Needs()
     score = recipe.fit(Reference())
@@ -63,13 +60,13 @@ def test_a_classifier_carries_over_without_reference_texts(tmp_path: Path, fitte
 
 
 @pytest.mark.parametrize("damage", ["", "{}", '{"settings": {"fitted": {"probe": {}}}}'])
-def test_a_folder_without_a_classifier_is_named(tmp_path: Path, damage: str) -> None:
+def test_a_folder_without_a_classifier_is_named(tmp_path, damage):
     (tmp_path / "run.json").write_text(damage)
     with pytest.raises(TextsError, match="learned was fitted"):
         Learned(run=str(tmp_path)).fit(Reference())
 
 
-def test_a_classifier_of_other_features_is_refused(tmp_path: Path, fitted: Classifier) -> None:
+def test_a_classifier_of_other_features_is_refused(tmp_path, fitted):
     recorded(tmp_path, replace(fitted, weights=fitted.weights[3:]))
     with pytest.raises(TextsError, match="other features"):
         Learned(run=str(tmp_path)).fit(Reference())

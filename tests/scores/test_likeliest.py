@@ -1,7 +1,5 @@
 """The log-probability of the likeliest token: against a plain softmax of transformers, and what rests on it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

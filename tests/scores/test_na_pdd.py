@@ -1,7 +1,5 @@
 """NA-PDD against plain loops over whole activations, and what it says where there is little to say."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable
@@ -18,7 +16,6 @@ from net.api import (
     Fitted,
     HuggingFace,
     ModelSettings,
-    Needs,
     Overlap,
     Recipe,
     Reference,
@@ -41,7 +38,7 @@ ACTIVATIONS: dict[str, Callable[[Any], list[torch.nn.Module]]] = {
 }
 
 
-def made_up(count: int, seed: int = 1) -> list[Text]:
+def made_up(count, seed=1):
     generator = np.random.default_rng(seed)
     return [
         Text(str(i), " ".join(generator.choice(MORE_WORDS, generator.integers(3, 15))), member=i % 2 == 0)
@@ -49,27 +46,27 @@ def made_up(count: int, seed: int = 1) -> list[Text]:
     ]
 
 
-def ask(backend: HuggingFace, texts: list[Text], needs: Needs) -> tuple[Evidence, ...]:
+def ask(backend, texts, needs):
     want = Want(needs.views[View()], needs.states[View()])
     found = trace(backend, [text.text for text in texts], want, store=open_store(None))
     return tuple(Evidence(text, {View(): (one,)}) for text, one in zip(texts, found, strict=True))
 
 
-def recipe(expression: str) -> NAPDD:
+def recipe(expression):
     found = parse([expression])[expression]
     assert isinstance(found, NAPDD)
     assert isinstance(found, Recipe)
     return found
 
 
-def fitted(given: NAPDD, evidence: tuple[Evidence, ...], seed: int = 0) -> Overlap:
+def fitted(given, evidence, seed=0):
     found = given.fit(Reference(evidence=evidence, seed=seed))
     assert isinstance(found, Overlap)
     assert isinstance(found, Fitted)
     return found
 
 
-def activations(family: str, model: Any, backend: HuggingFace, text: str) -> list[list[list[float]]]:
+def activations(family, model, backend, text):
     """By layer, position and neuron; one text, one plain pass."""
     found: list[list[list[float]]] = []
     handles = [
@@ -87,9 +84,7 @@ def activations(family: str, model: Any, backend: HuggingFace, text: str) -> lis
 class Naive:
     """Algorithm 1 of the paper, a neuron at a time."""
 
-    def __init__(
-        self, texts: list[Any], members: list[bool], pool: str, settings: tuple[float, float, int]
-    ) -> None:
+    def __init__(self, texts, members, pool, settings):
         self.pool, (self.threshold, self.alpha, self.k) = pool, settings
         self.layers = len(texts[0])
         self.sets: list[tuple[set[int], set[int]]] = []
@@ -102,19 +97,19 @@ class Naive:
             nonmember = {n for n in range(48) if sides[1][n] > self.alpha * sides[0][n]}
             self.sets.append((member, nonmember))
 
-    def active(self, positions: list[list[float]], neuron: int) -> bool:
+    def active(self, positions, neuron):
         values = [position[neuron] for position in positions]
         if self.pool == "mean":
             return sum(values) / len(values) > self.threshold
         return any(value > self.threshold for value in values)
 
-    def frequency(self, texts: list[list[list[float]]], neuron: int) -> float:
+    def frequency(self, texts, neuron):
         if self.pool == "notebook":
             fires = sum(position[neuron] > self.threshold for positions in texts for position in positions)
             return fires / len(texts)
         return sum(self.active(positions, neuron) for positions in texts) / len(texts)
 
-    def score(self, text: list[list[list[float]]], *, by_absolute: bool = False) -> float:
+    def score(self, text, *, by_absolute=False):
         differences = [len(member) - len(nonmember) for member, nonmember in self.sets]
         if by_absolute:
             differences = [abs(d) for d in differences]
@@ -132,7 +127,7 @@ class Naive:
 
 @pytest.mark.parametrize("family", ACTIVATIONS)
 @pytest.mark.parametrize("pool", ["any", "mean", "notebook"])
-def test_na_pdd_equals_the_naive_loops(family: str, pool: str) -> None:
+def test_na_pdd_equals_the_naive_loops(family, pool):
     model = make_model(family)
     backend = HuggingFace(
         model, make_tokenizer(start=family == "llama"), name="t", weights="w", settings=ModelSettings()
@@ -157,20 +152,18 @@ def test_na_pdd_equals_the_naive_loops(family: str, pool: str) -> None:
     assert len(seen) > 5
 
 
-def middling(whole: list[list[list[list[float]]]], pool: str) -> float:
+def middling(whole, pool):
     """A threshold that about half of the neurons exceed in a text."""
     arrays = [np.array(layer) for text in whole for layer in text]
     pooled = [layer.mean(axis=0) if pool == "mean" else layer.max(axis=0) for layer in arrays]
     return round(float(np.median(pooled)), 4)
 
 
-def bits(rows: list[list[int]]) -> np.ndarray:
+def bits(rows):
     return np.packbits(np.array(rows, dtype=bool), axis=1)
 
 
-def evidence(
-    name: str, member: bool | None, rows: list[list[int]], *, given: NAPDD, group: str = ""
-) -> Evidence:
+def evidence(name, member, rows, *, given, group=""):
     """A text that activates the same neurons at any threshold."""
     states = {state: bits(rows) for state in given.reference.states[View()]}
     one = replace(make_trace([-1.0, -2.0]), states=states)
@@ -181,7 +174,7 @@ A, B = [1, 1, 1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 1, 1, 1]  # nine neurons:
 NONE, BOTH = [0] * 9, [1, 1, 1, 0, 0, 1, 1, 1, 1]
 
 
-def two_sides(given: NAPDD, member: list[list[int]], nonmember: list[list[int]]) -> tuple[Evidence, ...]:
+def two_sides(given, member, nonmember):
     return tuple(
         evidence(f"{side}{i}", side == "m", rows, given=given)
         for side, rows in (("m", member), ("n", nonmember))
@@ -189,7 +182,7 @@ def two_sides(given: NAPDD, member: list[list[int]], nonmember: list[list[int]])
     )
 
 
-def test_layers_are_chosen_by_difference_or_distance() -> None:
+def test_layers_are_chosen_by_difference_or_distance():
     # member minus non-member neurons: 3 - 4, 3 - 0, 0 - 4
     sides = [A, A, NONE], [B, NONE, B]
     for expression, layers in (
@@ -206,7 +199,7 @@ def test_layers_are_chosen_by_difference_or_distance() -> None:
         assert [row["layer"] for row in rows if row["chosen"]] == sorted(layer + 1 for layer in layers)
 
 
-def test_the_notebook_counts_positions_and_divides_by_texts() -> None:
+def test_the_notebook_counts_positions_and_divides_by_texts():
     """A side of long texts has higher frequencies: f is 6 and 2, of 10 and 4 positions."""
     given = recipe("na_pdd(pool='notebook', k=1)")
     known = []
@@ -220,12 +213,12 @@ def test_the_notebook_counts_positions_and_divides_by_texts() -> None:
     assert (marked.members.tolist(), marked.nonmembers.tolist()) == ([1], [0])
 
 
-def test_ties_go_to_the_lower_layer() -> None:
+def test_ties_go_to_the_lower_layer():
     given = recipe("na_pdd(k=2)")
     assert fitted(given, two_sides(given, [A, A, A], [B, B, B])).layers.tolist() == [0, 1]
 
 
-def test_empty_sets_give_a_finite_ordered_score() -> None:
+def test_empty_sets_give_a_finite_ordered_score():
     given = recipe("na_pdd(k=1)")
     same = fitted(given, two_sides(given, [BOTH], [BOTH]))  # no neuron is on either side
     assert same(evidence("x", None, [BOTH], given=given)) == 1.0
@@ -237,7 +230,7 @@ def test_empty_sets_give_a_finite_ordered_score() -> None:
     assert values[2] == pytest.approx((1 + 1e-6) / 1e-6)
 
 
-def test_the_presets() -> None:
+def test_the_presets():
     assert NAPDD().chosen == NAPDD(preset="paper").chosen == (1.0, 1.5, 10)
     assert NAPDD(preset="appendix").chosen == (1.5, 1.8, 5)
     assert NAPDD(threshold=0.5).chosen == (0.5, 1.5, 10)
@@ -245,7 +238,7 @@ def test_the_presets() -> None:
     assert recipe("na_pdd(1, 2, 3)").chosen == (1.0, 2.0, 3)
 
 
-def test_what_is_asked_for() -> None:
+def test_what_is_asked_for():
     given = recipe("na_pdd(threshold=1.1, gated=True)")
     assert given.needs.states[View()] == {Firing("any", 1.1, True)}
     reference = given.reference.states[View()]
@@ -262,9 +255,7 @@ def test_what_is_asked_for() -> None:
     assert score.needs == given.needs
 
 
-def scattered(
-    given: NAPDD, count: int, *, signal: float, group: int = 1, seed: int = 0
-) -> tuple[Evidence, ...]:
+def scattered(given, count, *, signal, group=1, seed=0):
     """Members have the first half of the neurons active more often, by `signal`, non-members the other."""
     generator = np.random.default_rng(seed)
     made = []
@@ -278,7 +269,7 @@ def scattered(
     return tuple(made)
 
 
-def test_the_sensitivity_is_cross_fitted() -> None:
+def test_the_sensitivity_is_cross_fitted():
     given = recipe("na_pdd(k=2)")
     strong = fitted(given, scattered(given, 60, signal=0.6)).facts["sensitivity"]
     [own] = [row for row in strong if (row["threshold"], row["alpha"], row["k"]) == (1.0, 1.5, 2)]
@@ -291,7 +282,7 @@ def test_the_sensitivity_is_cross_fitted() -> None:
     assert {row["k"] for row in strong} == {1, 2, 3}
 
 
-def test_the_sensitivity_at_the_chosen_settings_by_hand() -> None:
+def test_the_sensitivity_at_the_chosen_settings_by_hand():
     from net.api import Grouping, grouped_folds
 
     given = recipe("na_pdd(k=2)")
@@ -310,7 +301,7 @@ def test_the_sensitivity_at_the_chosen_settings_by_hand() -> None:
     assert own["auc"] == pytest.approx(np.mean(expected))
 
 
-def test_facts_are_plain_and_made_once() -> None:
+def test_facts_are_plain_and_made_once():
     given = recipe("na_pdd(preset='appendix', pool='mean')")
     score = fitted(given, scattered(given, 20, signal=0.3))
     facts = score.facts
@@ -325,7 +316,7 @@ def test_facts_are_plain_and_made_once() -> None:
 
 
 @pytest.mark.parametrize("pool", ["any", "mean", "notebook"])
-def test_what_reads_like_the_reference_members_scores_higher(pool: str) -> None:
+def test_what_reads_like_the_reference_members_scores_higher(pool):
     """A sign error anywhere between activations and score turns this red. It says nothing of membership: the
     model saw none of the texts, and the two sides differ in their words."""
     backend = HuggingFace(

@@ -1,7 +1,5 @@
 """`neighbor` through other models, and where neighbours are empty."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,13 +8,13 @@ from pretrace.rewrites import rewrites
 from pretrace.scores import parse
 from pretrace.scores.perturbed import Neighbor
 from pretrace.testing import make_trace
-from pretrace.types import Evidence, Quantity, Text, Trace, View
+from pretrace.types import Evidence, Quantity, Text, View
 
 
-def made(seed: int, m: int = 5, models: tuple[str, ...] = ("target",)) -> Evidence:
+def made(seed, m=5, models=("target",)):
     random = np.random.default_rng(seed)
 
-    def one() -> Trace:
+    def one():
         return make_trace(-random.gamma(1.5, 1.5, int(random.integers(1, 40))))
 
     views = {View(model): (one(),) for model in models}
@@ -25,7 +23,7 @@ def made(seed: int, m: int = 5, models: tuple[str, ...] = ("target",)) -> Eviden
     return Evidence(Text("t", "text"), views)
 
 
-def test_it_works_through_another_model() -> None:
+def test_it_works_through_another_model():
     evidence = made(1, models=("target", "tuned"))
     score = Neighbor(m=5)
     tuned = score(evidence.through("tuned"))
@@ -34,7 +32,7 @@ def test_it_works_through_another_model() -> None:
     assert set(views) == {View("tuned"), View("tuned", score.rewrite.name)}
 
 
-def test_what_it_needs_can_be_made() -> None:
+def test_what_it_needs_can_be_made():
     score = parse("neighbor(m=3, share=0.2, seed=4)")["neighbor(m=3, share=0.2, seed=4)"]
     wanted = {View(): Quantity.LOGP, View(rewrite="neighbors(m=3, share=0.2, seed=4)"): Quantity.LOGP}
     assert score.needs.views == wanted
@@ -42,7 +40,7 @@ def test_what_it_needs_can_be_made() -> None:
     assert Neighbor(share=1).needs == Neighbor(share=1.0).needs
 
 
-def test_empty_neighbours_are_left_out() -> None:
+def test_empty_neighbours_are_left_out():
     empty, name = make_trace([]), Neighbor(m=3).rewrite.name
     plain = {View(): (make_trace([-1.0, -3.0]),)}
     some = Evidence(Text("t", "text"), {**plain, View(rewrite=name): (empty, make_trace([-5.0]), empty)})
@@ -52,6 +50,6 @@ def test_empty_neighbours_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["m=0", "share=0", "share=1.5", "seed=-1", "m=2.5", "share='a'"])
-def test_values_out_of_range_are_refused(wrong: str) -> None:
+def test_values_out_of_range_are_refused(wrong):
     with pytest.raises(ExpressionError, match=r"neighbor.*" + wrong.partition("=")[0]):
         parse(f"neighbor({wrong})")

@@ -1,7 +1,5 @@
 """`perturbed` and `max_k`: what they need, what they refuse, and the texts that nothing can be done to."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -18,7 +16,7 @@ from pretrace.verdicts.audit.data import LOG_PERPLEXITIES, expressions
 TEXT = Text("t", "In 1869 the Railway reached the valley; nothing was the same again.")
 
 
-def scored(text: Text, *expressions: str) -> list[float]:
+def scored(text, *expressions):
     made = [score for score in parse(expressions).values() if not isinstance(score, Recipe)]
     needs = Needs()
     for score in made:
@@ -28,7 +26,7 @@ def scored(text: Text, *expressions: str) -> list[float]:
     return [score(evidence) for score in made]
 
 
-def test_it_reads_the_text_and_its_disturbed_self() -> None:
+def test_it_reads_the_text_and_its_disturbed_self():
     score = Perturbed("case", 0.25, 7)
     assert dict(score.needs.views) == {
         View(): Quantity.LOGP,
@@ -37,7 +35,7 @@ def test_it_reads_the_text_and_its_disturbed_self() -> None:
     assert Perturbed(share=1).needs == Perturbed(share=1.0).needs
 
 
-def test_perplexities_in_place_of_their_logarithms() -> None:
+def test_perplexities_in_place_of_their_logarithms():
     read = make_evidence(logp=[-1.0, -2.0, -6.0], typos=[-2.0, -3.0])
     assert Perturbed(perplexity=True)(read) == pytest.approx(-math.exp(3.0) / math.exp(2.5))
     assert Perturbed(perplexity=True, difference=True)(read) == pytest.approx(math.exp(2.5) - math.exp(3.0))
@@ -45,7 +43,7 @@ def test_perplexities_in_place_of_their_logarithms() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(disturbances))
-def test_a_real_text_is_disturbed(kind: str) -> None:
+def test_a_real_text_is_disturbed(kind):
     (value,) = scored(TEXT, f"perturbed(kind='{kind}')")
     disturbed = disturbances.make(kind).of(TEXT.text)
     own, other = scored(TEXT, "loss")[0], scored(Text("d", disturbed), "loss")[0]
@@ -54,7 +52,7 @@ def test_a_real_text_is_disturbed(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(disturbances))
-def test_a_text_that_stays_as_it_was_gives_minus_one(kind: str) -> None:
+def test_a_text_that_stays_as_it_was_gives_minus_one(kind):
     assert scored(Text("t", "。。。、、"), f"perturbed(kind='{kind}', share=1)") == [-1.0]
     score = Perturbed(kind)
     certain = make_trace([-1e-9, -0.0])
@@ -62,7 +60,7 @@ def test_a_text_that_stays_as_it_was_gives_minus_one(kind: str) -> None:
     assert score(Evidence(TEXT, views)) == -1.0
 
 
-def test_it_works_through_another_model() -> None:
+def test_it_works_through_another_model():
     score = Perturbed()
     view = View("tuned", score.rewrite.name)
     one = make_evidence(logp=[-1.0], typos=[-2.0], tuned=[-3.0])
@@ -71,7 +69,7 @@ def test_it_works_through_another_model() -> None:
     assert set(parse("fsd(perturbed)")["fsd(perturbed)"].needs.views) == set(both.views)
 
 
-def test_the_release_families_are_scores_and_need_no_model_but_the_target() -> None:
+def test_the_release_families_are_scores_and_need_no_model_but_the_target():
     parsed: dict[str, Score | Recipe] = parse(LOG_PERPLEXITIES)
     assert len(parsed) == len(LOG_PERPLEXITIES) == 21
     assert {view.model for score in parsed.values() for view in score.needs.views} == {"target"}

@@ -1,7 +1,5 @@
 """Texts behind other texts: the prefix comes from texts that are never scored, and the numbers are a whole pass's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -19,7 +17,7 @@ from pretrace.types import Corpus, Text
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
 
 
-def labelled(number: int, *, groups: int = 100) -> Corpus:
+def labelled(number, *, groups=100):
     generator = np.random.default_rng(3)
     texts = [" ".join(generator.choice(WORDS, 6)) + f" {i}." for i in range(number)]
     return Corpus(
@@ -43,7 +41,7 @@ def test_it_is_the_likelihood_of_a_whole_pass(start, score):
     text_of = {text.id: text for text in known.texts}
     assert all(text_of[one].member is False for one in told["nonmembers"])
 
-    def mean_behind(text: str, before: str) -> float:
+    def mean_behind(text, before):
         front = [0] if start == "always" else []
         context = front + (tokenizer(before)["input_ids"] if before else [])
         ids = context + tokenizer(text)["input_ids"]
@@ -111,7 +109,7 @@ def test_codec_is_what_a_text_loses_behind_another_of_its_collection():
     before = next(text for text in known.texts if text.id == drawn)
     assert before.member
 
-    def mean_of(text: str, context: list[int]) -> float:
+    def mean_of(text, context):
         ids = context + tokenizer(text)["input_ids"]
         with torch.inference_mode():
             logp = model(input_ids=torch.tensor([ids])).logits[0].double().log_softmax(-1)

@@ -1,7 +1,5 @@
 """The probe: what it learns, and which texts it learns from."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -19,14 +17,12 @@ from pretrace.types import Evidence, Fitted, Hidden, Needs, Recipe, Reference, T
 LAYERS, WIDTH = 4, 12
 
 
-def one(name: str, member: bool | None, hidden: np.ndarray, group: str = "") -> Evidence:
+def one(name, member, hidden, group=""):
     states = {Hidden(): hidden, **{Hidden(layer): hidden[layer] for layer in range(len(hidden))}}
     return Evidence(Text(name, name, member, group), {View(): (replace(make_trace([-1.0]), states=states),)})
 
 
-def made_up(
-    count: int, *, layer: int = 2, signal: float = 2.5, pieces: int = 1, seed: int = 0
-) -> tuple[Evidence, ...]:
+def made_up(count, *, layer=2, signal=2.5, pieces=1, seed=0):
     """Members are shifted in one layer alone; `pieces` texts a document."""
     generator = np.random.default_rng(seed)
     found = []
@@ -40,14 +36,14 @@ def made_up(
     return tuple(found)
 
 
-def fitted(evidence: tuple[Evidence, ...], given: Probe | None = None, seed: int = 0) -> Linear:
+def fitted(evidence, given=None, seed=0):
     score = (given or Probe()).fit(Reference(evidence=evidence, seed=seed))
     assert isinstance(score, Linear)
     assert isinstance(score, Fitted)
     return score
 
 
-def test_the_layer_that_tells_is_chosen_and_alone_is_asked_for() -> None:
+def test_the_layer_that_tells_is_chosen_and_alone_is_asked_for():
     for layer in (1, 3):
         score = fitted(made_up(90, layer=layer))
         assert score.layer == score.facts["layer"] == layer
@@ -60,7 +56,7 @@ def test_the_layer_that_tells_is_chosen_and_alone_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("c", [0.01, 1.0, 10.0])
-def test_the_score_is_the_probability_of_the_classifier_that_was_validated(c: float) -> None:
+def test_the_score_is_the_probability_of_the_classifier_that_was_validated(c):
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
@@ -88,7 +84,7 @@ def test_the_score_is_the_probability_of_the_classifier_that_was_validated(c: fl
     }
 
 
-def test_no_document_is_fitted_on_and_chosen_by() -> None:
+def test_no_document_is_fitted_on_and_chosen_by():
     """Documents that are known by heart: a validation text whose document was fitted on would be told."""
     generator = np.random.default_rng(0)
     documents = generator.normal(0, 1, (20, LAYERS, WIDTH))
@@ -103,7 +99,7 @@ def test_no_document_is_fitted_on_and_chosen_by() -> None:
     assert np.mean([row["auc"] for row in fitted(leaking).facts["layers"]]) > 0.95
 
 
-def test_the_same_seed_gives_the_same_probe_and_ties_go_to_the_lower_layer() -> None:
+def test_the_same_seed_gives_the_same_probe_and_ties_go_to_the_lower_layer():
     known = made_up(60, signal=0.5)
     a, b, other = fitted(known, seed=1), fitted(known, seed=1), fitted(known, seed=2)
     np.testing.assert_array_equal(a.weights, b.weights)
@@ -114,7 +110,7 @@ def test_the_same_seed_gives_the_same_probe_and_ties_go_to_the_lower_layer() -> 
     assert 0 < score(flat[0]) < 1
 
 
-def test_facts_are_plain_and_scores_are_probabilities_even_far_out() -> None:
+def test_facts_are_plain_and_scores_are_probabilities_even_far_out():
     score = fitted(made_up(60))
     assert json.loads(json.dumps(score.facts, allow_nan=False)) == score.facts
     for factor in (-1e6, 1e6):
@@ -122,7 +118,7 @@ def test_facts_are_plain_and_scores_are_probabilities_even_far_out() -> None:
         assert score(one("far", None, far)) == pytest.approx(float(factor > 0))
 
 
-def test_wrong_settings_are_named() -> None:
+def test_wrong_settings_are_named():
     assert isinstance(parse("probe")["probe"], Recipe)
     for expression, message in (
         ("probe(c=0)", "above 0, found 0"),

@@ -1,37 +1,23 @@
 """A text's trace is the same alone, padded, shuffled, in any token budget."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from net.api import (
-    Encoded,
-    HuggingFace,
-    ModelError,
-    ModelSettings,
-    Quantity,
-    States,
-    Trace,
-    open_store,
-    pack,
-    trace,
-)
+from net.api import HuggingFace, ModelError, ModelSettings, Quantity, open_store, pack, trace
 from tiny import make_model, make_tokenizer
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 
 
-def opened(family: str, budget: int) -> HuggingFace:
+def opened(family, budget):
     chosen = ModelSettings(token_budget=budget)
     return HuggingFace(make_model(family), make_tokenizer(), name=family, weights="w", settings=chosen)
 
 
-def same(a: Trace, b: Trace) -> None:
+def same(a, b):
     assert a.tokens.tolist() == b.tokens.tolist()
     np.testing.assert_allclose(a.logp, b.logp, atol=2e-5)
     np.testing.assert_allclose(a.mean, b.mean, atol=2e-5)
@@ -39,7 +25,7 @@ def same(a: Trace, b: Trace) -> None:
 
 
 @pytest.mark.parametrize("family", ["gpt_neox", "llama", "opt", "gemma3_text", "gemma2"])
-def test_company_does_not_change_a_trace(family: str, sentences: list[str]) -> None:
+def test_company_does_not_change_a_trace(family, sentences):
     texts = [*sentences, sentences[0] * 6, "a b", "x"]
     alone = [trace(opened(family, 1), [text], ALL, store=open_store(None))[0] for text in texts]
     generator = np.random.default_rng(3)
@@ -50,12 +36,12 @@ def test_company_does_not_change_a_trace(family: str, sentences: list[str]) -> N
             same(alone[i], one)
 
 
-def test_a_text_that_stands_several_times_is_read_once(sentences: list[str]) -> None:
+def test_a_text_that_stands_several_times_is_read_once(sentences):
     model = opened("llama", 64)
     passed: list[str] = []
     stream, rust = model.stream, model.tokens.rust
 
-    def watched(batches: Any, want: Any, states: Any) -> Any:
+    def watched(batches, want, states):
         passed.extend(rust.decode(one.tokens.tolist()) for batch in batches for one in batch)
         return stream(batches, want, states)
 
@@ -71,21 +57,19 @@ def test_a_text_that_stands_several_times_is_read_once(sentences: list[str]) -> 
 class Forgetful:
     """A back end that works on several batches at once, answers the last first, and leaves one out or none."""
 
-    def __init__(self, backend: HuggingFace, forgotten: int | None) -> None:
+    def __init__(self, backend, forgotten):
         self.backend, self.forgotten = backend, forgotten
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self.backend, name)
 
-    def stream(
-        self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
-    ) -> Iterator[tuple[int, list[Trace]]]:
+    def stream(self, batches, want, states=frozenset(), /):
         for i in reversed(range(len(batches))):
             if i != self.forgotten:
                 yield i, self.backend.run(batches[i], want, states)
 
 
-def test_a_batch_without_an_answer_is_never_passed_over(sentences: list[str]) -> None:
+def test_a_batch_without_an_answer_is_never_passed_over(sentences):
     backend, texts = opened("llama", 1), [*sentences, "a b"]
     alone = trace(backend, texts, ALL, store=open_store(None))
     together = trace(cast("Any", Forgetful(backend, None)), texts, ALL, store=open_store(None))
@@ -97,7 +81,7 @@ def test_a_batch_without_an_answer_is_never_passed_over(sentences: list[str]) ->
 
 @given(st.lists(st.integers(0, 300), max_size=60), st.integers(1, 1000))
 @settings(max_examples=200)
-def test_packing_loses_nothing_and_keeps_its_budget(lengths: list[int], budget: int) -> None:
+def test_packing_loses_nothing_and_keeps_its_budget(lengths, budget):
     batches = pack(lengths, budget)
     assert sorted(i for batch in batches for i in batch) == [i for i, n in enumerate(lengths) if n]
     for batch in batches:

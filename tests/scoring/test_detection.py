@@ -1,24 +1,22 @@
 """Texts + scores + models → a Run: rows in order, one pass a view, nothing dropped in silence."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
-from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import ScorePlan
 from pretrace.testing import FakeBackend
-from pretrace.types import Corpus, Encoded, Quantity, States, Text, Trace
+from pretrace.types import Corpus, Quantity, Text
 
 WORDS = ["alpha", "Beta", "gamma", "Delta", "epsilon"]
 
 
-def corpus(n: int = 30) -> Corpus:
+def corpus(n=30):
     texts = [
         Text(f"id{i}", " ".join(WORDS[(i * j) % 5] for j in range(1, 4 + i % 7)), i % 2 == 0)
         for i in range(n)
@@ -29,16 +27,16 @@ def corpus(n: int = 30) -> Corpus:
 class Counting(FakeBackend):
     """Remembers what it was asked."""
 
-    def __init__(self, familiar: Sequence[str] = ()) -> None:
+    def __init__(self, familiar=()):
         super().__init__(familiar)
         self.asked: list[tuple[int, Quantity]] = []
 
-    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+    def run(self, batch, want, states=frozenset(), /):
         self.asked.append((len(batch), want))
         return super().run(batch, want, states)
 
 
-def test_one_pass_a_view_whatever_the_number_of_scores() -> None:
+def test_one_pass_a_view_whatever_the_number_of_scores():
     model = Counting()
     many = "loss,ppl,zlib," + ",".join(f"min_k(k=0.{k}),min_k_plus_plus(k=0.{k})" for k in range(1, 10))
     run = detect(corpus(30), model, many, Options(cache=False))
@@ -51,7 +49,7 @@ def test_one_pass_a_view_whatever_the_number_of_scores() -> None:
     assert sum(n for n, want in model.asked if want == Quantity.LOGP | Quantity.MOMENTS) == 30
 
 
-def test_a_second_run_asks_nothing() -> None:
+def test_a_second_run_asks_nothing():
     first = detect(corpus(), FakeBackend(), "loss,lowercase,min_k_plus_plus")
     model = Counting()
     again = detect(corpus(), model, "loss,lowercase,min_k_plus_plus")
@@ -59,14 +57,14 @@ def test_a_second_run_asks_nothing() -> None:
     np.testing.assert_array_equal(first.matrix, again.matrix)
 
 
-def test_columns_are_the_expressions_as_written() -> None:
+def test_columns_are_the_expressions_as_written():
     expressions = ["min_k( k = 0.1 )", "loss", "zlib(level=1)"]
     run = detect(corpus(), FakeBackend(), expressions)
     assert run.scores == tuple(expressions)
     assert run.column("loss").tolist() == run.matrix[:, 1].tolist()
 
 
-def test_rows_are_the_texts_in_order_and_what_has_no_score_is_named() -> None:
+def test_rows_are_the_texts_in_order_and_what_has_no_score_is_named():
     texts = list(corpus(10).texts)
     texts.insert(3, Text("empty", ""))
     texts.insert(7, Text("one", "x"))
@@ -82,7 +80,7 @@ def test_rows_are_the_texts_in_order_and_what_has_no_score_is_named() -> None:
     assert np.isfinite(run.matrix).all()
 
 
-def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_do_not_show(monkeypatch):
     whole = detect(corpus(30), FakeBackend(), "loss,min_k", Options(cache=False))
     monkeypatch.setattr("pretrace.scoring.evidence.CHUNK", 7)
     parts = detect(corpus(30), FakeBackend(), "loss,min_k", Options(cache=False))
@@ -90,7 +88,7 @@ def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 5, 6, 7, 8, 30])
-def test_heat_maps_are_the_ends_of_the_first_score(number: int) -> None:
+def test_heat_maps_are_the_ends_of_the_first_score(number):
     run = detect(corpus(number), FakeBackend(), "min_k,loss")
     order = (-run.column("min_k")).argsort(kind="stable")
     ends = [*order[:3], *order[-3:]] if number > 6 else order
@@ -102,7 +100,7 @@ def test_heat_maps_are_the_ends_of_the_first_score(number: int) -> None:
         assert all(value is not None and value < 0 for value in heat.logp[1:])
 
 
-def test_what_is_missing_is_said_before_a_model_is_asked() -> None:
+def test_what_is_missing_is_said_before_a_model_is_asked():
     for wanted, error, cure in (
         ("loss,ref", ModelError, "--reference-model"),
         ("dc_pdd", TableError, "pretrace count"),
@@ -125,7 +123,7 @@ def test_what_is_missing_is_said_before_a_model_is_asked() -> None:
     assert model.asked == []
 
 
-def test_evaluation_needs_both_classes() -> None:
+def test_evaluation_needs_both_classes():
     run = detect(corpus(), FakeBackend(), "loss")
     unknown = Corpus("u", tuple(replace(t, member=None) for t in corpus().texts))
     with pytest.raises(TextsError, match="have no label"):
@@ -134,13 +132,12 @@ def test_evaluation_needs_both_classes() -> None:
         evaluate(run, Corpus("m", tuple(replace(t, member=True) for t in corpus().texts)))
 
 
-def test_familiar_texts_are_found() -> None:
+def test_familiar_texts_are_found():
     made = corpus(80)
     texts = tuple(replace(t, text=f"{t.text} {t.id}") for t in made.texts)
     members = [t.text for t in texts if t.member]
     run = evaluate(
         detect(Corpus("c", texts), FakeBackend(members), "loss"), Corpus("c", texts), resamples=200
     )
-    assert run.evaluation is not None
     assert run.evaluation.rows[0].auc.low > 0.6
     assert all(math.isfinite(row.auc.value) for row in run.evaluation.rows)

@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import run_of
+from made import evaluate, run_of
 
 from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.classifiers import WIDENING
 from pretrace.errors import ExpressionError
-from pretrace.scoring.evaluation import evaluate
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.statistics.roc import accuracy, auc, best_threshold, tpr_at_fpr

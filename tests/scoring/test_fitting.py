@@ -1,14 +1,13 @@
 """Scores that are fitted, and the controls beside them: what is asked of whom, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pretrace.errors import LeakError, TableError, TextsError
-from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Quantity, Text, Tuned
@@ -16,7 +15,7 @@ from pretrace.types import Corpus, Quantity, Text, Tuned
 WORDS = ["alpha", "Beta", "gamma", "Delta", "epsilon", "zeta"]
 
 
-def texts(number: int, name: str) -> tuple[Text, ...]:
+def texts(number, name):
     generator = np.random.default_rng(number)
     # not by turns: the probe sees the last character, and would tell odd numbers from even ones
     members = generator.permutation(np.arange(number) % 2 == 0)
@@ -31,7 +30,7 @@ LABELLED = Corpus("labelled", texts(40, "r"))
 FAMILIAR = [text.text for text in CORPUS.texts + LABELLED.texts if text.member]
 
 
-def test_a_placebo_tells_membership_from_domain() -> None:
+def test_a_placebo_tells_membership_from_domain():
     placebo = Models(FakeBackend(name="placebo"), labelled=LABELLED)
     models = Models(FakeBackend(FAMILIAR), labelled=LABELLED, placebo=placebo)
     run = evaluate(detect(CORPUS, models, "loss,na_pdd,probe"), CORPUS, resamples=200)
@@ -45,24 +44,22 @@ def test_a_placebo_tells_membership_from_domain() -> None:
     alone = detect(CORPUS, placebo, "loss,na_pdd,probe", Options(shuffles=0))
     for i, control in enumerate(run.controls[:3]):
         np.testing.assert_array_equal(control.values[:, 0], alone.matrix[:, i])
-    assert run.evaluation is not None
     rows = {(row.name, row.kind): row for row in run.evaluation.rows}
     for name in run.scores:
         assert rows[name, "score"].auc.value > 0.7
         assert rows[name, "placebo"].auc.value < 0.7
         lead = rows[name, "placebo"].lead
-        assert lead is not None
         assert lead.low > 0
     assert rows["na_pdd", "shuffled"].auc.low < 0.5 < rows["na_pdd", "score"].auc.value
     assert run.settings["models"]["placebo"]["name"] == "placebo"
     assert set(run.settings["fitted"]) == {"na_pdd", "probe"}
 
 
-def test_a_second_run_asks_nothing_inside_the_model_either() -> None:
+def test_a_second_run_asks_nothing_inside_the_model_either():
     class Counting(FakeBackend):
         asked = 0
 
-        def run(self, *arguments: object) -> list[object]:  # type: ignore[override]
+        def run(self, *arguments):  # type: ignore[override]
             self.asked += 1
             return super().run(*arguments)  # type: ignore[arg-type, return-value]
 
@@ -74,7 +71,7 @@ def test_a_second_run_asks_nothing_inside_the_model_either() -> None:
     np.testing.assert_array_equal(first.controls[1].values, again.controls[1].values)
 
 
-def test_shuffles_keep_the_labels_of_a_document_together() -> None:
+def test_shuffles_keep_the_labels_of_a_document_together():
     from pretrace.scoring.plan import _shuffled
     from pretrace.testing import make_evidence
     from pretrace.types import Reference
@@ -91,7 +88,7 @@ def test_shuffles_keep_the_labels_of_a_document_together() -> None:
     assert len(seen) > 2
 
 
-def test_what_was_fitted_or_tuned_on_is_not_scored() -> None:
+def test_what_was_fitted_or_tuned_on_is_not_scored():
     leaking = Corpus("leaking", (*CORPUS.texts, replace(LABELLED.texts[3], id="copy")))
     with pytest.raises(LeakError, match=r"'copy'.*reference texts.*--reference-share"):
         detect(leaking, Models(FakeBackend(), labelled=LABELLED), "na_pdd")
@@ -102,9 +99,9 @@ def test_what_was_fitted_or_tuned_on_is_not_scored() -> None:
         detect(CORPUS, Models(FakeBackend(), tuned=tuned), "fsd(loss)")
 
 
-def test_a_placebo_that_will_not_do_is_refused_before_the_target_is_asked() -> None:
+def test_a_placebo_that_will_not_do_is_refused_before_the_target_is_asked():
     class Unasked(FakeBackend):
-        def run(self, *arguments: object) -> list[object]:  # type: ignore[override]
+        def run(self, *arguments):  # type: ignore[override]
             raise AssertionError("asked")
 
     class Other(FakeBackend):
@@ -113,7 +110,7 @@ def test_a_placebo_that_will_not_do_is_refused_before_the_target_is_asked() -> N
     class Counts:
         tokenizer_hash = "characters"
 
-        def log_frequency(self, vocabulary: int) -> np.ndarray:
+        def log_frequency(self, vocabulary):
             return np.zeros(vocabulary)
 
     models = Models(Unasked(), counts=Counts(), placebo=Models(Other(name="other"), counts=Counts()))
@@ -133,21 +130,21 @@ def test_a_placebo_that_will_not_do_is_refused_before_the_target_is_asked() -> N
         ("fsd(neighbor(m=2))", {"tuned", "neighbors"}),
     ],
 )
-def test_what_scores_use_is_known_beforehand(expressions: str, used: set[str]) -> None:
+def test_what_scores_use_is_known_beforehand(expressions, used):
     assert ScorePlan.parse(expressions).uses == used
 
 
-def test_labelled_texts_of_one_side_are_refused() -> None:
+def test_labelled_texts_of_one_side_are_refused():
     members = Corpus("members", tuple(text for text in LABELLED.texts if text.member))
     with pytest.raises(TextsError, match="non-members"):
         detect(CORPUS, Models(FakeBackend(), labelled=members), "na_pdd")
 
 
-def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score() -> None:
+def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score():
     class Short(FakeBackend):
         """Predicts nothing of texts that are not longer than two characters."""
 
-        def encode(self, some: object) -> list[object]:  # type: ignore[override]
+        def encode(self, some):  # type: ignore[override]
             made = super().encode(some)  # type: ignore[arg-type]
             return [replace(e, tokens=e.tokens[: 0 if len(e.tokens) < 3 else None]) for e in made]
 
@@ -163,11 +160,11 @@ def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score() -> None:
     assert not run.skipped
 
 
-def test_a_model_that_shows_nothing_of_its_inside_is_refused_before_it_is_asked() -> None:
+def test_a_model_that_shows_nothing_of_its_inside_is_refused_before_it_is_asked():
     class Closed(FakeBackend):
         offers = Quantity.LOGP
 
-        def run(self, *arguments: object) -> list[object]:  # type: ignore[override]
+        def run(self, *arguments):  # type: ignore[override]
             raise AssertionError("asked")
 
     with pytest.raises(Exception, match="cannot give NEURONS"):

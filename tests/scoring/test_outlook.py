@@ -1,9 +1,5 @@
 """The time left of a job, with a clock of its own."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from pretrace.backends import open_model
@@ -15,25 +11,25 @@ from pretrace.verdicts.audit.planning import slowness
 class Hands:
     """A clock whose time is set by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = 0.0
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now
 
 
 @pytest.fixture
-def clock() -> Hands:
+def clock():
     return Hands()
 
 
-def planned(clock: Hands, after: float = 0.0) -> TimeEstimate:
+def planned(clock, after=0.0):
     outlook = TimeEstimate(clock)
     outlook.plan([Stage("training", 10), Stage("writing", 20), Stage("reading", 30)], after)
     return outlook
 
 
-def test_before_anything_ran_the_guesses_count(clock: Hands) -> None:
+def test_before_anything_ran_the_guesses_count(clock):
     outlook = planned(clock)
     assert outlook.left() == 60
     assert outlook.step == (0, 3)
@@ -47,7 +43,7 @@ def test_before_anything_ran_the_guesses_count(clock: Hands) -> None:
     )  # longer than guessed, and nothing said about it: a quarter more, at least
 
 
-def test_a_finished_stage_corrects_the_guesses_of_the_others(clock: Hands) -> None:
+def test_a_finished_stage_corrects_the_guesses_of_the_others(clock):
     outlook = planned(clock)
     outlook.begin("training")
     clock.now = 30
@@ -62,7 +58,7 @@ def test_a_finished_stage_corrects_the_guesses_of_the_others(clock: Hands) -> No
     assert outlook.left() == 0
 
 
-def test_a_stage_under_way_is_judged_by_its_pace(clock: Hands) -> None:
+def test_a_stage_under_way_is_judged_by_its_pace(clock):
     outlook = planned(clock)
     outlook.begin("training")
     clock.now = 50
@@ -73,7 +69,7 @@ def test_a_stage_under_way_is_judged_by_its_pace(clock: Hands) -> None:
     outlook.end()
 
 
-def test_up_to_a_tenth_of_a_stage_its_guess_counts_too(clock: Hands) -> None:
+def test_up_to_a_tenth_of_a_stage_its_guess_counts_too(clock):
     outlook = planned(clock)
     outlook.begin("training")
     clock.now = 2
@@ -86,7 +82,7 @@ def test_up_to_a_tenth_of_a_stage_its_guess_counts_too(clock: Hands) -> None:
     assert outlook.left() == pytest.approx(20 + 30 * 22 / 20)  # 22 seconds for what was guessed at 20
 
 
-def test_how_much_there_is_may_turn_out_on_the_way(clock: Hands) -> None:
+def test_how_much_there_is_may_turn_out_on_the_way(clock):
     outlook = planned(clock)
     outlook.begin("training")
     clock.now = 10
@@ -97,7 +93,7 @@ def test_how_much_there_is_may_turn_out_on_the_way(clock: Hands) -> None:
     assert outlook.left() == 30 + 50 * 4
 
 
-def test_stages_are_skipped_added_and_entered_again(clock: Hands) -> None:
+def test_stages_are_skipped_added_and_entered_again(clock):
     outlook = planned(clock)
     outlook.begin("training")
     outlook.end()
@@ -116,7 +112,7 @@ def test_stages_are_skipped_added_and_entered_again(clock: Hands) -> None:
     assert outlook.left() == 0  # so far no time has passed at all, and that is all that is known
 
 
-def test_tests_and_the_report_come_after_the_stages_and_between_them(clock: Hands) -> None:
+def test_tests_and_the_report_come_after_the_stages_and_between_them(clock):
     outlook = planned(clock, after=10)
     assert outlook.left() == 70
     outlook.begin("training")
@@ -138,7 +134,7 @@ def test_tests_and_the_report_come_after_the_stages_and_between_them(clock: Hand
     assert outlook.done == pytest.approx(78 / 81.5)  # never back
 
 
-def test_a_stage_ahead_that_nobody_knows_makes_the_whole_unknown(clock: Hands) -> None:
+def test_a_stage_ahead_that_nobody_knows_makes_the_whole_unknown(clock):
     outlook = TimeEstimate(clock)
     assert outlook.left() is None
     assert outlook.done == 0
@@ -158,22 +154,22 @@ def test_a_stage_ahead_that_nobody_knows_makes_the_whole_unknown(clock: Hands) -
     assert outlook.left() == 6
 
 
-def test_guesses_grow_with_the_work_and_a_gpu_is_faster() -> None:
+def test_guesses_grow_with_the_work_and_a_gpu_is_faster():
     one = guessed_seconds("training", parameters=10**8, tokens=10**4)
     assert guessed_seconds("training", parameters=3 * 10**8, tokens=2 * 10**4) == pytest.approx(6 * one)
     assert guessed_seconds("reading", parameters=10**8, tokens=10**4) < one
     assert guessed_seconds("training", parameters=10**8, tokens=10**4, device="cuda") < one / 10
 
 
-def test_a_model_is_timed_where_its_weights_are_here(model_folder: Path) -> None:
+def test_a_model_is_timed_where_its_weights_are_here(model_folder):
     model = open_model(str(model_folder))
     guess = guessed_seconds("reading", parameters=int(model.facts["parameters"]), tokens=1)
     assert 0 < slowness(model) * guess < 1  # seconds a token
     assert slowness(FakeBackend()) == 1.0
 
 
-def test_seconds_are_noted_under_the_stage_also_after_an_error(clock: Hands) -> None:
-    def fail() -> None:
+def test_seconds_are_noted_under_the_stage_also_after_an_error(clock):
+    def fail():
         clock.now += 1
         raise KeyError
 

@@ -1,7 +1,5 @@
 """How much of the batches is done."""
 
-from __future__ import annotations
-
 import pytest
 from tiny import make_model, make_tokenizer
 
@@ -15,19 +13,19 @@ from pretrace.types import Progress, Quantity
 class Told(Progress):
     """Progress that remembers how much was done when."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.work = Work()
         self.begin, self.weigh, self.worked = self.work.begin, self.work.weigh, self.work.worked  # type: ignore[method-assign]
         self.shares: list[float] = []
 
-    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
+    def advance(self, texts, tokens, seconds, fresh):
         self.work.advance(texts, fresh=fresh)
         if fresh:
             done, of = self.work.sizes
             self.shares.append(done / of)
 
 
-def test_batches_of_other_back_ends_count_by_their_tokens() -> None:
+def test_batches_of_other_back_ends_count_by_their_tokens():
     told = Told()
     trace(
         FakeBackend(),
@@ -39,7 +37,7 @@ def test_batches_of_other_back_ends_count_by_their_tokens() -> None:
     assert told.shares == [17 / 26, 1.0]
 
 
-def test_all_is_done_at_the_end_and_never_less_than_before() -> None:
+def test_all_is_done_at_the_end_and_never_less_than_before():
     told = Told()
     settings = ModelSettings(token_budget=64)
     model = HuggingFace(make_model("llama"), make_tokenizer(), name="m", weights="w", settings=settings)

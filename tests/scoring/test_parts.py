@@ -1,23 +1,20 @@
 """Scores that some texts lack: each figure rests on the texts that have it, each comparison on those of both."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import run_of
+from made import evaluate, run_of
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.scoring.evaluation import evaluate
 from pretrace.statistics.paired import compare
 from pretrace.statistics.roc import auc
-from pretrace.types import Bools, Control, Missing, Run
+from pretrace.types import Control, Missing
 
 N = 80
 
 
-def run(lost: Bools, *, placebo_lost: Bools | None = None) -> tuple[Run, list[str]]:
+def run(lost, *, placebo_lost=None):
     """A run of three scores of which "partial" lacks the `lost` texts, with a placebo."""
     random = np.random.default_rng(3)
     members = np.arange(N) % 2 == 0
@@ -41,7 +38,7 @@ def run(lost: Bools, *, placebo_lost: Bools | None = None) -> tuple[Run, list[st
     return made, [f"words of text {i} and {i * 7 % 13}" for i in range(N)]
 
 
-def test_each_figure_rests_on_the_texts_that_have_the_score() -> None:
+def test_each_figure_rests_on_the_texts_that_have_the_score():
     lost = np.arange(N) < 10
     made, texts = run(lost)
     found = evaluate(made, texts, resamples=200)
@@ -52,12 +49,11 @@ def test_each_figure_rests_on_the_texts_that_have_the_score() -> None:
     members = np.array(made.members)[~lost]
     assert partial.auc.value == pytest.approx(auc(made.column("partial")[~lost], members))
     lead = auc(made.column("partial")[~lost], members) - auc(made.controls[0].values[~lost, 0], members)
-    assert placebo.lead is not None
     assert placebo.lead.value == pytest.approx(lead)
     assert any("partial has no value for 't0' (no case) and 9 more" in one for one in found.findings)
 
 
-def test_the_other_scores_are_measured_as_if_it_were_not_there() -> None:
+def test_the_other_scores_are_measured_as_if_it_were_not_there():
     made, texts = run(np.arange(N) < 10)
     whole = evaluate(
         replace(made, controls=(), missing=(), matrix=made.matrix[:, [0, 2]], scores=("loss", "other")), texts
@@ -67,7 +63,7 @@ def test_the_other_scores_are_measured_as_if_it_were_not_there() -> None:
     assert found.rows[2] == whole.rows[1]
 
 
-def test_scores_are_compared_on_the_texts_that_both_have() -> None:
+def test_scores_are_compared_on_the_texts_that_both_have():
     lost = np.arange(N) % 5 == 0
     made, texts = run(lost)
     found = {one.score: one for one in evaluate(made, texts, resamples=300).comparisons}
@@ -80,7 +76,7 @@ def test_scores_are_compared_on_the_texts_that_both_have() -> None:
     assert again["other"] == found["other"]
 
 
-def test_a_placebo_that_lacks_a_text_leaves_the_score_whole() -> None:
+def test_a_placebo_that_lacks_a_text_leaves_the_score_whole():
     gone = np.arange(N) < 6
     made, texts = run(np.zeros(N, dtype=bool), placebo_lost=gone)
     rows = {(row.name, row.kind): row for row in evaluate(made, texts, resamples=200).rows}
@@ -88,7 +84,7 @@ def test_a_placebo_that_lacks_a_text_leaves_the_score_whole() -> None:
     assert rows["partial", "placebo"].texts == N - 6
 
 
-def test_a_score_with_one_class_alone_is_not_measured_and_named() -> None:
+def test_a_score_with_one_class_alone_is_not_measured_and_named():
     made, texts = run(np.arange(N) % 2 == 0)
     found = evaluate(replace(made, controls=()), texts, resamples=200)
     assert [row.name for row in found.rows if row.kind == "score"] == ["loss", "other"]
@@ -99,7 +95,7 @@ def test_a_score_with_one_class_alone_is_not_measured_and_named() -> None:
         evaluate(alone, texts)
 
 
-def test_a_value_that_is_missing_without_a_reason_is_a_mistake() -> None:
+def test_a_value_that_is_missing_without_a_reason_is_a_mistake():
     made, texts = run(np.arange(N) < 10)
     with pytest.raises(ExpressionError, match="finite"):
         evaluate(replace(made, missing=()), texts)

@@ -1,26 +1,20 @@
 """Killed at any moment, started again: the same table, to the last bit, and little read twice."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import sqlite3
 import time
-from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
-from processes import Command, Start
 
 
-def score(texts: Path, model: Path, out: Path) -> list[str]:
+def score(texts, model, out):
     tail = ["--model", str(model), "--scores", "loss,lowercase,min_k_plus_plus", "--token-budget", "64"]
     return ["score", str(texts), *tail, "--out", str(out)]
 
 
-def rows(cache: Path) -> int:
+def rows(cache):
     total = 0
     for path in cache.glob("traces/*.sqlite"):
         try:
@@ -31,13 +25,13 @@ def rows(cache: Path) -> int:
     return total
 
 
-def write(path: Path, sentences: list[str], number: int) -> Path:
+def write(path, sentences, number):
     lines = [{"id": str(i), "text": f"{sentences[i % 6]} {i} {sentences[i % 5]}"} for i in range(number)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
 
 
-def begun(started: Any, cache: Path) -> Any:
+def begun(started, cache):
     """The process, once it has traces on disk."""
     deadline = time.monotonic() + 120
     while rows(cache) < 40 and time.monotonic() < deadline and started.poll() is None:
@@ -45,9 +39,7 @@ def begun(started: Any, cache: Path) -> Any:
     return started
 
 
-def test_control_c_says_that_nothing_is_lost(
-    tmp_path: Path, model_folder: Path, sentences: list[str], program: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_control_c_says_that_nothing_is_lost(tmp_path, model_folder, sentences, program, monkeypatch):
     texts = write(tmp_path / "texts.jsonl", sentences, 600)
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))
     # Control-C reaches it even where the tests run with it ignored, as jobs that a shell starts in the background do:
@@ -66,7 +58,7 @@ def test_control_c_says_that_nothing_is_lost(
     assert not (tmp_path / "RUN").exists()
 
 
-def test_kill_and_resume(command: Command, tmp_path: Path, model_folder: Path, sentences: list[str]) -> None:
+def test_kill_and_resume(command, tmp_path, model_folder, sentences):
     texts = write(tmp_path / "texts.jsonl", sentences, 600)
     one, other = ({"PRETRACE_CACHE": str(tmp_path / name)} for name in ("cache", "other"))
     started = begun(

@@ -1,12 +1,10 @@
 """What is tuned or fitted on is never scored, nor a cut of the same document."""
 
-from __future__ import annotations
-
 import pytest
 from net.api import Corpus, ExpressionError, LeakError, Text, TextsError, check_disjoint, set_aside, text_key
 
 
-def corpus(documents: int = 60, cuts: int = 3) -> Corpus:
+def corpus(documents=60, cuts=3):
     return Corpus(
         "c",
         tuple(
@@ -18,10 +16,8 @@ def corpus(documents: int = 60, cuts: int = 3) -> Corpus:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_parts_share_no_document_and_lose_no_text(seed: int) -> None:
+def test_the_parts_share_no_document_and_lose_no_text(seed):
     parts = set_aside(corpus(), tuning=0.3, reference=0.2, seed=seed)
-    assert parts.tuning is not None
-    assert parts.reference is not None
     sides = [parts.tuning.texts, parts.reference.texts, parts.test.texts]
     assert sum(map(len, sides)) == 180
     documents = [{t.group for t in side} for side in sides]
@@ -31,34 +27,33 @@ def test_the_parts_share_no_document_and_lose_no_text(seed: int) -> None:
         assert sum(t.member is True for t in side) / len(side) == pytest.approx(1 / 3, abs=0.08)
 
 
-def test_the_same_seed_draws_the_same_and_another_another() -> None:
+def test_the_same_seed_draws_the_same_and_another_another():
     assert set_aside(corpus(), tuning=0.3, seed=1) == set_aside(corpus(), tuning=0.3, seed=1)
     assert set_aside(corpus(), tuning=0.3, seed=1) != set_aside(corpus(), tuning=0.3, seed=2)
 
 
-def test_without_shares_the_corpus_is_as_it_was() -> None:
+def test_without_shares_the_corpus_is_as_it_was():
     parts = set_aside(corpus())
     assert (parts.tuning, parts.reference, parts.test) == (None, None, corpus())
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_documents_with_a_text_in_common_go_together(seed: int) -> None:
+def test_documents_with_a_text_in_common_go_together(seed):
     texts = [Text(f"{i}", f"text {i}", i % 2 == 0, f"d{i}") for i in range(20)]
     texts += [Text("again", "text 4 ", True, "elsewhere")]
     parts = set_aside(Corpus("c", tuple(texts)), tuning=0.4, seed=seed)
-    assert parts.tuning is not None
     drawn = {t.id for t in parts.tuning.texts}
     assert ("4" in drawn) == ("again" in drawn)
 
 
-def test_shares_that_leave_nothing_are_refused() -> None:
+def test_shares_that_leave_nothing_are_refused():
     with pytest.raises(ExpressionError, match="leave no text"):
         set_aside(corpus(), tuning=0.6, reference=0.4)
     with pytest.raises(TextsError, match="too few documents"):
         set_aside(corpus(1), tuning=0.3)
 
 
-def test_a_text_that_was_fitted_on_is_named() -> None:
+def test_a_text_that_was_fitted_on_is_named():
     seen = frozenset({text_key("document 4, cut 1")})
     with pytest.raises(LeakError, match=r"1 of the 180 .*'4-1'.* were tuned on"):
         check_disjoint(corpus(), seen, "were tuned on", "Take it out.")

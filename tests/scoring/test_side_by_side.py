@@ -1,11 +1,7 @@
 """Runs side by side: their figures, their places in the table, and what forbids a comparison."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +10,12 @@ from made import row, run_of
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.results.run import load_side_by_side, save_side_by_side
 from pretrace.scoring.side_by_side import side_by_side
-from pretrace.types import Estimate, Evaluation, Run, SideBySide, Whole
+from pretrace.types import Estimate, Evaluation, Whole
 
 AUC, PLACEBO, BLIND = Estimate(0.7, 0.6, 0.8), Estimate(0.55, 0.5, 0.6), Estimate(0.61, 0.5, 0.7)
 
 
-def made(model: str = "m", corpus: str = "c", *, evaluated: bool = True, **settings: Any) -> Run:
+def made(model="m", corpus="c", *, evaluated=True, **settings):
     """A run with two scores; keyword arguments are settings, those of the target by `target`."""
     rows = (
         row("loss", AUC, tpr=Estimate(0.2, 0.1, 0.3), texts=8),
@@ -40,16 +36,16 @@ def made(model: str = "m", corpus: str = "c", *, evaluated: bool = True, **setti
     )
 
 
-def compared(*runs: Run, scores: tuple[str, ...] = ()) -> SideBySide:
+def compared(*runs, scores=()):
     return side_by_side([(f"R{number}", run) for number, run in enumerate(runs, 1)], scores)
 
 
-def apart(*runs: Run) -> dict[str, bool]:
+def apart(*runs):
     """The settings that differ, and whether the numbers still compare."""
     return {one.setting: one.compares for one in compared(*runs).differences}
 
 
-def test_models_are_rows_and_corpora_columns() -> None:
+def test_models_are_rows_and_corpora_columns():
     found = compared(made("m", "c"), made("n", "c"), made("m", "d", evaluated=False))
     assert (found.models, found.corpora, found.scores) == (("m", "n"), ("c", "d"), ("loss", "zlib"))
     ((run, one),) = found.cell("m", "c", "loss")
@@ -61,7 +57,7 @@ def test_models_are_rows_and_corpora_columns() -> None:
     assert found.differences == ()
 
 
-def test_two_runs_of_one_model_and_corpus_share_a_cell() -> None:
+def test_two_runs_of_one_model_and_corpus_share_a_cell():
     found = compared(made(seed=0), made(seed=1))
     assert [run.number for run, _ in found.cell("m", "c", "loss")] == [1, 2]
     assert {one.setting: one.compares for one in found.differences} == {"seed": True}
@@ -76,7 +72,7 @@ def test_two_runs_of_one_model_and_corpus_share_a_cell() -> None:
         {"adapter": {"method": {"expression": "ia3"}}},
     ],
 )
-def test_what_forbids_a_comparison(changed: dict[str, Any]) -> None:
+def test_what_forbids_a_comparison(changed):
     same = {
         "windows": False,
         "counts": {"source": "y", "tokens": 7},
@@ -86,27 +82,27 @@ def test_what_forbids_a_comparison(changed: dict[str, Any]) -> None:
     assert apart(made(**same), made("n", **same)) == {}
 
 
-def test_different_texts_under_one_name_stand_in_columns_of_their_own() -> None:
+def test_different_texts_under_one_name_stand_in_columns_of_their_own():
     runs = made(), made("n", texts={"sha256": "d" * 64})
     found = compared(*runs)
     assert found.corpora == ("c (cccccccc)", "c (dddddddd)")
     assert apart(*runs) == {"texts of c": False}
 
 
-def test_different_weights_under_one_name_stand_in_rows_of_their_own() -> None:
+def test_different_weights_under_one_name_stand_in_rows_of_their_own():
     runs = made(), made(target={"weights": "b" * 64})
     assert compared(*runs).models == ("m (aaaaaaaa)", "m (bbbbbbbb)")
     assert apart(*runs) == {"weights of m": True}
 
 
-def test_revisions_are_told_apart_by_their_whole_names() -> None:
+def test_revisions_are_told_apart_by_their_whole_names():
     steps = [made(target={"weights": None, "revision": name}) for name in ("step10000", "step100000")]
     assert compared(*steps).models == ("m (step10000)", "m (step100000)")
     same = [made(), made(target={"revision": "main"})]
     assert compared(*same).models == ("m",)
 
 
-def test_other_parameters_are_another_score() -> None:
+def test_other_parameters_are_another_score():
     first, second = (
         replace(made(evaluated=False), scores=("loss", f"min_k(k={k}, x=1)")) for k in (0.1, 0.2)
     )
@@ -117,7 +113,7 @@ def test_other_parameters_are_another_score() -> None:
     assert apart(both, second)["parameters of min_k"]
 
 
-def test_a_large_run_gives_the_median_of_its_sample() -> None:
+def test_a_large_run_gives_the_median_of_its_sample():
     counts = dict.fromkeys(
         ("tokens", "skipped", "missing", "lacking", "cut_texts", "cut_tokens", "unreadable"), 0
     )
@@ -128,7 +124,7 @@ def test_a_large_run_gives_the_median_of_its_sample() -> None:
     assert [one.setting for one in found.differences] == ["number of texts of c"]
 
 
-def test_scores_that_are_shown() -> None:
+def test_scores_that_are_shown():
     assert compared(made(), made("n"), scores=("zlib",)).scores == ("zlib",)
     with pytest.raises(ExpressionError, match=r"no run has the score 'lost'; they have loss, zlib\."):
         compared(made(), made("n"), scores=("lost",))
@@ -136,7 +132,7 @@ def test_scores_that_are_shown() -> None:
         compared(made())
 
 
-def test_it_comes_back_from_disk_as_it_was(tmp_path: Path) -> None:
+def test_it_comes_back_from_disk_as_it_was(tmp_path):
     found = compared(made(), made("n", evaluated=False, target={"prefix": []}))
     save_side_by_side(found, tmp_path / "C")
     assert load_side_by_side(tmp_path / "C") == found

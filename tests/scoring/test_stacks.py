@@ -1,7 +1,5 @@
 """Scores over many texts at once are those of each text, to the last bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +10,12 @@ from pretrace.scores import parse
 from pretrace.scoring.detect import Extremes, ModelScores
 from pretrace.scoring.plan import FittedScores, ScorePlan
 from pretrace.testing import make_evidence, make_trace
-from pretrace.types import Doubles, Evidence, Score, Stack, Stackable, Text, Trace
+from pretrace.types import Score, Stackable, Text
 
 EXPRESSIONS = ["loss", "zlib", "min_k", "min_k(k=0.7)", "max_k", "min_k_plus_plus", "ppl", "surp"]
 
 
-def some(lengths: list[int], *, moments: bool = True) -> list[Evidence]:
+def some(lengths, *, moments=True):
     generator = np.random.default_rng(5)
     found = []
     for i, n in enumerate(lengths):
@@ -27,13 +25,13 @@ def some(lengths: list[int], *, moments: bool = True) -> list[Evidence]:
     return found
 
 
-def scored(scores: dict[str, Score], evidence: list[Evidence]) -> ModelScores:
+def scored(scores, evidence):
     """The rows of these texts."""
     return ModelScores(FittedScores(scores, {}, {}), ScorePlan.parse("loss")).read(evidence)
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_together_as_alone(expression: str) -> None:
+def test_together_as_alone(expression):
     evidence = some([5, 1, 17, 5, 0, 300, 17, 5, 9])
     ((name, score),) = parse(expression).items()
     alone = np.array([score(one) for one in evidence if not one.empty])  # type: ignore[operator]
@@ -42,15 +40,15 @@ def test_together_as_alone(expression: str) -> None:
     assert found.matrix[:, 0].tobytes() == alone.tobytes()
 
 
-def test_stacks_are_used_where_a_score_takes_them() -> None:
+def test_stacks_are_used_where_a_score_takes_them():
     class Counting:
         needs = parse("loss")["loss"].needs
         stacks: list[int] = []  # noqa: RUF012 - of this test alone
 
-        def __call__(self, evidence: Evidence, /) -> float:
+        def __call__(self, evidence, /):
             raise AssertionError("a text alone")
 
-        def over(self, traces: Trace | Stack, texts: object, /) -> Doubles:
+        def over(self, traces, texts, /):
             self.stacks.append(len(traces.logp))
             return traces.logp.sum(axis=-1, dtype=np.float64)
 
@@ -60,14 +58,14 @@ def test_stacks_are_used_where_a_score_takes_them() -> None:
     assert Counting.stacks == [3, 1]
 
 
-def test_a_number_that_is_none_is_told_with_its_text() -> None:
+def test_a_number_that_is_none_is_told_with_its_text():
     class Wrong:
         needs = parse("loss")["loss"].needs
 
-        def __call__(self, evidence: Evidence, /) -> float:
+        def __call__(self, evidence, /):
             return float("inf")
 
-        def over(self, traces: Trace | Stack, texts: list[Text], /) -> Doubles:
+        def over(self, traces, texts, /):
             return np.array([float("inf") if text.id == "b" else 0.0 for text in texts])
 
     evidence = [replace(make_evidence(logp=[-1.0]), text=Text(name, name)) for name in "ab"]
@@ -76,7 +74,7 @@ def test_a_number_that_is_none_is_told_with_its_text() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(40,), (3, 30, 7), (1,) * 40])
-def test_texts_that_are_offered_together_are_kept_as_one_by_one(sizes: tuple[int, ...]) -> None:
+def test_texts_that_are_offered_together_are_kept_as_one_by_one(sizes):
     rng = np.random.default_rng(5)
     scores = rng.integers(0, 12, 40) / 4.0  # with ties
     texts, traces = [Text(str(i), "") for i in range(40)], [make_trace([0.0])] * 40

@@ -1,10 +1,7 @@
 """Planted, unlearned by gradient ascent, retrained without: a two-sided reading tells each apart, on tiny models."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,15 +12,16 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.results.run import load_run, save_run
-from pretrace.scoring.detect import Options, detect, evaluate
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import Models, ScorePlan, check_use
 from pretrace.scoring.settings import EvaluationSettings, ScoreSettings
-from pretrace.types import Corpus, Estimate, Run, Text, Unlearned
+from pretrace.types import Corpus, Estimate, Text, Unlearned
 
 MARGIN = 0.25
 
 
-def texts(seed: int, number: int) -> list[str]:
+def texts(seed, number):
     generator = np.random.default_rng(seed)
     return [" ".join(generator.choice(WORDS, 14)) for _ in range(number)]
 
@@ -40,7 +38,7 @@ TOKENIZER = make_tokenizer()
 TOKENIZER.pad_token = TOKENIZER.eos_token
 
 
-def step(model: Any, optimiser: Any, batch: list[str], sign: float) -> None:
+def step(model, optimiser, batch, sign):
     """One step down the loss of a batch, or up."""
     read = TOKENIZER(batch, return_tensors="pt", padding=True)
     labels = read["input_ids"].masked_fill(read["attention_mask"] == 0, -100)
@@ -49,12 +47,12 @@ def step(model: Any, optimiser: Any, batch: list[str], sign: float) -> None:
     optimiser.step()
 
 
-def batches(texts: list[str], order: np.random.Generator) -> list[list[str]]:
+def batches(texts, order):
     shuffled = [texts[i] for i in order.permutation(len(texts))]
     return [shuffled[start : start + 20] for start in range(0, len(shuffled), 20)]
 
 
-def trained(on: list[str], *, seed: int = 0) -> Any:
+def trained(on, *, seed=0):
     """A model that read these texts 40 times."""
     torch.manual_seed(seed)
     model, order = make_model("gpt_neox").train(), np.random.default_rng(seed)
@@ -65,7 +63,7 @@ def trained(on: list[str], *, seed: int = 0) -> Any:
     return model.eval()
 
 
-def unlearned(model: Any) -> Any:
+def unlearned(model):
     """The same after gradient ascent on the members, with a step down on kept texts after each."""
     model = copy.deepcopy(model).train()
     optimiser, order = torch.optim.AdamW(model.parameters(), lr=2e-3), np.random.default_rng(0)
@@ -76,12 +74,12 @@ def unlearned(model: Any) -> Any:
     return model.eval()
 
 
-def opened(model: Any, name: str) -> HuggingFace:
+def opened(model, name):
     return HuggingFace(model, make_tokenizer(), name=name, weights=name, settings=ModelSettings())
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, HuggingFace]:
+def models():
     planted = trained(MEMBERS + KEPT)
     return {
         "planted": opened(planted, "planted"),
@@ -91,7 +89,7 @@ def models() -> dict[str, HuggingFace]:
     }
 
 
-def judged(models: dict[str, HuggingFace], name: str) -> Run:
+def judged(models, name):
     beside = Models(models[name], placebo=Models(models["retrained"]))
     run = detect(CORPUS, beside, "loss,min_k", Options(cache=False))
     return evaluate(run, CORPUS, unlearned=MARGIN, resamples=300)
@@ -117,7 +115,7 @@ def test_each_is_told_apart(models, name, reading, said, tmp_path):
     assert load_run(tmp_path / "run").evaluation.unlearned == run.evaluation.unlearned
 
 
-def versions(text: str, number: int) -> list[str]:
+def versions(text, number):
     """The text with another word at its end."""
     return [f"{text} {text} {text} {WORDS[i]}" for i in range(number)]
 

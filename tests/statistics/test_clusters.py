@@ -1,7 +1,5 @@
 """A group of documents that one side holds alone is found, and by chance alone seldom."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import hypergeom

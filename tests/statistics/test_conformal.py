@@ -1,7 +1,5 @@
 """Conformal p-values: uniform for non-members, in documents too, and few false discoveries."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

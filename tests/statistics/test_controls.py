@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import run_of
+from made import evaluate, run_of
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.scoring.evaluation import evaluate
 from pretrace.statistics.controls import survives
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.resampling import Calls, group_bootstrap, paired_difference

@@ -1,7 +1,5 @@
 """The test of a draw by lot: its statistic by a naive loop, its level for values of any kind, and its refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

@@ -1,7 +1,5 @@
 """Common runs of words and edit distances, against plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -16,7 +14,7 @@ from pretrace.statistics.words import (
 )
 
 
-def made(rng: np.random.Generator, length: int) -> str:
+def made(rng, length):
     return " ".join(rng.choice(["a", "b", "Ünd", "d,", "e."], length))
 
 

@@ -1,7 +1,5 @@
 """Paired comparisons: the draws of an evaluation, a naive loop, and the level under the null."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from net.api import (

@@ -176,9 +176,7 @@ def test_wrong_uses():
 @pytest.mark.parametrize(
     ("auc", "documents", "controls"), [(0.5, 30, 30), (0.55, 100, 60), (0.65, 25, 50), (0.75, 20, 20)]
 )
-def test_the_power_from_an_auc_is_the_share_of_permutation_tests_that_reject(
-    auc: float, documents: int, controls: int
-) -> None:
+def test_the_power_from_an_auc_is_the_share_of_permutation_tests_that_reject(auc, documents, controls):
     apart = math.sqrt(2) * NormalDist().inv_cdf(auc)
     rng = np.random.default_rng(5)
     found = [
@@ -191,7 +189,7 @@ def test_the_power_from_an_auc_is_the_share_of_permutation_tests_that_reject(
     )  # three standard errors
 
 
-def test_documents_for_an_auc_are_the_fewest_that_reach_the_power() -> None:
+def test_documents_for_an_auc_are_the_fewest_that_reach_the_power():
     for auc in (0.55, 0.62, 0.8, 0.99):
         found = auc_documents(auc)
         assert found is not None

@@ -1,7 +1,5 @@
 """Intervals of shares and of their differences, against figures of Newcombe (1998)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Similarity of two sets: the figures of a naive loop, even where both are the same, apart where they differ."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -11,10 +9,10 @@ from scipy.spatial.distance import jensenshannon
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics.set_similarity import Comparing, compare_sets, js_divergence
 from pretrace.statistics.words import shared_words
-from pretrace.types import Doubles, Text
+from pretrace.types import Text
 
 
-def made(number: int, *, words: str, name: str, seed: int = 0, length: int = 30) -> list[Text]:
+def made(number, *, words, name, seed=0, length=30):
     rng = np.random.default_rng(seed)
     choices = words.split()
     texts = [" ".join(rng.choice(choices, length)) for _ in range(number)]
@@ -26,17 +24,17 @@ OTHERS = " ".join(f"{'w' if i % 2 else 'v'}{i}" for i in range(80))
 QUICK = Comparing(resamples=100, halves=5)
 
 
-def grams(text: str, size: int) -> set[tuple[str, ...]]:
+def grams(text, size):
     words = text.lower().split()
     return set(itertools.pairwise(words)) if size == 2 else {(word,) for word in words}
 
 
-def embed(texts: list[str]) -> Doubles:
+def embed(texts):
     rows = np.array([[text.count("w"), text.count("v"), 1.0] for text in texts])
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_the_figures_of_a_naive_loop() -> None:
+def test_the_figures_of_a_naive_loop():
     a, b = made(12, words=WORDS, name="a"), made(9, words=OTHERS, name="b", seed=1)
     found = {row.name: row for row in compare_sets(a, b, QUICK, embed=embed).rows}
     for size, name in ((1, "1-gram"), (2, "2-gram")):
@@ -49,12 +47,12 @@ def test_the_figures_of_a_naive_loop() -> None:
     assert set(found) == {"1-gram", "2-gram", "similarity", "JS divergence", "JS distance"}
 
 
-def _jaccard(one: str, two: str, size: int) -> float:
+def _jaccard(one, two, size):
     x, y = grams(one, size), grams(two, size)
     return len(x & y) / len(x | y)
 
 
-def test_divergence_is_scipys() -> None:
+def test_divergence_is_scipys():
     rng = np.random.default_rng(0)
     for _ in range(20):
         p, q = rng.integers(0, 4, 30).astype(float), rng.integers(0, 4, 30).astype(float)
@@ -64,7 +62,7 @@ def test_divergence_is_scipys() -> None:
     assert distance.across.value == pytest.approx(np.sqrt(divergence.across.value * np.log(2)))
 
 
-def test_alike_and_apart() -> None:
+def test_alike_and_apart():
     a = made(60, words=WORDS, name="a")
     same = compare_sets(a, made(60, words=WORDS, name="b", seed=5), QUICK)
     apart = compare_sets(a, made(60, words=OTHERS, name="b", seed=5), QUICK)
@@ -81,7 +79,7 @@ def test_alike_and_apart() -> None:
     assert compare_sets(a, a[:30], QUICK) == compare_sets(a, a[:30], QUICK)
 
 
-def test_intervals_cover_the_truth() -> None:
+def test_intervals_cover_the_truth():
     truth = compare_sets(
         made(400, words=WORDS, name="a", seed=98), made(400, words=OTHERS, name="b", seed=99), QUICK
     ).rows[0]
@@ -95,7 +93,7 @@ def test_intervals_cover_the_truth() -> None:
     assert min(inside, across) >= 50
 
 
-def test_a_document_is_not_compared_with_itself() -> None:
+def test_a_document_is_not_compared_with_itself():
     a = made(10, words=WORDS, name="a")
     twice = [Text(f"{t.id}-{k}", t.text, group=t.id) for t in a for k in range(2)]
     b = made(10, words=WORDS, name="b", seed=3)
@@ -107,7 +105,7 @@ def test_a_document_is_not_compared_with_itself() -> None:
     assert compare_sets(numbered, numbered, QUICK).rows[0].across.value > once.inside.value
 
 
-def test_order_does_not_matter_and_much_is_drawn_from() -> None:
+def test_order_does_not_matter_and_much_is_drawn_from():
     a, b = made(40, words=WORDS, name="a"), made(20, words=OTHERS, name="b")
     drawn = compare_sets(a, b, Comparing(most=10))
     assert drawn.texts == (10, 10)
@@ -117,7 +115,7 @@ def test_order_does_not_matter_and_much_is_drawn_from() -> None:
     )
 
 
-def test_odd_texts() -> None:
+def test_odd_texts():
     odd = [
         Text("e", ""),
         Text("p", "..."),
@@ -134,7 +132,7 @@ def test_odd_texts() -> None:
     assert compare_sets(chinese, chinese[:2], QUICK).rows[0].inside.value > 0
 
 
-def test_too_few_and_out_of_range() -> None:
+def test_too_few_and_out_of_range():
     a = made(6, words=WORDS, name="a")
     with pytest.raises(TextsError, match="4 documents of A with words in them, found 3"):
         compare_sets(a[:3], a, QUICK)
@@ -144,6 +142,6 @@ def test_too_few_and_out_of_range() -> None:
         Comparing(resamples=3)
 
 
-def test_shared_words() -> None:
+def test_shared_words():
     assert shared_words([("The cat", "the CAT!"), ("a b", "c d")]) == 0.5
     assert shared_words([("", "...")]) is None

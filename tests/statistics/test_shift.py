@@ -1,7 +1,5 @@
 """The test of the whole set: exact whatever the law and the documents, and it sees what it was made for."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,13 +1,8 @@
 """An adapter is taken from the cache while nothing it depends on has changed; a damaged one is made anew."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from tiny import SENTENCES, opened
 
-from pretrace.backends.huggingface import HuggingFace
 from pretrace.cache.location import cache_folder
 from pretrace.tuning import tune
 from pretrace.tuning.plan import TrainingStep
@@ -17,15 +12,15 @@ CORPUS = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enum
 
 
 @pytest.fixture
-def model() -> HuggingFace:
+def model():
     return opened("llama")
 
 
-def kept() -> list[Path]:
+def kept():
     return sorted((cache_folder() / "adapters").glob("*/adapter_model.safetensors"))
 
 
-def test_a_tuning_is_kept_until_something_it_depends_on_changes(model: HuggingFace) -> None:
+def test_a_tuning_is_kept_until_something_it_depends_on_changes(model):
     steps: list[TrainingStep] = []
     first = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
     assert len(steps) == 1
@@ -39,7 +34,7 @@ def test_a_tuning_is_kept_until_something_it_depends_on_changes(model: HuggingFa
     assert len(kept()) == 4
 
 
-def test_a_damaged_one_is_made_anew(model: HuggingFace) -> None:
+def test_a_damaged_one_is_made_anew(model):
     steps: list[TrainingStep] = []
     first = tune(model, CORPUS, "lora(epochs=1)", on_step=steps.append)
     [weights] = kept()
@@ -49,7 +44,7 @@ def test_a_damaged_one_is_made_anew(model: HuggingFace) -> None:
     assert again.seen == first.seen
 
 
-def test_into_a_folder_and_not_into_the_cache(model: HuggingFace, tmp_path: Path) -> None:
+def test_into_a_folder_and_not_into_the_cache(model, tmp_path):
     tuned = tune(model, CORPUS, "lora(epochs=1)", folder=tmp_path / "adapter")
     assert (tmp_path / "adapter" / "adapter_card.json").is_file()
     assert len(tuned.seen) == len(SENTENCES)

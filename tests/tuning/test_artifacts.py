@@ -1,10 +1,6 @@
 """What training writes is there whole or not at all, and a full disk is named, whichever library meets it."""
 
-from __future__ import annotations
-
 import resource
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -23,7 +19,7 @@ CORPUS = Corpus("sentences", tuple(Text(str(i), text, i % 2 == 0) for i, text in
 
 
 @pytest.fixture
-def little_room() -> Iterator[None]:
+def little_room():
     """Files may not grow beyond 3,000 bytes, as on a disk that is nearly full."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
@@ -31,40 +27,38 @@ def little_room() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def adapter(folder: Path) -> None:
+def adapter(folder):
     tune(opened("llama"), CORPUS, methods.make("lora(epochs=1)"), folder=folder)
 
 
-def planted(folder: Path) -> None:
+def planted(folder):
     write_planted(folder, make_model("llama"), make_tokenizer(), corpus=CORPUS, card={})
 
 
-def tokenizer(folder: Path) -> None:
+def tokenizer(folder):
     with new_folder(folder) as partial:
         make_tokenizer().save_pretrained(partial)
 
 
-def optimiser(folder: Path) -> None:
+def optimiser(folder):
     with new_folder(folder) as partial, (partial / "state.pt").open("wb") as file:
         torch.save({"weights": torch.zeros(10_000)}, file)
 
 
-def checkpoint(folder: Path) -> None:
+def checkpoint(folder):
     model = torch.nn.Linear(100, 100)
     Checkpoint(folder, "a training").save(model, torch.optim.AdamW(model.parameters()), Position())
 
 
 @pytest.mark.parametrize("write", [adapter, planted, tokenizer, optimiser, checkpoint])
-def test_no_room_for_what_a_library_writes(
-    tmp_path: Path, little_room: None, write: Callable[[Path], None]
-) -> None:
+def test_no_room_for_what_a_library_writes(tmp_path, little_room, write):
     with pytest.raises(OutputError, match=r"out cannot be written: File too large; choose a place"):
         write(tmp_path / "out")
     assert not [path for path in tmp_path.iterdir() if path.name not in (".out.training", "out.part")]
 
 
-def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
+    def full(*_, **__):
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
     monkeypatch.setattr("safetensors.torch.save_file", full)

@@ -1,12 +1,9 @@
 """The format of a training: float32 unless bfloat16 is clearly faster, and weights put back to the last bit."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from tiny import SENTENCES, make_model, opened
 
-from pretrace.backends.huggingface import HuggingFace
 from pretrace.cache.location import cache_folder
 from pretrace.tuning import training, tune
 from pretrace.tuning.training import computing, fastest_format, settled
@@ -15,9 +12,7 @@ from pretrace.types import Corpus, Text
 CORPUS = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enumerate(SENTENCES)))
 
 
-def test_auto_takes_bfloat16_only_where_the_processor_has_units_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_auto_takes_bfloat16_only_where_the_processor_has_units_for_it(monkeypatch):
     monkeypatch.setattr(training, "fastest_format", fastest_format)
     cpu = torch.device("cpu")
     for units in (True, False):
@@ -29,7 +24,7 @@ def test_auto_takes_bfloat16_only_where_the_processor_has_units_for_it(
     fastest_format.cache_clear()
 
 
-def converted(*dtypes: torch.dtype) -> HuggingFace:
+def converted(*dtypes):
     """A tiny model, its weights taken to one type after another."""
     model = make_model("llama")
     for dtype in dtypes:
@@ -37,7 +32,7 @@ def converted(*dtypes: torch.dtype) -> HuggingFace:
     return opened(model)
 
 
-def test_adapters_of_two_formats_are_two_and_each_card_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adapters_of_two_formats_are_two_and_each_card_says_which(monkeypatch):
     seen = []
     for chosen in ("float32", "bfloat16", "float32"):
         monkeypatch.setattr(training, "fastest_format", lambda device, chosen=chosen: chosen)
@@ -48,9 +43,7 @@ def test_adapters_of_two_formats_are_two_and_each_card_says_which(monkeypatch: p
     assert len(list((cache_folder() / "adapters").glob("*/adapter_card.json"))) == 2
 
 
-def test_a_narrow_model_really_computes_in_float32_and_is_as_before_afterwards(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_narrow_model_really_computes_in_float32_and_is_as_before_afterwards(monkeypatch):
     """The adapter of a bfloat16 model is the one of the same weights opened in float32."""
     monkeypatch.setattr(training, "fastest_format", lambda device: "float32")
     narrow = converted(torch.bfloat16)
@@ -63,7 +56,7 @@ def test_a_narrow_model_really_computes_in_float32_and_is_as_before_afterwards(
     assert all(torch.equal(a, b) for a, b in zip(before, narrow.model.parameters(), strict=True))
 
 
-def test_weights_are_narrow_again_after_an_error_and_bfloat16_leaves_them_alone() -> None:
+def test_weights_are_narrow_again_after_an_error_and_bfloat16_leaves_them_alone():
     model = torch.nn.Linear(3, 2).to(torch.bfloat16).requires_grad_(False)
     with computing(model, "bfloat16"):
         assert model.weight.dtype == torch.bfloat16

@@ -1,8 +1,5 @@
 """A made-up verdict, for what is written and drawn of any."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +9,10 @@ from pretrace.types import Check, Estimate, Null, Power, Skipped, Table, Verdict
 
 
 @pytest.fixture
-def made() -> Callable[..., Verdict]:
+def made():
     """A verdict with every field filled; keyword arguments replace some."""
 
-    def make(**changes: object) -> Verdict:
+    def make(**changes):
         verdict = Verdict(
             test="marks",
             corpus='letters <b>"\r',

@@ -1,27 +1,23 @@
 """A back end that knows some texts in their order, for the tests of the order test."""
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from pretrace.testing import FakeBackend
-from pretrace.types import Corpus, Text, Trace
+from pretrace.types import Corpus, Text
 
 
 class Reading(FakeBackend):
     """Its log-probability of a character depends on one further up as well, so that no two orders are alike to it; a
     part of that, `blur`, is its own (`salt`), and the rest the same for every model of this kind."""
 
-    def __init__(self, *, blur: float = 0.1, salt: int = 1, **more: Any) -> None:
+    def __init__(self, *, blur=0.1, salt=1, **more):
         super().__init__(**more)
         self.fingerprint += f" {blur} {salt}"
         self.blur, self.salt = blur, salt
 
-    def run(self, batch: Any, want: Any, states: Any = frozenset(), /) -> list[Trace]:
+    def run(self, batch, want, states=frozenset(), /):
         made = super().run(batch, want, states)
         for one, encoded in zip(made, batch, strict=True):
             tokens = encoded.tokens.astype(np.int64)
@@ -36,14 +32,14 @@ class Memorising(Reading):
     """Finds a character likelier where the model has seen it after the same eight characters: the more of a known
     text stands in its known order, the likelier it is."""
 
-    def __init__(self, known: Sequence[str], *, gain: float = 0.3, **more: Any) -> None:
+    def __init__(self, known, *, gain=0.3, **more):
         super().__init__(**more)
         digest = hashlib.sha256("\x00".join(known).encode()).hexdigest()
         self.fingerprint += f" {digest} {gain}"
         self.gain = gain
         self.seen = {text[i : i + 9] for text in known for i in range(len(text) - 8)}
 
-    def run(self, batch: Any, want: Any, states: Any = frozenset(), /) -> list[Trace]:
+    def run(self, batch, want, states=frozenset(), /):
         made = super().run(batch, want, states)
         for one, encoded in zip(made, batch, strict=True):
             text = "".join(map(chr, encoded.tokens))
@@ -58,18 +54,18 @@ WORDS = (
 )
 
 
-def row(rng: np.random.Generator, words: int = 5) -> str:
+def row(rng, words=5):
     """A made-up sentence."""
     return " ".join(rng.choice(WORDS, words)) + "."
 
 
-def made_corpus(rows: int, *, seed: int = 0, words: int = 5) -> Corpus:
+def made_corpus(rows, *, seed=0, words=5):
     """Rows in an order drawn by lot: by their hash."""
     rng = np.random.default_rng(seed)
     texts = by_hash(row(rng, words) for _ in range(rows))
     return Corpus("set", tuple(Text(f"r{i}", text) for i, text in enumerate(texts)))
 
 
-def by_hash(texts: Iterable[str], before: str = "") -> list[str]:
+def by_hash(texts, before=""):
     """The texts in the order of their SHA-256, behind what stands `before` them."""
     return sorted(texts, key=lambda text: hashlib.sha256((before + text).encode()).hexdigest())

@@ -1,12 +1,9 @@
 """Which test can be made: every rule at its boundary, the commands, and what stands in the file of figures."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from dataclasses import fields, replace
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,18 +24,18 @@ ENOUGH: dict[str, dict[str, Any]] = {
 """The least with which each test applies."""
 
 
-def row(name: str, situation: Situation) -> Any:
+def row(name, situation):
     return next(one for one in advise(situation).rows if one.choice.name == name)
 
 
-def test_every_test_of_a_verdict_is_in_the_list() -> None:
+def test_every_test_of_a_verdict_is_in_the_list():
     # all but `samples`, of the logs of a harness, and audits, which stand there by their controls
     tests = {"flag", "marks", "triggers", "canaries", "recite"}
     assert tests <= {choice.name for choice in CHOICES} == set(ENOUGH)
 
 
 @pytest.mark.parametrize("name", ENOUGH)
-def test_a_test_applies_from_its_boundary_on(name: str) -> None:
+def test_a_test_applies_from_its_boundary_on(name):
     enough = ENOUGH[name]
     found = row(name, Situation(**enough))
     assert (found.state, found.missing) == ("applies", "")
@@ -53,31 +50,31 @@ def test_a_test_applies_from_its_boundary_on(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENOUGH)
-def test_a_test_without_anything_names_what_it_takes(name: str) -> None:
+def test_a_test_without_anything_names_what_it_takes(name):
     found = row(name, EMPTY)
     assert found.state == "could"
     assert found.missing
     assert not found.begun
 
 
-def test_the_fewest_come_from_the_level() -> None:
+def test_the_fewest_come_from_the_level():
     assert (1 / 2) ** FEWEST_CHOICES <= 0.05 < (1 / 2) ** (FEWEST_CHOICES - 1)
 
 
 @pytest.mark.parametrize("name", ["controls", "controls-placebo", "placebo"])
-def test_an_audit_counts_the_documents_in_question_where_they_are_known(name: str) -> None:
+def test_an_audit_counts_the_documents_in_question_where_they_are_known(name):
     has = Situation(**ENOUGH[name])
     assert row(name, replace(has, documents=20)).state == "applies"
     few = row(name, replace(has, documents=19))
     assert (few.state, few.missing) == ("could", "1 more documents in question")
 
 
-def test_documents_in_question_alone_are_no_beginning() -> None:
+def test_documents_in_question_alone_are_no_beginning():
     assert not row("controls", Situation(documents=19)).begun
     assert row("controls-placebo", Situation(checkpoint=True)).begun
 
 
-def test_text_alone_leaves_what_can_be_asked_in_text() -> None:
+def test_text_alone_leaves_what_can_be_asked_in_text():
     everything: dict[str, Any] = {key: value for enough in ENOUGH.values() for key, value in enough.items()}
     found = advise(Situation(**everything, access="text"))
     applies = [one for one in found.rows if one.state == "applies"]
@@ -89,13 +86,13 @@ def test_text_alone_leaves_what_can_be_asked_in_text() -> None:
     assert "--access text" in row("recite", Situation(unseen=5, access="logprobs")).commands[0]
 
 
-def test_log_probabilities_leave_all_but_what_needs_weights() -> None:
+def test_log_probabilities_leave_all_but_what_needs_weights():
     everything: dict[str, Any] = {key: value for enough in ENOUGH.values() for key, value in enough.items()}
     found = advise(Situation(**everything, access="logprobs"))
     assert {one.choice.name for one in found.rows if one.state == "cannot"} == {"controls", "placebo"}
 
 
-def test_what_applies_comes_first_and_exact_tests_before_others() -> None:
+def test_what_applies_comes_first_and_exact_tests_before_others():
     names = [one.choice.name for one in advise(Situation(unseen=20, canaries=20)).rows]
     assert names[:4] == ["canaries", "controls", "flag", "recite"]
     assert names[4:7] == ["marks", "triggers", "order"]
@@ -112,20 +109,18 @@ def test_what_applies_comes_first_and_exact_tests_before_others() -> None:
         (Situation(access="text"), "triggers"),
     ],
 )
-def test_the_easiest_is_one_that_is_begun_or_takes_the_least(situation: Situation, name: str) -> None:
+def test_the_easiest_is_one_that_is_begun_or_takes_the_least(situation, name):
     found = advise(situation)
     assert not found.possible
-    assert found.easiest is not None
     assert found.easiest.choice.name == name
 
 
-def test_the_easiest_can_accuse() -> None:
+def test_the_easiest_can_accuse():
     found = advise(Situation(documents=19, checkpoint=True))
-    assert found.easiest is not None
     assert found.easiest.choice.accuses
 
 
-def test_known_names_stand_in_the_commands_as_a_shell_reads_them() -> None:
+def test_known_names_stand_in_the_commands_as_a_shell_reads_them():
     names = Names(controls="d.jsonl", earlier="old")
     found = advise(EMPTY, "my {texts}.jsonl", model="it's", names=names)
     commands = {one.choice.name: shlex.split(one.commands[-1]) for one in found.rows}
@@ -151,13 +146,13 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_printed_command_is_a_good_call(command: str) -> None:
+def test_a_printed_command_is_a_good_call(command):
     program, name, *arguments = shlex.split(command)
     assert program == "pretrace"
     app().parse_args([name, *arguments])  # raises an error that names the command or option
 
 
-def test_the_figures_are_of_the_tests_and_have_their_form() -> None:
+def test_the_figures_are_of_the_tests_and_have_their_form():
     text = files("pretrace.verdicts").joinpath("needed.json").read_text(encoding="utf-8")
     written = json.loads(text)
     assert list(written) == [choice.name for choice in CHOICES]
@@ -173,7 +168,7 @@ def test_the_figures_are_of_the_tests_and_have_their_form() -> None:
             assert one["measured_on"], f"{name}: say where it was measured"
 
 
-def test_figures_in_words() -> None:
+def test_figures_in_words():
     nothing = Needed("pair", None, None, None, None)
     assert (nothing.power, nothing.alarms) == ("not measured", ("not measured",) * 3)
     one = Needed("pair", 1, None, "30/3000", "3/3000", "9/3000 (a season)")
@@ -189,7 +184,7 @@ def test_figures_in_words() -> None:
 UUID, SHA = "123e4567-e89b-12d3-a456-426614174000", "ab" * 32
 
 
-def opinions(number: int = 24) -> list[dict[str, Any]]:
+def opinions(number=24):
     """Texts with an opinion as label."""
     return [
         {
@@ -202,12 +197,12 @@ def opinions(number: int = 24) -> list[dict[str, Any]]:
     ]
 
 
-def written(path: Path, lines: list[dict[str, Any]]) -> str:
+def written(path, lines):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return str(path)
 
 
-def test_everything_is_seen_and_said(tmp_path: Path) -> None:
+def test_everything_is_seen_and_said(tmp_path):
     made = opinions()
     made[3]["text"] += f" {UUID}"
     made[4]["text"] += f" {UUID.upper()} {SHA} {'7' * 20}"
@@ -216,7 +211,7 @@ def test_everything_is_seen_and_said(tmp_path: Path) -> None:
     assert found.said == ("24 texts of 12 documents.", "2 random strings (UUIDs, hashes) in the texts.")
 
 
-def test_a_column_whose_values_repeat_is_suggested_as_group(tmp_path: Path) -> None:
+def test_a_column_whose_values_repeat_is_suggested_as_group(tmp_path):
     made = [{**row, "book": f"b{i // 2}", "page": i, "kind": "prose"} for i, row in enumerate(opinions(48))]
     bare = [{name: row[name] for name in ("id", "text", "book", "page", "kind")} for row in made]
     found = look(written(tmp_path / "bare.jsonl", bare), Columns())
@@ -227,14 +222,14 @@ def test_a_column_whose_values_repeat_is_suggested_as_group(tmp_path: Path) -> N
     assert "repeat" not in " ".join(look(str(tmp_path / "bare.jsonl"), Columns(group="book")).said)
 
 
-def test_texts_without_other_columns_are_counted(tmp_path: Path) -> None:
+def test_texts_without_other_columns_are_counted(tmp_path):
     path = tmp_path / "t.txt"
     path.write_text("one line\nanother line\n", encoding="utf-8")
     assert look(str(path), Columns()).said == ("2 texts of 2 documents.",)
     assert look("stdlib(min_chars=3000)", Columns()).situation.documents > 0
 
 
-def test_the_text_column_may_have_another_name(tmp_path: Path) -> None:
+def test_the_text_column_may_have_another_name(tmp_path):
     made = [{"body": row["text"]} for row in opinions()]
     path = written(tmp_path / "t.jsonl", made)
     assert look(path, Columns(text="body")).situation.documents == 24

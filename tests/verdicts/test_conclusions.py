@@ -1,7 +1,5 @@
 """One rule for all tests: what leads to each outcome."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Seeds follow from texts, the test and its settings, and from nothing that a user may choose freely."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.stats
 from net.api import LEAST_DRAWS, seed_of, texts_hash

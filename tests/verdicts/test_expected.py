@@ -1,7 +1,5 @@
 """What a test is expected to find before it runs: read off measured figures, with words where none were measured."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from statistics import NormalDist
@@ -22,7 +20,7 @@ from pretrace.verdicts.expected import (
 )
 
 
-def test_every_study_names_its_source_and_its_aucs_are_probabilities() -> None:
+def test_every_study_names_its_source_and_its_aucs_are_probabilities():
     assert {one.name for one in studies()} >= {"Hubble"}
     for one in (*studies(), *own_studies()):
         assert one.source
@@ -31,7 +29,7 @@ def test_every_study_names_its_source_and_its_aucs_are_probabilities() -> None:
             assert 0 < aucs[0] <= sorted(aucs)[-1] == aucs[-1] <= 1
 
 
-def test_at_a_measured_size_the_measured_figures_stand() -> None:
+def test_at_a_measured_size_the_measured_figures_stand():
     found = expected(50, 50, parameters=1e9)
     assert [row.copies for row in found.rows] == [1, 4, 16, 64]
     assert (found.rows[0].auc.low, found.rows[0].auc.high) == pytest.approx((0.509, 0.522))
@@ -42,7 +40,7 @@ def test_at_a_measured_size_the_measured_figures_stand() -> None:
     assert "No model of" not in found.basis
 
 
-def test_between_two_sizes_the_effect_is_halfway_in_the_logarithm() -> None:
+def test_between_two_sizes_the_effect_is_halfway_in_the_logarithm():
     small, large, between = (expected(50, 50, parameters=one) for one in (1e9, 8e9, math.sqrt(8) * 1e9))
     effects = [NormalDist().inv_cdf(one.rows[1].auc.low) for one in (small, large, between)]
     assert effects[2] == pytest.approx((effects[0] + effects[1]) / 2)
@@ -57,16 +55,14 @@ def test_between_two_sizes_the_effect_is_halfway_in_the_logarithm() -> None:
         (None, "How large this model is was not said"),
     ],
 )
-def test_beyond_what_was_measured_it_says_so_and_the_nearest_figures_stand(
-    parameters: float | None, said: str
-) -> None:
+def test_beyond_what_was_measured_it_says_so_and_the_nearest_figures_stand(parameters, said):
     found = expected(50, 50, parameters=parameters)
     assert said in found.basis
     assert "this size" not in comparison(found)
     assert found.rows == expected(50, 50, parameters=8e9 if parameters == 7e10 else 1e9).rows
 
 
-def test_other_tokens_than_those_measured_are_named() -> None:
+def test_other_tokens_than_those_measured_are_named():
     assert (
         "none on 15 trillion: more tokens leave less of a text"
         in expected(50, 50, parameters=8e9, tokens=1.5e13).basis
@@ -74,7 +70,7 @@ def test_other_tokens_than_those_measured_are_named() -> None:
     assert "trained on" not in expected(50, 50, parameters=8e9, tokens=5e11).basis
 
 
-def test_more_documents_copies_and_parameters_find_more() -> None:
+def test_more_documents_copies_and_parameters_find_more():
     few, many = (expected(number, number, parameters=1e9).rows for number in (50, 400))
     large = expected(50, 50, parameters=8e9).rows
     for less, more in (*zip(few, many, strict=True), *zip(few, large, strict=True)):
@@ -85,7 +81,7 @@ def test_more_documents_copies_and_parameters_find_more() -> None:
     assert needed[-1] == 20  # with fewer no test is made
 
 
-def test_the_picture_has_a_bar_for_each_number_of_copies_and_longer_ones_for_more() -> None:
+def test_the_picture_has_a_bar_for_each_number_of_copies_and_longer_ones_for_more():
     first, second, *bars = picture(expected(50, 50, parameters=1e9))
     assert first == "Documents needed on each side, for 8 of 10 cases;"
     assert second == "behind them, in how many of 100 cases yours find it:"
@@ -96,7 +92,7 @@ def test_the_picture_has_a_bar_for_each_number_of_copies_and_longer_ones_for_mor
     assert bars[3].endswith(" 20; more than 99")
 
 
-def test_a_small_model_has_figures_of_ours_with_the_range_that_was_measured_on_cells_left_out() -> None:
+def test_a_small_model_has_figures_of_ours_with_the_range_that_was_measured_on_cells_left_out():
     small = own_studies()[1]
     found = expected(50, 50, parameters=small.parameters)
     assert [(row.auc.low, row.auc.value, row.auc.high) for row in found.rows] == [
@@ -112,7 +108,7 @@ def test_a_small_model_has_figures_of_ours_with_the_range_that_was_measured_on_c
 
 
 @pytest.mark.parametrize("test", [choice.name for choice in CHOICES])
-def test_every_test_has_a_sentence(test: str) -> None:
+def test_every_test_has_a_sentence(test):
     said = chance(test, Situation(documents=60, unseen=40, parameters=8e9), 12)
     if test in ("controls", "controls-placebo", "flag"):
         assert said.startswith("With 60 documents and 40 controls a single reading by a model of this size")
@@ -124,9 +120,7 @@ def test_every_test_has_a_sentence(test: str) -> None:
     assert expected_for(test, Situation(documents=50)) is None  # nothing without control documents
 
 
-def test_what_is_enough_for_a_comparison_is_said_for_this_model_and_not_for_small_ones_that_read_the_texts_last() -> (
-    None
-):
+def test_what_is_enough_for_a_comparison_is_said_for_this_model_and_not_for_small_ones_that_read_the_texts_last():
     large, small = (Situation(documents=50, unseen=40, parameters=size) for size in (1e9, 1.3e6))
     for has in (large, small, Situation(parameters=1e9)):
         row = expected(50, 40, parameters=has.parameters).rows[0]

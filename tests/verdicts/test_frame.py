@@ -1,7 +1,5 @@
 """What the frame does for every test: the second model, draws from the texts, the register."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,10 +1,5 @@
 """The register of verdicts on this machine."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from pretrace.errors import OutputError
@@ -20,7 +15,7 @@ from pretrace.verdicts.register import (
 )
 
 
-def test_a_damaged_line_is_passed_over(tmp_path: Path) -> None:
+def test_a_damaged_line_is_passed_over(tmp_path):
     note(entry(), 0.5, "inconclusive", tmp_path)
     with (tmp_path / FILE).open("ab") as file:
         file.write(b'{"texts": "t", "wei\n[1]\n\xff\xfe\n')
@@ -30,17 +25,17 @@ def test_a_damaged_line_is_passed_over(tmp_path: Path) -> None:
     assert len(known(["one text", "another"], tmp_path)) == 2
 
 
-def test_no_place_to_write_is_said(tmp_path: Path) -> None:
+def test_no_place_to_write_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):
         note(entry(), 0.5, "inconclusive", tmp_path / "file")
 
 
-def entry(test: str = "order", weights: str = "w", **settings: object) -> RegisterEntry:
+def entry(test="order", weights="w", **settings):
     return RegisterEntry(test, TextsSketch.of(["one text", "another"]), weights, settings, "model")
 
 
-def test_different_tests_of_the_same_texts_are_counted_and_the_same_one_only_once(tmp_path: Path) -> None:
+def test_different_tests_of_the_same_texts_are_counted_and_the_same_one_only_once(tmp_path):
     assert count_earlier_tests(entry(), 0.05, tmp_path).number == 1
     for one, p in (
         (entry(), 0.2),
@@ -79,9 +74,7 @@ TEXTS = [f"text {number}" for number in range(1000)]
     ],
     ids=["one dropped", "one added", "half", "half as many added", "a quarter and others", "all changed"],
 )
-def test_collections_that_share_half_of_their_texts_are_one(
-    tmp_path: Path, number: int, changed: Callable[[list[str]], list[str]], same: bool
-) -> None:
+def test_collections_that_share_half_of_their_texts_are_one(tmp_path, number, changed, same):
     first = TEXTS[:number]
     note(RegisterEntry("audit", TextsSketch.of(first), "w", {}), 0.6, "inconclusive", tmp_path)
     again = RegisterEntry("audit", TextsSketch.of(changed(first)), "w", {})
@@ -90,7 +83,7 @@ def test_collections_that_share_half_of_their_texts_are_one(
     assert (len(known(changed(first), tmp_path)) == 1) is same
 
 
-def test_the_words_give_both_levels(tmp_path: Path) -> None:
+def test_the_words_give_both_levels(tmp_path):
     for weights in "ab":
         note(entry(weights=weights), 0.5, "inconclusive", tmp_path)
     found = count_earlier_tests(entry(), 0.05, tmp_path)
@@ -108,7 +101,7 @@ def test_the_words_give_both_levels(tmp_path: Path) -> None:
     assert again.words().startswith("This test was made before")
 
 
-def test_ordinals() -> None:
+def test_ordinals():
     assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 21, 113, 1002)] == [
         *("1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "113th", "1,002nd")
     ]

@@ -1,7 +1,5 @@
 """Verdicts on disk: back to the last bit, whole or not at all, damage noticed, and one door for every kind."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """The sentences of tests and checks: what the code names is there, and numbers are filled in."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -22,18 +20,18 @@ CHECKS = sorted({kind for text in SOURCES for kind in re.findall(r'word_check\(\
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_sentence_that_the_code_names_is_there(kind: str) -> None:
+def test_every_sentence_that_the_code_names_is_there(kind):
     assert sentences_of(kind)
 
 
 @pytest.mark.parametrize("kind", CHECKS)
-def test_every_check_has_a_title_and_words(kind: str) -> None:
+def test_every_check_has_a_title_and_words(kind):
     found = sentences_of(kind)
     assert found["title"]
     assert found.keys() - {"title", "cure", "cure_not_run"}
 
 
-def test_numbers_are_filled_in_and_what_they_say_is_not_read_again() -> None:
+def test_numbers_are_filled_in_and_what_they_say_is_not_read_again():
     assert say("audit.reverse.words", p=0.0123).endswith("well: p = 0.012.")
     assert fill(("{a:,}", {"b": "{a} {closer}"}), a=1234)[0] == "1,234"
     assert fill("of {name}", name="{closer}") == "of {closer}"
@@ -41,7 +39,7 @@ def test_numbers_are_filled_in_and_what_they_say_is_not_read_again() -> None:
         fill("{nothing}")
 
 
-def test_a_check_keeps_the_cure_that_its_status_takes() -> None:
+def test_a_check_keeps_the_cure_that_its_status_takes():
     good, bad, unmade = (
         word_check("flag.runs", made, words="few", documents=3) for made in (True, False, None)
     )

@@ -1,16 +1,14 @@
 """Folders of every kind that were rewritten and sealed anew: their tables say otherwise."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from made import evaluate
 from verdicts.audit.test_audit import MEMBERS, NEVER, NUMBERS, OTHERS, STRANGER, direct
 from verdicts.flag.test_flagging import KNOWN, LOSS, MINE, target
 from verdicts.marking import test_exact as marking
@@ -24,7 +22,6 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.results.serialization import to_json
 from pretrace.runs import kind_of, render, save
 from pretrace.scoring.detect import detect
-from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
@@ -37,7 +34,7 @@ from pretrace.verification import verify_folder
 SECOND = FakeBackend(name="second")
 
 
-def run() -> Any:
+def run():
     texts = [
         Text(f"t{i}", f"The {'cat' if i % 2 else 'dog'} number {i} sat on mat {i}.", bool(i % 2))
         for i in range(40)
@@ -46,7 +43,7 @@ def run() -> Any:
     return replace(found, evaluation=evaluate(found, [text.text for text in texts], resamples=100))
 
 
-def recited() -> Any:
+def recited():
     models = [
         HuggingFace(
             reciting.net(seed),
@@ -96,16 +93,16 @@ MADE: dict[str, Callable[[], Any]] = {
 
 
 @functools.cache
-def made(kind: str) -> Any:
+def made(kind):
     return MADE[kind]()
 
 
-def written(kind: str, folder: Path) -> Path:
+def written(kind, folder):
     save(made(kind), folder)
     return folder
 
 
-def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+def rewrite(folder, change):
     """Rewrite the JSON part, seal it anew and make the report of it, as a forger would."""
     path = folder / kind_of(folder).marker
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -123,44 +120,44 @@ def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     render(folder)
 
 
-def convict(content: dict[str, Any]) -> None:
+def convict(content):
     content |= {"p": 0.0001, "outcome": "consistent", "exit_code": 3}
     content["statement"] = "The predictions of the model are consistent with training on these texts."
     for check in content["checks"]:
         check["status"] = "passed"
 
 
-def acquit(content: dict[str, Any]) -> None:
+def acquit(content):
     none = content["test"] == "flag"
     content |= {"p": 0.9, "outcome": "none" if none else "inconclusive", "exit_code": 0 if none else 4}
     content["statement"] = "No sign of training on these texts was found."
 
 
-def flag_the_set(content: dict[str, Any]) -> None:
+def flag_the_set(content):
     content |= {"p": 0.0001, "outcome": "set", "exit_code": 3}
     content["figures"]["set_test"] |= {"p": 0.0001}
 
 
-def raise_auc(content: dict[str, Any]) -> None:
+def raise_auc(content):
     row = next(row for row in content["rows"] if row["kind"] == "score")
     row["auc"] |= {"value": 0.99, "low": 0.97, "high": 1.0}
 
 
-def turn_outcome(content: dict[str, Any]) -> None:
+def turn_outcome(content):
     content |= {"outcome": "consistent", "exit_code": 3}
 
 
-def reword(content: dict[str, Any]) -> None:
+def reword(content):
     content["statement"] = "The predictions of the model are consistent with training on these texts."
 
 
-def change_second(content: dict[str, Any]) -> None:
+def change_second(content):
     check = next(check for check in content["checks"] if check["name"] == "second")
     name = next(name for name in check["figures"] if name.startswith("p of "))
     check["figures"][name] = 0.987
 
 
-def shrink_effect(content: dict[str, Any]) -> None:
+def shrink_effect(content):
     content["effect"] |= {"value": 1.5, "low": 1.2, "high": 1.8}
 
 
@@ -181,7 +178,7 @@ FORGED = [
 ]
 
 
-def test_culprits_are_found() -> None:
+def test_culprits_are_found():
     assert {kind: made(kind).outcome for kind in MADE if "culprit" in kind} == {
         "audit of a culprit": "consistent",
         "flagging of a culprit": "flagged",
@@ -191,7 +188,7 @@ def test_culprits_are_found() -> None:
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_the_tables_of_a_folder_as_it_was_written_give_its_numbers(kind: str, tmp_path: Path) -> None:
+def test_the_tables_of_a_folder_as_it_was_written_give_its_numbers(kind, tmp_path):
     found = verify_folder(written(kind, tmp_path / "RESULT"))
     assert {one.name: one.state for one in found.checks} == dict.fromkeys(
         ("files", "seal", "report", "numbers"), "yes"
@@ -203,9 +200,7 @@ def test_the_tables_of_a_folder_as_it_was_written_give_its_numbers(kind: str, tm
 @pytest.mark.parametrize(
     ("kind", "change"), FORGED, ids=[f"{kind}, {change.__name__}" for kind, change in FORGED]
 )
-def test_a_folder_that_was_rewritten_and_sealed_anew_is_found(
-    kind: str, change: Callable[[dict[str, Any]], object], tmp_path: Path
-) -> None:
+def test_a_folder_that_was_rewritten_and_sealed_anew_is_found(kind, change, tmp_path):
     folder = written(kind, tmp_path / "RESULT")
     rewrite(folder, change)
     states = {one.name: one.state for one in verify_folder(folder).checks}

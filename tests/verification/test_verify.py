@@ -1,12 +1,9 @@
 """A folder is verified: its files, its report, its texts; and a change to any of them is found."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from made import written
@@ -16,20 +13,19 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.runs import render
 from pretrace.scoring.provenance import record_corpus
-from pretrace.types import Corpus
 from pretrace.verification import recorded_sides, verify
 
 Change = Callable[[Path], object]
 
 
-def texts_of(number: int, word: str = "cat") -> list[dict[str, object]]:
+def texts_of(number, word="cat"):
     return [
         {"key": f"k{i}", "body": f"The {word} number {i} sat on the mat.", "label": i % 2}
         for i in range(number)
     ]
 
 
-def called(*arguments: object) -> int:
+def called(*arguments):
     patch = pytest.MonkeyPatch()
     patch.setattr("sys.argv", ["pretrace", *map(str, arguments)])
     with pytest.raises(SystemExit) as left:
@@ -39,7 +35,7 @@ def called(*arguments: object) -> int:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Path:
+def made(tmp_path_factory, model_folder):
     """A folder with texts, and a run of them whose columns have names of their own."""
     desk = tmp_path_factory.mktemp("verify")
     texts = written(desk / "texts.jsonl", texts_of(12))
@@ -50,7 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Path:
 
 
 @pytest.fixture
-def desk(made: Path, tmp_path: Path) -> Path:
+def desk(made, tmp_path):
     """The same in a folder where it may be changed; the recorded place of the texts is still the first one."""
     for path in made.rglob("*"):
         if path.is_file():
@@ -60,12 +56,12 @@ def desk(made: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def states(folder: Path, **named: object) -> dict[str, str]:
+def states(folder, **named):
     return {one.name: one.state for one in verify(folder, {k: str(v) for k, v in named.items()}).checks}
 
 
 @pytest.mark.parametrize("run", ["RUN", "CUT"])
-def test_all_that_was_recorded_holds_of_a_run_as_it_was_written(desk: Path, run: str) -> None:
+def test_all_that_was_recorded_holds_of_a_run_as_it_was_written(desk, run):
     """Also of one that scored windows: the texts as they were given were recorded, too."""
     found = verify(desk / run)
     whole = dict.fromkeys(("files", "seal", "report", "texts"), "yes")
@@ -75,7 +71,7 @@ def test_all_that_was_recorded_holds_of_a_run_as_it_was_written(desk: Path, run:
     assert states(desk / run, texts=desk / "texts.jsonl")["texts"] == "yes"
 
 
-def test_a_report_shows_the_hash_of_its_result_at_its_end_and_on_each_printed_page(desk: Path) -> None:
+def test_a_report_shows_the_hash_of_its_result_at_its_end_and_on_each_printed_page(desk):
     facts = json.loads((desk / "RUN" / "run.json").read_text(encoding="utf-8"))
     page = (desk / "RUN" / "report.html").read_text(encoding="utf-8")
     assert f'@page {{ @bottom-left {{ content: "pretrace · SHA-256 {facts["sha256"]}"' in page
@@ -87,11 +83,11 @@ def test_a_report_shows_the_hash_of_its_result_at_its_end_and_on_each_printed_pa
     assert "<footer" not in page
 
 
-def edited(name: str) -> Change:
+def edited(name):
     return lambda folder: (folder / name).write_bytes((folder / name).read_bytes() + b" ")
 
 
-def resettled(folder: Path) -> None:
+def resettled(folder):
     facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     facts["settings"]["seed"] = 5
     (folder / "run.json").write_text(json.dumps(facts), encoding="utf-8")
@@ -110,7 +106,7 @@ CHANGES: dict[str, tuple[Change, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_is_found_where_it_is(desk: Path, change: str) -> None:
+def test_a_change_is_found_where_it_is(desk, change):
     act, expected = CHANGES[change]
     act(desk / "RUN")
     found = {name: state for name, state in states(desk / "RUN").items() if state != "yes"}
@@ -118,7 +114,7 @@ def test_a_change_is_found_where_it_is(desk: Path, change: str) -> None:
     assert not verify(desk / "RUN").holds
 
 
-def test_other_texts_are_not_those_of_the_run(desk: Path) -> None:
+def test_other_texts_are_not_those_of_the_run(desk):
     other = written(desk / "other.jsonl", texts_of(12, "dog"))
     fewer = written(desk / "fewer.jsonl", texts_of(11))
     for place in (other, fewer):
@@ -131,7 +127,7 @@ def test_other_texts_are_not_those_of_the_run(desk: Path) -> None:
     assert found.holds
 
 
-def test_texts_that_are_not_here_are_asked_for(desk: Path) -> None:
+def test_texts_that_are_not_here_are_asked_for(desk):
     facts = json.loads((desk / "RUN" / "run.json").read_text(encoding="utf-8"))
     named = facts["settings"]["given"]["texts"]
     Path(named).rename(f"{named}.away")
@@ -145,7 +141,7 @@ def test_texts_that_are_not_here_are_asked_for(desk: Path) -> None:
     assert found.holds
 
 
-def test_a_run_without_a_hash_of_itself_says_so(desk: Path) -> None:
+def test_a_run_without_a_hash_of_itself_says_so(desk):
     """Without a hash of run.json itself."""
     place = desk / "CUT" / "run.json"
     facts = json.loads(place.read_text(encoding="utf-8"))
@@ -155,16 +151,14 @@ def test_a_run_without_a_hash_of_itself_says_so(desk: Path) -> None:
     assert found["seal"] == "not recorded"
 
 
-def test_what_is_no_result_and_a_role_it_does_not_have_are_one_line(desk: Path) -> None:
+def test_what_is_no_result_and_a_role_it_does_not_have_are_one_line(desk):
     with pytest.raises(OutputError, match="not a pretrace run"):
         verify(desk)
     with pytest.raises(ExpressionError, match="has no controls; its texts are: texts"):
         verify(desk / "RUN", {"controls": desk / "texts.jsonl"})
 
 
-def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(
-    desk: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(desk, capsys):
     assert called("runs", "verify", desk / "RUN") == 0
     said = capsys.readouterr().out
     for name in ("files", "seal", "report", "texts"):
@@ -176,23 +170,23 @@ def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(
     assert found["checks"][0] == {"name": "files", "state": "no", "words": "scores.csv was changed"}
 
 
-def rows(word: str, number: int = 5, **more: str) -> list[dict[str, object]]:
+def rows(word, number=5, **more):
     return [
         {"id": f"{word}{i}", "text": f"{word} {i} and more", "label": i % 2, **more} for i in range(number)
     ]
 
 
-def hashed(corpus: Corpus) -> dict[str, Any]:
+def hashed(corpus):
     return record_corpus(corpus)
 
 
-def measured(content: dict[str, Any]) -> dict[str, bool]:
+def measured(content):
     """Whether each side of a result is what is at its recorded place."""
     sides = recorded_sides(content, content["settings"], Columns())
     return {one.role: one.measure(one.place) == one.sha256 for one in sides}
 
 
-def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path: Path) -> None:
+def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path):
     one, other = (written(tmp_path / f"{name}.jsonl", rows(name)) for name in "ab")
     a, b = (hashed(open_corpus(str(place))) for place in (one, other))
     given = {"texts": str(one), "controls": str(other)}

@@ -1,15 +1,11 @@
 """The site on a workspace of its own: in the process for what is quick, behind a real server for a browser."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -17,15 +13,15 @@ import uvicorn
 from processes import Running, forking, job
 from starlette.testclient import TestClient
 
-from pretrace.cli.serving import forms
 from pretrace.web import jobs
+from pretrace.web.forms import forms
 from pretrace.web.serving import application, configuration
 from pretrace.web.settings import Limits, ServeSettings
 from pretrace.web.workspace import Workspace
 
 
 @pytest.fixture(autouse=True)
-def _control_c() -> Iterator[None]:
+def _control_c():
     """Jobs can be stopped even where the tests run with Ctrl-C ignored, as jobs that a shell starts in the background
     do: a child takes over which signals are ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -34,7 +30,7 @@ def _control_c() -> Iterator[None]:
 
 
 @pytest.fixture
-def warm_jobs(monkeypatch) -> Iterator[None]:
+def warm_jobs(monkeypatch):
     """Jobs are processes of their own that are forked from one that has imported what commands need. That they are
     started as `python -m pretrace` is tested in test_jobs and in the browser."""
     started = []
@@ -67,7 +63,7 @@ class Visitor:
         return self.client.post(path, data=data, files=files, **how)
 
     @staticmethod
-    def said(answer) -> str:
+    def said(answer):
         """The sentence of a page that says what did not work."""
         return sentence(answer)
 
@@ -78,14 +74,14 @@ class Visitor:
         return answer.headers["location"]
 
 
-def sentence(answer) -> str:
+def sentence(answer):
     """The sentence of a page that says what did not work."""
     found = re.search(r'role="alert"[^>]*>(.*?)</p>', answer.text, re.DOTALL)
     return found[1] if found else ""
 
 
 @pytest.fixture
-def visit(tmp_path, monkeypatch) -> Iterator[Callable[..., Visitor]]:
+def visit(tmp_path, monkeypatch):
     """Makes a site and somebody who visits it; `settings` and `limits` are those of the server, which runs where "m"
     is a folder that looks like a model."""
     clients = []
@@ -95,7 +91,7 @@ def visit(tmp_path, monkeypatch) -> Iterator[Callable[..., Visitor]]:
         (model / name).touch()
     monkeypatch.chdir(model.parent)
 
-    def made(limits=None, **settings) -> Visitor:
+    def made(limits=None, **settings):
         folder = tmp_path / "workspace"
         client = TestClient(
             application(ServeSettings(workspace=folder, **settings), forms(), limits=limits),
@@ -111,23 +107,23 @@ def visit(tmp_path, monkeypatch) -> Iterator[Callable[..., Visitor]]:
 
 
 @pytest.fixture
-def visitor(visit) -> Visitor:
+def visitor(visit):
     return visit()
 
 
 class Site:
     """The site behind a real server in a thread, which can be stopped and started again on the same port."""
 
-    def __init__(self, workspace: Path, limits: Limits | None = None, **settings) -> None:
+    def __init__(self, workspace, limits=None, **settings):
         self.workspace, self.port = workspace, 0
         self.limits, self.settings = limits or Limits(), settings
         self.start()
 
     @property
-    def address(self) -> str:
+    def address(self):
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
+    def start(self):
         from pretrace.web.serving import _bound
 
         settings = ServeSettings(workspace=self.workspace, port=self.port, **self.settings)
@@ -142,19 +138,19 @@ class Site:
         while not self.server.started:
             time.sleep(0.01)
 
-    def stop(self) -> None:
+    def stop(self):
         self.server.should_exit = True
         self.thread.join()
 
 
 @pytest.fixture(scope="session")
-def sites() -> type[Site]:
+def sites():
     """What makes a site behind a real server; whoever makes one stops it."""
     return Site
 
 
 @pytest.fixture
-def site(tmp_path) -> Iterator[Site]:
+def site(tmp_path):
     """A site behind a real server."""
     made = Site(tmp_path / "workspace")
     yield made

@@ -1,7 +1,5 @@
 """Visitors who mean harm: who is told what, which models they reach, and what a real server takes from a socket."""
 
-from __future__ import annotations
-
 import socket
 from contextlib import ExitStack, closing
 from pathlib import Path

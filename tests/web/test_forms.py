@@ -1,11 +1,8 @@
 """The options of commands as forms, and filled forms as arguments."""
 
-from __future__ import annotations
-
 import pytest
 
-from pretrace.cli.serving import forms
-from pretrace.web.forms import COMMANDS, CommandForm, Field
+from pretrace.web.forms import COMMANDS, CommandForm, Field, forms
 from pretrace.web.workspace import RequestError
 
 FORMS = forms()

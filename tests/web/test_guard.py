@@ -1,7 +1,5 @@
 """Who may ask for what: Host, Origin, token, sizes, and paths."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

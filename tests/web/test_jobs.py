@@ -1,7 +1,5 @@
 """Jobs as real processes: how they end, what is said of it, and that they outlive the server."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

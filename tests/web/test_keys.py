@@ -1,11 +1,8 @@
 """The key of a server goes to the hosts it belongs to: a model on the page can be named by somebody else."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -21,17 +18,17 @@ KEY = "sk-that-nobody-else-may-see"
 
 
 @pytest.fixture
-def elsewhere() -> Iterator[tuple[str, list[str]]]:
+def elsewhere():
     """The address of a server that keeps what it is given, and refuses everybody."""
     given: list[str] = []
 
     class Answer(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # the list of models is what a client asks for first
+        def do_GET(self):  # the list of models is what a client asks for first
             given.append(str(self.headers))
             self.send_response(401)
             self.end_headers()
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)

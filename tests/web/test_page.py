@@ -1,7 +1,5 @@
 """What a visitor does with texts, jobs and results beyond starting a test: names, plans, second tries."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

@@ -1,7 +1,5 @@
 """A search from the page: in training data that whoever serves it has named, and in no other."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -1,7 +1,5 @@
 """What is taken in and what is refused, with the sentence that the visitor reads."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

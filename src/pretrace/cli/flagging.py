@@ -15,17 +15,15 @@ from rich.table import Table
 from pretrace.cli.answer import PlainText, Reply, plain_table
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import conclusion, foretold, save_result
-from pretrace.cli.progress import Stages, watched
-from pretrace.cli.scoring import Sharded, lasting, part_done, scored_here, scored_on_ray, surveyed
+from pretrace.cli.progress import Stages
+from pretrace.cli.scoring import TextsToScore, in_shards, lasting
 from pretrace.cli.streams import note as say_note
-from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_command, with_found, with_text_column
+from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_found, with_text_column
 from pretrace.corpora import Columns, open_stream
-from pretrace.corpora.opening import Source
+from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
-from pretrace.jobs import worker as shards
-from pretrace.jobs.engine.work import Scoring, counted, shard_size
-from pretrace.jobs.merging import UNREADABLE, ScoredRows, remove
+from pretrace.jobs.engine.work import Scoring
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import OpenedScoring, ShardJob
 from pretrace.report.wording import first_of
@@ -34,18 +32,19 @@ from pretrace.results.folder import Write, write_csv, write_lines
 from pretrace.results.rounding import p_value
 from pretrace.results.run import SKIPPED_COLUMNS
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
+from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.outlook import REPORT, SET_TEST, Workload, workload
+from pretrace.scoring.outlook import REPORT, SET_TEST, Workload
+from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import CONTROLS, dry_run_option, like, option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.expected import chance, expected_for, picture
-from pretrace.verdicts.flag import flag as flag_texts
 from pretrace.verdicts.flag.built import flagged_rows
 from pretrace.verdicts.flag.flag import Asking, check_power, flag_rows, unscored
-from pretrace.verdicts.flag.planning import FLAGGING, BothSets, DetectionLimits, FlagPlan, FlagSettings, plan
+from pretrace.verdicts.flag.planning import FLAGGING, BothSets, DetectionLimits, FlagPlan, FlagSettings
 
 # `flag` over more texts than a shard holds, and its part of `pretrace runs merge`.
 
@@ -61,8 +60,11 @@ def finish(job: ShardJob, folder: Path, out: Path) -> Reply:
         open_stream(job.source[name], read, skip_unreadable=skip)
         for name, read in (("texts", columns), ("nonmembers", columns.of_another))
     )
-    planned = FlagPlan.of(BothSets(asked, known), FlagSettings(**_own(job)["settings"]))
-    return _finish(job, folder, planned, out)
+    own = _own(job)
+    planned = FlagPlan.of(BothSets(asked, known), FlagSettings(**own["settings"]))
+    about = job.source["command"], job.source.get("found")
+    rows = job.rows(job.parts(folder))
+    return _finish(rows, planned, out, own["model"], *about, unreadable=job.survey.unreadable)
 
 
 def is_flagging(job: ShardJob) -> bool:
@@ -75,13 +77,13 @@ def _own(job: ShardJob) -> Mapping[str, Any]:
     return job.evaluation[KEY]  # type: ignore[no-any-return]
 
 
-def _job(command: _FlagCommand, sharded: Sharded, opened: OpenedScoring) -> ShardJob:
+def _job(texts: TextsToScore, opened: OpenedScoring, command: _FlagCommand) -> ShardJob:
     settings = command.settings
     asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
     return ShardJob(
         fingerprint=opened.fingerprint,
-        survey=sharded.found,
-        corpus=sharded.stream.name,
+        survey=texts.survey,
+        corpus=texts.stream.name,
         scores=tuple(settings.plan.scores),
         outlines=opened.outlines,
         settings=opened.settings,
@@ -89,35 +91,42 @@ def _job(command: _FlagCommand, sharded: Sharded, opened: OpenedScoring) -> Shar
             "texts": lasting(command.source.texts),
             "nonmembers": lasting(command.inputs.controls),
             "columns": command.source.columns.recorded,
-            "skip_unreadable": sharded.how.skip_unreadable,
-            # Not what tells one worker from another: whichever is the last writes the file of the job.
-            "command": {
-                name: value for name, value in command.given.items() if name not in ("shard", "parts")
-            },
+            "skip_unreadable": texts.how.skip_unreadable,
+            "command": command.recorded,
             **({"found": command.found} if command.found else {}),
         },
         evaluation={KEY: {"settings": asked, "model": opened.target}},
     )
 
 
-def _finish(job: ShardJob, folder: Path, planned: FlagPlan, out: Path, asking: Asking | None = None) -> Reply:
+def _finish(
+    rows: ScoredRows,
+    planned: FlagPlan,
+    out: Path,
+    model: str,
+    command: Mapping[str, Any],
+    found: Mapping[str, Any] | None,
+    *,
+    asking: Asking | None = None,
+    unread: Sequence[Unreadable] = (),
+    unreadable: int = 0,
+) -> Reply:
     """Conclude, write the folder, take the parts away, and say what was found."""
-    parts = job.parts(folder)
-    rows, lost = ScoredRows.of_job(job, parts), job.survey.unreadable
-    flagged, tables = flag_rows(
-        rows, planned, _own(job)["model"], asking=asking, command=job.source["command"], unreadable=lost
-    )
-    flagged = _asked_for(with_found(flagged, job.source.get("found")))
+    flagged, tables = flag_rows(rows, planned, model, asking=asking, command=command, unreadable=unreadable)
+    flagged = _asked_for(with_found(flagged, found))
+    if not rows.on_disk:
+        few = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
+        return save_flagging(flagged, out, beside=few)
     skipped = ((one.id, one.reason, one.tokens) for one in unscored(rows))
     beside: dict[str, Write] = {
         **tables.writers(),
         "skipped.csv": lambda path: write_csv(path, SKIPPED_COLUMNS, skipped),
     }
-    unreadable = folder / UNREADABLE
-    if lost and unreadable.exists():
-        beside[UNREADABLE] = lambda path: path.write_bytes(unreadable.read_bytes())
+    listed = rows.place.folder / UNREADABLE
+    if unreadable and listed.exists():
+        beside[UNREADABLE] = lambda path: path.write_bytes(listed.read_bytes())
     answer = save_flagging(flagged, out, beside=beside)
-    remove(parts)
+    rows.place.remove()
     return answer
 
 
@@ -201,49 +210,38 @@ def flag(
     other = open_stream(inputs.controls, source.columns.of_another, skip_unreadable=job.skip_unreadable)
     unread: list[Unreadable] = []
     corpus = None if divided else stream.whole(shards.SHARD, unread.append)
-    known = other.whole(shards.SHARD, unread.append) if corpus else None
+    known = other.whole(shards.SHARD, unread.append) if corpus is not None else None
     if corpus is None or known is None:
-        return _flag_shards(command, BothSets(stream, other), job, engine)
-    planned = plan(corpus, known, settings)
+        both = BothSets(stream, other)
+        texts = in_shards(both, source, job, inputs.out, on_ray=engine.on_ray)
+    else:
+        both = BothSets(GivenStream(corpus), GivenStream(known))
+        sets = Corpus(both.name, tuple(both.texts()), both.asked.source)
+        texts = TextsToScore(stream=both, source=source, how=job, out=inputs.out, unread=unread, corpus=sets)
+    planned = FlagPlan.of(both, settings)
+    settings.plan.check_texts(texts.first)
     command.announce(planned.notes)
+    finish = partial(_finish, planned=planned, out=inputs.out, found=command.found, command=command.recorded)
+    options, make = Options(cache=settings.cache), partial(_job, command=command)
+    lost = texts.found.unreadable if texts.found else 0
+    if engine.on_ray and not inputs.dry_run:
+        none = CorpusParts(None, None, Corpus(both.name, ()))
+        made = texts.score_on_ray(Scoring(wanted, settings.score, none, None, options), engine, make)
+        rows = made.rows(made.parts(texts.folder))
+        return finish(rows, model=_own(made)["model"], unreadable=lost)
     models = opened(wanted)
     if inputs.dry_run:
-        work = workload(planned.corpus, models, settings.plan, cache=settings.cache)
-        return command.foretold(work, planned.prospect, models)
+        return command.foretold(
+            texts.foreseen(models, settings.plan, cache=settings.cache), planned.prospect, models
+        )
     models = with_texts(models, wanted)
-    with watched("reading", REPORT + SET_TEST) as progress:
-        made = flag_texts(corpus, known, models, settings, progress=progress, watch=Stages())
-    made = _asked_for(with_found(with_command(made, command.given), command.found))
-    beside = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
-    return save_flagging(made, inputs.out, beside=beside)
-
-
-def _flag_shards(command: _FlagCommand, both: BothSets, how: JobSettings, engine: EngineSettings) -> Reply:
-    """The flagging of more texts than that, or by workers on a cluster, or the shards of one worker."""
-    settings, dry_run = command.settings, command.inputs.dry_run
-    size = shard_size(counted(both)) if engine.on_ray else None
-    sharded = surveyed(both, command.source, how, command.inputs.out, labelled=False, size=size)
-    planned = FlagPlan.of(both, settings)
-    settings.plan.check_texts(sharded.first)
-    command.announce(planned.notes)
-    options, make = Options(cache=settings.cache), partial(_job, command, sharded)
-    if engine.on_ray and not dry_run:
-        none = CorpusParts(None, None, Corpus(both.name, ()))
-        task = Scoring(command.wanted, settings.score, none, None, options)
-        job = scored_on_ray(sharded, task, engine, make)
-        return _finish(job, sharded.folder, planned, command.inputs.out)
-    models = opened(command.wanted)
-    if dry_run:
-        work = sharded.foreseen(models, settings.plan, cache=settings.cache)
-        return command.foretold(work, planned.prospect, models)
-    models = with_texts(models, command.wanted)
     if settings.power:
         check_power(models)
-    job, made = scored_here(sharded, models, settings.plan, options, make)
-    if how.turn.of > 1:
-        return part_done(sharded, job, made)
+    scored = texts.score(models, settings.plan, options, make, REPORT + SET_TEST)
+    if isinstance(scored, Reply):
+        return scored
     asking = Asking(models, Stages()) if settings.power else None
-    return _finish(job, sharded.folder, planned, command.inputs.out, asking)
+    return finish(scored, model=models.target.name, asking=asking, unread=unread, unreadable=lost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +254,11 @@ class _FlagCommand:
     settings: FlagSettings
     found: Mapping[str, Any] | None
     given: RawOptions
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """The options, without what tells one worker from another: whichever is the last writes the file of a job."""
+        return {name: value for name, value in self.given.items() if name not in ("shard", "parts")}
 
     def announce(self, notes: Iterable[str]) -> None:
         """Say the notes and check what servers give: before a model is opened, while it costs nothing."""

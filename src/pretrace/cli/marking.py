@@ -173,7 +173,10 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _Mark
 
     own = {
         "marked": len(seal.documents),
-        "not_marked": seal.unmarked,
+        "not_marked": [
+            {"id": one.id, "text": one.published, "reason": one.reason, "group": one.group}
+            for one in seal.unmarked
+        ],
         "notes": notes,
         "commitment": commitment,
     }

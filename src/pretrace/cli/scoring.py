@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from operator import add
@@ -16,25 +16,19 @@ from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.cli.verdicts import opened
 from pretrace.corpora import Columns, TextStream, open_corpus, windows
-from pretrace.corpora.opening import Source
+from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
-from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Pool, connected
 from pretrace.jobs.engine.work import Scoring, counted, shard_size, work_on
-from pretrace.jobs.merging import UNREADABLE, evaluated, merged, remove, said_missing
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import (
     OpenedScoring,
     ShardJob,
-    Survey,
     WholeJobProgress,
-    Worker,
-    check_labelled,
-    check_parts,
     missing_shards,
     parts_folder,
-    survey,
+    said_missing,
     work,
 )
 from pretrace.results.atomic import check_writable, explained, write_atomically
@@ -43,20 +37,26 @@ from pretrace.results.output_checks import OWN, RESULT
 from pretrace.results.run import RUN
 from pretrace.results.verdicts import FLAGGING
 from pretrace.results.wording import say
-from pretrace.scoring.detect import Leak, Options, check_labels, detect, leaks
-from pretrace.scoring.detect import evaluate as measure
-from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring import parts as shards
+from pretrace.scoring.detect import (
+    Leak,
+    Options,
+    Scorer,
+    check_label_counts,
+    check_labels,
+    leaks,
+    score_rows,
+)
+from pretrace.scoring.evaluation import measure
 from pretrace.scoring.holdout import CorpusParts, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT, Workload, workload
+from pretrace.scoring.parts import UNREADABLE, ScoredRows, Survey, check_parts, run_of, survey
 from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
 from pretrace.scoring.provenance import record_corpus, record_texts
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.settings import Option
-from pretrace.tuning.plan import TuningMethod, methods
-from pretrace.types import Corpus, Run
-
-# `score` and `evaluate` over more texts than a shard holds, and `pretrace runs merge`.
-
+from pretrace.tuning.plan import methods
+from pretrace.types import Corpus
 
 _Merged = Annotated[
     Path,
@@ -69,17 +69,24 @@ _Merged = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sharded:
-    """One command over a large source, once everything that needs no model was checked: where its parts lie, and what
-    a first reading of the texts found."""
+class TextsToScore:
+    """The texts of one command, once everything that needs no model was checked: the `corpus`, where they fit into one
+    shard in memory, else what a first reading `found` and the `size` of shards; and the records that were not read."""
 
     stream: TextStream
     source: Source
     how: JobSettings
     out: Path
-    found: Survey
-    unread: list[Unreadable]
-    size: int
+    unread: Sequence[Unreadable] = ()
+    corpus: Corpus | None = None
+    found: Survey | None = None
+    size: int = shards.SHARD
+
+    @property
+    def survey(self) -> Survey:
+        """What a first reading found of texts in shards."""
+        assert self.found is not None
+        return self.found
 
     @property
     def folder(self) -> Path:
@@ -89,11 +96,16 @@ class Sharded:
     @property
     def first(self) -> Corpus:
         """The texts of the first shard, on which what concerns a corpus as a whole is checked."""
+        if self.corpus is not None:
+            return self.corpus
         return Corpus(self.stream.name, next(shards.shards(self.stream, self.size)).texts)
 
     @property
     def mine(self) -> Iterator[Corpus]:
         """The texts of each shard that is this worker's."""
+        if self.corpus is not None:
+            yield self.corpus
+            return
         for shard in shards.shards(self.stream, self.size):
             if self.how.turn.takes(shard.index):
                 yield Corpus(self.stream.name, shard.texts)
@@ -108,25 +120,88 @@ class Sharded:
             found = tuple(map(add, found, some)) if found else some
         return found
 
+    def score(
+        self,
+        models: Models,
+        plan: ScorePlan,
+        options: Options,
+        make: Callable[[TextsToScore, OpenedScoring], ShardJob],
+        after: float,
+    ) -> ScoredRows | Reply:
+        """Score the texts, or the shards of this worker, with models that are open; `make` gives the job of texts in
+        shards, and `after` are the seconds of other work that follows. A reply where other workers' shards are left to
+        them."""
+        with watched("reading", after) as progress:
+            if self.corpus is not None:
+                return score_rows(self.corpus, models, plan, replace(options, progress=progress))
+            self._refuse(leaks(models, plan))
+            passes = plan.passes * (2 if models.placebo else 1)
+            ahead = WholeJobProgress(progress, self.survey.texts * passes)
+            options = replace(options, progress=ahead)
+            with Scorer(models, plan, options) as scorer:
+                job = make(self, OpenedScoring.of(scorer, options))
+                self._begin(job)
+                parts, turn = job.parts(self.folder), self.how.turn
+                made = work(job, self.stream, scorer, parts, turn=turn, size=self.size)
+        if turn.of == 1:
+            return job.rows(parts)
+        lacking = len(missing_shards(job, parts))
+        rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
+        first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
+        said = lines(first, f"When all workers are done: pretrace runs merge {self.out}")
+        return Reply(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
-def surveyed(
+    def score_on_ray(
+        self,
+        task: Scoring,
+        engine: EngineSettings,
+        make: Callable[[TextsToScore, OpenedScoring], ShardJob],
+    ) -> ShardJob:
+        """The same by workers on a cluster: the job, of which all is scored. No model is opened here."""
+        with connected(engine.address) as ray, Pool(ray, task, engine) as pool:
+            found: OpenedScoring = pool.told
+            self._refuse(found.leaks)
+            job = make(self, found)
+            self._begin(job)
+            parts = job.parts(self.folder)
+            with watched("reading") as progress:
+                progress.begin(sum(job.survey.shards[index][1] for index in missing_shards(job, parts)))
+                work_on(pool, job, self.stream, parts, size=self.size, progress=progress)
+        return job
+
+    def _refuse(self, found: Sequence[Leak]) -> None:
+        """LeakError where a text of the source is one that the models were tuned or fitted on."""
+        if found:
+            for shard in shards.shards(self.stream, self.size):
+                for leak in found:
+                    leak.check(Corpus(self.stream.name, shard.texts))
+
+    def _begin(self, job: ShardJob) -> None:
+        with explained(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        job.save(self.folder)  # first: by it the folder is known as one of parts
+        write_unreadable(self.unread, self.folder)
+
+
+def in_shards(
     stream: TextStream,
     source: Source,
     how: JobSettings,
     out: Path,
     *,
-    labelled: bool,
-    size: int | None = None,
-) -> Sharded:
-    """The command, once its source was read from end to end; TextsError for what is wrong with that."""
-    folder, unread, size = how.parts or parts_folder(out), list[Unreadable](), size or shards.SHARD
-    check_parts(folder)
-    check_writable(folder / UNREADABLE, OWN)
+    labelled: bool = False,
+    on_ray: bool = False,
+) -> TextsToScore:
+    """Texts in shards, once their source was read from end to end; TextsError for what is wrong with that."""
+    unread, size = list[Unreadable](), shard_size(counted(stream)) if on_ray else shards.SHARD
+    texts = TextsToScore(stream=stream, source=source, how=how, out=out, unread=unread, size=size)
+    check_parts(texts.folder)
+    check_writable(texts.folder / UNREADABLE, OWN)
     with doing("checking all texts before the first is scored", spinner=True):
         found = survey(stream, size, unread.append)
     if labelled:
-        check_labelled(found, stream.name)
-    return Sharded(stream=stream, source=source, how=how, out=out, found=found, unread=unread, size=size)
+        check_label_counts(stream.name, found.members, found.nonmembers, found.texts, found.unlabelled)
+    return replace(texts, found=found)
 
 
 def _labelled_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
@@ -137,74 +212,10 @@ def _labelled_source(source: Source, found: Path, *, skip_unreadable: bool) -> T
     return labelled_by(found, plain.stream(skip_unreadable=skip_unreadable))
 
 
-def _write_unreadable(unread: list[Unreadable], folder: Path) -> None:
-    write_atomically(folder / UNREADABLE, lambda path: write_lines(path, map(asdict, unread)))
-
-
-def scored_here(
-    sharded: Sharded,
-    models: Models,
-    plan: ScorePlan,
-    options: Options,
-    make: Callable[[OpenedScoring], ShardJob],
-) -> tuple[ShardJob, int]:
-    """The job that `make` gives for the opened models, with this worker's shards scored, and how many were."""
-    some = [one for one in (models, models.placebo) if one is not None]
-    for one in some:
-        plan.check(one)
-    _refuse_leaks(sharded, [leak for one in some for leak in leaks(one)])
-    with watched("reading") as progress:
-        ahead = WholeJobProgress(progress, sharded.found.texts * plan.passes * len(some))
-        options = replace(options, progress=ahead)
-        with Worker(models, plan, options) as worker:
-            job = make(OpenedScoring.of(worker, options))
-            _begin(sharded, job)
-            parts, turn = job.parts(sharded.folder), sharded.how.turn
-            made = work(job, sharded.stream, worker, parts, turn=turn, size=sharded.size)
-    return job, made
-
-
-def part_done(sharded: Sharded, job: ShardJob, made: int) -> Reply:
-    """What one worker of several did, and what is left to do."""
-    turn, lacking = sharded.how.turn, len(missing_shards(job, job.parts(sharded.folder)))
-    rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
-    first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
-    said = lines(first, f"When all workers are done: pretrace runs merge {sharded.out}")
-    return Reply(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
-
-
-def scored_on_ray(
-    sharded: Sharded, task: Scoring, engine: EngineSettings, make: Callable[[OpenedScoring], ShardJob]
-) -> ShardJob:
-    """The job that `make` gives for what the workers opened, with all shards scored by them. No model is opened
-    here."""
-    with connected(engine.address) as ray, Pool(ray, task, engine) as pool:
-        found: OpenedScoring = pool.told
-        _refuse_leaks(sharded, found.leaks)
-        job = make(found)
-        _begin(sharded, job)
-        parts = job.parts(sharded.folder)
-        with watched("reading") as progress:
-            progress.begin(sum(job.survey.shards[index][1] for index in missing_shards(job, parts)))
-            work_on(pool, job, sharded.stream, parts, size=sharded.size, progress=progress)
-    return job
-
-
-def _refuse_leaks(sharded: Sharded, found: Sequence[Leak]) -> None:
-    """LeakError where a text of the source is one that the models were tuned or fitted on."""
-    if found:
-        for shard in shards.shards(sharded.stream, sharded.size):
-            for leak in found:
-                leak.check(Corpus(sharded.stream.name, shard.texts))
-
-
-def _begin(sharded: Sharded, job: ShardJob) -> None:
-    folder = sharded.folder
-    with explained(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    job.save(folder)  # first: by it the folder is known as one of parts
-    if sharded.unread:
-        _write_unreadable(sharded.unread, folder)
+def write_unreadable(unread: Sequence[Unreadable], folder: Path) -> None:
+    """List the records that were not read in a folder, where there are any."""
+    if unread:
+        write_atomically(folder / UNREADABLE, lambda path: write_lines(path, map(asdict, unread)))
 
 
 def lasting(texts: str) -> str:
@@ -214,42 +225,54 @@ def lasting(texts: str) -> str:
 
 
 def _job(
-    sharded: Sharded, opened: OpenedScoring, plan: ScorePlan, evaluation: EvaluationSettings | None
+    texts: TextsToScore, opened: OpenedScoring, plan: ScorePlan, evaluation: EvaluationSettings | None
 ) -> ShardJob:
-    stream, found = sharded.stream, sharded.found
-    texts = record_texts(stream, found.texts, found.documents, found.sha256)
-    source = sharded.source
+    stream, found, source = texts.stream, texts.survey, texts.source
     return ShardJob(
         fingerprint=opened.fingerprint,
         survey=found,
         corpus=stream.name,
         scores=tuple(plan.scores),
         outlines=opened.outlines,
-        settings={**opened.settings, "texts": texts},
+        settings={
+            **opened.settings,
+            "texts": record_texts(stream, found.texts, found.documents, found.sha256),
+        },
         source={
             "texts": lasting(source.texts),
             "columns": source.columns.recorded,
-            "skip_unreadable": sharded.how.skip_unreadable,
+            "skip_unreadable": texts.how.skip_unreadable,
             **({"labels": lasting(str(evaluation.labels))} if evaluation and evaluation.labels else {}),
         },
-        evaluation=None
-        if evaluation is None
-        else {
-            "resamples": evaluation.resamples,
-            "validation": evaluation.validation,
-            **({"unlearned": evaluation.unlearned} if evaluation.unlearned is not None else {}),
-        },
+        evaluation=_measuring(evaluation),
     )
 
 
-def _finish(job: ShardJob, folder: Path, stream: TextStream, out: Path) -> Reply:
-    """Merge, evaluate where that was asked for, write the run, and take the parts away."""
-    parts, seed = job.parts(folder), int(job.settings["seed"])
-    found = merged(job, parts, seed=seed)
-    if job.evaluation is not None:
-        found = evaluated(found, stream, seed=seed, **job.evaluation)
-    answer = finished(found.run, out, extra=found.write)
-    remove(parts)
+def _measuring(evaluation: EvaluationSettings | None) -> dict[str, Any] | None:
+    """The settings of `measure`, as a job keeps them; None where nothing is measured."""
+    if evaluation is None:
+        return None
+    found = {"resamples": evaluation.resamples, "validation": evaluation.validation}
+    return found if evaluation.unlearned is None else {**found, "unlearned": evaluation.unlearned}
+
+
+def _finish(
+    rows: ScoredRows,
+    stream: TextStream,
+    out: Path,
+    evaluation: Mapping[str, Any] | None,
+    unread: Sequence[Unreadable] = (),
+    unreadable: int = 0,
+) -> Reply:
+    """Make the run of all rows, evaluate where that was asked for, write it, and take the parts away."""
+    seed = int(rows.settings["seed"])
+    run = run_of(rows, seed=seed, unreadable=unreadable)
+    if evaluation is not None:
+        run = replace(run, evaluation=measure(rows, stream, seed=seed, **evaluation))
+    if not rows.on_disk:
+        return finished(run, out, extra=lambda folder: write_unreadable(unread, folder))
+    answer = finished(run, out, extra=lambda folder: rows.write(folder, run))
+    rows.place.remove()
     return answer
 
 
@@ -285,7 +308,7 @@ def merge(
         if labels
         else source.stream(skip_unreadable=skip)
     )
-    return _finish(job, folder, stream, out)
+    return _finish(job.rows(job.parts(folder)), stream, out, job.evaluation, unreadable=job.survey.unreadable)
 
 
 Out = Annotated[
@@ -351,18 +374,47 @@ class _ScoreCommand:
         check_writable(self.out, RUN)
         stream = self._stream()
         unread: list[Unreadable] = []
-        whole = self.settings.windows or self.how.tune_share or self.how.reference_share
+        settings, labelled, cache = self.settings, self.evaluation is not None, self.settings.cache
+        whole = settings.windows or self.how.tune_share or self.how.reference_share
         divided = divided_by(self.job, self.engine)
         if whole and divided:
             raise ExpressionError(say("scoring.whole", option=divided))
         corpus = None if divided else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
         if corpus is None:
-            return self._in_shards(stream, plan, method)
-        run = self._at_once(corpus, plan, method)
-        if isinstance(run, Reply):
-            return run
-        beside = (lambda folder: _write_unreadable(unread, folder)) if unread else None
-        return finished(run, self.out, extra=beside)
+            on_ray = self.engine.on_ray
+            texts = in_shards(stream, self.source, self.job, self.out, labelled=labelled, on_ray=on_ray)
+        else:
+            if labelled:
+                check_labels(corpus)
+            texts = TextsToScore(
+                stream=stream, source=self.source, how=self.job, out=self.out, unread=unread, corpus=corpus
+            )
+        plan.check_texts(texts.first)  # here as well: tuning takes long
+        given, make = self._reference(), partial(_job, plan=plan, evaluation=self.evaluation)
+        parts = CorpusParts(None, given, texts.first)
+        if self.engine.on_ray and not settings.dry_run:
+            fitted = replace(parts, test=Corpus(stream.name, ()))
+            task = Scoring(self._wanted, settings.scores, fitted, method, self._options(parts))
+            job = texts.score_on_ray(task, self.engine, make)
+            return self._finish(job.rows(job.parts(texts.folder)), texts)
+        if corpus is not None and not settings.windows:
+            parts = _divided(corpus, settings, self.evaluation, given)
+        models = opened(self._wanted)
+        if corpus is not None and settings.windows:
+            parts = _divided(windows(corpus, models.target), settings, self.evaluation, given)
+        if corpus is not None:
+            texts = replace(texts, corpus=parts.test, stream=GivenStream(parts.test))
+        if settings.dry_run:
+            return foretold(texts.foreseen(models, plan, labelled=parts.reference, cache=cache))
+        with trained() as on_step:
+            models = with_texts(models, self._wanted, parts, method, seed=settings.seed, on_step=on_step)
+        after = REPORT + (EVALUATION if labelled else 0.0)
+        scored = texts.score(models, plan, self._options(parts, corpus), make, after)
+        return scored if isinstance(scored, Reply) else self._finish(scored, texts)
+
+    def _finish(self, rows: ScoredRows, texts: TextsToScore) -> Reply:
+        lost = texts.found.unreadable if texts.found else 0
+        return _finish(rows, texts.stream, self.out, _measuring(self.evaluation), texts.unread, lost)
 
     def _stream(self) -> TextStream:
         job, found = self.job, self.how.labels
@@ -376,59 +428,6 @@ class _ScoreCommand:
     def how(self) -> EvaluationSettings:
         """How an evaluation is made, or would be."""
         return self.evaluation or EvaluationSettings()
-
-    def _at_once(self, corpus: Corpus, plan: ScorePlan, method: TuningMethod) -> Run | Reply:
-        if self.evaluation:
-            check_labels(corpus)
-        plan.check_texts(corpus)  # here as well: tuning takes long
-        given = self._reference()
-        divide = partial(_divided, settings=self.settings, evaluation=self.evaluation)
-        parts = None if self.settings.windows else divide(corpus)
-        models = opened(self._wanted)
-        parts = parts or divide(windows(corpus, models.target))
-        parts = replace(parts, reference=parts.reference or given)
-        if self.settings.dry_run:
-            cache = self.settings.cache
-            return foretold(workload(parts.test, models, plan, labelled=parts.reference, cache=cache))
-        models = self._with_texts(models, parts, method)
-        after = REPORT + (EVALUATION if self.evaluation else 0.0)
-        with watched("reading", after) as progress:
-            run = detect(parts.test, models, plan, self._options(progress, parts, corpus))
-        if self.evaluation is None:
-            return run
-        how = self.how
-        return measure(
-            run,
-            parts.test,
-            seed=self.settings.seed,
-            resamples=how.resamples,
-            validation=how.validation,
-            unlearned=how.unlearned,
-        )
-
-    def _in_shards(self, stream: TextStream, plan: ScorePlan, method: TuningMethod) -> Answered:
-        """The run over more texts than that, or the shards of one worker."""
-        job, engine = self.job, self.engine
-        size = shard_size(counted(stream)) if engine.on_ray else None
-        labelled = self.evaluation is not None
-        sharded = surveyed(stream, self.source, job, self.out, labelled=labelled, size=size)
-        plan.check_texts(sharded.first)
-        parts = CorpusParts(None, self._reference(), sharded.first)
-        options = self._options(Silent(), parts)
-        make = partial(_job, sharded, plan=plan, evaluation=self.evaluation)
-        if engine.on_ray and not self.settings.dry_run:
-            fitted = replace(parts, test=Corpus(stream.name, ()))
-            task = Scoring(self._wanted, self.settings.scores, fitted, method, options)
-            return _finish(scored_on_ray(sharded, task, engine, make), sharded.folder, stream, self.out)
-        models = opened(self._wanted)
-        if self.settings.dry_run:
-            work = sharded.foreseen(models, plan, labelled=parts.reference, cache=self.settings.cache)
-            return foretold(work)
-        models = self._with_texts(models, parts, method)
-        done, made = scored_here(sharded, models, plan, options, make)
-        if job.turn.of > 1:
-            return part_done(sharded, done, made)
-        return _finish(done, sharded.folder, stream, self.out)
 
     @property
     def _wanted(self) -> ModelsSettings:
@@ -444,28 +443,26 @@ class _ScoreCommand:
         check_labels(given)
         return given
 
-    def _with_texts(self, models: Models, parts: CorpusParts, method: TuningMethod) -> Models:
-        with trained() as on_step:
-            return with_texts(models, self._wanted, parts, method, seed=self.settings.seed, on_step=on_step)
-
-    def _options(self, progress: Progress, parts: CorpusParts, corpus: Corpus | None = None) -> Options:
+    def _options(self, parts: CorpusParts, corpus: Corpus | None = None) -> Options:
         record = _record(self.source, self.target, self.settings, self.evaluation, parts)
         record["given"] = {name: value for name, value in self.given.items() if name not in _NOT_RECORDED}
         if corpus is not None and (self.settings.windows or "set_aside" in record):  # a part of it is scored
             record["whole_texts"] = record_corpus(corpus)
-        return Options(cache=self.settings.cache, seed=self.settings.seed, progress=progress, settings=record)
+        return Options(cache=self.settings.cache, seed=self.settings.seed, settings=record)
 
 
-def _divided(corpus: Corpus, settings: ScoreSettings, evaluation: EvaluationSettings | None) -> CorpusParts:
+def _divided(
+    corpus: Corpus, settings: ScoreSettings, evaluation: EvaluationSettings | None, given: Corpus | None
+) -> CorpusParts:
     if evaluation is None:
-        return CorpusParts(None, None, corpus)
+        return CorpusParts(None, given, corpus)
     shares = {"tuning": evaluation.tune_share, "reference": evaluation.reference_share}
     parts = set_aside(corpus, **shares, seed=settings.seed)
     if parts.tuning or parts.reference:
         check_labels(parts.test)
     if parts.reference is not None:
         check_labels(parts.reference)
-    return parts
+    return replace(parts, reference=parts.reference or given)
 
 
 def _record(

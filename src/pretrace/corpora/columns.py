@@ -27,10 +27,9 @@ _LABELS: dict[str, bool | None] = {
 class Columns:
     """How texts stand in their source: the columns to read, and what files and characters they are in.
 
-    None stands for the usual name: `text` or else `input` for the text (or a conversation that is called `messages` or
-    `conversations`), `label`, `id` and `group` for the others, each read where it is present. A name that is given must
-    be there. An empty name leaves a column out, for files whose `label` says something else than membership.
-    ExpressionError for a template that is none, and an encoding that nobody knows.
+    None stands for the usual name: `text` or else `input` for the text (or a conversation called `messages` or
+    `conversations`), `label`, `id` and `group`, each read where it is present. A name that is given must be there; an
+    empty one leaves the column out. ExpressionError for a template that is none, and an unknown encoding.
     """
 
     text: str | None = option(
@@ -106,8 +105,8 @@ class Columns:
 
     @property
     def of_another(self) -> Columns:
-        """The same names for a second source, such as control documents: one that it does not have gives way to the
-        usual name, since texts in a folder have no columns, and two tables need not call theirs the same."""
+        """The same names for a second source, such as control documents; one that it does not have gives way to the
+        usual name."""
         return replace(self, give_way=True)
 
     @property
@@ -129,8 +128,8 @@ class Columns:
         return {**four, **{name: value for name, value in more.items() if value}}
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
-        """The columns to read of those found. TextsError for a name that was given and is not found, where there is no
-        text, and for a column that is there twice."""
+        """The columns to read of those found. TextsError for a given name that is not found, where there is no text,
+        and for a column that is there twice."""
         for name in sorted(self.required(found)):
             if name not in found:
                 raise TextsError(f"{source} has no column {name!r}; it has {listed(found)}.")
@@ -155,8 +154,8 @@ class Columns:
         )
 
     def text_of(self, fields: Mapping[str, object], names: Sequence[str]) -> object:
-        """The text of a row, or what stands in its place. ValueError, in half a sentence, where a column that a text
-        is joined of is not there."""
+        """The text of a row, or what stands in its place. ValueError, in half a sentence, where a column that a text is
+        joined of is missing."""
         if len(names) == 1 and self.template is None:
             value = fields.get(names[0])
             return value if isinstance(value, str) else self._as_conversation(value)

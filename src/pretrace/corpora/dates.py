@@ -50,9 +50,9 @@ class Days:
 def days(value: object) -> Days | None:
     """The days a cell may mean, None where it holds no date.
 
-    Read are ISO dates and times, RFC 2822, seconds or milliseconds since 1970 (from 1973 on), Chinese and
-    English dates, months ("2015-07") and years alone. An instant with a zone counts by its day in UTC, one
-    without by the day it names. "03/04/2015" is both the 3rd of April and the 4th of March, and all between.
+    Read are ISO dates and times, RFC 2822, seconds or milliseconds since 1970 (from 1973 on), Chinese and English
+    dates, months and years alone. An instant with a zone counts by its day in UTC. "03/04/2015" is both the 3rd of
+    April and the 4th of March, and all between.
 
     >>> str(days("2015-07")), str(days("Fri, 31 Jul 2015 23:30:00 -0500")), str(days(1438300800))
     ('2015-07-01/2015-07-31', '2015-08-01', '2015-07-31')

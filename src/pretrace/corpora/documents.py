@@ -51,8 +51,8 @@ class Document(NamedTuple):
 
 
 def _pdf(raw: bytes, encoding: str | None) -> Document:
-    """The text layer of a PDF, page after page, and what is to be told of it. TextsError for a scan, a file that
-    needs a password and one that is damaged; MissingPackageError without the extra."""
+    """The text layer of a PDF, page after page. TextsError for a scan, a file that needs a password and one that is
+    damaged."""
     try:
         import pypdf
         from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
@@ -78,8 +78,7 @@ def _pdf(raw: bytes, encoding: str | None) -> Document:
 
 def _docx(raw: bytes, encoding: str | None) -> Document:
     """The paragraphs of a Word document in order, a line each, those of tables, text boxes and content controls among
-    them, and what is to be told of it. Headers, footers, notes and comments are left out. TextsError for one that is
-    damaged; MissingPackageError without the extra."""
+    them; headers, footers, notes and comments are left out."""
     try:
         import docx
         from docx.opc.exceptions import OpcError
@@ -106,8 +105,8 @@ def _docx(raw: bytes, encoding: str | None) -> Document:
 
 
 def _paragraph(paragraph: Any) -> str:
-    """The text of a paragraph without those of text boxes in it, which are paragraphs of their own. python-docx
-    itself passes over inserted text and content controls."""
+    """The text of a paragraph without those of text boxes in it. python-docx itself passes over inserted text and
+    content controls."""
     pieces: list[str] = []
     for one in paragraph.iter(f"{_WORD}t", *_PIECES):
         around = next(one.iterancestors(_PARAGRAPH, *_LEFT_OUT))

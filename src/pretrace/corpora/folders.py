@@ -1,7 +1,4 @@
-"""Folders of texts: documents, shards of a table, data sets as `datasets` saves them and as repositories hold them.
-
-A folder is walked with all that lies below it: links are followed once, and what cannot be reached is told.
-"""
+"""Folders of texts: documents, shards of a table, data sets as `datasets` saves them and as repositories hold them."""
 
 from __future__ import annotations
 
@@ -41,9 +38,8 @@ class Walk:
 
 
 def walk(folder: Path) -> Walk:
-    """All that lies below a folder, in the order of the paths. Links are followed, and what two ways lead to counts
-    where no link does; folders that tools keep for themselves are passed over. OSError where the folder itself cannot
-    be read."""
+    """All that lies below a folder, in the order of the paths; links are followed, each file once. Folders that tools
+    keep are passed over. OSError where the folder itself cannot be read."""
     found, files, links = Walk(), dict[tuple[int, int], list[Path]](), []
     seen: set[tuple[int, int]] = set()
     waiting, linked = [folder], list[Path]()
@@ -116,8 +112,8 @@ def matches(name: str, patterns: str) -> bool:
 
 
 def folder_rows(folder: Path, reading: TextReading) -> Iterator[SourceRow]:
-    """The rows of a folder: of its tables one after the other, or of its documents, a text each, whose relative paths
-    are the ids. TextsError where it holds both, several splits, or nothing that can be read."""
+    """The rows of a folder: of its tables one after the other, or of its documents, a text each with its path as id.
+    TextsError where it holds both, several splits, or nothing that can be read."""
     saved = _saved(folder, reading)
     if saved is not None:
         yield from _table_rows(saved, reading)
@@ -175,9 +171,8 @@ def _sorted_out(found: Walk, reading: TextReading) -> tuple[dict[str, Path], dic
 
 
 def _kind(name: str, path: Path, patterns: str | None) -> str:
-    """What a file of a folder is read as, by the ending that tells it, "" for one that is left out: no table and no
-    document, and of documents those that are hidden, the locks of word processors, and a README, which tells of the
-    folder. With patterns every file that they name is read."""
+    """The ending that a file is read by, "" for one that is left out: no table and no document, hidden, or a README.
+    With patterns every file that they name is read."""
     ending = ending_of(name)
     if patterns is not None:
         chosen = matches(name, patterns) and (ending in FORMATS or ending in DOCUMENTS)
@@ -219,8 +214,8 @@ def _table_rows(tables: Mapping[str, Path], reading: TextReading) -> Iterator[So
 
 
 def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Path]:
-    """The tables of one split, where their names tell several. TextsError where none is chosen, and where one of so
-    many parts as their names say is not there."""
+    """The tables of one split, where their names tell several. TextsError where none is chosen, and where a part is
+    missing."""
     splits: dict[str, dict[str, Path]] = {}
     for name, path in tables.items():
         splits.setdefault(_split_of(name), {})[name] = path
@@ -271,8 +266,8 @@ def _chosen(splits: Sequence[str], reading: TextReading) -> str:
 
 
 def _saved(folder: Path, reading: TextReading) -> dict[str, Path] | None:
-    """The arrow files of a data set that `datasets` saved to disk, in their order; None for any other folder.
-    TextsError where one of them is not there, and where none of several splits was named."""
+    """The arrow files of a data set that `datasets` saved to disk; None for any other folder. TextsError where one is
+    missing, and where none of several splits was named."""
     splits = _facts(folder / "dataset_dict.json").get("splits")
     if isinstance(splits, list) and splits:
         folder = folder / _chosen([str(one) for one in splits], reading)

@@ -1,7 +1,7 @@
 """The file formats, each a generator of rows: text, JSON lines, JSON, CSV, TSV, parquet, arrow, documents, feeds.
 
-A format is recognised by the first bytes of a file where these tell, and else by the ending of its name. Everything but
-documents is read as a stream, in memory that does not grow with the file.
+A format is recognised by the first bytes of a file, else by its name. All but documents are read as a stream, in memory
+that does not grow with the file.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _CURES = {
 
 
 def file_rows(address: Path | str, reading: TextReading, kind: str = "") -> Iterator[SourceRow]:
-    """The rows of one file, in order; of a `kind` as `recognise_format` names it, or of the one that it is found to be.
-    TextsError for whatever is wrong with it."""
+    """The rows of one file, in order, of a `kind` of `recognise_format` or of the one found. TextsError for whatever is
+    wrong with it."""
     name = Path(address).name
     source = mended(str(address))[0]
     with unreadable_explained(source), open_unpacked(address) as stream:
@@ -136,8 +136,8 @@ def looks_like_rows(head: bytes) -> bool:
 
 
 def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[SourceRow]:
-    """Rows of an unpacked stream without a name: of a table that its first bytes tell, JSON lines where the first line
-    that is not blank is a JSON object, a text a line otherwise."""
+    """Rows of an unpacked stream without a name: of a table that its first bytes tell, JSON lines where its first full
+    line is an object, else a text a line."""
     kind = recognise_format("", stream.peek(HEAD)[:HEAD])
     if kind in (".parquet", ".arrow", ".pdf", ".epub", ".docx"):
         yield from rows_in(stream, kind, reading.source, reading.source, reading)
@@ -281,8 +281,8 @@ _LONGEST_SIGN = 8
 def _csv_rows(
     stream: io.BufferedReader, reading: TextReading, source: str, *, delimiter: str = ","
 ) -> Iterator[SourceRow]:
-    """The rows of a table with a header; fields may hold line ends inside quotes. The sign between fields is the one
-    that a line `sep=` names, or that the first rows tell."""
+    """The rows of a table with a header; fields may hold line ends inside quotes. The delimiter is that of a line
+    `sep=`, or that the first rows tell."""
     raw = as_utf8(stream, source, reading.columns.encoding)
     # surrogateescape keeps the bytes that are not UTF-8 apart, so that the row that holds them can be named
     lines = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
@@ -332,7 +332,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 
 def _delimiter(lines: Sequence[str], usual: str, reading: TextReading) -> str:
     """The sign that parts the first rows into the same number of fields, two or more; of several the one whose header
-    names a column that is read, then the usual one. The usual one where none does."""
+    names a column that is read, then the usual one."""
     able: list[tuple[bool, bool, int, str]] = []
     for sign in dict.fromkeys((usual, *_DELIMITERS)):
         try:
@@ -529,8 +529,8 @@ def _is_object(line: str | bytes) -> bool:
 
 
 def _cells(column: object, name: str, source: str) -> list[object]:
-    """The cells of one batch of a column; strings that are not UTF-8 come back as bytes. TextsError for values
-    that Python has not, such as a day beyond the year 9999 or a time zone that nobody knows."""
+    """The cells of one batch of a column; strings that are not UTF-8 come back as bytes. TextsError for values that
+    Python has not."""
     import pyarrow
 
     array = cast("pyarrow.Array", column)

@@ -1,8 +1,7 @@
 """Data sets of the Hugging Face hub, through the package `datasets`.
 
-Run here: a data set folder on disk through this same code (`hub:./folder`), unknown configurations and
-splits, a broken file, offline mode, and a hub that cannot be reached (told within seconds). Not run, since no
-hub was in reach: a download, a gated data set, and offline mode with a data set already in the cache.
+Run here: a data set folder (`hub:./folder`), wrong configurations and splits, a broken file, offline mode, a hub out of
+reach. Not run: a download, a gated data set, offline mode with a full cache.
 """
 
 from __future__ import annotations
@@ -26,13 +25,11 @@ _SECONDS_TO_REACH = 3.0
 
 
 def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
-    """The full name, `NAME:CONFIG:SPLIT`, and the table of `datasets` that the address of a data set of the hub,
-    `NAME[:CONFIG][:SPLIT]`, stands for.
+    """The full name, `NAME:CONFIG:SPLIT`, and the table of `datasets` of an address `NAME[:CONFIG][:SPLIT]`.
 
-    Of two parts the second is a configuration where the data set has one of that name, else a split;
-    `NAME::SPLIT` says that it is a split, and so does `split`. Without a split the only one is taken; where there are
-    several one must be named. As `datasets` has it, a folder of that path comes before the hub. Raises
-    MissingPackageError without `datasets`, TextsError where the data set, configuration or split is not to be had.
+    Of two parts the second is a configuration where there is one of that name, else a split; `NAME::SPLIT` and `split`
+    name a split, else the only one is taken. A folder of that path comes before the hub. Raises MissingPackageError
+    without `datasets`, TextsError where nothing of that name is to be had.
     """
     if importlib.util.find_spec("datasets") is None:
         raise MissingPackageError("datasets", "reading from the Hugging Face hub")
@@ -100,8 +97,8 @@ def _asked_of_hub(name: str, ask: Callable[[], T]) -> T:
 
 
 def _unreachable(name: str) -> str:
-    """Why the hub cannot be reached, "" where it can, or where that cannot be told beforehand: behind a proxy,
-    which alone may know the way. One short knock, since `datasets` tries for about 20 seconds."""
+    """Why the hub cannot be reached, "" where it can or a proxy may know the way. One short knock, since `datasets`
+    tries for about 20 seconds."""
     from huggingface_hub import constants
 
     is_proxied = urllib.request.getproxies().keys() - {"no"}  # NO_PROXY alone names none

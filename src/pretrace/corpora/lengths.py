@@ -16,18 +16,14 @@ MARGIN = 1.25
 
 
 def windows(corpus: Corpus, backend: Backend, max_tokens: int | None = None) -> Corpus:
-    """The corpus with each text of more than `max_tokens` tokens cut into consecutive windows that fit.
+    """The corpus with each text of more than `max_tokens` tokens (the model's limit unless given, start token included)
+    cut into consecutive windows that fit.
 
-    `max_tokens` counts what the model reads, start token included, as `Backend.max_tokens` does, which is
-    its default and its upper bound. A text that fits stays as it is. The windows of the text ID are
-    ID#0, ID#1, …, with its label and, as their group, its document: they are not independent. Put
-    together they are the text again; none begins inside a character. Each is encoded by itself and made
-    shorter until it fits, since a text cut off may take more tokens than it did as a part.
-
-    A last window that is short of two tokens or holds only white space is drawn together with the one
-    before it and the two are cut in the middle; where that is no better (a page of white space) it stays,
-    because nothing may be lost, and `notes` counts it. Raises ExpressionError for `max_tokens` below 2,
-    TextsError where a single character takes more tokens than allowed or a new id exists already.
+    The windows of the text ID are ID#0, ID#1, …, with its label and, as their group, its document. Put together they
+    are the text again; none begins inside a character. A last window of fewer than two tokens or only white space is
+    evened out with the one before it; where that is no better it stays, and `notes` counts it. Raises ExpressionError
+    for `max_tokens` below 2, TextsError where a single character takes more tokens than allowed or a new id exists
+    already.
     """
     limit = backend.max_tokens if max_tokens is None else min(max_tokens, backend.max_tokens)
     require(limit >= 2, f"windows need a max_tokens of at least 2, found {limit}.")
@@ -53,8 +49,8 @@ def windows(corpus: Corpus, backend: Backend, max_tokens: int | None = None) -> 
 
 
 class _Cutter:
-    """Cuts one text. The rest of a text is only ever encoded a little further than one window reaches, so
-    that the work grows with the text and not with its square."""
+    """Cuts one text. Its rest is only encoded a little further than one window reaches, so that the work grows with the
+    text and not with its square."""
 
     def __init__(self, backend: Backend, limit: int, text: Text) -> None:
         self.backend = backend

@@ -1,12 +1,9 @@
-"""Texts that are nearly the same.
+"""Texts that are nearly the same: ten versions of one page, counted as ten, make sets stand out by chance. Texts whose
+8-character strings (white space and case not counted) are mostly the same are linked into one document.
 
-Ten versions of one page are one page: counted as ten they make sets stand out by chance. Texts
-whose 8-character strings (white space and case not counted) are mostly the same are linked into one document.
-
-The sketches are MinHash (Broder 1997) by `rensa`: 256 hashes a text, in 32 bands of 8. Two texts are linked
-where a band agrees. At a Jaccard index of 0.8 of their strings that is so for 99 pairs in 100, at 0.7 for 85, at
-0.6 for 42, at 0.5 for 12 and at 0.3 for 1 in 500; among several versions one link each is enough. Bands lie in
-files while they are gathered, 8 bytes a text and band, and one band at a time is read back.
+The sketches are MinHash (Broder 1997) by `rensa`: 256 hashes a text, in 32 bands of 8; two texts are linked where a
+band agrees. At a Jaccard index of 0.8 that is so for 99 pairs in 100, at 0.7 for 85, at 0.6 for 42, at 0.5 for 12 and
+at 0.3 for 1 in 500. Bands lie in files, 8 bytes a text and band, and one band at a time is read back.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ class Source:
 
 
 def corpus_of(texts: Corpus | Texts, name: str = GIVEN) -> Corpus:
-    """The corpus that is given, or that of texts which `open_corpus` takes; `name` is that of texts given as Python
-    objects. Raises what `open_corpus` raises."""
+    """The corpus that is given, or that of texts which `open_corpus` takes, called `name` where they are Python
+    objects."""
     if isinstance(texts, Corpus):
         return texts
     opened = open_corpus(texts)
@@ -76,14 +76,11 @@ def corpus_of(texts: Corpus | Texts, name: str = GIVEN) -> Corpus:
 def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     """The corpus a source names, or the texts that are given.
 
-    `-` is standard input; `hub:NAME[:CONFIG][:SPLIT]` a data set of the Hugging Face hub; a path that
-    exists a file or folder; `stdlib` or `stdlib(min_chars=500)` a corpus that is built. A path that
-    exists comes before a corpus of the same name, so that a file of one's own is never passed over;
-    write `stdlib()` for the corpus and `./-` for a file called `-`.
-
-    A list (or any iterable, such as a column of a table) holds texts as strings, or rows as dicts, with the columns and
-    rules of a JSON lines file: `[{"text": "…", "label": 1, "id": "a", "group": "book 1"}]`. A table of pandas, polars,
-    pyarrow or datasets holds such rows. Such a corpus is called "texts given".
+    `-` is standard input; `hub:NAME[:CONFIG][:SPLIT]` a data set of the Hugging Face hub; a path that exists a file or
+    folder; `stdlib` or `stdlib(min_chars=500)` a corpus that is built. A path that exists comes before a corpus of the
+    same name; write `stdlib()` for the corpus and `./-` for a file called `-`. A list, any iterable or a table of
+    pandas, polars, pyarrow or datasets holds strings, or rows by the rules of JSON lines: `[{"text": "…", "label": 1,
+    "id": "a", "group": "book 1"}]`.
 
     Raises TextsError where there is no such source or an item is neither text nor row, ExpressionError where a
     parameter of a built corpus is wrong.
@@ -119,11 +116,9 @@ def _is_address(source: str) -> bool:
 
 
 def rows_of(source: str | Path, reading: TextReading) -> Iterator[SourceRow]:
-    """The rows of whatever has some: a file, a folder, a pipe, an address that fsspec opens, a data set of the hub
-    (`hub:NAME[:CONFIG][:SPLIT]`), or `-`, standard input. All that reads texts or tables reads them here.
-
-    TextsError for whatever is wrong with it; MissingPackageError where a reader is not installed.
-    """
+    """The rows of whatever has some: a file, a folder, a pipe, an address that fsspec opens, a data set of the hub, or
+    `-`, standard input. TextsError for whatever is wrong with it; MissingPackageError where a reader is not
+    installed."""
     if source == "-":
         yield from _stream_rows(standard_input(), reading)
     elif isinstance(source, str) and source.startswith("hub:"):
@@ -168,10 +163,8 @@ def operand(source: str) -> str:
 
 
 def known_corpora() -> Registry[Corpus]:
-    """The registry of corpora that are built by name: `name in known_corpora()`, or all names in order.
-
-    A builder keeps heavy packages inside its function, since listing the corpora imports all of them.
-    """
+    """The registry of corpora that are built by name. A builder keeps heavy packages inside its function, since listing
+    imports all of them."""
     return corpora
 
 
@@ -247,9 +240,9 @@ def _first_rows(path: Path, columns: Columns, most: int) -> Iterator[SourceRow]:
 
 
 def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
-    """The columns with that of the text chosen, and a sentence where nobody named it: one that is named, else `text`,
-    `input` or a conversation, else the column with the longest texts in the first rows of a table. They stay as they
-    are for anything that is no table, and where no column has long texts."""
+    """The columns with that of the text chosen, and a sentence where nobody named it: `text`, `input` or a
+    conversation, else the column with the longest texts in the first rows of a table; as they are for what is no table
+    or has no long texts."""
     path = Path(source)
     if columns.named_texts or not path_exists(path) or not (path.is_file() or path.is_dir()):
         return columns, ""
@@ -271,8 +264,8 @@ def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
 
 
 def repeated_column(path: Path, fewest: int) -> str:
-    """The column of a table whose values repeat as names of documents do: in the first rows each stands twice on
-    average, and there are at least so many; "" where there is none."""
+    """The column of a table whose values repeat as names of documents do: twice on average in the first rows, and at
+    least `fewest` of them; "" where there is none."""
     if not path.is_file():
         return ""
     values: dict[str, Counter[object]] = {}
@@ -290,11 +283,8 @@ def repeated_column(path: Path, fewest: int) -> str:
 
 
 def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
-    """The texts of a file or folder one at a time, without labels and ids, for files larger than memory.
-
-    The same formats and errors as `open_corpus`; raised when the row at fault is reached. Memory does not
-    grow with the file.
-    """
+    """The texts of a file or folder one at a time, without labels and ids, in memory that does not grow with the file.
+    The formats and errors of `open_corpus`, raised when the row at fault is reached."""
     path = Path(path)
     _refuse_missing(path)
     reading = TextReading(columns.text_alone, shown(path))
@@ -302,8 +292,8 @@ def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
 
 
 def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, dict[str, object]]:
-    """What the rows of a file hold besides text, id and group, by the ids of its texts; nothing for sources that are
-    no table, and for columns that `columns.more` names."""
+    """What the rows of a table hold besides text, id, group and `columns.more`, by the ids of its texts; nothing for
+    other sources."""
     path = Path(source)
     if not path_exists(path) or not path.is_file():
         return {}
@@ -357,10 +347,8 @@ OnUnreadable = Callable[[Unreadable], object]
 
 
 class TextStream:
-    """The texts of one source. `name`, `source` and `card` are those of its `Corpus`.
-
-    With `skip_unreadable` a record that cannot be read is left out, and `texts` tells of it.
-    """
+    """The texts of one source, with `name`, `source` and `card` of its `Corpus`. With `skip_unreadable` a record that
+    cannot be read is left out, and `texts` tells of it."""
 
     def __init__(
         self, name: str, source: str, columns: Columns, rows: Rows, *, skip_unreadable: bool = False
@@ -374,7 +362,7 @@ class TextStream:
 
     def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts in order, from the first one again at each call; ids may repeat. TextsError for the first record
-        that cannot be read, unless such records are left out: then `tell` is given each of them."""
+        that cannot be read, unless such are left out: then `tell` is given each."""
         reading = TextReading(self._columns, self.source, (tell or _silent) if self._skip else None)
         yield from reading.stream(self._rows(reading))
         self.notes = reading.notes
@@ -408,8 +396,7 @@ class GivenStream(TextStream):
 
 
 def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable: bool = False) -> TextStream:
-    """The stream of what a source names, as `open_corpus` reads it; the same errors, those of a record when it is
-    reached. TextsError where there is no such source."""
+    """The stream of what a source names, as `open_corpus` reads it; errors of a record come when it is reached."""
     if isinstance(source, str) and source != "-" and not _is_file(source):
         return GivenStream(open_corpus(source, columns))
     name, called, rows = resolve_source(source, columns)

@@ -1,13 +1,14 @@
 """Bytes of files and addresses as they were before they were packed, and whether all of them are there.
 
-What a file is follows from its first bytes and not from its name: a packed file is unpacked under any name, and a Git
-LFS pointer is refused. A packed stream that ends too early raises EOFError, and one that is damaged OSError.
+A packed file is recognised by its first bytes, and a Git LFS pointer is refused. A stream that ends too early raises
+EOFError, one that is damaged OSError.
 """
 
 from __future__ import annotations
 
 import bz2
 import codecs
+import gzip
 import io
 import lzma
 import re
@@ -16,6 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
+
+import zstandard
 
 from pretrace.errors import TextsError
 
@@ -124,13 +127,12 @@ class _Unpacked(_Made):
 
     def __init__(self, under: IO[bytes], packing: str) -> None:
         super().__init__(under)
-        self._packing = packing
-        self._unpacker = _Unpacker(packing)
-        self._input = b""
+        self._packing, self._input = packing, b""
+        self._one = _decompressor(packing)
 
     def _advance(self) -> bool:
-        one = self._unpacker
-        if one.eof:
+        is_zst = self._packing == "zst"
+        if self._one.eof:
             rest = self._input.lstrip(b"\0")  # padding, which gz and xz allow
             while not rest:
                 some = self.under.read(_PIECE)
@@ -140,61 +142,35 @@ class _Unpacked(_Made):
             self._input = rest + self.under.read(16)
             if packing_of(self._input) != self._packing:
                 raise OSError(f"bytes that are not {self._packing} stand behind its end")
-            self._unpacker = one = _Unpacker(self._packing)
-        elif not self._input and one.needs_input:
-            self._input = self.under.read(_ZST_PIECE if self._packing == "zst" else _PIECE)
+            self._one = _decompressor(self._packing)
+        elif not self._input and getattr(self._one, "needs_input", True):
+            self._input = self.under.read(_ZST_PIECE if is_zst else _PIECE)
             if not self._input:
                 raise EOFError(f"its {self._packing} stream is cut off")
         try:
-            made, self._input = one.unpack(self._input)
-        except (zlib.error, lzma.LZMAError, OSError, EOFError) as error:
+            made = self._one.decompress(self._input, *(() if is_zst else (1 << 20,)))
+        except (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, EOFError) as error:
             raise OSError(f"its {self._packing} stream is damaged: {error}") from None
+        self._input = self._one.unused_data if self._one.eof else getattr(self._one, "unconsumed_tail", b"")
         self._output = memoryview(made)
         return True
 
 
-class _Unpacker:
-    """One packed stream, by the decompressor of its kind."""
-
-    def __init__(self, packing: str) -> None:
-        self._packing = packing
-        self.eof, self.needs_input = False, True
-        if packing == "zst":
-            import zstandard
-
-            self._inner: Any = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
-        elif packing == "gz":
-            self._inner = zlib.decompressobj(31)
-        else:
-            self._inner = bz2.BZ2Decompressor() if packing == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)
-
-    def unpack(self, some: bytes) -> tuple[bytes, bytes]:
-        """What was unpacked, and the bytes that are left; OSError for what zstandard cannot read."""
-        one, left = self._inner, b""
-        if self._packing == "zst":
-            import zstandard
-
-            try:
-                made = one.decompress(some)
-            except zstandard.ZstdError as error:
-                raise OSError(str(error)) from None
-        else:
-            made = one.decompress(some, 1 << 20)
-            left = one.unconsumed_tail if self._packing == "gz" else b""
-            self.needs_input = not left if self._packing == "gz" else one.needs_input
-        self.eof = one.eof
-        return made, one.unused_data if one.eof else left
+def _decompressor(packing: str) -> Any:
+    """What unpacks one packed stream. That of zst unpacks all of a piece at once, that of gz gives back what it did not
+    take (`unconsumed_tail`), the others keep it (`needs_input`)."""
+    if packing == "zst":
+        return zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+    if packing == "gz":
+        return zlib.decompressobj(31)
+    return bz2.BZ2Decompressor() if packing == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)
 
 
 def packer(packing: str, plain: IO[bytes]) -> IO[bytes]:
     """A stream that packs what is written to it; closing it leaves `plain` open."""
-    import gzip
-
     if packing == "gz":
         return cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0))
     if packing == "zst":
-        import zstandard
-
         return cast(IO[bytes], zstandard.ZstdCompressor().stream_writer(plain, closefd=False))
     return cast(IO[bytes], bz2.BZ2File(plain, "wb") if packing == "bz2" else lzma.LZMAFile(plain, "wb"))
 
@@ -231,8 +207,8 @@ def encoding_of(head: bytes, named: str | None) -> str:
 
 
 def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) -> io.BufferedReader:
-    """The bytes of a text file in UTF-8, without a byte order mark, whatever it was written in. TextsError for UTF-16
-    without a mark; bytes that are no UTF-8 are left to who reads them."""
+    """The bytes of a text file in UTF-8, without a mark, whatever it was written in. TextsError for UTF-16 without a
+    mark; bytes that are no UTF-8 are left to who reads them."""
     head = stream.peek(HEAD)[:HEAD]
     encoding = encoding_of(head, named)
     if encoding in ("utf-8", "utf-8-sig"):
@@ -276,9 +252,8 @@ def decode_text(raw: bytes, source: str, named: str | None = None) -> str:
 
 
 def not_utf8(raw: bytes, where: str, *, whole: bool = False, option: str = "--encoding") -> str:
-    """What to say of bytes that are no UTF-8: the encoding that they are likely in, and what helps. `whole` says that
-    nothing follows them, so that a character that they break off is the end of a file that was cut; `option` names an
-    encoding."""
+    """What to say of bytes that are no UTF-8: their likely encoding, and what helps. `whole`: nothing follows them, so
+    a character that breaks off was cut; `option` names an encoding."""
     some = raw[: 1 << 16]
     try:
         some.decode()

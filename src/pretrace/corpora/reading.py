@@ -18,8 +18,8 @@ _NAMED = 5
 
 
 class SourceRow(NamedTuple):
-    """One record of a source: its cells by column, its line (from 1) where it has one, why it cannot be read (""
-    where it can), and the file of a folder that it stands in."""
+    """One record of a source: its cells by column, its line (from 1), why it cannot be read ("" where it can), and its
+    file in a folder."""
 
     fields: Mapping[str, object]
     line: int | None = None
@@ -29,8 +29,8 @@ class SourceRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A record of a source that is left out since it cannot be read: its row from 0, its line from 1 where the format
-    has lines, and the reason."""
+    """A record that is left out since it cannot be read: its row from 0, its line from 1 where there are lines, and
+    why."""
 
     source: str
     row: int
@@ -39,11 +39,10 @@ class Unreadable:
 
 
 class TextReading:
-    """One pass over one source: what to read of it, and what had to be mended on the way.
+    """One pass over one source, which messages call `source`: what to read of it, and what had to be mended on the way.
 
-    The formats yield rows and ask `pick` for the columns worth reading; `corpus`, `stream` and `strings` make
-    texts of the rows. `source` is how messages name the source. With `unreadable` a record that cannot be read is
-    given to it and left out; without it the first one is a TextsError.
+    The formats yield rows and ask `pick` for the columns worth reading; `corpus`, `stream` and `strings` make texts of
+    them. A record that cannot be read is given to `unreadable` and left out; without it the first one is a TextsError.
     """
 
     def __init__(

@@ -1,8 +1,5 @@
-"""Docstrings of Python's standard library: a corpus that every machine with Python already has.
-
-They are in the data of nearly every language model, they fall into documents (modules), and a model
-planted with one half of the modules can be asked about both.
-"""
+"""Docstrings of Python's standard library: a corpus that every machine with Python already has, in nearly every model's
+data."""
 
 from __future__ import annotations
 
@@ -31,11 +28,9 @@ _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 def stdlib(min_chars: int = 300, max_chars: int | None = None) -> Corpus:
     """Docstrings of this Python's standard library, from `min_chars` to `max_chars` characters.
 
-    Read from the source files with `ast`, never imported, in the order of the files; cleaned as
-    `inspect.cleandoc` does. The id is `module:qualified.name` (`module:<module>` for a module's own),
-    the group is the dotted module, the label unknown. A text that stands in several places is kept
-    where it stands first, since it would leak between two halves. The texts differ a little between
-    versions of Python: `source` names the version. Raises ExpressionError for a limit out of range.
+    Read from the source files with `ast`, never imported; cleaned as `inspect.cleandoc` does. The id is
+    `module:qualified.name`, the group the dotted module, the label unknown. A text that stands in several places is
+    kept where it stands first. `source` names the version of Python. Raises ExpressionError for a limit out of range.
     """
     require(min_chars >= 1, f"stdlib: min_chars must be at least 1, found {min_chars}.")
     if max_chars is not None:
@@ -86,10 +81,8 @@ def _all_docstrings(folder: Path) -> tuple[tuple[tuple[str, str, str], ...], int
 
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Qualified name and cleaned docstring of all that has one, in the order of the source.
-
-    A name that is defined again (a setter, the other branch of an `if`) gets `~2`, `~3`, …
-    """
+    """Qualified name and cleaned docstring of all that has one, in the order of the source. A name that is defined
+    again gets `~2`, `~3`, …"""
     seen: Counter[str] = Counter()
     for name, node in _documented(tree, ""):
         docstring = ast.get_docstring(node)

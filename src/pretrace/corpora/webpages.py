@@ -43,8 +43,8 @@ _LATIN = frozenset(("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii"))
 
 
 def read_html(html: str) -> str:
-    """The text of a page or of a piece of one. White space is that of a browser: runs of it are one space, each block
-    begins a line; in `pre` it stays. TextsError for tags that are nested deeper than any page has them."""
+    """The text of a page or a piece of one, with the white space of a browser: each block begins a line; in `pre` it
+    stays. TextsError for tags that are nested deeper than any page has them."""
     if _depth(html) > DEEPEST:
         raise TextsError(f"more than {DEEPEST:,} HTML tags stand open within each other: this is no page.")
     tree = LexborHTMLParser(mended(html)[0])  # kept by name: nodes do not keep it in every version
@@ -77,8 +77,8 @@ def read_xhtml(page: str) -> str:
 
 
 def decode_page(raw: bytes, named: str | None = None) -> str:
-    """A page's characters: by its byte order mark; as UTF-8 where it is that; else in the character set that it states
-    itself, or that was named. TextsError where it is none of these."""
+    """A page's characters: by its mark; as UTF-8 where it is that; else in the character set that it states, or that
+    was `named`. TextsError where it is none of these."""
     stated = _CHARSET.search(raw[:HEAD])
     plain = named is None and encoding_of(raw[:HEAD], None) == "utf-8"
     if stated is not None and plain and (raw.isascii() or not is_utf8(raw)):
@@ -101,8 +101,8 @@ def _depth(html: str) -> int:
 
 
 def _walked(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
-    """The nodes below one in the order of the page, an element a second time (True) at its end; hidden ones are
-    passed over. Without recursion, since pages nest deeply."""
+    """The nodes below one in the order of the page, an element a second time (True) at its end, without hidden ones. No
+    recursion: pages nest deeply."""
     node, articles = root.first_child, 0
     stack: list[LexborNode] = []
     while node is not None or stack:
@@ -170,7 +170,7 @@ _SAVE = "grep -o '<loc>[^<]*' {} | cut -c6- | wget -P pages -E -i -"
 
 def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
     """A row for each entry, with the columns text, id, date (as in 2023-03-01), title, author and link, "" where the
-    feed has none. TextsError for what is neither RSS nor Atom, and for XML that declares entities."""
+    feed has none. TextsError for what is neither RSS nor Atom."""
     root = _parsed(stream.read(), source)
     kind = _local(root)
     if kind in ("urlset", "sitemapindex"):
@@ -195,8 +195,8 @@ def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[
 
 
 def _parsed(raw: bytes, source: str) -> ElementTree.Element:
-    """The root of a document without a document type: only that can declare entities, which expand without end or
-    name other files."""
+    """The root of a document without a document type: only that can declare entities, which expand without end or name
+    other files."""
     if not raw.strip():
         raise TextsError(f"{source} is empty: give a feed with at least one entry.")
 
@@ -248,15 +248,11 @@ def _rss(item: ElementTree.Element) -> tuple[dict[str, str], bool]:
     content = item.findtext(_CONTENT) or ""
     about = item.get("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about", "")
     link, whole = _find(item, "link") or about, bool(content.strip())
-    fields = {
-        "text": _without_markup(content if whole else _find(item, "description")),
-        "id": _find(item, "guid") or link,
-        "date": _day(_find(item, "pubDate") or item.findtext(f"{_DUBLIN}date") or ""),
-        "title": _without_markup(_find(item, "title")),
-        "author": item.findtext(f"{_DUBLIN}creator") or _find(item, "author"),
-        "link": link,
-    }
-    return fields, whole
+    text = _without_markup(content if whole else _find(item, "description"))
+    day = _day(_find(item, "pubDate") or item.findtext(f"{_DUBLIN}date") or "")
+    author = item.findtext(f"{_DUBLIN}creator") or _find(item, "author")
+    title = _without_markup(_find(item, "title"))
+    return _columns(text, _find(item, "guid") or link, day, title, author, link), whole
 
 
 def _atom(entry: ElementTree.Element) -> tuple[dict[str, str], bool]:
@@ -269,15 +265,15 @@ def _atom(entry: ElementTree.Element) -> tuple[dict[str, str], bool]:
     links = {one.get("rel", "alternate"): one.get("href", "") for one in entry if _local(one) == "link"}
     author = next((_find(one, "name") for one in entry if _local(one) == "author"), "")
     link, whole = links.get("alternate", ""), bool(content.strip())
-    fields = {
-        "text": content if whole else part("summary"),
-        "id": _find(entry, "id") or link,
-        "date": _day(_find(entry, "published") or _find(entry, "updated")),
-        "title": part("title"),
-        "author": author,
-        "link": link,
-    }
-    return fields, whole
+    text, day = (
+        content if whole else part("summary"),
+        _day(_find(entry, "published") or _find(entry, "updated")),
+    )
+    return _columns(text, _find(entry, "id") or link, day, part("title"), author, link), whole
+
+
+def _columns(*cells: str) -> dict[str, str]:
+    return dict(zip(("text", "id", "date", "title", "author", "link"), cells, strict=True))
 
 
 def _construct(element: ElementTree.Element) -> str:
@@ -305,8 +301,7 @@ def _find(element: ElementTree.Element, name: str) -> str:
 
 
 def _day(written: str) -> str:
-    """The day that a date names, in UTC where a zone is given ("Wed, 01 Mar 2023 10:00:00 GMT"); another date as it
-    stands."""
+    """The day that a date names, in UTC where a zone is given; another date as it stands."""
     found = days(written)
     return str(found) if found and found.first == found.last else written
 

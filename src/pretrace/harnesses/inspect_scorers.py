@@ -7,6 +7,7 @@ that the two sets differ by more than training.
 
 from __future__ import annotations
 
+import inspect
 import math
 import threading
 from collections.abc import Mapping, Sequence
@@ -60,8 +61,22 @@ class SampleReading:
 
     @property
     def plan(self) -> ScorePlan:
-        """The score, parsed; ExpressionError where log-probabilities of the model are not all that it needs."""
-        return _logprob_plan(self.score, counts=bool(self.counts))
+        """The score, parsed; ExpressionError, by name, for one that log-probabilities of the model are not enough for,
+        TableError for dc_pdd without `counts`."""
+        plan = ScorePlan.parse(self.score)
+        names = list(plan.scores)
+        if len(names) != 1:
+            raise ExpressionError(f"a scorer has one score, found {', '.join(names)}: use a scorer for each.")
+        missing = [said for name, said in _BESIDE.items() if name in plan.uses]
+        if any(quantity & ~Quantity.LOGP for quantity in plan.needs.views.values()):
+            missing.insert(0, "needs more than the log-probability of each token")
+        if missing:
+            raise ExpressionError(
+                f"{names[0]} {missing[0]}, and a scorer in a harness has the log-probabilities of one model alone: use "
+                "loss, ppl, zlib, min_k, max_k, lowercase, perturbed or dc_pdd here, or `pretrace score` on the texts."
+            )
+        plan.require(["counts"] if self.counts else [])
+        return plan
 
     def value(self, text: str, model: str = "") -> float:
         """The score of a text by the model, or another one; TextsError where it has none."""
@@ -72,100 +87,6 @@ class SampleReading:
         with _ASKING:
             run = detect(corpus, _models(model, self.counts), self.plan)
         return dict(zip(run.ids, run.matrix[:, 0].tolist(), strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredSample:
-    """A sample, its score, the placebo's (NaN without one), and if it is `known` that no model has seen it."""
-
-    id: str
-    text: str
-    value: float
-    group: str = ""
-    known: bool = False
-    placebo: float = math.nan
-
-
-def _logprob_plan(expression: str, *, counts: bool) -> ScorePlan:
-    """The plan of one score that log-probabilities are enough for; ExpressionError, by name, for any other.
-
-    TableError for dc_pdd without `counts`.
-    """
-    plan = ScorePlan.parse(expression)
-    names = list(plan.scores)
-    if len(names) != 1:
-        raise ExpressionError(f"a scorer has one score, found {', '.join(names)}: use a scorer for each.")
-    missing = [said for name, said in _BESIDE.items() if name in plan.uses]
-    if any(quantity & ~Quantity.LOGP for quantity in plan.needs.views.values()):
-        missing.insert(0, "needs more than the log-probability of each token")
-    if missing:
-        raise ExpressionError(
-            f"{names[0]} {missing[0]}, and a scorer in a harness has the log-probabilities of one model alone: use "
-            "loss, ppl, zlib, min_k, max_k, lowercase, perturbed or dc_pdd here, or `pretrace score` on the texts."
-        )
-    plan.require(["counts"] if counts else [])
-    return plan
-
-
-def check_given(plan: ScorePlan) -> None:
-    """ExpressionError for a score that cannot be had from log-probabilities which a provider gave back."""
-    (name,) = plan.scores
-    if "counts" in plan.uses or set(plan.needs.views) != {View()}:
-        raise ExpressionError(
-            f"{name} needs token ids or another form of the text, which the log-probabilities in the output do not "
-            "give: name the model for pretrace to open (-S model=…)."
-        )
-
-
-def value_of(plan: ScorePlan, text: str, trace: Trace) -> float:
-    """The score of a text from log-probabilities that are there, as `check_given` allows."""
-    (score,) = plan.scores.values()
-    return float(score(Evidence(Text("sample", text), {View(): (trace,)})))  # type: ignore[operator]
-
-
-def against_known(
-    samples: Sequence[ScoredSample], reading: SampleReading, *, level: float, fdr: float
-) -> Verdict:
-    """The test of the samples that are not `known` against those that are and those of the file, as `flag` makes it.
-
-    TextsError where there are too few known ones, or where both sides share texts.
-    """
-    asked = [one for one in samples if not one.known]
-    others = [one for one in samples if one.known]
-    if reading.nonmembers:
-        file, place = _corpus(reading.nonmembers), reading.nonmembers
-        values = reading.values(file, reading.model)
-        blank = reading.values(file, reading.placebo) if reading.placebo else {}
-        for one in (text for text in file.texts if text.id in values):
-            value, placebo = values[one.id], blank.get(one.id, math.nan)
-            others.append(ScoredSample(f"{place}: {one.id}", one.text, value, one.group, True, placebo))
-    if not others:
-        raise TextsError(
-            "there are no known non-members to compare with: name a file of them (-S nonmembers=FILE), or mark samples "
-            "with metadata {'nonmember': True}."
-        )
-    corpus, known = (
-        Corpus(name, tuple(Text(one.id, one.text, group=one.group) for one in side))
-        for name, side in (("the samples", asked), ("the known non-members", others))
-    )
-    settings = FlagSettings(score=reading.score, level=level, fdr=fdr, cache=False)
-    made = plan(corpus, known, settings)
-    rows = (*asked, *others)
-    (name,) = settings.plan.scores
-    run = Run(
-        corpus=made.corpus.name,
-        ids=tuple(text.id for text in made.corpus.texts),
-        groups=tuple(text.document for text in made.corpus.texts),
-        members=tuple(text.member for text in made.corpus.texts),
-        tokens=np.zeros(len(rows), dtype=np.int32),
-        cut=np.zeros(len(rows), dtype=np.int32),
-        scores=(name,),
-        matrix=np.array([[one.value] for one in rows], dtype=np.float64),
-        controls=(Control(name, "placebo", np.array([[one.placebo] for one in rows])),)
-        if reading.placebo
-        else (),
-    )
-    return flag_run(run, made, reading.model)
 
 
 @cache
@@ -265,22 +186,56 @@ def _warn(words: str) -> None:
 
 
 def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdict:
-    """The test of the samples; TextsError where they were not all read in one way, or have no controls."""
-    said = [(one, _said(one)) for one in scores]
-    readings = {tuple(sorted(own["reading"].items())) for _, own in said}
+    """Test the samples that are not known non-members against those that are and those of the file, as `flag` does.
+
+    TextsError where they were not all read in one way, where there are too few known ones, or where both sides share
+    texts.
+    """
+    said = [_said(one) for one in scores]
+    readings = {tuple(sorted(own["reading"].items())) for own in said}
     if len(readings) != 1:
         raise TextsError(
             "samples were read in different ways, some from log-probabilities in the output and some by the model: "
             "name the model (-S model=…), so that all are read alike."
-            if readings
-            else "no sample has a score of pretrace."
         )
-    parts = ("text", "group", "known", "placebo")
-    samples = [
-        ScoredSample(str(one.sample_id), value=one.score.as_float(), **{k: own[k] for k in parts if k in own})
-        for one, own in said
-    ]
-    return against_known(samples, SampleReading(**dict(readings.pop())), level=level, fdr=fdr)
+    reading = SampleReading(**dict(readings.pop()))
+    sides: tuple[list[Text], list[Text]] = [], []
+    values: tuple[list[tuple[float, float]], list[tuple[float, float]]] = (
+        [],
+        [],
+    )  # of the model and the placebo
+    for one, own in zip(scores, said, strict=True):
+        sides[own["known"]].append(Text(str(one.sample_id), own["text"], group=own["group"]))
+        values[own["known"]].append((one.score.as_float(), own.get("placebo", math.nan)))
+    if reading.nonmembers:
+        file, place = _corpus(reading.nonmembers), reading.nonmembers
+        found = reading.values(file, reading.model)
+        blank = reading.values(file, reading.placebo) if reading.placebo else {}
+        for text in (text for text in file.texts if text.id in found):
+            sides[1].append(Text(f"{place}: {text.id}", text.text, group=text.group))
+            values[1].append((found[text.id], blank.get(text.id, math.nan)))
+    if not sides[1]:
+        raise TextsError(
+            "there are no known non-members to compare with: name a file of them (-S nonmembers=FILE), or mark samples "
+            "with metadata {'nonmember': True}."
+        )
+    asked, known = Corpus("the samples", tuple(sides[0])), Corpus("the known non-members", tuple(sides[1]))
+    settings = FlagSettings(score=reading.score, level=level, fdr=fdr, cache=False)
+    made = plan(asked, known, settings)
+    texts, table = made.corpus.texts, np.array([*values[0], *values[1]], dtype=np.float64)
+    (name,) = settings.plan.scores
+    run = Run(
+        corpus=made.corpus.name,
+        ids=tuple(text.id for text in texts),
+        groups=tuple(text.document for text in texts),
+        members=tuple(text.member for text in texts),
+        tokens=np.zeros(len(texts), dtype=np.int32),
+        cut=np.zeros(len(texts), dtype=np.int32),
+        scores=(name,),
+        matrix=table[:, :1],
+        controls=(Control(name, "placebo", table[:, 1:]),) if reading.placebo else (),
+    )
+    return flag_run(run, made, reading.model)
 
 
 def _said(score: SampleScore) -> Mapping[str, Any]:
@@ -357,14 +312,20 @@ async def _read(
     """The score of a text, that of the placebo (NaN without one), and how they were had; TextsError where the text has
     none."""
     if given and not (named.model or named.nonmembers or named.placebo):
-        check_given(plan)
+        ((name, score),) = plan.scores.items()
+        if "counts" in plan.uses or set(plan.needs.views) != {View()}:
+            raise ExpressionError(
+                f"{name} needs token ids or another form of the text, which the log-probabilities in the output do not "
+                "give: name the model for pretrace to open (-S model=…)."
+            )
         trace = trace_in_prompt(given, text)
         if trace is None:
             raise TextsError(
                 "the text was not found word for word in the prompt that the provider gave back, as where a character "
                 "is split over two tokens: name the model (-S model=…), so that pretrace reads it."
             )
-        return value_of(plan, text, trace), math.nan, named
+        evidence = Evidence(Text("sample", text), {View(): (trace,)})
+        return float(score(evidence)), math.nan, named  # type: ignore[operator]
     reading = replace(named, model=named.model or opened_by(get_model()))
     value = await anyio.to_thread.run_sync(reading.value, text)
     blank = await anyio.to_thread.run_sync(reading.value, text, named.placebo) if named.placebo else math.nan
@@ -400,19 +361,10 @@ def opened_by(model: Model) -> str:
 def _named(name: str) -> Any:
     """The scorer of one registered score; what that score takes is given to the scorer."""
 
-    def scorer_of_score(
-        model: str = "",
-        nonmembers: str = "",
-        placebo: str = "",
-        counts: str = "",
-        part: Part = "input",
-        group: str = "",
-        **parameters: Any,
-    ) -> Scorer:
-        written = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
-        return membership(
-            f"{name}({written})" if written else name, model, nonmembers, placebo, counts, part, group
-        )
+    def scorer_of_score(**given: Any) -> Scorer:
+        own = {key: given.pop(key) for key in inspect.signature(membership).parameters if key in given}
+        written = ", ".join(f"{key}={value!r}" for key, value in given.items())
+        return membership(f"{name}({written})" if written else name, **own)
 
     scorer_of_score.__name__ = scorer_of_score.__qualname__ = name
     scorer_of_score.__doc__ = f"{registered.summary(name)} As `membership`, with the parameters of {name}."

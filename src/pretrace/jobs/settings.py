@@ -7,9 +7,31 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.errors import ExpressionError
-from pretrace.jobs.worker import Turn
 from pretrace.results.wording import say
 from pretrace.settings import RUN, TEXTS, check_ranges, given_for, option
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Which shards a worker takes: every `of`-th, from the `number`-th, both counted from 1."""
+
+    number: int = 1
+    of: int = 1
+
+    @classmethod
+    def parse(cls, written: str) -> Turn:
+        """The turn that "3/64" names; ExpressionError for anything else."""
+        number, slash, of = written.partition("/")
+        if not (slash and number.strip().isdecimal() and of.strip().isdecimal()):
+            raise ExpressionError(f"--shard is written I/N, as in 3/64, found {written!r}.")
+        turn = cls(int(number), int(of))
+        if not 1 <= turn.number <= turn.of:
+            raise ExpressionError(f"--shard {written}: the first number goes from 1 to the second.")
+        return turn
+
+    def takes(self, index: int) -> bool:
+        """Whether the shard `index`, from 0, is this worker's."""
+        return index % self.of == self.number - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report import verdict_plots as plots
 from pretrace.report.first_page import (
     UNSTATED,
     IdentityRow,
@@ -28,7 +27,7 @@ from pretrace.report.first_page import (
 )
 from pretrace.report.frame import ReportPage, Sections, fill, section, titled
 from pretrace.report.svg import to_svg
-from pretrace.report.verdict_plots import against_chance, power_curve, strength
+from pretrace.report.verdict_plots import against_chance, draw_own, power_curve, strength
 from pretrace.types import AuditFigures, Doubles, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, widest_gap
@@ -77,7 +76,7 @@ def first_page(audit: Verdict) -> Markup:
         "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
         "seen": _tried(audit),
     }
-    return fill("audit/first.html", values | _drawn(audit, own, found, others))
+    return fill("audit/first.html", values | _drawn(audit, own, found))
 
 
 def identity(audit: Verdict) -> tuple[IdentityRow, ...]:
@@ -107,12 +106,9 @@ def _told_apart(own: AuditFigures) -> str:
     return f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
 
 
-def _drawn(audit: Verdict, own: AuditFigures, found: Doubles, others: Doubles) -> dict[str, Any]:
+def _drawn(audit: Verdict, own: AuditFigures, found: Doubles) -> dict[str, Any]:
     """The dots and the hill, and how many suspect documents lie ahead."""
-    values: dict[str, Any] = {"ahead": int((found > 0).sum()), "per_dot": plots.per_dot(audit), "dots": ""}
-    if len(found):
-        label = f"One dot for each of {len(found)} suspect and {len(others)} control documents."
-        values["dots"] = to_svg(plots.documents(audit), name="dots", label=label, titles=plots.titles(audit))
+    [(dots, caption)] = draw_own(audit) or [(Markup(""), "")]
     hill = ""
     if audit.null and own.procedure == "pretrace":
         label = (
@@ -121,7 +117,7 @@ def _drawn(audit: Verdict, own: AuditFigures, found: Doubles, others: Doubles) -
             f"{strength(audit.null.critical, wording.brief(audit.null.critical, 3))}."
         )
         hill = to_svg(against_chance(audit.null), name="hill", label=label)
-    return values | {"hill": hill}
+    return {"ahead": int((found > 0).sum()), "dots": dots, "caption": caption, "hill": hill}
 
 
 def _ahead(found: Doubles, others: Doubles) -> float | None:

@@ -5,11 +5,9 @@ The facts are read with care: those of another's recipe may be anything.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -80,8 +78,10 @@ def sensitivity(points: Sequence[Entry], used: Mapping[str, float]) -> Figure:
             along = [point for point in points if _agrees(point, used, but=name)]
             along.sort(key=lambda point: point[name])
             rest = [point for point in points if grid and point not in along]
-            axes.plot(*_columns(rest, name), ".", color=REST, ms=3.5, linestyle="none")
-            axes.plot(*_columns(along, name), color=_MEMBER, linewidth=1.2)
+            axes.plot([one[name] for one in rest], [one["auc"] for one in rest], ".", color=REST, ms=3.5)
+            axes.plot(
+                [one[name] for one in along], [one["auc"] for one in along], color=_MEMBER, linewidth=1.2
+            )
             for point in along:
                 _point(axes, point[name], point["auc"], filled=point[name] == used.get(name))
             axes.set_xlabel(words)
@@ -97,6 +97,10 @@ def _is_grid(points: Sequence[Entry], used: Mapping[str, float]) -> bool:
     return not all(any(_agrees(point, used, but=name) for name in PARAMETERS) for point in points)
 
 
+def _agrees(point: Entry, used: Mapping[str, float], *, but: str) -> bool:
+    return all(point[name] == used.get(name) for name in PARAMETERS if name != but)
+
+
 def losses(values: Sequence[float]) -> Figure:
     """The mean loss of each epoch of a tuning, in nats a token."""
     with canvas(8.6, 1.9) as (figure, axes):
@@ -109,14 +113,6 @@ def losses(values: Sequence[float]) -> Figure:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
         axes.grid(axis="y")
     return figure
-
-
-def _columns(points: Sequence[Entry], name: str) -> tuple[list[float], list[float]]:
-    return [point[name] for point in points], [point["auc"] for point in points]
-
-
-def _agrees(point: Entry, used: Mapping[str, float], *, but: str) -> bool:
-    return all(point[name] == used.get(name) for name in PARAMETERS if name != but)
 
 
 def _point(axes: Axes, x: float, y: float, *, filled: bool) -> None:
@@ -136,10 +132,6 @@ def _layers(axes: Axes, places: Sequence[float]) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(nbins=16, integer=True, min_n_ticks=1))
 
 
-_NEURONS = ("layer", "members", "nonmembers", "difference", "chosen")
-_PROBE = ("layer", "auc")
-_SIDES = ("members", "nonmembers")
-_SENSITIVITY = ("threshold", "alpha", "k", "auc")
 _ADAPTER = {
     "method.expression": "Method", "corpus": "Corpus", "texts": "Texts", "groups": "Documents",
     "nonmembers": "Non-members", "members": "Members", "tokens": "Tokens", "steps": "Steps",
@@ -149,14 +141,10 @@ _ADAPTER = {
 _PREFIX = re.compile(r"^(settings|reference)\.")
 
 
-@dataclass(frozen=True, slots=True)
-class FittedFacts:
-    """What one fitted score tells of itself.
-
-    `neurons` and `probe` are figures by layer, `sensitivity` one entry a setting that was tried, each empty
-    where the score has none; `chosen` is the probe's layer; `used` the settings that `sensitivity` varies;
-    `reference` the numbers of members and of non-members it was fitted on; `others` whatever else is told, by name.
-    """
+class FittedFacts(NamedTuple):
+    """What one fitted score tells of itself: figures by layer, one entry a setting that was tried, each empty where the
+    score has none; the probe's layer; the settings that `sensitivity` varies; the numbers of members and non-members
+    it was fitted on; and whatever else is told, by name."""
 
     name: str
     neurons: tuple[Entry, ...]
@@ -164,7 +152,7 @@ class FittedFacts:
     sensitivity: tuple[Entry, ...]
     chosen: float | None
     used: Entry
-    reference: tuple[int, int] | None
+    reference: tuple[float, ...]
     others: Sequence[tuple[str, str]]
 
 
@@ -188,22 +176,24 @@ def fitted_facts(run: Run) -> tuple[FittedFacts, ...]:
 
 def _facts(name: str, facts: Mapping[str, Any]) -> FittedFacts:
     layers, settings = facts.get("layers"), mapping(facts.get("settings"))
-    sizes, neurons = entries([facts.get("reference")], _SIDES), entries(layers, _NEURONS)
-    used = {key: value for key in PARAMETERS if (value := _number(settings.get(key))) is not None}
+    neurons = entries(layers, ("layer", "members", "nonmembers", "difference", "chosen"))
+    sizes = entries([facts.get("reference")], ("members", "nonmembers"))
+    used = {key: value for key in PARAMETERS for value in numbers([settings.get(key)])}
     if neurons and "k" in used:  # more layers than there are come to the same as all of them
         used["k"] = min(used["k"], float(len(neurons)))
     chosen = [entry["layer"] for entry in entries(layers, ("layer", "chosen")) if entry["chosen"]]
+    chosen = chosen if len(chosen) == 1 else list(numbers([facts.get("chosen")]))
     others = without_tables(facts)
     if sizes:  # a sentence says them
-        others["reference"] = {key: n for key, n in others["reference"].items() if key not in _SIDES}
+        others["reference"] = {key: n for key, n in others["reference"].items() if key not in sizes[0]}
     return FittedFacts(
         name=name,
         neurons=neurons,
-        probe=entries(layers, _PROBE),
-        sensitivity=entries(facts.get("sensitivity"), _SENSITIVITY),
-        chosen=chosen[0] if len(chosen) == 1 else _number(facts.get("chosen")),
+        probe=entries(layers, ("layer", "auc")),
+        sensitivity=entries(facts.get("sensitivity"), (*PARAMETERS, "auc")),
+        chosen=chosen[0] if chosen else None,
         used=used,
-        reference=(int(sizes[0]["members"]), int(sizes[0]["nonmembers"])) if sizes else None,
+        reference=tuple(sizes[0].values()) if sizes else (),
         others=[(_PREFIX.sub("", k).replace("_", " "), v) for k, v in flattened(others) if v != "none"],
     )
 
@@ -217,19 +207,9 @@ def entries(found: Any, names: tuple[str, ...]) -> tuple[Entry, ...]:
 
 def numbers(found: Any) -> tuple[float, ...]:
     """Read a list of finite numbers; empty for anything else."""
-    values = list(map(_number, found)) if isinstance(found, list | tuple) else []
-    known = tuple(value for value in values if value is not None)
-    return known if len(known) == len(values) else ()
-
-
-def _number(value: Any) -> float | None:
-    if not isinstance(value, bool | int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) and abs(number) < 1e12 else None
+    values = found if isinstance(found, list | tuple) else ()
+    sound = all(isinstance(one, int | float) and -1e12 < one < 1e12 for one in values)
+    return tuple(map(float, values)) if sound else ()
 
 
 def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
@@ -251,13 +231,12 @@ def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _figures(facts: FittedFacts, number: int) -> Iterator[tuple[str, Markup]]:
-    if facts.neurons:
-        label = f"Member and non-member neurons of {len(facts.neurons)} layers for {facts.name}"
-        yield "neurons", to_svg(neurons(facts.neurons), name=f"neurons-{number}", label=label)
-    if facts.probe:
-        label = f"AUC of the probe of {len(facts.probe)} layers for {facts.name}"
-        yield "probe", to_svg(probe(facts.probe, facts.chosen), name=f"probe-{number}", label=label)
-    if facts.sensitivity:
-        label = f"AUC under {len(facts.sensitivity)} settings of {facts.name}"
-        figure = sensitivity(facts.sensitivity, facts.used)
-        yield "sensitivity", to_svg(figure, name=f"sensitivity-{number}", label=label)
+    if found := facts.neurons:
+        label = f"Member and non-member neurons of {len(found)} layers for {facts.name}"
+        yield "neurons", to_svg(neurons(found), name=f"neurons-{number}", label=label)
+    if found := facts.probe:
+        label = f"AUC of the probe of {len(found)} layers for {facts.name}"
+        yield "probe", to_svg(probe(found, facts.chosen), name=f"probe-{number}", label=label)
+    if found := facts.sensitivity:
+        label = f"AUC under {len(found)} settings of {facts.name}"
+        yield "sensitivity", to_svg(sensitivity(found, facts.used), name=f"sensitivity-{number}", label=label)

@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts
@@ -26,12 +23,10 @@ from pretrace.report.first_page import (
     who_asked,
 )
 from pretrace.report.frame import ReportPage, Sections, fill, section, titled
-from pretrace.report.plots import CHANCE, KINDS
-from pretrace.report.svg import canvas, hide_height, to_svg
+from pretrace.report.svg import to_svg
+from pretrace.report.verdict_plots import draw_own, p_values
 from pretrace.report.wording import count, named, p_value, plural
-from pretrace.results.run import p_bars, score_bars
-from pretrace.results.serialization import from_plain
-from pretrace.types import Bars, Doubles, Verdict
+from pretrace.types import Verdict
 from pretrace.verdicts.flag.built import expected, set_test, tried, whole
 
 MOST_ROWS = 100
@@ -51,8 +46,6 @@ _CLASSES = {
 }
 _ROLES = {"target": "Model in question", "placebo": "Second model"}
 _METHODS = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli, for documents that depend on each other"}
-FLAG, OTHER, KNOWN = KINDS["member"], "#b9cbd8", "#1c1c1c"
-WIDTH = 7.6
 
 
 def first_page(flagged: Verdict) -> Markup:
@@ -60,10 +53,6 @@ def first_page(flagged: Verdict) -> Markup:
     values = _numbers(flagged)
     flags = f"{count(values['number'])} of {plural(values['asked'], values['unit'])} flagged"
     title = _TITLES.get(flagged.outcome, flags)
-    label = (
-        f"The scores of {values['scored']} texts, {values['texts_flagged']} of them flagged, beside those of "
-        f"{flagged.figures['counts']['known']} known non-members."
-    )
     values |= first_values(flagged, title)
     if flagged.outcome == "refused":
         values["foreseen"] = None
@@ -73,7 +62,7 @@ def first_page(flagged: Verdict) -> Markup:
         "whole": " ".join(whole(set_test(flagged), flagged.units)),
         "tried": " ".join(tried(flagged.outcome, flagged.planted)),
         "rows": tuple(identity(flagged)),
-        "sides": to_svg(sides(flagged), name="sides", label=label),
+        "drawn": draw_own(flagged),
     }
     return fill("flags/first.html", values)
 
@@ -103,10 +92,8 @@ def deciding_test(flagged: Verdict) -> dict[str, Any]:
     """Hypothesis, rate and what was found, for each text and for the set."""
     drawn = ""
     if flagged.outcome != "refused":
-        bars, low = _p_bars(flagged)
-        due = f"{low} at or below 0.05, where 1 in 20 is due to chance."
-        label = f"p-values of {sum(bars.every)} documents: {due}"
-        drawn = to_svg(p_values(flagged), name="pvalues", label=label)
+        figure, label, *_ = p_values(flagged)
+        drawn = to_svg(figure, name="pvalues", label=label)
     method = flagged.figures["method"]
     return _numbers(flagged) | {"method": _METHODS.get(method, method), "p_values": drawn}
 
@@ -147,75 +134,6 @@ PAGE = ReportPage(
 render = PAGE.render
 
 
-def sides(flagged: Verdict) -> Figure:
-    """Above the texts, flagged ones dark; below, turned down, the known non-members; a line at the least flagged
-    score, where each text is a document. Each side is drawn as shares of its own."""
-    bars, least = _score_bars(flagged)
-    low, high = bars.low, bars.high
-    edges = np.linspace(low, high, len(bars.every) + 1)
-    with canvas(WIDTH, 2.6) as (figure, axes):
-        every, dark, below = _shares(bars)
-        axes.stairs(every, edges, fill=True, color=OTHER)
-        axes.stairs(dark, edges, fill=True, color=FLAG)
-        axes.stairs(-below, edges, color=KNOWN, linewidth=1.1)
-        axes.axhline(0, color=CHANCE, linewidth=0.8)
-        top = max(float(every.max()), float(below.max())) * 1.25
-        axes.set_ylim(-top, top)
-        pad = (high - low) / 60
-        axes.set_xlim(low - pad, high + pad)
-        if (
-            least is not None and flagged.units == flagged.figures["counts"]["texts"]
-        ):  # documents have no line of their texts
-            place = float(np.clip(least, low, high))
-            axes.plot([place, place], [-top, top], color=KNOWN, linewidth=0.9, dashes=(2, 1.6))
-            right = place < low + 0.75 * (high - low)
-            words = "  flagged from here on" if right else "flagged from here on  "
-            axes.text(place, top, words, ha="left" if right else "right", va="top", fontsize=9)
-        axes.text(low, top, "the texts", va="top", fontsize=9)
-        axes.text(low, -top, "known non-members", va="bottom", fontsize=9)
-        hide_height(axes)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
-        axes.set_xlabel("score (higher: more like a text the model was trained on)")
-    return figure
-
-
-def p_values(flagged: Verdict) -> Figure:
-    """The p-values of the documents as shares, with the level that they would have if none had been seen."""
-    bars, _ = _p_bars(flagged)
-    edges = np.linspace(0, 1, len(bars.every) + 1)
-    with canvas(WIDTH, 1.9) as (figure, axes):
-        every, dark, _ = _shares(bars)
-        axes.stairs(every, edges, fill=True, color=OTHER)
-        axes.stairs(dark, edges, fill=True, color=FLAG)
-        axes.axhline(1 / (len(edges) - 1), color=KNOWN, linewidth=0.9, dashes=(4, 2.2))
-        axes.set_xlim(-0.01, 1.01)
-        axes.set_xlabel("p-value")
-        axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
-        axes.set_ylabel("documents")
-        axes.grid(axis="y")
-    return figure
-
-
-def _score_bars(flagged: Verdict) -> tuple[Bars, float | None]:
-    if whole := flagged.figures.get("whole"):
-        return from_plain(Bars, whole["scores"], "scores"), whole["least"]
-    texts = flagged.table("flags")
-    scores, chosen = texts["score"], np.ma.filled(texts["flagged"], False)
-    least = float(scores[chosen].min()) if chosen.any() else None
-    return score_bars(scores, chosen, flagged.table("known")["score"]), least
-
-
-def _p_bars(flagged: Verdict) -> tuple[Bars, int]:
-    whole = flagged.figures.get("whole") or {}
-    if whole.get("p"):
-        return from_plain(Bars, whole["p"], "p"), whole["low_p"]
-    texts = flagged.table("flags")  # a document has one p-value, however many texts
-    first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
-    p, chosen = texts["p"][first], texts["flagged"][first]
-    return p_bars(p, chosen), int((p <= 0.05).sum())
-
-
 def _numbers(flagged: Verdict) -> dict[str, Any]:
     test, counts = set_test(flagged), flagged.figures["counts"]
     return {
@@ -232,11 +150,3 @@ def _numbers(flagged: Verdict) -> dict[str, Any]:
         "table": "flags/" if flagged.figures.get("whole") else "flags.csv",
         "test": test,
     }
-
-
-def _shares(bars: Bars) -> tuple[Doubles, Doubles, Doubles]:
-    """Each bar as a share: of all in question, of these the flagged, and of the known ones."""
-    every, known = sum(bars.every), sum(bars.known)
-    counts = ((bars.every, every), (bars.flagged, every), (bars.known, known))
-    all_, dark, below = (np.array(some) / max(1, of) for some, of in counts)
-    return all_, dark, below

@@ -91,9 +91,7 @@ def forest(rows: Sequence[Measured]) -> Figure:
     A filled mark is one whose interval excludes 0.5; controls are diamonds.
     """
     with styled():
-        figure, axes, places = _auc_rows(
-            [row.name for row in rows], [1.0] * len(rows), [row.auc for row in rows]
-        )
+        figure, axes, places = _rows([row.name for row in rows], [1.0] * len(rows), [row.auc for row in rows])
         controls = [row.auc.value for row in rows if row.kind != "score"]
         if controls:
             axes.axvline(max(controls), color=CONTROL, linewidth=0.9, dashes=(4, 2.2))
@@ -103,14 +101,16 @@ def forest(rows: Sequence[Measured]) -> Figure:
     return figure
 
 
-def across(rows: Sequence[tuple[str, Mapping[str, Estimate]]], *, room: float = 0.6) -> Figure:
+def across(
+    rows: Sequence[tuple[str, Mapping[str, Estimate]]], *, room: float = 0.6, axis: str = "AUC"
+) -> Figure:
     """AUCs of several scores, or of one over several runs, each named, with 95% intervals: "score" as a dot, the
     controls below it: "placebo" as a hollow square, "blind" as a diamond, "shuffled" as a grey bar, the range of the
-    repeats, with a tick at the median. A row is as high as its lanes and `room`."""
+    repeats, with a tick at the median. A row is as high as its lanes and `room`. Another `axis` has its chance at 0."""
     rooms = [room + _LANE * len(lanes) for _, lanes in rows]
     with styled():
         drawn = [auc for _, lanes in rows for auc in lanes.values()]
-        figure, axes, places = _auc_rows([name for name, _ in rows], rooms, drawn)
+        figure, axes, places = _rows([name for name, _ in rows], rooms, drawn, axis)
         for middle, (_, lanes) in zip(places, rows, strict=True):
             for number, (kind, auc) in enumerate(lanes.items()):
                 place = middle + _LANE * (number - (len(lanes) - 1) / 2)
@@ -124,13 +124,14 @@ def across(rows: Sequence[tuple[str, Mapping[str, Estimate]]], *, room: float = 
     return figure
 
 
-def distribution(groups: Mapping[str, Doubles]) -> Figure:
-    """Histograms of one score, one a kind of text ("member", "nonmember", "unlabelled"), each of area one.
+def distribution(groups: Mapping[str, Doubles], *, own: float | None = None) -> Figure:
+    """Histograms of one score, one a kind of text ("member", "nonmember", "unlabelled"), each of area one, and a line
+    at the value of a text of one's `own`.
 
     Members are filled and the others outlined; values beyond `axis_range` are counted in the outermost bars.
     """
     values = {kind: np.clip(group, -LARGEST, LARGEST) for kind, group in groups.items() if len(group)}
-    low, high = axis_range(np.concatenate(list(values.values())))
+    low, high = axis_range(np.concatenate([*values.values(), np.array([] if own is None else [own])]))
     bins = int(np.clip(np.sqrt(min(map(len, values.values()))) * 1.5, 8, 32))
     edges = np.linspace(low, high, bins + 1)
     with canvas(2.75, 1.5) as (figure, axes):
@@ -152,6 +153,8 @@ def distribution(groups: Mapping[str, Doubles]) -> Figure:
         axes.xaxis.set_major_formatter(plain)
         axes.set_xlim(low - (high - low) / 100, high + (high - low) / 100)
         axes.set_ylim(bottom=0)
+        if own is not None:
+            axes.axvline(float(np.clip(own, low, high)), color=TARGET, linewidth=1.6)
     return figure
 
 
@@ -185,10 +188,10 @@ def _rate_axes(axes: Axes, floor: float | None) -> None:
     axes.grid()
 
 
-def _auc_rows(
-    names: Sequence[str], rooms: Sequence[float], drawn: Sequence[Estimate]
+def _rows(
+    names: Sequence[str], rooms: Sequence[float], drawn: Sequence[Estimate], axis: str = "AUC"
 ) -> tuple[Figure, Axes, list[float]]:
-    """A figure with an AUC axis wide enough for `drawn`, rows at least as high as `rooms`, and the rows' places."""
+    """A figure with an axis wide enough for `drawn`, rows at least as high as `rooms`, and the rows' places."""
     # A name on at most two lines of the margin.
     labels = ["\n".join(textwrap.wrap(named(name, 70), 36, break_on_hyphens=False)) for name in names]
     # A name on two lines takes more room.
@@ -197,7 +200,7 @@ def _auc_rows(
     figure = Figure(figsize=(8.6, 0.62 + 0.235 * float(heights.sum())))
     figure.set_layout_engine("constrained")
     axes = figure.add_subplot()
-    axes.axvline(0.5, color=CHANCE, linewidth=0.9)
+    axes.axvline(0.5 if axis == "AUC" else 0.0, color=CHANCE, linewidth=0.9)
     axes.set_yticks(places)
     for tick, name in zip(axes.set_yticklabels(labels), labels, strict=True):
         tick.set_parse_math(False)  # a dollar sign begins no formula
@@ -205,12 +208,13 @@ def _auc_rows(
         tick.set_color("#1c1c1c")
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(float(heights.sum()) + 0.1, -0.1)
-    low = min([0.5, *(min(auc.low, auc.value) for auc in drawn)])
-    axes.set_xlim(max(-0.01, float(np.floor(low * 10 - 0.3) / 10)), 1.01)
+    if axis == "AUC":
+        low = min([0.5, *(min(auc.low, auc.value) for auc in drawn)])
+        axes.set_xlim(max(-0.01, float(np.floor(low * 10 - 0.3) / 10)), 1.01)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5]))
     axes.grid(axis="x")
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel("AUC")
+    axes.set_xlabel(axis)
     return figure, axes, places
 
 

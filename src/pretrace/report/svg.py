@@ -7,7 +7,6 @@ at any size, and needs no glyph outlines, whose shared identifiers would clash b
 from __future__ import annotations
 
 import io
-import os
 import re
 import threading
 import warnings
@@ -62,17 +61,6 @@ def hide_height(axes: Axes) -> None:
     axes.spines["left"].set_visible(False)
 
 
-@contextmanager
-def _undated() -> Iterator[None]:
-    """No SOURCE_DATE_EPOCH meanwhile: a figure bears no date, and matplotlib reads that variable all the same."""
-    held = os.environ.pop("SOURCE_DATE_EPOCH", None)
-    try:
-        yield
-    finally:
-        if held is not None:
-            os.environ["SOURCE_DATE_EPOCH"] = held
-
-
 def to_svg(
     figure: Figure, *, name: str, label: str, titles: Mapping[str, Sequence[str]] | None = None
 ) -> Markup:
@@ -83,7 +71,7 @@ def to_svg(
     their line.
     """
     raw = io.BytesIO()
-    with styled(), _undated(), warnings.catch_warnings():
+    with styled(), warnings.catch_warnings():
         # Only the width of a label is guessed without the glyph; the browser has the letters.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         _laid_out(figure).print_svg(raw, metadata={"Date": None})
@@ -112,9 +100,12 @@ def _laid_out(figure: Figure) -> Any:
 
 
 def _strip(element: ElementTree.Element) -> None:
-    """Drop metadata, styles, namespaces and the white space between elements, in place."""
+    """Drop metadata, style sheets, namespaces and the white space between elements, and write styles as attributes,
+    which every policy of a page allows, in place."""
     element.tag = _local(element.tag)
     element.attrib = {_local(key): " ".join(value.split()) for key, value in element.attrib.items()}
+    styles = [one.partition(":") for one in element.attrib.pop("style", "").split(";")]
+    element.attrib |= {name.strip(): value.strip() for name, colon, value in styles if colon}
     if element.tag not in ("text", "tspan"):
         element.text = None
     element.tail = None if element.tag != "tspan" else element.tail

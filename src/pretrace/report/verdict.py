@@ -25,7 +25,7 @@ from pretrace.report.first_page import (
 )
 from pretrace.report.frame import ReportPage, Sections, fill, section, titled
 from pretrace.report.svg import to_svg
-from pretrace.report.verdict_plots import against_chance, figure_of, power_curve, strength
+from pretrace.report.verdict_plots import against_chance, draw_own, power_curve, strength
 from pretrace.report.wording import named
 from pretrace.types import Bools, Doubles, Verdict
 from pretrace.verdicts.outcome import SECOND
@@ -97,10 +97,7 @@ def identity(verdict: Verdict) -> Iterator[IdentityRow]:
 
 def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
     """The figures and their captions: the test's own, and the result against chance."""
-    found = []
-    if own := figure_of(verdict):
-        figure, label, caption = own
-        found.append((to_svg(figure, name="own0", label=label), caption))
+    found = draw_own(verdict)
     if verdict.null is not None:
         label = (
             f"A histogram of the {sum(verdict.null.counts)} results that chance gave, and the result of this test at "

@@ -7,22 +7,26 @@ They draw what a result recorded. They are made to be read without colour: fille
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from pretrace.report.plots import CHANCE, KINDS
-from pretrace.report.svg import canvas, hide_height
+from pretrace.report.svg import canvas, hide_height, to_svg
 from pretrace.report.wording import brief, first_of, fixed, named, plural
-from pretrace.results.run import axis_range
-from pretrace.types import Doubles, Null, Power, Verdict
+from pretrace.results.run import axis_range, p_bars, score_bars
+from pretrace.results.serialization import from_plain
+from pretrace.types import AuditFigures, Bars, Bools, Doubles, Null, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of
 from pretrace.verdicts.audit.built import figures_of as audit_figures
 
 SIGN, HELD = KINDS["member"], "#1c1c1c"
+OTHER, KNOWN = "#b9cbd8", "#1c1c1c"
 HILL, TAIL = "#cbcbcb", "#777777"
 WIDTH = 7.6
 _SCALELESS = 9_900.0
@@ -162,56 +166,108 @@ def frame(axes: Axes, low: float, high: float) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 12):g}".replace("-", "−")))
 
 
-# The documents of an audit as dots.
+# The figure that a test has of its own: a test without one has only that of its null distribution.
+
+
+class TestFigure(NamedTuple):
+    """A figure, its label for those who cannot see it, its caption, and the titles of single marks by their line."""
+
+    figure: Figure
+    label: str
+    caption: str
+    titles: Mapping[str, Sequence[str]] = {}
+
+
+def draw_own(verdict: Verdict) -> list[tuple[Markup, str]]:
+    """Draw the figure of the test that gave this verdict, with its caption; nothing where it has none of its own."""
+    draw = _DRAWN.get(verdict.test)
+    found = draw(verdict) if draw else None
+    if found is None:
+        return []
+    return [(to_svg(found.figure, name="own", label=found.label, titles=found.titles), found.caption)]
+
+
+# Units as dots.
 
 
 _MOST_DOTS = 1500
 """Dots a side; beyond, one stands for several documents."""
+_MOST_IN_STRIP = 1200
+"""The same for the strip of a test of marks."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Dots:
+class _Dots(NamedTuple):
     """Where dots stand: `x` in the unit of the axis, `y` in rows; how many rows there is room for, the diameter of
-    a dot in points, and the places of the documents that each stands for."""
+    a dot in points, and the places of the units that each stands for."""
 
     x: Doubles
     y: Doubles
     rows: float
     size: float
-    documents: tuple[tuple[int, ...], ...]
+    units: tuple[tuple[int, ...], ...]
 
 
-def documents(audit: Verdict) -> Figure:
+def documents(audit: Verdict) -> TestFigure | None:
     """One dot a document: suspect ones over control documents, or suspect ones alone to the left and right of 0."""
-    held = len(documents_of(audit, CONTROL)[0]) > 0
-    with canvas(WIDTH, 2.5 if held else 2.0, constrained=False) as (figure, axes):
-        figure.subplots_adjust(
-            left=0.006, right=0.994, top=0.99 if held else 0.9, bottom=0.17 if held else 0.21
-        )
-        if held:
-            _two_sides(axes, audit)
+    if not audit.figures:  # it was refused
+        return None
+    own = audit_figures(audit)
+    suspects, controls = (documents_of(audit, side) for side in (SUSPECT, CONTROL))
+    if not len(suspects[1]):
+        return None
+    sides = [(SUSPECT, suspects)] + [(CONTROL, controls)] * bool(len(controls[1]))
+    several, each = len(sides) > 1, per_dot(audit)
+    low, high = axis_range(
+        np.concatenate([values for _, (_, values) in sides] + [np.zeros(int(not several))])
+    )
+    low, high = low - 0.03 * (high - low), high + 0.03 * (high - low)
+    dots = [stack_dots(values, (low, high), 66.0 if several else 100.0, each) for _, (_, values) in sides]
+    rows, size = max(one.rows for one in dots), min(one.size for one in dots)
+    titles: dict[str, list[str]] = {}
+    with canvas(WIDTH, 2.5 if several else 2.0, constrained=False) as (figure, axes):
+        top, bottom = (0.99, 0.17) if several else (0.9, 0.21)
+        figure.subplots_adjust(left=0.006, right=0.994, top=top, bottom=bottom)
+        frame(axes, low, high)
+        for (side, (names, values)), one in zip(sides, dots, strict=True):
+            floor = 1.08 * rows if several and side == SUSPECT else 0.0
+            filled = np.full(len(one.x), side == SUSPECT) if several else one.x > 0
+            draw_dots(axes, one._replace(y=one.y + floor, size=size), side, filled=filled)
+            for full, units in zip(filled, one.units, strict=True):
+                called = first_of([named(names[units[0]], 60)], len(units))
+                line = titles.setdefault(f"{side}-{'filled' if full else 'hollow'}", [])
+                line.append(f"{called}: {brief(float(values[units[0]]), 3)}")
+            if several:
+                words = f"{'suspect' if side == SUSPECT else 'control'} documents"
+                axes.text(low, floor + 0.36 * rows, words, fontsize=9, fontweight="bold", va="center")
+        if several:
+            axes.set_ylim(-0.4, 2.12 * rows)
+            axes.axhline(1.08 * rows - 0.4, color=CHANCE, linewidth=0.6)
+            ends = ("← less well", "better →") if own.design == "controls" else ("← less", "more →")
         else:
-            _one_side(axes, audit)
-        axes.set_xlabel(_measured(audit))
-    return figure
-
-
-def titles(audit: Verdict) -> dict[str, list[str]]:
-    """Which documents each dot of the figure stands for, with their values, by the name of the line of dots."""
-    sides = {side: documents_of(audit, side) for side in (SUSPECT, CONTROL)}
-    held = len(sides[CONTROL][0]) > 0
-    ends = _range(np.concatenate([sides[SUSPECT][1], sides[CONTROL][1] if held else np.zeros(1)]))
-    made: dict[str, list[str]] = {}
-    for side, (names, values) in sides.items():
-        if not len(values):
-            continue
-        dots = stack_dots(values, ends, 66.0 if held else 100.0, per_dot(audit))
-        for x, documents in zip(dots.x, dots.documents, strict=True):
-            kind = "filled" if (side == SUSPECT if held else x > 0) else "hollow"
-            called = first_of([named(names[documents[0]], 60)], len(documents))
-            title = f"{called}: {brief(float(values[documents[0]]), 3)}"
-            made.setdefault(f"{side}-{kind}", []).append(title)
-    return made
+            _middle(axes, 1.13 * rows, "no sign of training", 0.94)
+            ends = ("← imitation expected better", "true ending expected better →")
+            ends = ("← no more than the margin", "more than the margin →") if own.margin else ends
+        for end, words, where in zip((low, high), ends, ("left", "right"), strict=True):
+            axes.text(
+                end, 0.9 if several else 0.7, words, fontsize=9, ha=where, va="center",
+                transform=axes.get_xaxis_transform(),
+            )  # fmt: skip
+        axes.set_xlabel(_measured(own))
+    label = f"One dot for each of {len(suspects[1])} suspect and {len(controls[1])} control documents."
+    caption = "Each dot is one document" if each == 1 else f"Each dot stands for {each:,} documents"
+    if own.design != "placebos":
+        caption += (
+            ", suspect ones above (filled), control documents below (hollow); if the texts had not been used, both "
+            "would lie at about the same place."
+        )
+    else:
+        ahead = int((suspects[1] > 0).sum())
+        caption += (
+            f": filled where the true ending was preferred by more than {'the margin' if own.margin else 'nothing'} "
+            f"({ahead:,}), hollow elsewhere ({len(suspects[1]) - ahead:,}). If the texts had not been used, about half "
+            f"would lie on either side{', or rather fewer on the filled one, for the margin' * bool(own.margin)}."
+        )
+    return TestFigure(figure, label, caption, titles)
 
 
 def per_dot(audit: Verdict) -> int:
@@ -219,8 +275,7 @@ def per_dot(audit: Verdict) -> int:
     return -(-max(len(documents_of(audit, side)[0]) for side in (SUSPECT, CONTROL)) // _MOST_DOTS)
 
 
-def _measured(audit: Verdict) -> str:
-    own = audit_figures(audit)
+def _measured(own: AuditFigures) -> str:
     if own.design == "controls":
         if own.compared_with:
             return "how much better the model knows a document than the other model does"
@@ -231,57 +286,8 @@ def _measured(audit: Verdict) -> str:
     return f"how much more the model prefers the true text than the other model does{less}"
 
 
-def _one_side(axes: Axes, audit: Verdict) -> None:
-    values, margin = documents_of(audit, SUSPECT)[1], audit_figures(audit).margin
-    low, high = _range(np.concatenate([values, [0.0]]))
-    frame(axes, low, high)
-    dots = stack_dots(values, (low, high), 100.0, per_dot(audit))
-    axes.set_ylim(-0.4, dots.rows * 1.13)
-    axes.axvline(0.0, color=HELD, linewidth=0.9, ymax=0.92)
-    draw_dots(axes, dots, SUSPECT, filled=dots.x > 0)
-    axes.text(
-        0.0, 0.94, "no sign of training", ha="center", va="bottom", fontsize=9,
-        transform=axes.get_xaxis_transform(),
-    )  # fmt: skip
-    left = "← no more than the margin" if margin else "← imitation expected better"
-    right = "more than the margin →" if margin else "true ending expected better →"
-    _directions(axes, left, right, 0.7)
-
-
-def _two_sides(axes: Axes, audit: Verdict) -> None:
-    sides = tuple(documents_of(audit, side)[1] for side in (SUSPECT, CONTROL))
-    low, high = _range(np.concatenate(sides))
-    frame(axes, low, high)
-    above, under = (stack_dots(values, (low, high), 66.0, per_dot(audit)) for values in sides)
-    rows, size = max(above.rows, under.rows), min(above.size, under.size)
-    axes.set_ylim(-0.4, 2.12 * rows)
-    axes.axhline(1.08 * rows - 0.4, color="#8a8a8a", linewidth=0.6)
-    for dots, floor, side, words in (
-        (above, 1.08 * rows, SUSPECT, "suspect documents"),
-        (under, 0.0, CONTROL, "control documents"),
-    ):
-        raised = replace(dots, y=dots.y + floor, size=size)
-        draw_dots(axes, raised, side, filled=np.full(len(dots.x), side == SUSPECT))
-        axes.text(low, floor + 0.36 * rows, words, fontsize=9, fontweight="bold", ha="left", va="center")
-    left, right = (
-        ("← less well", "better →") if audit_figures(audit).design == "controls" else ("← less", "more →")
-    )
-    _directions(axes, left, right, 0.9)
-
-
-def _directions(axes: Axes, left: str, right: str, height: float) -> None:
-    for end, words, side in zip(axes.get_xlim(), (left, right), ("left", "right"), strict=True):
-        axes.text(end, height, words, fontsize=9, ha=side, va="center", transform=axes.get_xaxis_transform())
-
-
-def _range(values: Doubles) -> tuple[float, float]:
-    low, high = axis_range(values)
-    pad = 0.03 * (high - low)
-    return low - pad, high + pad
-
-
 def stack_dots(values: Doubles, ends: tuple[float, float], height: float, number: int) -> _Dots:
-    """Dots in columns, one for `number` documents, in a strip `height` points high. Zero is an edge between columns;
+    """Dots in columns, one for `number` units, in a strip `height` points high. Zero is an edge between columns;
     what lies beyond the axis stands at its ends."""
     low, high = ends
     for columns in (88, 104, 120, 140, 160, 180):
@@ -305,46 +311,46 @@ def stack_dots(values: Doubles, ends: tuple[float, float], height: float, number
     )
 
 
-def draw_dots(axes: Axes, dots: _Dots, side: str, *, filled: np.ndarray) -> None:
-    for which, colour, face in ((filled, SIGN, SIGN), (~filled, "#5a5a5a", "white")):
-        if not which.any():
-            continue
-        gid = f"{side}-{'filled' if which is filled else 'hollow'}"
-        edge = min(0.8, dots.size / 5)
-        axes.plot(dots.x[which], dots.y[which], "o", ms=dots.size, mfc=face, mec=colour, mew=edge, gid=gid)
+def draw_dots(axes: Axes, dots: _Dots, side: str, *, filled: Bools) -> None:
+    """Draw them, those that are `filled` dark, each kind as a line whose identifier begins with `side`."""
+    for which, kind, colour, face in (
+        (filled, "filled", SIGN, SIGN),
+        (~filled, "hollow", "#5a5a5a", "white"),
+    ):
+        if which.any():
+            how: Any = {"mfc": face, "mec": colour, "mew": min(0.8, dots.size / 5), "gid": f"{side}-{kind}"}
+            axes.plot(dots.x[which], dots.y[which], "o", ms=dots.size, **how)
 
 
-# The figures that only one test has: a test without one has only that of its null distribution.
+def _middle(axes: Axes, top: float, words: str, height: float) -> None:
+    """The line at 0 with its words, over rows up to `top`."""
+    axes.set_ylim(-0.4, top)
+    axes.axvline(0.0, color=HELD, linewidth=0.9, ymax=min(1.0, height - 0.02))
+    how: Any = {"ha": "center", "va": "bottom", "fontsize": 9, "transform": axes.get_xaxis_transform()}
+    axes.text(0.0, height, words, **how)
 
 
-DrawnFigure = tuple[Figure, str, str]
-"""A figure, its label for those who cannot see it, and its caption."""
-
-
-def figure_of(verdict: Verdict) -> DrawnFigure | None:
-    """The figure of the test that gave this verdict, None where it has none of its own."""
-    draw = _DRAWN.get(verdict.test)
-    return draw(verdict) if draw else None
-
-
-_STRIP_HEIGHT, _MOST_IN_STRIP = 95.0, 1200
-"""The height of the strip in points, and the dots beyond which one stands for several units."""
-
-
-def _differences(verdict: Verdict) -> DrawnFigure | None:
+def _differences(verdict: Verdict) -> TestFigure | None:
     """One dot a unit: what was published less the mean of what was not, to the left and right of 0."""
-    name = "texts" if verdict.test == "marks" else "strings"
-    found = np.asarray(verdict.table(name).columns["difference"], dtype=np.float64)
+    found = verdict.table("texts" if verdict.test == "marks" else "strings")["difference"]
     values = found[np.isfinite(found)]
     if not len(values):
         return None
     each = -(-len(values) // _MOST_IN_STRIP)
+    compared = "string in the text less the mean of fresh ones"
+    if verdict.test == "marks":
+        compared = f"published {'variant' if verdict.unit == 'text' else 'order'} less the mean of the others"
     with canvas(WIDTH, 2.1, constrained=False) as (figure, axes):
         figure.subplots_adjust(left=0.006, right=0.994, top=0.9, bottom=0.22)
-        _strip(axes, values, each)
-        axes.set_xlabel(f"{_compared(verdict)} ({verdict.effect_unit})")
+        end = max(map(abs, axis_range(values))) or 1.0
+        dots = stack_dots(values, (-end, end), 95.0, each)
+        draw_dots(axes, dots, "dots", filled=dots.x > 0)
+        _middle(axes, 1.05 * dots.rows, "no preference", 1.02)
+        axes.set_xlim(-1.03 * end, 1.03 * end)
+        hide_height(axes)
+        axes.set_xlabel(f"{compared} ({verdict.effect_unit})")
     above = int(np.count_nonzero(values > 0))
-    dots = (
+    dot = (
         f"Each dot is one {verdict.unit}"
         if each == 1
         else f"Each dot stands for up to {each} {verdict.unit}s"
@@ -354,13 +360,13 @@ def _differences(verdict: Verdict) -> DrawnFigure | None:
         "or below."
     )
     caption = (
-        f"{dots}. Filled dots lie to the right of 0: there the model prefers what was published. Without training the "
+        f"{dot}. Filled dots lie to the right of 0: there the model prefers what was published. Without training the "
         "two sides are balanced, except for chance. Values far out stand at the ends."
     )
-    return figure, label, caption
+    return TestFigure(figure, label, caption)
 
 
-def _hits(verdict: Verdict) -> DrawnFigure:
+def _hits(verdict: Verdict) -> TestFigure:
     chance = np.asarray(verdict.table("chance").columns["probability"], dtype=np.float64)
     found, critical = (
         int(verdict.figures["hits"]),
@@ -389,31 +395,10 @@ def _hits(verdict: Verdict) -> DrawnFigure:
         "The bars show how many hits chance alone gives, if the model has not seen the texts. The mark is what was "
         f"found. The dark bars, from {critical} hits on, are together no more than {verdict.level:.0%} of the whole."
     )
-    return figure, label, caption
+    return TestFigure(figure, label, caption)
 
 
-def _compared(verdict: Verdict) -> str:
-    if verdict.test == "marks":
-        what = "variant" if verdict.unit == "text" else "order"
-        return f"published {what} less the mean of the others"
-    return "string in the text less the mean of fresh ones"
-
-
-def _strip(axes: Axes, values: Doubles, each: int) -> None:
-    """The dots in columns, those above 0 filled; 0 is an edge between columns."""
-    end = max(map(abs, axis_range(values))) or 1.0
-    dots = stack_dots(values, (-end, end), _STRIP_HEIGHT, each)
-    draw_dots(axes, dots, "dots", filled=dots.x > 0)
-    axes.axvline(0.0, color=HELD, linewidth=0.9)
-    axes.set_xlim(-1.03 * end, 1.03 * end)
-    axes.set_ylim(-0.4, 1.05 * dots.rows)
-    axes.text(
-        0.0, 1.02, "no preference", ha="center", va="bottom", fontsize=9, transform=axes.get_xaxis_transform()
-    )
-    hide_height(axes)
-
-
-def _accuracies(verdict: Verdict) -> DrawnFigure:
+def _accuracies(verdict: Verdict) -> TestFigure:
     table = verdict.table("accuracy").columns
     sides = [str(name) for name in table["side"]]
     counts, values, low, high = (
@@ -429,10 +414,99 @@ def _accuracies(verdict: Verdict) -> DrawnFigure:
         axes.set_xlabel("accuracy, with its 95% interval")
     told = ", ".join(f"{100 * value:.1f}% of {side}" for side, value in zip(sides, values, strict=True))
     caption = "The share of right answers on each side, and the number of items (documents) that it rests on."
-    return figure, f"Accuracy: {told}.", caption
+    return TestFigure(figure, f"Accuracy: {told}.", caption)
 
 
-_DRAWN: Mapping[str, Callable[[Verdict], DrawnFigure | None]] = {
+# The texts of a flagging beside the known non-members, and their p-values.
+
+
+def sides(flagged: Verdict) -> TestFigure:
+    """Above the texts, flagged ones dark; below, turned down, the known non-members; a line at the least flagged
+    score, where each text is a document. Each side is drawn as shares of its own."""
+    bars, least = _score_bars(flagged)
+    counts = flagged.figures["counts"]
+    low, high = bars.low, bars.high
+    with canvas(WIDTH, 2.6) as (figure, axes):
+        edges, every, _, known = _bars(axes, bars, low, high)
+        axes.stairs(-known, edges, color=KNOWN, linewidth=1.1)
+        axes.axhline(0, color=CHANCE, linewidth=0.8)
+        top = max(float(every.max()), float(known.max())) * 1.25
+        axes.set_ylim(-top, top)
+        pad = (high - low) / 60
+        axes.set_xlim(low - pad, high + pad)
+        if least is not None and flagged.units == counts["texts"]:  # documents have no line of their texts
+            place = float(np.clip(least, low, high))
+            axes.plot([place, place], [-top, top], color=KNOWN, linewidth=0.9, dashes=(2, 1.6))
+            right = place < low + 0.75 * (high - low)
+            words = "  flagged from here on" if right else "flagged from here on  "
+            axes.text(place, top, words, ha="left" if right else "right", va="top", fontsize=9)
+        axes.text(low, top, "the texts", va="top", fontsize=9)
+        axes.text(low, -top, "known non-members", va="bottom", fontsize=9)
+        hide_height(axes)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
+        axes.set_xlabel("score (higher: more like a text the model was trained on)")
+    label = (
+        f"The scores of {counts['texts']} texts, {counts['flagged']} of them flagged, beside those of "
+        f"{counts['known']} known non-members."
+    )
+    caption = (
+        f"Above: the texts{', the flagged ones dark' * bool(counts['flagged_documents'])}. Below, upside down: the "
+        "known non-members. The further to the right, the more familiar."
+    )
+    if flagged.outcome != "refused":
+        caption += " If no text had been seen, both sides would have the same shape."
+    return TestFigure(figure, label, caption)
+
+
+def p_values(flagged: Verdict) -> TestFigure:
+    """The p-values of the documents as shares, with the level that they would have if none had been seen."""
+    bars, small = _p_bars(flagged)
+    with canvas(WIDTH, 1.9) as (figure, axes):
+        edges, *_ = _bars(axes, bars, 0.0, 1.0)
+        axes.axhline(1 / (len(edges) - 1), color=KNOWN, linewidth=0.9, dashes=(4, 2.2))
+        axes.set_xlim(-0.01, 1.01)
+        axes.set_xlabel("p-value")
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
+        axes.set_ylabel("documents")
+        axes.grid(axis="y")
+    due = f"{small} at or below 0.05, where 1 in 20 is due to chance."
+    return TestFigure(figure, f"p-values of {sum(bars.every)} documents: {due}", "")
+
+
+def _bars(axes: Axes, bars: Bars, low: float, high: float) -> tuple[Doubles, ...]:
+    """Draw the texts in question, the flagged ones dark: the edges, and each bar as a share: of all in question, of
+    these the flagged, and of the known ones."""
+    edges, every, known = np.linspace(low, high, len(bars.every) + 1), sum(bars.every), sum(bars.known)
+    parts = ((bars.every, every), (bars.flagged, every), (bars.known, known))
+    shares = [np.array(some) / max(1, of) for some, of in parts]
+    axes.stairs(shares[0], edges, fill=True, color=OTHER)
+    axes.stairs(shares[1], edges, fill=True, color=SIGN)
+    return (edges, *shares)
+
+
+def _score_bars(flagged: Verdict) -> tuple[Bars, float | None]:
+    if whole := flagged.figures.get("whole"):
+        return from_plain(Bars, whole["scores"], "scores"), whole["least"]
+    texts = flagged.table("flags")
+    scores, chosen = texts["score"], np.ma.filled(texts["flagged"], False)
+    least = float(scores[chosen].min()) if chosen.any() else None
+    return score_bars(scores, chosen, flagged.table("known")["score"]), least
+
+
+def _p_bars(flagged: Verdict) -> tuple[Bars, int]:
+    whole = flagged.figures.get("whole") or {}
+    if whole.get("p"):
+        return from_plain(Bars, whole["p"], "p"), whole["low_p"]
+    texts = flagged.table("flags")  # a document has one p-value, however many texts
+    first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
+    p, chosen = texts["p"][first], texts["flagged"][first]
+    return p_bars(p, chosen), int((p <= 0.05).sum())
+
+
+_DRAWN: Mapping[str, Callable[[Verdict], TestFigure | None]] = {
+    "audit": documents,
+    "flag": sides,
     "marks": _differences,
     "canaries": _differences,
     "triggers": _hits,

@@ -19,9 +19,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from pretrace.errors import OutputError, PretraceError
-from pretrace.results.output_checks import OWN, FolderKind, OutputFile, check_file, check_replaceable
+from pretrace.results.output_checks import NEW, OWN, FolderKind, OutputFile, check_file, check_replaceable
 
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES)
 # Names this process is working under; its id may be that of a killed one (in a container it often is 1).
 _under_way: set[str] = set()
 
@@ -29,8 +30,9 @@ _under_way: set[str] = set()
 def write_atomically(path: Path, write: Callable[[Path], object], output: OutputFile = OWN) -> None:
     """Let `write` fill a file beside `path` (same suffix) and rename it to `path` when it is complete.
 
-    Missing folders are made. A file that is there is replaced where it is an earlier one of the same kind of `output`;
-    without one the place is pretrace's own. On failure nothing has changed; an OSError becomes an OutputError.
+    Missing folders are made. A file that is there is replaced where it is an earlier one of the same kind of `output`,
+    never with `NEW`; without one the place is pretrace's own. On failure nothing has changed; an OSError becomes an
+    OutputError.
     """
     with explained(path):
         place = _resolved(path)
@@ -39,8 +41,32 @@ def write_atomically(path: Path, write: Callable[[Path], object], output: Output
             write(partial)
             _flush(partial)
             check_file(place, output)
-            partial.replace(place)
+            if output is NEW:
+                _link(partial, place)
+            else:
+                partial.replace(place)
             _flush(place.parent)
+
+
+def _link(partial: Path, place: Path) -> None:
+    """Give a finished file its name, unless that was taken meanwhile: a link, unlike a renaming, then fails."""
+    try:
+        try:
+            os.link(partial, place)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            with place.open("xb") as file:
+                try:
+                    place.chmod(partial.stat().st_mode)
+                    file.write(partial.read_bytes())
+                except OSError:
+                    place.unlink()
+                    raise
+            _flush(place)
+    except FileExistsError:
+        check_file(place, NEW)
+        raise
 
 
 def atomic_bytes(path: Path, content: bytes, output: OutputFile = OWN) -> None:

@@ -36,29 +36,25 @@ def labels_of(verdict: Verdict) -> Iterator[tuple[str, bool | None, int]]:
             yield str(name), member, int(copies or documents)
 
 
-class _Scanned:
-    """The texts that a scan in `folder` looked for, by which others are known again."""
-
-    def __init__(self, folder: Path, verdict: Verdict) -> None:
-        table = verdict.table("texts").columns
-        rows = zip(table["id"], table["set"], table["characters"], strict=True)
-        self._folder = folder
-        self._characters = {name: int(number) for name, kind, number in rows if kind == "texts"}
-        self._exact = verdict.settings["test"].get("match") == "exact"
-
-    def check(self, text: Text, source: str) -> None:
-        """TextsError for a text of `source` that is not one of them."""
-        if text.id not in self._characters:
+def _check_scanned(found: Path, verdict: Verdict, texts: Iterable[Text], source: str) -> Iterator[Text]:
+    """The texts of `source`; TextsError for one that the scan in the folder `found` did not look for."""
+    table = verdict.table("texts").columns
+    rows = zip(table["id"], table["set"], table["characters"], strict=True)
+    characters = {name: int(number) for name, kind, number in rows if kind == "texts"}
+    is_exact = verdict.settings["test"].get("match") == "exact"
+    for text in texts:
+        if text.id not in characters:
             raise TextsError(
-                f"the scan in {self._folder} did not look for the text {text.id!r} of {source}: give the texts "
+                f"the scan in {found} did not look for the text {text.id!r} of {source}: give the texts "
                 "that were scanned, or scan these."
             )
-        content = np.frombuffer(folded(text.text, exact=self._exact), dtype=np.uint8)
-        if int(np.count_nonzero(content & 0xC0 != 0x80)) != self._characters[text.id]:
+        content = np.frombuffer(folded(text.text, exact=is_exact), dtype=np.uint8)
+        if int(np.count_nonzero(content & 0xC0 != 0x80)) != characters[text.id]:
             raise TextsError(
-                f"the text {text.id!r} of {source} is not the one that the scan in {self._folder} looked for "
+                f"the text {text.id!r} of {source} is not the one that the scan in {found} looked for "
                 "under this id: scan these texts."
             )
+        yield text
 
 
 class _LabelledStream(TextStream):
@@ -67,27 +63,25 @@ class _LabelledStream(TextStream):
     def __init__(self, stream: TextStream, found: Path, verdict: Verdict) -> None:
         super().__init__(stream.name, stream.source, USUAL, lambda reading: iter(()))
         self.card, self._stream = stream.card, stream
+        self._found, self._verdict = found, verdict
         self._labels = {name: (member, copies) for name, member, copies in labels_of(verdict)}
-        self._scanned = _Scanned(found, verdict)
+
+    def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
+        """The texts that have a label, in order; TextsError for one that the scan did not look for."""
+        for text in _check_scanned(self._found, self._verdict, self._stream.texts(tell), self.source):
+            member, copies = self._labels[text.id]
+            if member is not None:
+                yield replace(text, member=member, meta={**text.meta, "copies": str(copies)})
         kinds = [member for member, _ in self._labels.values()]
-        self._note = (
+        note = (
             f"Labels by what a scan found: {kinds.count(True):,} members, which stand whole in the "
             f"corpus; {kinds.count(False):,} non-members, of which at most {SLIGHT:.0%} does; "
             f"{kinds.count(None):,} texts are neither and were left out."
         )
-
-    def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
-        """The texts that have a label, in order; TextsError for one that the scan did not look for."""
-        for text in self._stream.texts(tell):
-            self._scanned.check(text, self.source)
-            member, copies = self._labels[text.id]
-            if member is None:
-                continue
-            yield replace(text, member=member, meta={**text.meta, "copies": str(copies)})
-        self.notes = (*self._stream.notes, self._note)
+        self.notes = (*self._stream.notes, note)
 
 
-def labelled_by(found: Path, stream: TextStream) -> _LabelledStream:
+def labelled_by(found: Path, stream: TextStream) -> TextStream:
     """A source with the labels that the result of a scan gives its texts. TextsError where `found` holds no
     scan, or one that could not read a file of its corpus."""
     verdict = _opened_scan(found, "--labels")
@@ -116,16 +110,12 @@ _MOST_BESIDE = 1000
 
 
 def found_beside(found: Path, texts: Iterable[Text] | None, source: str = "") -> dict[str, Any]:
-    """What a scan in the folder `found` found of the texts of a test, as plain values for its settings: the answer of
-    the scan, and the texts of which most was found. It is evidence of its own and changes nothing of the test.
-
-    TextsError where `found` holds no scan, or one that did not look for one of the `texts` of `source`; None are not
-    compared.
-    """
+    """What a scan in the folder `found` found of the texts of a test, as plain values for its settings; it changes
+    nothing of the test. TextsError where it holds no scan, or one that did not look for one of the `texts` of `source`;
+    None are not compared."""
     verdict = _opened_scan(found, "--found")
-    scanned = _Scanned(found, verdict)
-    for text in texts or ():
-        scanned.check(text, source)
+    for _ in _check_scanned(found, verdict, texts or (), source):
+        pass
     table = verdict.table("texts").columns
     names = ("id", "set", "found", "coverage", "longest", "documents", "copies")
     rows = [

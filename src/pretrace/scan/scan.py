@@ -25,7 +25,7 @@ import numpy as np
 from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
-from pretrace.jobs.worker import Turn
+from pretrace.jobs.settings import Turn
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.rounding import plural

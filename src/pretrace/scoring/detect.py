@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -14,10 +14,13 @@ import numpy.typing as npt
 from pretrace.cache.location import text_key
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import PretraceError, TextsError, shown
+from pretrace.results.folder import arrow_column
+from pretrace.results.run import control_columns, masked
 from pretrace.results.wording import say
 from pretrace.rewrites import Lower
 from pretrace.scoring.evidence import CHUNK, Progress, Silent
 from pretrace.scoring.holdout import check_disjoint
+from pretrace.scoring.parts import SHOWN, Manifest, Ranked, ScoredRows, Shard, run_of
 from pretrace.scoring.plan import FittedScores, Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_tuning
 from pretrace.types import (
@@ -27,7 +30,6 @@ from pretrace.types import (
     Doubles,
     Evidence,
     Heat,
-    Ints,
     Missing,
     Run,
     Score,
@@ -39,8 +41,6 @@ from pretrace.types import (
     View,
 )
 
-SHOWN = 3
-"""Texts from each end of the first score."""
 PIECES = 400
 """Tokens shown of a text."""
 
@@ -48,17 +48,6 @@ T = TypeVar("T")
 
 
 _LABELS = {True: "a known member", False: "a known non-member", None: "not labelled"}
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A text from an end of the first score: its score, its place among the scored texts of the shard, and its
-    tokens."""
-
-    score: float
-    place: int
-    label: str
-    heat: Heat
 
 
 class Extremes:
@@ -88,19 +77,6 @@ class Extremes:
 def _outer(ordered: list[T]) -> list[T]:
     """What of some that are in order can be shown, however many others come."""
     return ordered if len(ordered) <= 3 * SHOWN else [*ordered[: 2 * SHOWN], *ordered[-SHOWN:]]
-
-
-def show_ends(ends: Sequence[Ranked], seen: int) -> tuple[Heat, ...]:
-    """Choose those of the `ends`, highest score first, that are shown: all texts where few were seen, else so many from
-    each end. Each has its rank among all in its note."""
-    ranks = list(enumerate(ends, start=1))
-    if seen > 2 * SHOWN:
-        ranks = [*ranks[:SHOWN], *enumerate(ends[-SHOWN:], start=seen - SHOWN + 1)]
-    notes = (f"rank {rank} of {seen} by score, {one.label}" for rank, one in ranks)
-    return tuple(
-        replace(one.heat, note="; ".join(filter(None, (note, one.heat.note))))
-        for note, (_, one) in zip(notes, ranks, strict=True)
-    )
 
 
 def heat_of(text: Text, trace: Trace, backend: Backend, *, limit: int | None = PIECES) -> Heat:
@@ -277,16 +253,15 @@ class ModelScores:
             return _reason(evidence, empty, self.plan)
         return say("scoring.short", tokens=len(evidence.plain), score=one.name, fewest=one.fewest)
 
-    def placebo_controls(self, placebo: ModelScores, *, required: bool = True) -> tuple[Control, ...]:
+    def placebo_controls(self, placebo: ModelScores) -> tuple[Control, ...]:
         """The scores of the same rows under the placebo; a cell that the placebo lacks is NaN and is added to
-        `missing`. TextsError where the placebo has no value for any text and one is `required`."""
+        `missing`."""
         other = {row.text.id: row.values for row in placebo.rows}
         reasons = {(one.id, one.score): one.reason for one in placebo.missing}
         skipped = {one.id: one.reason for one in placebo.skipped}
         nothing = [float("nan")] * len(self.scores.ready)
         matrix = np.array([other.get(row.text.id, nothing) for row in self.rows], dtype=np.float64)
-        if required and np.isnan(matrix).all():
-            raise TextsError(say("scoring.no_placebo"))
+        matrix = matrix.reshape(len(self.rows), len(nothing))
         for row, values in zip(self.rows, matrix.tolist(), strict=True):
             for name, value, mine in zip(self.scores.ready, values, row.values, strict=True):
                 if math.isnan(value) and not math.isnan(mine):
@@ -298,8 +273,12 @@ class ModelScores:
     def shuffled(self) -> tuple[Control, ...]:
         """The scores of the rows that were fitted on shuffled labels."""
         return tuple(
-            Control(name, "shuffled", np.array([row.shuffled[i] for row in self.rows], dtype=np.float64))
-            for i, name in enumerate(self.scores.shuffled)
+            Control(
+                name,
+                "shuffled",
+                np.array([row.shuffled[i] for row in self.rows], np.float64).reshape(-1, len(repeats)),
+            )
+            for i, (name, repeats) in enumerate(self.scores.shuffled.items())
         )
 
 
@@ -344,26 +323,22 @@ def detect(
     is missing, LeakError when a text to be scored was tuned or fitted on.
     """
     options = options or Options()
-    corpus, models = corpus_of(texts), Models.of(models)
-    plan = ScorePlan.parse(expressions)
+    corpus = corpus_of(texts)
+    return run_of(score_rows(corpus, Models.of(models), ScorePlan.parse(expressions), options or Options()))
+
+
+def score_rows(corpus: Corpus, models: Models, plan: ScorePlan, options: Options) -> ScoredRows:
+    """Score texts in memory, as one shard; errors as of `detect`."""
     if not corpus.texts:
         raise TextsError(f"{corpus.name} holds no texts.")
     plan.check_texts(corpus)
-    for some in (models, models.placebo):
-        if some is not None:  # the placebo as well: it is asked last, perhaps hours later
-            plan.check(some)
-            for leak in leaks(some):
-                leak.check(corpus)
+    for leak in leaks(models, plan):  # of the placebo as well: it is asked last, perhaps hours later
+        leak.check(corpus)
     with Scorer(models, plan, options) as scorer:
-        found = scorer.read(corpus.texts)
-        if not found.rows:
-            raise TextsError(say("scoring.no_tokens", texts=len(corpus), name=corpus.name))
-        for name, column in zip(plan.scores, found.matrix.T, strict=True):
-            if np.isnan(column).all():
-                reason = next(one.reason for one in found.missing if one.score == name)
-                raise TextsError(say("scoring.no_value", name=corpus.name, score=name, reason=reason))
-        controls = scorer.controls(found, corpus.texts)
-    return _run(corpus, models, options, found, controls)
+        table, facts = scorer.part(Shard(0, "", corpus.texts))
+        part = Manifest(key="", rows=table.num_rows, file="", sha256="", **facts)
+        settings = recorded(models, options, record_corpus(corpus), scorer.scores.facts)
+        return ScoredRows(corpus.name, tuple(plan.scores), scorer.outlines, settings, (part,), table)
 
 
 class Scorer:
@@ -386,49 +361,59 @@ class Scorer:
     def __exit__(self, *_: object) -> None:
         self._reader.__exit__()
 
-    def read(self, texts: Sequence[Text]) -> ModelScores:
-        """The scores of texts under the target."""
-        return ModelScores(self.scores, self.plan).read(self._reader.read(texts))
+    @property
+    def outlines(self) -> list[dict[str, Any]]:
+        """Kind, score and number of repeats of each control, in the order of the parts' columns."""
+        placebo = [(name, "placebo", 1) for name in self.scores.ready] if self.placebo else []
+        shuffled = [(name, "shuffled", len(some)) for name, some in self.scores.shuffled.items()]
+        return [
+            {"kind": kind, "score": name, "repeats": repeats} for name, kind, repeats in (*placebo, *shuffled)
+        ]
 
-    def controls(
-        self, found: ModelScores, texts: Sequence[Text], *, required: bool = True
-    ) -> tuple[Control, ...]:
-        """Compute the controls of the rows found of these texts; errors as in `ModelScores.placebo_controls`."""
-        placebo: tuple[Control, ...] = ()
+    def part(self, shard: Shard) -> tuple[Any, dict[str, Any]]:
+        """The part of a shard, a pyarrow table, and what its manifest says besides."""
+        found = ModelScores(self.scores, self.plan).read(self._reader.read(shard.texts))
+        controls = found.shuffled
         if self.placebo and self.models.placebo:
             with self.models.placebo.reader(self.placebo.needs, plan=self.plan, **self._how) as reader:
-                other = ModelScores(self.placebo, self.plan).read(reader.read(texts))
-            placebo = found.placebo_controls(other, required=required)
-        return (*placebo, *found.shuffled)
+                other = ModelScores(self.placebo, self.plan).read(reader.read(shard.texts))
+            controls = (*found.placebo_controls(other), *controls)
+        facts = {
+            "index": shard.index,
+            "texts": len(shard.texts),
+            "seen": found.extremes.seen,
+            "skipped": tuple(found.skipped),
+            "missing": tuple(found.missing),
+            "ends": found.extremes.ranked(self.models.target),
+        }
+        return table_of(found, controls), facts
 
 
-def _run(
-    corpus: Corpus, models: Models, options: Options, found: ModelScores, controls: tuple[Control, ...]
-) -> Run:
-    texts = [row.text for row in found.rows]
-    ids = tuple(text.id for text in texts)
-    tokens, cut = (
-        np.array([getattr(row, name) for row in found.rows], np.int32) for name in ("tokens", "cut")
-    )
-    dropped = CutTokens()
-    dropped.add(ids, cut, tokens)
-    copies = [text.copies for text in texts if text.copies is not None]  # a scan counted those of all or none
-    return Run(
-        corpus=corpus.name,
-        ids=ids,
-        groups=tuple(text.document for text in texts),
-        members=tuple(text.member for text in texts),
-        tokens=tokens,
-        cut=cut,
-        scores=tuple(found.scores.ready),
-        matrix=found.matrix,
-        skipped=tuple(found.skipped),
-        missing=tuple(found.missing),
-        heat=show_ends(found.extremes.ranked(models.target), found.extremes.seen),
-        controls=controls,
-        settings=recorded(models, options, record_corpus(corpus), asdict(dropped), found.scores.facts),
-        copies=np.array(copies, dtype=np.int32) if len(copies) == len(texts) else None,
-    )
+def table_of(found: ModelScores, controls: tuple[Control, ...]) -> Any:
+    """The rows as a pyarrow table: `COLUMNS`, a column a score, a column a repeat of each control; null for what is
+    not known."""
+    import pyarrow as pa
+
+    rows = found.rows
+    labels = [None if row.text.member is None else int(row.text.member) for row in rows]
+    columns: dict[str, Any] = {
+        "id": arrow_column([row.text.id for row in rows]),
+        "label": pa.array(labels, pa.int8()),
+        "group": arrow_column([row.text.document for row in rows]),
+        "n_tokens": pa.array([row.tokens for row in rows], pa.int32()),
+        "n_cut": pa.array([row.cut for row in rows], pa.int32()),
+        "n_chars": pa.array([len(row.text.text) for row in rows], pa.int32()),
+    }
+    copies = [row.text.copies for row in rows if row.text.copies is not None]
+    if rows and len(copies) == len(rows):  # a scan counted those of all or none
+        columns["copies"] = pa.array(copies, pa.int32())
+    names = list(found.scores.ready)
+    matrix = found.matrix.reshape(len(rows), len(names))
+    values = {name: arrow_column(masked(matrix[:, i])) for i, name in enumerate(names)}
+    for control in controls:
+        for place, name in enumerate(control_columns(control.kind, control.score, control.values.shape[1])):
+            values[name] = arrow_column(masked(control.values[:, place]))
+    return pa.table({**columns, **values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,51 +429,19 @@ class Leak:
         check_disjoint(corpus, self.keys, self.purpose, self.cure)
 
 
-def leaks(models: Models) -> tuple[Leak, ...]:
-    """The texts that these models were tuned or fitted on."""
+def leaks(models: Models, plan: ScorePlan) -> tuple[Leak, ...]:
+    """The texts that these models or their placebo were tuned or fitted on, once a plan that asks them is checked."""
     found: list[Leak] = []
-    if models.labelled is not None:
-        keys = frozenset(text_key(text.text) for text in models.labelled.texts)
-        found.append(Leak(keys, say("scoring.leak.reference"), say("scoring.leak.apart")))
-    if models.tuned is not None:
-        found.append(Leak(models.tuned.seen, say("scoring.leak.tuned"), say("scoring.leak.out")))
+    for some in (models, models.placebo):
+        if some is None:
+            continue
+        plan.check(some)
+        if some.labelled is not None:
+            keys = frozenset(text_key(text.text) for text in some.labelled.texts)
+            found.append(Leak(keys, say("scoring.leak.reference"), say("scoring.leak.apart")))
+        if some.tuned is not None:
+            found.append(Leak(some.tuned.seen, say("scoring.leak.tuned"), say("scoring.leak.out")))
     return tuple(found)
-
-
-def evaluate(
-    run: Run,
-    texts: Corpus | Texts,
-    *,
-    seed: int = 0,
-    resamples: int = 1000,
-    validation: float = 0.2,
-    unlearned: float | None = None,
-) -> Run:
-    """The run with its `evaluation`: metrics with 95% intervals, and the blind baseline beside them.
-
-    `texts` are those that were scored. `validation` is the share of documents on which accuracy
-    thresholds are chosen. `unlearned` is the margin of AUC within which a model that was to forget the members counts
-    as the placebo, a model retrained without them. Raises TextsError where labels are missing or all of one class.
-    """
-    from pretrace.scoring.evaluation import documents_of, placebo_name
-    from pretrace.scoring.evaluation import evaluate as measure
-    from pretrace.scoring.unlearning import copies_linked, reread, unlike
-
-    corpus = corpus_of(texts)
-    check_labels(corpus)
-    by_id = {text.id: text.text for text in corpus.texts}
-    measured, copies, withheld = run, 0, ""
-    if unlearned is not None:
-        members = np.array([bool(one) for one in run.members])
-        linked, copies = copies_linked(corpus.texts, run.ids, documents_of(run), members)
-        withheld = unlike(corpus.texts, run.ids, linked, members, seed=seed)
-        measured = replace(run, groups=tuple(f"{one:012}" for one in linked))  # in the order of their numbers
-    found = measure(
-        measured, [by_id[name] for name in run.ids], seed=seed, resamples=resamples, validation=validation
-    )
-    if unlearned is not None:
-        found = reread(found, unlearned, placebo_name(run.settings), copies, withheld)
-    return replace(run, evaluation=found)
 
 
 def check_labels(corpus: Corpus) -> None:
@@ -509,32 +462,10 @@ def check_label_counts(name: str, members: int, nonmembers: int, texts: int, unl
         raise TextsError(say("scoring.one_class", texts=texts, name=name, side=kind))
 
 
-@dataclass(slots=True)
-class CutTokens:
-    """How many tokens the length limit dropped, of how many, from how many texts, and the ids of the first of these."""
-
-    texts: int = 0
-    tokens: int = 0
-    of_tokens: int = 0
-    ids: list[str] = field(default_factory=list)
-
-    def add(self, ids: Sequence[str], cut: Ints, tokens: Ints) -> None:
-        """More texts, with the tokens that were dropped and those that were read; ids only where any was cut."""
-        rows = np.flatnonzero(cut)
-        self.texts += len(rows)
-        self.tokens += int(cut.sum(dtype=np.int64))
-        self.of_tokens += int((cut + tokens).sum(dtype=np.int64))
-        self.ids += [ids[i] for i in rows[: _CUT_IDS - len(self.ids)].tolist()]
-
-
-_CUT_IDS = 50
-
-
 def recorded(
     models: Models,
     options: Options,
     texts: Mapping[str, Any],
-    cut: Mapping[str, Any],
     fitted: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What run.json says of how the numbers came about; `texts` is what it says of the corpus, `fitted` what fitted
@@ -548,7 +479,7 @@ def recorded(
         "models": {name: dict(backend.facts) for name, backend in named.items()},
         "texts": dict(texts),
         "counts": record_counts(models.counts),
-        "cut": dict(cut),
+        "cut": {},
         "software": record_software(),
     }
     if models.labelled is not None:

@@ -18,14 +18,19 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pretrace.baselines import blind as baseline
 from pretrace.baselines.classifiers import WIDENING
+from pretrace.corpora import Texts, TextStream, corpus_of
+from pretrace.corpora.opening import GivenStream
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
+from pretrace.scoring.detect import check_labels
 from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, best_of, blind_of, sentences
+from pretrace.scoring.holdout import drawn_documents
+from pretrace.scoring.parts import ScoredRows, all_rows
+from pretrace.scoring.unlearning import copies_linked, reread, unlike
 from pretrace.statistics.controls import (
     PLACEBO,
     ThresholdDivision,
@@ -35,7 +40,7 @@ from pretrace.statistics.controls import (
     shuffles,
     survives,
 )
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Groups, grouped_split
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, grouped_split
 from pretrace.statistics.paired import ScorePair, adjusted, usual_baseline
 from pretrace.statistics.resampling import (
     Bootstrap,
@@ -46,7 +51,16 @@ from pretrace.statistics.resampling import (
     paired_difference,
 )
 from pretrace.statistics.roc import best_threshold, roc_curve
-from pretrace.types import Bools, ByCopies, Comparison, Doubles, Evaluation, Ints, Measured, Run
+from pretrace.types import (
+    Bools,
+    ByCopies,
+    Comparison,
+    Corpus,
+    Doubles,
+    Evaluation,
+    Measured,
+    Run,
+)
 
 # Figures of columns that do not all have a value for every text: each rests on the texts that it has.
 #
@@ -105,7 +119,7 @@ class MeasuredParts:
 
     columns: Mapping[_Key, Doubles]
     members: Bools
-    groups: npt.NDArray[np.str_] | npt.NDArray[np.int64]
+    groups: Numbers
     division: ThresholdDivision
     seed: int
     wanted: int
@@ -160,8 +174,7 @@ class MeasuredParts:
         for place, key in enumerate(keys):  # one copy at a time
             matrix[:, place] = self.columns[key][texts]
         members = self.members[texts]
-        named: npt.NDArray[Any] = self.groups[texts]
-        groups: Groups = named if named.dtype.kind == "i" else named.tolist()
+        groups = self.groups[texts]
         division = self.division.within(texts, self.members)
         chosen = division.chosen
         thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
@@ -177,64 +190,77 @@ class MeasuredParts:
 
 def evaluate(
     run: Run,
-    texts: Sequence[str],
+    texts: Corpus | Texts,
     *,
     seed: int = 0,
     resamples: int = 1000,
     validation: float = 0.2,
-    blind: bool = True,
-) -> Evaluation:
-    """How well each score of a run told members from non-members, with the controls beside it.
+    unlearned: float | None = None,
+) -> Run:
+    """The run with its `evaluation`: metrics with 95% intervals, and the blind baseline beside them.
 
-    `texts[i]` is the text of row i. `validation` is the share of texts thresholds are chosen on, 0 for all.
-    Intervals are 95%, from resampling documents. `comparisons` are those of `paired.compare` with the same seed
-    and resamples; draws without a text to measure accuracy on, which only few documents can make, are left out.
-    TextsError when labels are missing or of one class, ExpressionError when a score or control is not a finite
-    number and `Run.missing` does not say why.
+    `texts` are those that were scored. `validation` is the share of documents on which accuracy
+    thresholds are chosen. `unlearned` is the margin of AUC within which a model that was to forget the members counts
+    as the placebo, a model retrained without them. Raises TextsError where labels are missing or all of one class.
+    """
+    corpus = corpus_of(texts)
+    check_labels(corpus)
+    rows, how = ScoredRows.of_run(run, corpus.texts), {"seed": seed, "resamples": resamples}
+    found = measure(rows, GivenStream(corpus), validation=validation, unlearned=unlearned, **how)
+    return replace(run, evaluation=found)
+
+
+_BLIND_TEXTS = 20_480
+"""Texts that the blind classifier learns from and judges, drawn by document."""
+
+
+def measure(
+    rows: ScoredRows,
+    stream: TextStream | None,
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    validation: float = 0.2,
+    unlearned: float | None = None,
+) -> Evaluation:
+    """How well each score told members from non-members, with the controls beside it.
+
+    `stream` has the texts of the rows; without it there is no blind baseline. `validation` is the share of texts
+    thresholds are chosen on, 0 for all. Intervals are 95%, from resampling documents. `comparisons` are those of
+    `paired.compare` with the same seed and resamples; draws without a text to measure accuracy on, which only few
+    documents can make, are left out. Labels, numbers of documents, scores
+    and controls of all rows are in memory, the texts of those alone that the blind classifier judges. TextsError when
+    labels are missing or of one class, ExpressionError when a score or control is not a finite number and
+    `Run.missing` does not say why.
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
-    if len(texts) != len(run.ids):
-        raise TextsError(say("measured.texts", rows=len(run.ids), texts=len(texts)))
+    run, lengths, groups = all_rows(rows)
     members = _checked(run)
-    groups = documents_of(run)
-    judged = baseline.bag_of_words(texts, members, groups, seed=seed) if blind else None
-    lengths = np.array([len(text) for text in texts], dtype=np.float64)
-    beside = OfTexts(judged, lengths, groups, run.copies)
-    return evaluate_rows(run, beside, seed=seed, resamples=resamples, validation=validation)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OfTexts:
-    """What is known of the texts besides their scores: what the blind classifier `judged` of them, NaN for those it
-    did not judge; `lengths` [texts], their characters; `groups` [texts], their documents by name or number; `copies`
-    [texts], the documents of a searched corpus that hold each, where they were counted."""
-
-    judged: baseline.BlindScores | None
-    lengths: Doubles
-    groups: Groups
-    copies: Ints | None = None
-
-
-def evaluate_rows(run: Run, beside: OfTexts, *, seed: int, resamples: int, validation: float) -> Evaluation:
-    """`evaluate` without the texts."""
-    members, groups, judged, lengths = _checked(run), beside.groups, beside.judged, beside.lengths
+    linked, withheld = 0, ""
+    if (
+        stream and unlearned is not None
+    ):  # before a classifier judges: near copies do not stand on both of its sides
+        ids = rows.ids()
+        groups, linked = copies_linked(stream.texts(), ids, groups, members)
+        withheld = unlike(stream.texts(), ids, groups, members, seed=seed)
+    judged = _judged(rows, stream, members, groups, seed) if stream else None
     grouping = Grouping.of(groups, members)
     columns, division = _columns(run, lengths, judged), _divided(members, groups, share=validation, seed=seed)
-    parts = MeasuredParts(columns, members, np.asarray(groups), division, seed, resamples)
+    parts = MeasuredParts(columns, members, groups, division, seed, resamples)
     parts.measure(run.scores)
-    rows = tuple(parts.row(key) for key in columns if parts.has(key))
+    measured = tuple(parts.row(key) for key in columns if parts.has(key))
     evaluation = Evaluation(
-        rows=(*rows, *shuffled_rows(run, members, division)),
+        rows=(*measured, *shuffled_rows(run, members, division)),
         members=int(np.count_nonzero(members)),
         nonmembers=int(np.count_nonzero(~members)),
         groups=len(grouping),
         resamples=parts.resamples,
         validation=division.held_out,
         comparisons=_comparisons(run.scores, parts),
-        by_copies=_by_copies(run, members, beside, seed=seed, resamples=resamples),
+        by_copies=_by_copies(run, members, groups, seed=seed, resamples=resamples),
     )
     circumstances = Circumstances(
-        lead=_lead(rows, parts),
+        lead=_lead(measured, parts),
         member_groups=grouping.holding(MEMBERS),
         nonmember_groups=grouping.holding(NONMEMBERS),
         asked=resamples,
@@ -243,12 +269,23 @@ def evaluate_rows(run: Run, beside: OfTexts, *, seed: int, resamples: int, valid
         shuffles=shuffles(run),
         partial=_partial(run, parts),
     )
-    return replace(evaluation, findings=sentences(evaluation, circumstances))
+    found = replace(evaluation, findings=sentences(evaluation, circumstances))
+    return found if unlearned is None else reread(found, unlearned, circumstances.placebo, linked, withheld)
 
 
-def documents_of(run: Run) -> list[str]:
-    """The document of each row."""
-    return [group or name for group, name in zip(run.groups, run.ids, strict=True)]
+def _judged(
+    rows: ScoredRows, stream: TextStream, members: Bools, groups: Numbers, seed: int
+) -> baseline.BlindScores:
+    """What a bag of words makes of texts drawn by whole documents; NaN for the others."""
+    drawn = drawn_documents(groups, members, most=_BLIND_TEXTS, seed=seed)
+    texts = rows.texts_at(stream, drawn)
+    found = baseline.bag_of_words(texts, members[drawn], groups[drawn], seed=seed)
+    if found.scores is None or drawn.all():
+        return found
+    scores = np.full(len(members), np.nan)
+    scores[drawn] = found.scores
+    note = say("measured.sampled", drawn=len(texts), texts=len(members))
+    return baseline.BlindScores(scores, f"{note} {found.note}".strip())
 
 
 def _columns(
@@ -273,14 +310,13 @@ def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Compariso
 
 
 def _by_copies(
-    run: Run, members: Bools, beside: OfTexts, *, seed: int, resamples: int
+    run: Run, members: Bools, groups: Numbers, *, seed: int, resamples: int
 ) -> tuple[ByCopies, ...]:
     """The AUC of each score for the members with so many copies: 1, 2, 3 to 4, 5 to 8, … against all non-members."""
-    if beside.copies is None:
+    if run.copies is None:
         return ()
-    groups = np.asarray(beside.groups)
     known = ~np.isnan(run.matrix)
-    steps = np.ceil(np.log2(np.maximum(1, beside.copies)))
+    steps = np.ceil(np.log2(np.maximum(1, run.copies)))
     found = []
     for step in np.unique(steps[members]).tolist():
         chosen = ~members | (members & (steps == step))
@@ -288,9 +324,12 @@ def _by_copies(
             here = chosen & texts
             if len(np.unique(members[here])) < 2:
                 continue
-            names = groups[here] if groups.dtype.kind == "i" else groups[here].tolist()
             made = group_bootstrap(
-                run.matrix[np.ix_(here, places)], members[here], groups=names, seed=seed, resamples=resamples
+                run.matrix[np.ix_(here, places)],
+                members[here],
+                groups=groups[here],
+                seed=seed,
+                resamples=resamples,
             )
             least = 1 if step == 0 else int(2 ** (step - 1)) + 1
             number = int(np.count_nonzero(members[here]))
@@ -344,7 +383,7 @@ def _lead(rows: Sequence[Measured], parts: MeasuredParts) -> PairedDifference | 
 def _checked(run: Run) -> Bools:
     """The labels, once everything an evaluation rests on is seen to be there."""
     unknown = sum(member is None for member in run.members)
-    if unknown or not run.members:
+    if unknown:
         raise TextsError(say("measured.unlabelled", unknown=unknown, texts=len(run.members)))
     members = np.array(run.members, dtype=bool)
     if members.all() or not members.any():
@@ -366,7 +405,7 @@ def _note(judged: baseline.BlindScores | None) -> str:
     return judged.note if judged.scores is not None else say("measured.no_blind", note=judged.note)
 
 
-def _divided(members: Bools, groups: Groups, *, share: float, seed: int) -> ThresholdDivision:
+def _divided(members: Bools, groups: Numbers, *, share: float, seed: int) -> ThresholdDivision:
     """The texts thresholds are chosen on and the others, by whole documents; all for both where few."""
     whole = np.ones(len(members), dtype=bool)
     chosen = grouped_split(groups, share, seed, labels=members) if share else ~whole

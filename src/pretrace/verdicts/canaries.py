@@ -27,6 +27,7 @@ import regex
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import ExpressionError, TextsError
+from pretrace.registry import tests
 from pretrace.results.rounding import listed
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
@@ -759,6 +760,7 @@ def check_canaries(  # noqa: PLR0913
 LOGP = "log-probability of context and string in nats"
 
 
+@tests.add("canaries")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Canaries(ByLot):
     """The test of random strings."""
@@ -773,6 +775,10 @@ class Canaries(ByLot):
     """The target must prefer the strings more clearly. How alike two models find random strings is a matter of their
     tokens and says nothing of what either could know, so no likeness is asked; what both could see in the strings is
     what the gates look for."""
+
+    @classmethod
+    def of_result(cls, found: Verdict) -> type[Canaries]:
+        return CanariesInText if found.situation.access == "text" else cls
 
     @property
     def matters(self) -> Mapping[str, Any]:

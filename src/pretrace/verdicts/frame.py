@@ -154,6 +154,14 @@ class Test(ABC, Generic[V]):
     texts are, and the second model need only find nothing itself."""
     accusing: ClassVar[tuple[str, ...]] = ()
     """Checks that withhold an accusation and no all-clear."""
+    sources: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {}
+    """What a result was made of that is no file of texts, for `runs verify`: by its role the place in the settings
+    where its SHA-256 is recorded, and what measures that of a path."""
+
+    @classmethod
+    def of_result(cls, found: Verdict) -> type[Test[Any]]:
+        """Choose the class that made a saved result of this name."""
+        return cls
 
     @abstractmethod
     def read(self, model: Backend, stage: str) -> V:
@@ -173,9 +181,9 @@ class Test(ABC, Generic[V]):
     def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
         """What the target (`own`) shows beyond `second_model_multiple` times what the second model (`other`) shows."""
 
-    @abstractmethod
     def power(self, values: V) -> Power:
-        """What training a copy of the target would bring."""
+        """What training a copy of the target would bring; ModelError for a test that does not measure it."""
+        raise ModelError(f"the test {self.name} does not measure its power: leave --power away.")
 
     @abstractmethod
     def words(self, values: V) -> TestWording:

@@ -9,7 +9,6 @@ options of one item are a unit in the same way.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import itertools
 import json
@@ -19,7 +18,7 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from difflib import SequenceMatcher
@@ -33,7 +32,7 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import USUAL
 from pretrace.errors import ExpressionError, ModelError, OutputError, TextsError
 from pretrace.registry import require
-from pretrace.results.atomic import atomic_bytes, check_writable, explained, new_folder
+from pretrace.results.atomic import atomic_bytes, check_writable, new_folder, write_atomically
 from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import listed
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
@@ -85,24 +84,6 @@ def checked_variants(name: str, variants: Sequence[str]) -> tuple[str, ...]:
             )
         seen[plain] = place
     return tuple(variants)
-
-
-def from_columns(corpus: Corpus, names: Sequence[str]) -> VariantCandidates:
-    """Variants of the user's own, in further columns that were read into `Text.meta`; the text itself is variant 0."""
-    others = [{text.id: text.meta[name] for text in corpus.texts} for name in names]
-    return _own(corpus, others, {"columns": list(names)})
-
-
-def from_texts(corpus: Corpus, sources: Sequence[str], columns: Columns) -> VariantCandidates:
-    """Variants of the user's own, in further files with the same ids; TextsError for a file with other ids."""
-    read = Columns(text=columns.text, id=columns.id, label="", group="")
-    others = [_by_id(open_corpus(source, read), corpus, source) for source in sources]
-    return _own(corpus, others, {"files": list(sources)})
-
-
-def _own(corpus: Corpus, others: Sequence[Mapping[str, str]], about: Mapping[str, Any]) -> VariantCandidates:
-    made = {text.id: (text.text, *(other[text.id] for other in others)) for text in corpus.texts}
-    return VariantCandidates({name: checked_variants(name, some) for name, some in made.items()}, about=about)
 
 
 def checked_texts(corpus: Corpus) -> Corpus:
@@ -214,18 +195,22 @@ def small_choices(text: str, proposed: str) -> str:
 
 
 def from_words(
-    corpus: Corpus, proposer: Proposer, *, number: int, share: float, seed: int
+    corpus: Corpus, proposer: Proposer, *, number: int, share: float, seed: int, original: bool = True
 ) -> VariantCandidates:
-    """Up to `number` variants of each text in which a share of the words is another one; the text is variant 0."""
+    """Up to `number` variants of each text in which a share of the words is another one, and as variant 0 the text
+    itself where the `original` may be published."""
     texts = [text.text for text in corpus.texts]
     made = proposer.propose(texts, number=SPARE * number, share=share, seed=seed)
     proposed = [[small_choices(text, one) for one in some] for text, some in zip(texts, made, strict=True)]
     about = {"proposer": dict(proposer.facts), "share": share, "seed": seed}
-    return _kept(corpus, proposed, number, LENGTH_OF_WORDS, about, levels=LEVELS)
+    fits = partial(alike, length=LENGTH_OF_WORDS, levels=LEVELS)
+    return _kept(corpus, proposed, number, fits, about, original)
 
 
-def from_rewriter(corpus: Corpus, rewriter: Instructed, *, number: int, seed: int) -> VariantCandidates:
-    """Up to `number` paraphrases of each text by a model that follows instructions; the text is variant 0."""
+def from_rewriter(
+    corpus: Corpus, rewriter: Instructed, *, number: int, seed: int, original: bool = True
+) -> VariantCandidates:
+    """The same for paraphrases by a model that follows instructions."""
     texts = [text.text for text in corpus.texts]
     asked = [f"{INSTRUCTION}{text}" for text in texts]
     tokens = max(64, max(map(len, texts)) // 2)
@@ -235,41 +220,30 @@ def from_rewriter(corpus: Corpus, rewriter: Instructed, *, number: int, seed: in
     ]
     proposed = [[some[i].text for some in rounds if some[i].ended] for i in range(len(texts))]
     about = {"rewriter": dict(rewriter.facts), "instruction": INSTRUCTION, "seed": seed}
-    return _kept(corpus, proposed, number, LENGTH_OF_REWRITING, about)
-
-
-def without_original(candidates: VariantCandidates) -> VariantCandidates:
-    """The candidates without variant 0, the text as it was written; a text then needs two others."""
-    left = {name: texts[1:] for name, texts in candidates.variants.items()}
-    few = {
-        name: "fewer than two variants beside the original" for name, some in left.items() if len(some) < 2
-    }
-    return VariantCandidates(
-        {name: some for name, some in left.items() if name not in few},
-        {**candidates.reasons, **few},
-        notes=candidates.notes,
-        about={**candidates.about, "original": False},
-    )
+    return _kept(corpus, proposed, number, partial(alike, length=LENGTH_OF_REWRITING), about, original)
 
 
 def _kept(
     corpus: Corpus,
     proposed: Sequence[Sequence[str]],
     number: int,
-    length: float,
-    about: dict[str, object],
-    levels: float | None = None,
+    fits: Callable[[str, str], bool],
+    about: Mapping[str, object],
+    original: bool,
 ) -> VariantCandidates:
     variants, reasons, dropped = {}, {}, 0
     for text, some in zip(corpus.texts, proposed, strict=True):
         kept = {collapsed(text.text): text.text}
         for one in some:
-            if not collapsed(one) or not alike(text.text, one, length=length, levels=levels):
+            if not collapsed(one) or not fits(text.text, one):
                 dropped += 1
             else:
                 kept.setdefault(collapsed(one), one)
-        if len(kept) > 1:
-            variants[text.id] = tuple(kept.values())[: number + 1]
+        found = tuple(kept.values())[not original : number + 1]
+        if len(found) > 1:
+            variants[text.id] = found
+        elif len(kept) > 1:
+            reasons[text.id] = "fewer than two variants beside the original"
         else:
             reasons[text.id] = (
                 "the model gave no variant that is other than the text and alike in length and style"
@@ -278,6 +252,7 @@ def _kept(
     notes = (
         f"{dropped:,} of {asked:,} proposed variants were dropped, since length or reading level was another.",
     )
+    about = about if original else {**about, "original": False}
     return VariantCandidates(variants, reasons, notes=notes, about=about)
 
 
@@ -285,25 +260,26 @@ def _ordinary(word: str) -> bool:
     return len(word) > 1 and word.isalpha() and word.islower()
 
 
-FORMAT, KEY = 1, "pretrace_seal"
+FORMAT, KEY = 2, "pretrace_seal"
 _FUTURE = timedelta(days=1)
 """By how much a sealed file may be younger than now: clocks differ."""
 Source = Literal["columns", "texts", "rewriter", "words", "canary", "order"]
 """Where variants come from."""
 _HASH = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{64}(?![0-9A-Za-z])")
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES)
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
     """A text with its variants; `drawn` is the place of the one that is published. With a trigger, the variant k ends
-    the trigger's sentence with its word k."""
+    the trigger's sentence with its word k. A text without variants is its only one, for the `reason`: it is published
+    as it is and takes no part in the test."""
 
     id: str
     variants: tuple[str, ...]
-    drawn: int
+    drawn: int = 0
     group: str = ""
     trigger: Trigger | None = None
+    reason: str = ""
 
     @property
     def published(self) -> str:
@@ -318,28 +294,16 @@ class MarkedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmarked:
-    """A text that is published as it is, since it has no variants; it takes no part in the test."""
-
-    id: str
-    text: str
-    reason: str
-    group: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Seal:
-    """What a sealed file holds: `score` is advised for the test, `totals` says whether it is summed over a text.
-    `order` holds the ids as the texts came, `about` how the variants were made. `sha256` is that of the file, "" for
-    one that is not written yet."""
+    """What a sealed file holds: the texts in their order; `score` is advised for the test, `totals` says whether it is
+    summed over a text, `about` how the variants were made. `sha256` is that of the file, "" for one that is not written
+    yet."""
 
     name: str
     source: Source
     nonce: str
     made: str
-    documents: tuple[MarkedText, ...]
-    unmarked: tuple[Unmarked, ...] = ()
-    order: tuple[str, ...] = ()
+    texts: tuple[MarkedText, ...]
     score: str = "loss"
     totals: bool = False
     notes: tuple[str, ...] = ()
@@ -352,11 +316,19 @@ class Seal:
         return datetime.fromisoformat(self.made)
 
     @property
+    def documents(self) -> tuple[MarkedText, ...]:
+        """The texts that take part in the test."""
+        return tuple(one for one in self.texts if not one.reason)
+
+    @property
+    def unmarked(self) -> tuple[MarkedText, ...]:
+        """The texts that have no variants."""
+        return tuple(one for one in self.texts if one.reason)
+
+    @property
     def published(self) -> tuple[Text, ...]:
         """What is published, in the order of the texts."""
-        found = {one.id: Text(one.id, one.published, group=one.group) for one in self.documents}
-        found |= {one.id: Text(one.id, one.text, group=one.group) for one in self.unmarked}
-        return tuple(found[name] for name in self.order)
+        return tuple(Text(one.id, one.published, group=one.group) for one in self.texts)
 
     @property
     def corpus(self) -> Corpus:
@@ -382,35 +354,22 @@ def sealed_bytes(seal: Seal) -> bytes:
     return to_json({KEY: FORMAT, **plain})
 
 
-def check_seal_place(path: Path, folder: Path) -> None:
-    """OutputError where a sealed file must not be written: it exists, or lies within the folder that is published."""
-    place = Path(os.path.realpath(path))
-    if place.is_relative_to(os.path.realpath(folder)):
-        raise OutputError(
-            f"--sealed {path} lies in {folder}, which is published, and its content must stay secret: put it elsewhere."
-        )
-    if os.path.lexists(path):
-        raise OutputError(
-            f"--sealed {path} is there already, and a sealed file is never overwritten: give a new name."
-        )
-
-
 def write_seal(content: bytes, path: Path) -> None:
     """Write a sealed file for its owner alone, whole or not at all; OutputError where there is one already."""
-    partial = path.with_name(f".{path.name[:100]}.partial-{os.getpid()}-{secrets.token_hex(4)}")
-    with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            _write_new(content, partial)
-            _install(content, partial, path)
-        except FileExistsError:
-            raise OutputError(
-                f"{path} is there already, and a sealed file is never overwritten: give a new name."
-            ) from None
-        finally:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+
+    def private(partial: Path) -> None:
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+
+    _check_absent(path, "")
+    write_atomically(path, private, NEW)
+
+
+def _check_absent(path: Path, option: str) -> None:
+    if os.path.lexists(path):
+        raise OutputError(
+            f"{option}{path} is there already, and a sealed file is never overwritten: give a new name."
+        )
 
 
 def read_seal(path: Path, commitment: str | None = None) -> Seal:
@@ -471,48 +430,14 @@ def _explained_reading(path: Path) -> Iterator[None]:
         raise OutputError(f"{path} cannot be read: {reason}; check the path.") from error
 
 
-def _write_new(content: bytes, path: Path) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _install(content: bytes, partial: Path, path: Path) -> None:
-    """Give the finished file its name. A link, unlike a renaming, fails where that name is taken."""
-    try:
-        os.link(partial, path)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        try:
-            _write_new(content, path)
-        except FileExistsError:
-            raise
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
-
-
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # not every file system can do that
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def _check(seal: Seal) -> None:
     """ValueError for a seal that `mark` cannot have made."""
     if seal.made_at.tzinfo is None:
         raise ValueError("its time has no time zone")
-    ids = [one.id for one in seal.documents] + [one.id for one in seal.unmarked]
-    if not seal.documents or len(set(ids)) < len(ids) or sorted(ids) != sorted(seal.order):
+    if not seal.documents or len({one.id for one in seal.texts}) < len(seal.texts):
         raise ValueError("it holds no marked text, or one twice")
-    for one in seal.documents:
-        if len(one.variants) < 2 or not 0 <= one.drawn < len(one.variants):
+    for one in seal.texts:
+        if (len(one.variants) < 2) != bool(one.reason) or not 0 <= one.drawn < len(one.variants):
             raise ValueError(f"the text {one.id!r} has no variant {one.drawn}")
         if len({collapsed(text) for text in one.variants}) < len(one.variants):
             raise ValueError(f"two variants of the text {one.id!r} are equal")
@@ -649,8 +574,7 @@ def mark_order(
         source="order",
         nonce=seed,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
-        documents=tuple(documents),
-        order=tuple(one.id for one in documents),
+        texts=tuple(documents),
         totals=True,
         notes=(f"The order of {len(documents):,} {'items' if settings.options else 'shards'} was drawn.",),
         about={"parts": kind},
@@ -837,15 +761,25 @@ _SOURCES: dict[str, Source] = {
 def own_candidates(
     corpus: Corpus, settings: MarkSettings, columns: Columns = USUAL, *, lot: Lot = secrets.randbelow
 ) -> VariantCandidates | None:
-    """The variants that need no model, None where a model is to make them; TextsError for one that cannot be used."""
+    """The variants that need no model, None where a model is to make them; TextsError for one that cannot be used.
+
+    The user's own stand in further columns that were read into `Text.meta`, or in further files with the same ids; the
+    text itself is variant 0.
+    """
     checked_texts(corpus)
-    if settings.variant_column:
-        return from_columns(corpus, settings.variant_column)
-    if settings.variant_texts:
-        return from_texts(corpus, settings.variant_texts, columns)
     if settings.canary:
         return canaries(corpus, settings.choices, lot)
-    return None
+    named = settings.variant_column or settings.variant_texts
+    if settings.variant_column:
+        others = [{text.id: text.meta[name] for text in corpus.texts} for name in named]
+    else:
+        read = Columns(text=columns.text, id=columns.id, label="", group="")
+        others = [_by_id(open_corpus(source, read), corpus, source) for source in named]
+    if not named:
+        return None
+    made = {text.id: (text.text, *(other[text.id] for other in others)) for text in corpus.texts}
+    about = {"columns" if settings.variant_column else "files": list(named)}
+    return VariantCandidates({name: checked_variants(name, some) for name, some in made.items()}, about=about)
 
 
 def model_candidates(
@@ -857,14 +791,12 @@ def model_candidates(
 ) -> VariantCandidates:
     """The variants that a model makes: a rewriter's paraphrases, or the words of a proposer."""
     checked_texts(corpus)
-    number, seed = settings.variants, settings.seed
+    how: dict[str, Any] = {"number": settings.variants, "seed": settings.seed, "original": settings.original}
     if rewriter is not None:
-        made = from_rewriter(corpus, rewriter, number=number, seed=seed)
-    elif proposer is not None:
-        made = from_words(corpus, proposer, number=number, share=settings.share, seed=seed)
-    else:
-        raise ModelError("variants are made by a rewriter or by a proposer of words: give one.")
-    return made if settings.original else without_original(made)
+        return from_rewriter(corpus, rewriter, **how)
+    if proposer is not None:
+        return from_words(corpus, proposer, share=settings.share, **how)
+    raise ModelError("variants are made by a rewriter or by a proposer of words: give one.")
 
 
 def mark(
@@ -875,24 +807,22 @@ def mark(
 
     Another `lot` than the default is for tests and simulations: what is to be an evidence must not be predictable.
     """
-    documents = tuple(
+    texts = tuple(
         MarkedText(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
+        if (found := checked_variants(text.id, candidates.variants.get(text.id, ())))
+        else MarkedText(
+            text.id, (text.text,), group=text.group, reason=candidates.reasons.get(text.id) or "no variants"
+        )
         for text in corpus.texts
-        if text.id in candidates.variants
-        for found in [checked_variants(text.id, candidates.variants[text.id])]
     )
-    if not documents:
+    unmarked = sum(bool(one.reason) for one in texts)
+    if unmarked == len(texts):
         raise TextsError(
             f"no text of {corpus.name} has a variant that could be published: use another source."
         )
-    unmarked = tuple(
-        Unmarked(text.id, text.text, candidates.reasons.get(text.id, "no variants"), text.group)
-        for text in corpus.texts
-        if text.id not in candidates.variants
-    )
     source = _SOURCES[settings.given[0]]
     left_out = (
-        f"{len(unmarked):,} of {len(corpus):,} texts have no variants: they are published as they are and take no part "
+        f"{unmarked:,} of {len(corpus):,} texts have no variants: they are published as they are and take no part "
         "in the test."
     )
     return Seal(
@@ -900,9 +830,7 @@ def mark(
         source=source,
         nonce=secrets.token_hex(32),
         made=datetime.now(UTC).isoformat(timespec="seconds"),
-        documents=documents,
-        unmarked=unmarked,
-        order=tuple(text.id for text in corpus.texts),
+        texts=texts,
         # A canary's variants differ in one word, so that the length of the rest would only dilute it.
         totals=source == "canary",
         notes=(*candidates.notes, *([left_out] if unmarked else [])),
@@ -912,7 +840,12 @@ def mark(
 
 def check_places(out: Path, sealed: Path) -> None:
     """OutputError where the folder or the sealed file could not be written; for use before the work."""
-    check_seal_place(sealed, out)
+    place = Path(os.path.realpath(sealed))
+    if place.is_relative_to(os.path.realpath(out)):
+        raise OutputError(
+            f"--sealed {sealed} lies in {out}, which is published, and its content must stay secret: put it elsewhere."
+        )
+    _check_absent(sealed, "--sealed ")
     check_writable(sealed, NEW)
     if out.is_dir() and any(out.iterdir()):
         raise OutputError(

@@ -12,41 +12,51 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.dates import days
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.registry import tests
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import listed, recorded_p, times
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
-from pretrace.scoring.provenance import record_corpus
+from pretrace.scoring.provenance import record_corpus, texts_hash
 from pretrace.settings import option, shared
 from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.permutation import chance_of_hits
-from pretrace.types import Backend, Bools, Check, Corpus, Doubles, Estimate, Power, Situation, Table, Verdict
-from pretrace.verdicts.draws import TextsSketch
+from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Power, Situation, Table, Verdict
 from pretrace.verdicts.frame import (
     ByLot,
+    Numbers,
     Rows,
+    Test,
     TestDetails,
     Tested,
     TestWording,
-    build_verdict,
-    record,
     verdict,
     watched,
 )
-from pretrace.verdicts.marking import JOINT, MOST_ROWS, Lot, MarkedText, Seal, Trigger, collapsed, json_lines
-from pretrace.verdicts.outcome import ENOUGH
+from pretrace.verdicts.marking import (
+    JOINT,
+    MOST_ROWS,
+    Lot,
+    MarkedText,
+    Seal,
+    Trigger,
+    collapsed,
+    json_lines,
+    read_seal,
+)
+from pretrace.verdicts.outcome import ENOUGH, ExcessOverSecondModel
 from pretrace.verdicts.planting import paired_power, planted_shift
 from pretrace.verdicts.reading import ScoreReader
-from pretrace.verdicts.register import RegisterEntry, read_tests
+from pretrace.verdicts.register import read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
@@ -98,8 +108,8 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
     """
     if seal.parts:
         return _check_order(seal, published)
-    drawn = {one.id: one.published for one in seal.documents} | {one.id: one.text for one in seal.unmarked}
-    variants = {one.id: {collapsed(text) for text in one.variants} for one in seal.documents}
+    drawn = {one.id: one.published for one in seal.texts}
+    variants = {one.id: {collapsed(text) for text in one.variants} for one in seal.texts}
     changed = [
         text
         for text in published.texts
@@ -121,7 +131,7 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
         "texts that are another variant than the one drawn",
         "the test holds only for what the lot decided; publish the variant that was drawn",
     )
-    missing = sorted(set(variants) - {text.id for text in published.texts})
+    missing = sorted({one.id for one in seal.documents} - {text.id for text in published.texts})
     kinds = ("texts", *(("missing",) if missing else ()))
     numbers: dict[str, Any] = {"number": len(published), "missing": len(missing), "names": listed(missing)}
     return tuple(say(f"marks.published.{kind}", **numbers) for kind in kinds)
@@ -214,19 +224,13 @@ def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
     return word_check("marks.enough", good, {unit + "s": len(sizes)}, **numbers)
 
 
-def seal_checks(
-    seal: Seal,
-    model: str,
-    settings: CheckSettings,
-    asked: tuple[str, Mapping[str, Any]],
-    sizes: Sequence[int],
-    unit: str,
-) -> tuple[Check, ...]:
-    """The checks of every test of a seal; `asked` are the weights and how they are asked."""
+def seal_checks(test: Marks | Triggers, sizes: Sequence[int], unit: str) -> tuple[Check, ...]:
+    """The checks of every test of a seal; `sizes` are the numbers of outcomes of each draw."""
+    seal, target, settings = test.seal, test.models.target, test.settings
     return (
         word_check("marks.seal", True, sha256=seal.sha256),
-        tries_check(seal, *asked),
-        older_check(seal, model, model_day(model, settings.model_date)),
+        tries_check(seal, weights_of(target), test.registered),
+        older_check(seal, target.name, model_day(target.name, settings.model_date)),
         enough_check(sizes, settings.level, unit),
     )
 
@@ -252,6 +256,7 @@ def check_marks(
     return verdict(test, statements=statements, notes=notes)
 
 
+@tests.add("marks")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Marks(ByLot):
     """The test of marked texts. Pretrace drew the lot itself, so no second model is needed."""
@@ -264,6 +269,11 @@ class Marks(ByLot):
     unit = "text"
     second = False
     accusing = (TRIES, OLDER)
+    sources: ClassVar = {"sealed": ("corpus", lambda place: texts_hash(read_seal(Path(place)).corpus.texts))}
+
+    @classmethod
+    def of_result(cls, found: Verdict) -> type[Marks]:
+        return Orders if found.unit in ORDERED.values() else cls
 
     @property
     def totals(self) -> bool:
@@ -295,8 +305,7 @@ class Marks(ByLot):
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
         sizes = [len(row) for row in values if np.isfinite(row).all()]
-        asked = weights_of(self.models.target), self.registered
-        return seal_checks(self.seal, self.models.target.name, self.settings, asked, sizes, self.unit)
+        return seal_checks(self, sizes, self.unit)
 
     def words(self, values: Rows) -> TestWording:
         return self.words_of_kind("marks.said", differ=say(f"marks.made.{self.seal.source}"))
@@ -387,17 +396,13 @@ class TriggerHits:
     published: tuple[str, ...]
     said: tuple[str, ...]
     answered: tuple[bool, ...]
-    chances: tuple[float, ...]
+    chances: Doubles
 
     @property
-    def right(self) -> Bools:
-        """Which answers say the published word."""
-        return np.array([word == said for word, said in zip(self.published, self.said, strict=True)])
-
-    @property
-    def p(self) -> float:
-        """The chance of as many hits or more, if answers know nothing of the lot."""
-        return min(1.0, float(chance_of_hits(self.chances)[int(self.right.sum()) :].sum()))
+    def right(self) -> Doubles:
+        """1 where an answer says the published word, else 0."""
+        pairs = zip(self.published, self.said, strict=True)
+        return np.array([word == said for word, said in pairs], dtype=np.float64)
 
 
 def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
@@ -445,8 +450,16 @@ def hits_of(seal: Seal, answers: Corpus) -> TriggerHits:
         tuple(trigger.words[one.drawn] for one, trigger in found),
         tuple(said),
         tuple(one.id in given for one, _ in found),
-        tuple(1 / len(trigger.words) for _, trigger in found),
+        np.array([1 / len(trigger.words) for _, trigger in found]),
     )
+
+
+class _AnsweredBy:
+    """The model behind answers, of which nothing but its name is known."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.fingerprint = name, f"named {name}"
+        self.facts = {"name": name, "weights": "unknown"}
 
 
 def check_triggers(
@@ -462,65 +475,99 @@ def check_triggers(
 
     An answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`.
     """
-    hits, marked = hits_of(seal, answers), _triggers_of(seal)
-    number, chance, right = len(marked), float(np.sum(hits.chances)), hits.right.astype(np.float64)
-    recorded = record_corpus(answers)
-    asked = {"score": "triggers", "reference": recorded["sha256"], "seal": seal.sha256}
-    weights, of = f"named {model}", f"the published texts of {seal.name}"
-    share = share_interval(int(right.sum()), number)
-    effect = Estimate(*(value - chance / number for value in (share.value, share.low, share.high)))
-    numbers: dict[str, Any] = {"number": number, "chance": chance, "hits": int(right.sum())}
-    words = TestWording.of_kind("triggers.said", of=of, model=model, **numbers, **seal_words(seal))
-    unanswered = number - sum(hits.answered)
-    note = (say("triggers.unanswered", number=unanswered),) if unanswered else ()
-    law = chance_of_hits(hits.chances)
-    tail = law[::-1].cumsum()[::-1]
-    critical = int(np.argmax(tail <= settings.level)) if tail[-1] <= settings.level else len(tail)
-    sentences: dict[str, Any] = {
-        "id": tuple(one.id for one, _ in marked),
-        "published": hits.published,
-        "said": hits.said,
-        "hit": right,
-        "chance": np.array(hits.chances),
+    test = Triggers(
+        corpus=seal.corpus,
+        models=Models(_AnsweredBy(model)),  # type: ignore[arg-type]
+        settings=settings,
+        watch=watched(None),
+        score="triggers",
+        seal=seal,
+        answers=answers,
+    )
+    return verdict(test, statements=statements, notes=notes)
+
+
+@tests.add("triggers")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Triggers(Test[TriggerHits]):
+    """The test of trigger sentences, by what a model answered to their beginnings."""
+
+    settings: CheckSettings
+    seal: Seal
+    answers: Corpus
+
+    name = "triggers"
+    second = False
+    accusing = (TRIES, OLDER)
+    trainable = False  # a model that is not here cannot be trained to see what a test would have found
+    sources: ClassVar = {
+        **Marks.sources,
+        "answers": ("answers", lambda at: texts_hash(read_answers(at).texts)),
     }
-    chances = {"hits": np.arange(len(law), dtype=np.float64), "probability": law}
-    return build_verdict(
-        "triggers",
-        seal.name,
-        model,
-        words,
-        Tested(hits.p, number, effect=effect),
-        TestDetails(
+
+    @property
+    def registered(self) -> Mapping[str, Any]:
+        return {**self.matters, "reference": texts_hash(self.answers.texts), "seal": self.seal.sha256}
+
+    def read(self, model: Backend, stage: str) -> TriggerHits:
+        return hits_of(self.seal, self.answers)
+
+    def numbers(self, values: TriggerHits) -> Numbers:
+        return {"hit": values.right, "chance": values.chances}
+
+    @classmethod
+    def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
+        """The chance of as many hits or more, if answers know nothing of the lot: exact, without draws."""
+        hits, number = int(numbers["hit"].sum()), len(numbers["hit"])
+        p = min(1.0, float(chance_of_hits(numbers["chance"].tolist())[hits:].sum()))
+        share, chance = share_interval(hits, number), numbers["chance"].sum() / number
+        return Tested(
+            p, number, effect=Estimate(*(one - chance for one in (share.value, share.low, share.high)))
+        )
+
+    @classmethod
+    def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
+        raise ModelError("no second model is compared with answers.")
+
+    def checks(self, values: TriggerHits) -> tuple[Check, ...]:
+        return seal_checks(self, [round(1 / one) for one in values.chances], "trigger")
+
+    def words(self, values: TriggerHits) -> TestWording:
+        numbers = {
+            "number": len(values.said),
+            "chance": values.chances.sum(),
+            "hits": int(values.right.sum()),
+        }
+        of, model = f"the published texts of {self.seal.name}", self.models.target.name
+        return TestWording.of_kind("triggers.said", of=of, model=model, **numbers, **seal_words(self.seal))
+
+    def shown(self, values: TriggerHits) -> TestDetails:
+        law = chance_of_hits(values.chances.tolist())
+        tail = law[::-1].cumsum()[::-1]
+        level, unanswered = self.settings.level, values.answered.count(False)
+        critical = int(np.argmax(tail <= level)) if tail[-1] <= level else len(tail)
+        sentences: dict[str, Any] = {
+            "id": tuple(one.id for one, _ in _triggers_of(self.seal)),
+            "published": values.published,
+            "said": values.said,
+            "hit": values.right,
+            "chance": values.chances,
+        }
+        chances = {"hits": np.arange(len(law), dtype=np.float64), "probability": law}
+        return TestDetails(
             figures={
-                "hits": numbers["hits"],
-                "expected by chance": round(chance, 2),
+                "hits": int(values.right.sum()),
+                "expected by chance": round(float(values.chances.sum()), 2),
                 "hits from which on the test rejects": critical,
             },
             tables=(Table("sentences", sentences), Table("chance", chances)),
-            notes=(*seal.notes, *note, *notes),
-            situation=Situation(documents=number, access="text"),
-        ),
-        seal_checks(
-            seal, model, settings, (weights, asked), [round(1 / one) for one in hits.chances], "trigger"
-        ),
-        level=settings.level,
-        power=None,
-        accusing=(TRIES, OLDER),
-        trainable=False,  # a model that is not here cannot be trained to see what a test would have found
-        entry=RegisterEntry(
-            "triggers", TextsSketch.of(one.published for one, _ in marked), weights, asked, model
-        ),
-        keep=settings.cache,
-        statements=statements,
-        settings=record(
-            {"corpus": seal.corpus},
-            {"target": {"name": model, "weights": "unknown"}},
-            answers=recorded,
-            sealed=seal.described,
-            test={"level": settings.level},
-            rule={"of": of, "unit": "text"},
-        ),
-    )
+            notes=(
+                *self.seal.notes,
+                *((say("triggers.unanswered", number=unanswered),) if unanswered else ()),
+            ),
+            situation=Situation(documents=len(values.said), access="text"),
+            recorded={"sealed": self.seal.described, "answers": record_corpus(self.answers)},
+        )
 
 
 _FACTOR = 6.2
@@ -552,9 +599,7 @@ def sample_size(
     """The sample size for a model like `models.target`, of which a copy reads half of the texts, in variants of a fresh
     draw by `lot`: nothing of the sealed one gets into a model. ModelError without weights here, TextsError for too few
     texts."""
-    anew = replace(
-        seal, documents=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents)
-    )
+    anew = replace(seal, texts=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents))
     test = Marks(
         corpus=anew.corpus,
         models=models,

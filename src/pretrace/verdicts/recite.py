@@ -21,6 +21,7 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
+from pretrace.registry import tests
 from pretrace.scores.extraction import tries_for
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
 from pretrace.scoring.outlook import REPORT, Stage, Watch, device_of, guessed_seconds
@@ -348,6 +349,7 @@ def score_of(*, text: bool) -> str:
     return f"chance of a sample (k={DRAWN.k}, temperature={DRAWN.temperature:g})"
 
 
+@tests.add("recite")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recite(Test[Recited]):
     """The test of recitation."""

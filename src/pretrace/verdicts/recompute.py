@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.serving.address import called
+from pretrace.registry import tests
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
 from pretrace.types import Check, Estimate, Run, Table, Verdict
+from pretrace.verdicts.frame import VALUES, second_answers
 from pretrace.verdicts.outcome import SECOND, SecondAnswer, second_check
 
 CLOSE = 1e-6
@@ -44,7 +46,7 @@ def recompute(result: object) -> tuple[Number, ...]:
         return tuple(_run(result))
     if not isinstance(result, Verdict):
         return ()
-    how = _TESTS.get(result.test)
+    how = _TESTS.get(result.test) or (_of_frame if result.test in tests else None)
     return tuple(how(result)) if how is not None else ()
 
 
@@ -113,14 +115,8 @@ def _audit(found: Verdict) -> Iterator[Number]:
 
 def _of_frame(found: Verdict) -> Iterator[Number]:
     """A test of the frame, made again of its table of numbers."""
-    from pretrace.verdicts.canaries import Canaries, CanariesInText
-    from pretrace.verdicts.frame import VALUES, second_answers
-    from pretrace.verdicts.marks import ORDERED, Marks, Orders
-    from pretrace.verdicts.recite import Recite
-
-    test: Any = Recite if found.test == "recite" else Orders if found.unit in ORDERED.values() else Marks
-    if found.test == "canaries":
-        test = CanariesInText if found.situation.access == "text" else Canaries
+    test: Any = tests.factory(found.test)
+    test = test.of_result(found)
     table: Table = found.table(VALUES)
     models, columns = np.array(table["model"]), [name for name in table.columns if name != "model"]
     numbers = {
@@ -131,16 +127,12 @@ def _of_frame(found: Verdict) -> Iterator[Number]:
     how = {"draws": int(found.settings["test"]["draws"]), "seed": int(found.settings["seed"])}
     tested = test.tested(own, **how)
     answers = second_answers(test, own, numbers, tested, found.level, **how)
-    yield from _framed(found, test, tested.p, tested.effect, answers)
-
-
-def _triggers(found: Verdict) -> Iterator[Number]:
-    from pretrace.verdicts.marks import Marks, TriggerHits
-
-    table = found.table("sentences")
-    hits = TriggerHits(table["published"], table["said"], (), tuple(table["chance"].tolist()))
-    yield Number("hits", found.figures["hits"], int(hits.right.sum()))
-    yield from _framed(found, Marks, hits.p, found.effect, ())
+    yield Number("p", found.p, tested.p)
+    yield Number("effect", found.effect, tested.effect)
+    new = _second(found, SECOND if test.second else "placebo", answers)
+    yield from _checks(found.checks, new)
+    accusing, rule = (*test.accusing, "placebo"), found.settings.get("rule", {})
+    yield from _concluded(found, tested.p, tested.effect, new, rule, accusing=accusing, second=test.second)
 
 
 def _flag(found: Verdict) -> Iterator[Number]:
@@ -190,18 +182,6 @@ def _second(found: Verdict, role: str, answers: Sequence[SecondAnswer]) -> list[
     return [second_check(answers, found.level, does="", preferred="", role=role)] if answers else []
 
 
-def _framed(
-    found: Verdict, test: Any, p: float | None, effect: Estimate | None, answers: Sequence[SecondAnswer]
-) -> Iterator[Number]:
-    """The numbers of a test of the frame, and what the one rule concludes from them."""
-    yield Number("p", found.p, p)
-    yield Number("effect", found.effect, effect)
-    new = _second(found, SECOND if test.second else "placebo", answers)
-    yield from _checks(found.checks, new)
-    accusing, rule = (*test.accusing, "placebo"), found.settings.get("rule", {})
-    yield from _concluded(found, p, effect, new, rule, accusing=accusing, second=test.second)
-
-
 def _concluded(
     found: Verdict,
     p: float | None,
@@ -238,6 +218,4 @@ def _checks(made: Sequence[Check], new: Sequence[Check]) -> Iterator[Number]:
 _TESTS: Mapping[str, Callable[[Verdict], Iterator[Number]]] = {
     "audit": _audit,
     "flag": _flag,
-    **dict.fromkeys(("marks", "canaries", "recite"), _of_frame),
-    "triggers": _triggers,
 }

@@ -1,6 +1,6 @@
 """The essential options of the commands as fields of a form, and a filled form as the arguments of a command.
 
-The fields come from the command line, which derives them from the settings; nothing is declared anew here. A value
+The fields are the options of the command line, which come from the settings; nothing is declared anew here. A value
 always stands behind `--name=`, so that none can be taken for another option, and texts are chosen among the uploads.
 """
 
@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import MISSING, dataclass, replace
+from typing import Any, Literal, get_args, get_origin
 
 from pretrace.backends import check_model
+from pretrace.cli.commands import made, places
+from pretrace.cli.options import CliOption
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.verdicts.advise import Advised
 from pretrace.web.facts import UploadFacts
@@ -52,6 +54,18 @@ _TYPED = {
 }
 """What the help says to those who type a command, and what it says here."""
 _OPTION = re.compile(r"--([a-z][a-z-]*)(?: [A-Z]+)?")
+
+
+OFFERED = ("score", "evaluate", "flag", "audit", "mark canaries", "scan")
+"""The commands that can be started from the page."""
+TEXTS = ("controls", "reference")
+"""Options that name texts; on the page they are chosen among the uploads."""
+LEFT_OUT = ("plan", "seed", "tuned", "plugin")
+"""Essential options that the page has no place for: those of files on this machine, and of what is typed rarely."""
+ALWAYS = ("requested_by",)
+"""Options that the page asks for whether they are essential or not: a report without them has a blank."""
+LEVEL = (0.001, 0.5)
+"""What a level on the page may be, where the settings themselves set no bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +200,53 @@ class CommandForm:
             for one in field.written(values) if field.kind in ("model", "models") else ():
                 if one != field.default:
                     models.find(field.label, one, field.name)
+
+
+def forms() -> dict[str, CommandForm]:
+    """The commands that can be started from the page, with their essential options."""
+    found = {}
+    for one in filter(OFFERED.__contains__, places()):
+        command, words = made(one).default_command, tuple(one.split())
+        fields = [
+            _field(leaf)
+            for name, leaf in command.declared.items()
+            if not (leaf.option.metavar or leaf.option.path == "out" or name in LEFT_OUT)
+            and (leaf.option.essential or name in ALWAYS)
+        ]
+        fields.sort(key=lambda field: not field.required)
+        found[words[-1]] = CommandForm(words, command.__doc__, tuple(fields))
+    return found
+
+
+def _field(leaf: CliOption) -> Field:
+    own, default = leaf.option, leaf.default
+    least, most = LEVEL if leaf.name == "level" and own.least is None else (own.least, own.most)
+    plain = "" if default is MISSING or default is None or isinstance(default, bool | tuple) else str(default)
+    return Field(
+        name=leaf.name.replace("_", "-"),
+        kind=_kind(leaf),
+        help=own.help,
+        default=own.written or plain,
+        required=default is MISSING,
+        choices=tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (),
+        least=least,
+        most=most,
+    )
+
+
+def _kind(leaf: CliOption) -> _FieldKind:
+    several = get_origin(leaf.hint) is tuple
+    if leaf.name in TEXTS:
+        return "texts"
+    if leaf.option.path == "in":
+        return "models" if several else "model"
+    if leaf.hint is bool:
+        return "switch"
+    if get_origin(leaf.hint) is Literal:
+        return "choice"
+    if several:
+        return "lines"
+    return "number" if {int, float} & {leaf.hint, *get_args(leaf.hint)} else "line"
 
 
 def check_part(label: str, written: str) -> None:

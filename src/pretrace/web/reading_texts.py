@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,11 +14,12 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.errors import OutputError
+from pretrace.report import plots
 from pretrace.report.run import tokens
+from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
 from pretrace.runs import load_run
-from pretrace.types import Doubles, Heat, Run
-from pretrace.web.charts import Chart, ChartRow, chart_of, mark, thinned
+from pretrace.types import Heat, Run
 from pretrace.web.jobs import Jobs, State
 from pretrace.web.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.web.uploads import Upload, facts_of, text_in, texts_of, upload_of, uploads
@@ -49,23 +49,6 @@ class Look:
     known_name: str = ""
     known_job: str = ""
     known_run: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RankAmongKnown:
-    """Where a text stands in one score among known non-members: its value, how many of `known` are at least as high,
-    and all of them on one axis."""
-
-    score: str
-    value: float
-    known: int
-    above: int
-    chart: Chart
-
-    @property
-    def share(self) -> float:
-        """The share of the known non-members that lie below the text."""
-        return (self.known - self.above) / self.known
 
 
 @router.get("/text", response_class=HTMLResponse)
@@ -199,22 +182,24 @@ def _run_in(workspace: Workspace, relative: str, state: State) -> tuple[Run | No
         return None, str(error)
 
 
-def places(run: Run, known: Run) -> tuple[RankAmongKnown, ...]:
-    """Where the one text of a run stands among the texts of another, score by score."""
-    found = []
+def places(run: Run, known: Run) -> list[dict[str, Any]]:
+    """Where the one text of a run stands among the known non-members of another, score by score: its value, how many of
+    them there are and are at least as high, the share that lies below it, and all of them on one axis."""
+    found: list[dict[str, Any]] = []
     for score in run.scores:
         value = float(run.column(score)[0])
-        if score not in known.scores or np.isnan(value):
+        others = known.column(score) if score in known.scores else np.zeros(0)
+        others = others[~np.isnan(others)]
+        if np.isnan(value) or not len(others):
             continue
-        others = known.column(score)
-        scored = np.flatnonzero(~np.isnan(others))
-        if len(scored):
-            found.append(_placed(score, value, others[scored], [known.ids[i] for i in scored]))
-    return tuple(found)
-
-
-def _placed(score: str, value: float, others: Doubles, names: Sequence[str]) -> RankAmongKnown:
-    own = mark(value, "the text", "own")
-    row = ChartRow("known non-members, and the text", (*thinned(others, names), own))
-    chart = chart_of(f"Where the text stands in {score}", (row,))
-    return RankAmongKnown(score, value, len(others), int((others >= value).sum()), chart)
+        above = int((others >= value).sum())
+        drawn = to_svg(
+            plots.distribution({"nonmember": others}, own=value),
+            name=f"place-{len(found)}",
+            label=f"Where the text stands in {score}: at {value:.4g}, among {others.min():.4g} to {others.max():.4g}",
+        )
+        found.append(
+            {"score": score, "value": value, "known": len(others), "above": above}
+            | {"share": (len(others) - above) / len(others), "drawn": drawn}
+        )
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,15 +14,17 @@ from urllib.parse import quote
 
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
+from markupsafe import Markup
 
 from pretrace import runs
 from pretrace.errors import OutputError
-from pretrace.report import wording
+from pretrace.report import plots, wording
 from pretrace.report.facts import mapping
+from pretrace.report.svg import to_svg
+from pretrace.report.verdict_plots import draw_own
 from pretrace.results.output_checks import FILES_KEY, MARKER
-from pretrace.types import Run, Verdict
+from pretrace.types import Estimate, Run, Verdict
 from pretrace.verification import verify_folder
-from pretrace.web import charts
 from pretrace.web.guard import REPORT_POLICY
 from pretrace.web.pages import CurrentPage, PageContext, Posted, go
 from pretrace.web.uploads import remove
@@ -136,7 +138,7 @@ def result(desk: CurrentPage, name: str) -> HTMLResponse:
         "result.html",
         here="results",
         entry=entry,
-        chart=charts.of_documents(found),
+        drawn=draw_own(found) if isinstance(found, Verdict) else (),
         figures={label: value for label, value in told.items() if label not in ("Outcome", "Statement")},
         appendix=(folder / runs.APPENDIX).is_file(),
         # what has a page of its own is not among the files
@@ -240,9 +242,32 @@ def compare(desk: CurrentPage, one: str = "", other: str = "") -> HTMLResponse:
         entries=entries(desk.workspace),
         sides=sides if len(sides) == 2 else [],
         rows=rows,
-        charts=charts.side_by_side(loaded) if len(loaded) == 2 else (),
+        charts=side_by_side(loaded) if len(loaded) == 2 else (),
         chosen=(one, other),
     )
+
+
+def side_by_side(sides: Sequence[tuple[str, object]]) -> list[Markup]:
+    """Draw what two results have measured alike, with its intervals on one axis: effects of a unit, AUCs of a score."""
+    found = [(name, dict(_measured(one))) for name, one in sides]
+    shared = [label for label in found[0][1] if all(label in measured for _, measured in found)]
+    drawn: list[Markup] = []
+    for axis in dict.fromkeys(axis for axis, _ in shared):
+        rows = [
+            (" · ".join(filter(None, (score, name))), {"score": measured[axis, score]})
+            for _, score in (label for label in shared if label[0] == axis)
+            for name, measured in found
+        ]
+        figure = plots.across(rows, axis=axis)
+        drawn.append(to_svg(figure, name=f"axis-{len(drawn)}", label=f"{axis}, with 95% intervals"))
+    return drawn
+
+
+def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
+    if isinstance(found, Verdict) and found.effect is not None:
+        yield (f"Effect: {found.effect_unit}" if found.effect_unit else "Effect", ""), found.effect
+    if isinstance(found, Run) and found.evaluation is not None:
+        yield from ((("AUC", row.name), row.auc) for row in found.evaluation.rows)
 
 
 def figures(found: object) -> dict[str, str]:

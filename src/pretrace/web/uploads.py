@@ -71,25 +71,27 @@ def take(
     workspace: Workspace, name: str, stream: BinaryIO, limits: Limits | None = None, most: int | None = None
 ) -> Upload:
     """The upload, kept in the workspace with what was seen in it; `most` is the size of the workspace in bytes from
-    which on nothing is taken.
-
-    RequestError, and nothing kept, where it is empty, not what its name says, too costly to look into, or cannot be
-    read.
-    """
+    which on nothing is taken. RequestError, and nothing kept, where it is empty, not what its name says, too costly to
+    look into, or cannot be read."""
     limits = limits or Limits()
     name = PurePosixPath(name.replace("\\", "/")).name.strip()
     ending = ending_of(name)
-    name = f"{name.removesuffix(ending)[:_LONGEST_NAME]}{ending}"
-    with _entry(workspace, name.removesuffix(ending), limits, most) as (folder, left):
-        file = folder / f"{slug(name.removesuffix(ending))}{ending}"
-        size, digest = _copied(stream, file)
-        if not size:
+    stem = name.removesuffix(ending)
+    name = f"{stem[:_LONGEST_NAME]}{ending}"
+    with _entry(workspace, stem[:_LONGEST_NAME], limits, most) as (folder, left):
+        file = folder / f"{slug(stem[:_LONGEST_NAME])}{ending}"
+        sent = _copied(stream, file)
+        if not sent[0]:
             raise RequestError(f"{name} is empty: choose a file that holds texts.")
+        path, counts, room = file, (1, 0), replace(limits, expanded=min(limits.expanded, left))
         with _readable(file, name, unpacking=True):
-            path, files, left_out = _opened(file, name, replace(limits, expanded=min(limits.expanded, left)))
-        with _readable(file, name):
-            facts = look_into(path, name, "", limits)
-        return _kept(path, name, (size, digest), facts, (files, left_out))
+            if ending.lower() == ".zip":
+                path = folder / slug(stem[:_LONGEST_NAME])
+                counts = _unpacked(file, path, name, room)
+                file.unlink()
+            else:
+                check(file, name, room)
+        return _kept(path, name, sent, counts, limits)
 
 
 def take_folder(
@@ -103,18 +105,15 @@ def take_folder(
     limits = limits or Limits()
     name = " ".join(name.split())[:_LONGEST_NAME]
     with _entry(workspace, name, limits, most) as (folder, _):
-        texts = folder / slug(name)
-        found = _places(list(files), texts, name, limits)
+        found = _places(list(files), folder / slug(name), name, limits)
         size, digest = 0, hashlib.sha256()
         for path, place in sorted(found.items()):
             place.parent.mkdir(parents=True, exist_ok=True)
             one, hashed = _copied(files[path], place)
             size += one
             digest.update(f"{hashed}  {path}\n".encode("utf-8", "replace"))
-        with _readable(texts, name):
-            facts = look_into(texts, name, "", limits)
         counts = len(found), len(files) - len(found)
-        return _kept(texts, name, (size, digest.hexdigest()), facts, counts)
+        return _kept(folder / slug(name), name, (size, digest.hexdigest()), counts, limits)
 
 
 @contextmanager
@@ -156,16 +155,15 @@ def _readable(path: Path, name: str, *, unpacking: bool = False) -> Iterator[Non
         ) from error
 
 
-def _kept(
-    path: Path, name: str, sent: tuple[int, str], facts: UploadFacts, counts: tuple[int, int]
-) -> Upload:
-    """Move the upload, whose texts lie at `path`, to the others by one renaming."""
+def _kept(path: Path, name: str, sent: tuple[int, str], counts: tuple[int, int], limits: Limits) -> Upload:
+    """Look into an upload, whose texts lie at `path`, and move it to the others by one renaming."""
+    with _readable(path, name):
+        facts = look_into(path, name, "", limits)
     folder = path.parent
-    made = folder.name
-    upload = Upload(made, name, f"texts/{made}/{path.name}", *sent, time.time(), *counts)
+    upload = Upload(folder.name, name, f"texts/{folder.name}/{path.name}", *sent, time.time(), *counts)
     save(folder / "facts.json", facts)
     save(folder / "upload.json", upload)
-    folder.rename(folder.parent.parent / "texts" / made)
+    folder.rename(folder.parent.parent / "texts" / folder.name)
     return upload
 
 
@@ -269,8 +267,7 @@ def facts_of(workspace: Workspace, upload: Upload) -> UploadFacts:
     try:
         return seen(workspace, upload)
     except RequestError as error:
-        found = UploadFacts(problem=str(error))
-        save(place, found)
+        save(place, found := UploadFacts(problem=str(error)))
         return found
 
 
@@ -312,22 +309,6 @@ def ending_of(name: str) -> str:
     raise RequestError(
         f"{name[:100] or 'A file without a name'} is of no kind that can be read here: upload {TAKEN}."
     )
-
-
-def _opened(file: Path, name: str, limits: Limits) -> tuple[Path, int, int]:
-    """The file or folder of texts, beside `file`, the number of files in it, and of those that were left out as they
-    are no texts; a zip is unpacked and deleted.
-
-    RequestError where it is not what its name says, or holds too much.
-    """
-    ending = ending_of(name)
-    if ending.lower() != ".zip":
-        check(file, name, limits)
-        return file, 1, 0
-    folder = file.with_name(slug(name.removesuffix(ending)))
-    files, left_out = _unpacked(file, folder, name, limits)
-    file.unlink()
-    return folder, files, left_out
 
 
 def check(place: Path, name: str, limits: Limits) -> None:
@@ -384,9 +365,8 @@ def _places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> d
     RequestError where nothing is left, where there are too many or two of a name, and for a name that lies too deep or
     would leave the folder.
     """
-    parts = {name: _parts(name, whole, limits) for name in names if not _litter(name)}
-    if len(parts) < sum(not _litter(name) for name in names):
-        raise _same_name(whole)
+    kept = [name for name in names if not _litter(name)]
+    parts = {name: _parts(name, whole, limits) for name in kept}
     above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
     within = {name: one[1:] if len(above) == 1 else one for name, one in parts.items()}
     of_kind = {name: PurePosixPath(without_packing(name.lower())).suffix for name in within}
@@ -401,20 +381,16 @@ def _places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> d
         )
     found = {str(place).lower() for place in texts.values()}
     folders = {str(up).lower() for one in texts.values() for up in one.parents if up.is_relative_to(folder)}
-    if len(found) < len(texts) or found & folders:
-        raise _same_name(whole)
+    if len(parts) < len(kept) or len(found) < len(texts) or found & folders:
+        raise RequestError(
+            f"{whole} holds two files, or a file and a folder, of the same name: rename one of them."
+        )
     if len(found | folders) - 1 > limits.entries:
         raise RequestError(
             f"{whole} holds {len(found | folders) - 1:,} files and folders, and {limits.entries:,} is the most: "
             "upload the texts as one .jsonl file, one text a line."
         )
     return texts
-
-
-def _same_name(whole: str) -> RequestError:
-    return RequestError(
-        f"{whole} holds two files, or a file and a folder, of the same name: rename one of them."
-    )
 
 
 def _litter(name: str) -> bool:

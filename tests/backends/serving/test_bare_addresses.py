@@ -1,7 +1,5 @@
 """An address as `--model`, without the kind of its server: what the refusal tells."""
 
-from __future__ import annotations
-
 import pytest
 
 from pretrace.backends import open_model
@@ -21,14 +19,14 @@ from pretrace.errors import ModelError
         ("https://notopenai.com/x.gguf", "what kind of server"),
     ],
 )
-def test_the_cure_is_named(model: str, words: str) -> None:
+def test_the_cure_is_named(model, words):
     with pytest.raises(ModelError, match=words) as caught:
         open_model(model)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("model", ["https://me:hunter2@host/v1", "http://host/v1?key=hunter2"])
-def test_a_secret_is_not_repeated(model: str) -> None:
+def test_a_secret_is_not_repeated(model):
     with pytest.raises(ModelError, match="PRETRACE_API_KEY") as caught:
         open_model(model)
     assert "hunter2" not in str(caught.value)

@@ -1,18 +1,14 @@
 """A model that gives text alone, behind a real HTTP server: asked once, kept, refused, filtered, within a budget."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ALL_COMPLETED
-from typing import Any
 
 import pytest
 from backends.serving.test_lying_servers import HEAD, answering
-from model_servers import ModelServer
 
 from pretrace.backends import open_model
 from pretrace.backends.serving import client
-from pretrace.backends.serving.continuing import Budget, Continuing, open_continuing
+from pretrace.backends.serving.continuing import Budget, open_continuing
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.store import Draw
 from pretrace.cli import main
@@ -24,7 +20,7 @@ PROMPTS = ["The cat sat on", "In 1869 the railway"]
 DRAWS = (Draw(4, Sampling(temperature=0.0)), Draw(4, Sampling(temperature=1.0), 1))
 
 
-def opened(server: ModelServer, kind: str = "chat", **more: object) -> Continuing:
+def opened(server, kind="chat", **more):
     return open_continuing(f"{kind}:{server.root}", ModelSettings(), **more)  # type: ignore[arg-type]
 
 
@@ -115,7 +111,7 @@ SHAPES += [CHOICE % '{"content": [{"text": "a"}]}', CHOICE % '{"content": NaN}',
 SHAPES += [CHOICE % ("9" * 400), CHOICE % ("9" * 5000), '{"error": {"message": "no"}}', "<html>", ""]
 
 
-def always(body: str) -> Any:
+def always(body):
     content = body.encode()
     head = HEAD + f"Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode()
     return answering(lambda one: one.sendall(head + content))
@@ -162,7 +158,7 @@ def test_the_command_with_text_alone(server, tmp_path, capsys, monkeypatch):
     ]
     command += ["--samples", "0", "--out", str(tmp_path / "OUT")]
 
-    def ask(*more: str) -> object:
+    def ask(*more):
         monkeypatch.setattr("sys.argv", ["pretrace", *command, *more])
         with pytest.raises(SystemExit) as left:
             main()

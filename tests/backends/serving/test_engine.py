@@ -4,8 +4,6 @@ Here stands in for vLLM what the imitation servers ask, behind the two names of 
 asks the real one.
 """
 
-from __future__ import annotations
-
 import importlib.machinery
 import sys
 from collections.abc import Callable
@@ -15,14 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_servers import Model
 from tiny import SENTENCES
 
 from pretrace import open_model
 from pretrace.backends.serving.address import parse_address
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.scoring.evidence import open_store, trace
-from pretrace.types import Backend, Quantity, Trace
+from pretrace.types import Quantity
 
 Shift = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -32,14 +29,14 @@ class Library(ModuleType):
 
     __version__ = "0.0"
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model):
         super().__init__("vllm")
         self.__spec__ = importlib.machinery.ModuleSpec("vllm", None)
         self.model, self.given = model, dict[str, Any]()
         self.calls: list[int] = []
         self.change: Shift = lambda said: said
 
-    def LLM(self, **given: Any) -> Any:
+    def LLM(self, **given):
         self.given = given
         if not Path(given["model"]).is_dir():
             raise ValueError(f"no such model\n{given['model']}")
@@ -50,14 +47,12 @@ class Library(ModuleType):
 
     SamplingParams = SimpleNamespace
 
-    def _generate(
-        self, prompts: list[Any], sampling: list[Any], use_tqdm: bool, tokenization_kwargs: dict[str, bool]
-    ) -> list[Any]:
+    def _generate(self, prompts, sampling, use_tqdm, tokenization_kwargs):
         self.calls.append(len(prompts))
         special = tokenization_kwargs["add_special_tokens"]
         return [self._output(one, how, special) for one, how in zip(prompts, sampling, strict=True)]
 
-    def _output(self, prompt: Any, how: Any, special: bool) -> Any:
+    def _output(self, prompt, how, special):
         ids = (
             self.model.ids(prompt, special=special) if isinstance(prompt, str) else prompt["prompt_token_ids"]
         )
@@ -74,7 +69,7 @@ class Library(ModuleType):
 
 
 @pytest.fixture
-def library(plain: Model, monkeypatch: pytest.MonkeyPatch) -> Library:
+def library(plain, monkeypatch):
     made = Library(plain)
     monkeypatch.setitem(sys.modules, "vllm", made)
     for name in ("VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_NO_USAGE_STATS", "VLLM_LOGGING_LEVEL"):
@@ -83,17 +78,17 @@ def library(plain: Model, monkeypatch: pytest.MonkeyPatch) -> Library:
     return made
 
 
-def same(ours: list[Trace], theirs: list[Trace]) -> None:
+def same(ours, theirs):
     for one, other in zip(ours, theirs, strict=True):
         assert one.tokens.tolist() == other.tokens.tolist()
         np.testing.assert_allclose(one.logp, other.logp, atol=1e-5)
 
 
-def asked(model: Backend, texts: list[str]) -> list[Trace]:
+def asked(model, texts):
     return trace(model, texts, Quantity.LOGP, store=open_store(None))
 
 
-def test_the_numbers_are_those_of_the_weights(library: Library, model_folder: Path) -> None:
+def test_the_numbers_are_those_of_the_weights(library, model_folder):
     there = open_model(f"vllm:{model_folder}", token_budget=30)
     texts = [*SENTENCES, "a", "", "The cat sat. " * 9]
     before = len(library.calls)
@@ -105,38 +100,34 @@ def test_the_numbers_are_those_of_the_weights(library: Library, model_folder: Pa
     assert "behind a server" not in there.facts["unseen"] + there.facts["weights"]
 
 
-def test_numbers_of_the_neighbouring_token_are_refused(library: Library, model_folder: Path) -> None:
+def test_numbers_of_the_neighbouring_token_are_refused(library, model_folder):
     library.change = lambda said: {**said, "logp": [None, *said["logp"][2:], said["logp"][1]]}
     with pytest.raises(ModelError, match=r"neighbo|shifted"):
         open_model(f"vllm:{model_folder}")
 
 
-def test_batch_invariance_is_recorded(
-    library: Library, model_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batch_invariance_is_recorded(library, model_folder, monkeypatch):
     monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")
     assert open_model(f"vllm:{model_folder}").facts["batch_invariant"] is True
 
 
-def test_where_vllm_is_missing_the_cure_is_named(model_folder: Path) -> None:
+def test_where_vllm_is_missing_the_cure_is_named(model_folder):
     with pytest.raises(MissingPackageError, match=r"pip install vllm$"):
         open_model(f"vllm:{model_folder}")
 
 
 @pytest.mark.parametrize("setting", [{"device": "cpu"}, {"allow_pickle": True}, {"served_model": "tiny"}])
-def test_settings_that_are_not_its_own_are_refused(
-    setting: dict[str, Any], library: Library, model_folder: Path
-) -> None:
+def test_settings_that_are_not_its_own_are_refused(setting, library, model_folder):
     with pytest.raises(ModelError, match="leave it out"):
         open_model(f"vllm:{model_folder}", **setting)
 
 
-def test_a_model_that_vllm_cannot_open_is_said_in_one_line(library: Library) -> None:
+def test_a_model_that_vllm_cannot_open_is_said_in_one_line(library):
     with pytest.raises(ModelError, match="vLLM cannot open nobody/nothing: no such model nobody/nothing"):
         open_model("vllm:nobody/nothing")
 
 
-def test_an_address_is_a_server_and_another_name_a_model() -> None:
+def test_an_address_is_a_server_and_another_name_a_model():
     assert not parse_address("vllm:http://host:8000").here
     assert parse_address("vllm:owner/name").url == "owner/name"
     assert parse_address("vllm:owner/name").here

@@ -1,21 +1,15 @@
 """A server that lies is refused: while connecting, or during the run, and then nothing that it said is kept."""
 
-from __future__ import annotations
-
 import json
 import math
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import server_lies
-from model_servers import ModelServer
 from tiny import MORE_WORDS
 
 from pretrace import open_model
@@ -26,31 +20,30 @@ from pretrace.backends.serving.self_check import SENTENCES
 from pretrace.cache.location import text_key
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import open_store, trace
-from pretrace.types import Backend, Quantity, Trace
+from pretrace.types import Quantity
 
-Open = Callable[..., Backend]
 KINDS = ("vllm", "completions")
 
 
-def drawn(number: int, words: int = 9) -> list[str]:
+def drawn(number, words=9):
     source = np.random.default_rng(0)
     return [" ".join(source.choice(MORE_WORDS, words)) for _ in range(number)]
 
 
-def asked(model: Backend, texts: list[str], store: Any = None) -> list[Trace]:
+def asked(model, texts, store=None):
     return trace(model, texts, Quantity.LOGP, store=store or open_store(None))
 
 
-def is_known(server: ModelServer, given: Any) -> bool:
+def is_known(server, given):
     one = given if isinstance(given, str) else server.model.rust.decode(given)
     return one in SENTENCES
 
 
-def from_now_on(server: ModelServer, lie: server_lies.Lie, after: int = 0) -> None:
+def from_now_on(server, lie, after=0):
     """The server tells its lie from its next prompt on, or some prompts later."""
     left = [after]
 
-    def later(server: ModelServer, ids: list[int]) -> Any:
+    def later(server, ids):
         left[0] -= 1
         return lie(server, ids) if left[0] < 0 else server_lies.honest(server, ids)
 
@@ -60,9 +53,7 @@ def from_now_on(server: ModelServer, lie: server_lies.Lie, after: int = 0) -> No
 @pytest.mark.parametrize("with_ids", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["swapped", "first"])
-def test_answers_to_other_prompts_never_pass(
-    name: str, kind: str, with_ids: bool, opened: Open, server: ModelServer
-) -> None:
+def test_answers_to_other_prompts_never_pass(name, kind, with_ids, opened, server):
     server.with_ids = with_ids
     model, texts = opened(kind), drawn(24)
     from_now_on(server, server_lies.LIES[name])
@@ -73,7 +64,7 @@ def test_answers_to_other_prompts_never_pass(
 
 
 @pytest.mark.parametrize("kind", ["completions"])
-def test_an_answer_that_names_no_tokens_is_refused(kind: str, opened: Open, server: ModelServer) -> None:
+def test_an_answer_that_names_no_tokens_is_refused(kind, opened, server):
     server.with_ids = False
     server.model.words, kept = lambda ids: [""] * len(ids), server.model.words  # type: ignore[method-assign]
     try:
@@ -84,7 +75,7 @@ def test_an_answer_that_names_no_tokens_is_refused(kind: str, opened: Open, serv
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_known_sentences_are_asked_again_during_a_run(kind: str, opened: Open, server: ModelServer) -> None:
+def test_known_sentences_are_asked_again_during_a_run(kind, opened, server):
     model, texts = opened(kind, token_budget=60), drawn(2 * EVERY + 5, words=14)
     before = len(server.asked)
     asked(model, texts[:1])
@@ -101,14 +92,14 @@ def test_known_sentences_are_asked_again_during_a_run(kind: str, opened: Open, s
     assert len(prompts) > len(texts)
 
 
-def _given(body: dict[str, Any]) -> Any:
+def _given(body):
     return body.get("prompt", body.get("input_ids", body.get("inputs")))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_model_in_the_middle_of_a_run_stops_it_and_nothing_of_it_is_kept(
-    kind: str, opened: Open, server: ModelServer, model_folder: Path
-) -> None:
+    kind, opened, server, model_folder
+):
     model, texts = opened(kind, token_budget=60, requests=2), drawn(4 * EVERY, words=14)
     from_now_on(server, server_lies.changed(lambda one: one - 0.02), after=3 * EVERY)
     with open_store(model.fingerprint) as store:
@@ -134,15 +125,13 @@ ALWAYS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ALWAYS)
-def test_a_lie_told_always_is_refused_while_connecting(
-    name: str, kind: str, opened: Open, server: ModelServer
-) -> None:
+def test_a_lie_told_always_is_refused_while_connecting(name, kind, opened, server):
     server.lie = server_lies.LIES[name]
     with pytest.raises(ModelError, match=ALWAYS[name]):
         opened(kind)
 
 
-def test_what_a_server_does_unseen_is_in_the_record(opened: Open, server: ModelServer) -> None:
+def test_what_a_server_does_unseen_is_in_the_record(opened, server):
     model = opened()
     assert model.facts["bit_identical"] is True
     assert (
@@ -158,13 +147,13 @@ def test_what_a_server_does_unseen_is_in_the_record(opened: Open, server: ModelS
 
 
 @contextmanager
-def answering(sent: Callable[[socket.socket], None]) -> Iterator[str]:
+def answering(sent):
     """A server of raw bytes; its address."""
     over = threading.Event()
     listening = socket.create_server(("127.0.0.1", 0))
     listening.settimeout(0.05)
 
-    def serve(one: socket.socket) -> None:
+    def serve(one):
         try:
             one.settimeout(0.2)
             one.recv(65536)
@@ -178,7 +167,7 @@ def answering(sent: Callable[[socket.socket], None]) -> Iterator[str]:
         finally:
             one.close()
 
-    def accept() -> None:
+    def accept():
         while not over.is_set():
             try:
                 one, _ = listening.accept()
@@ -199,28 +188,28 @@ def answering(sent: Callable[[socket.socket], None]) -> Iterator[str]:
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
-def _trickle(one: socket.socket) -> None:
+def _trickle(one):
     one.sendall(HEAD + b"Content-Length: 100000\r\n\r\n{")
     while True:
         time.sleep(0.1)
         one.sendall(b" ")
 
 
-def _endless(one: socket.socket) -> None:
+def _endless(one):
     one.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
     while True:
         time.sleep(0.01)
         one.sendall(b"10\r\n" + b" " * 16 + b"\r\n")
 
 
-def _flood(one: socket.socket) -> None:
+def _flood(one):
     one.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
     while True:
         one.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
 
 
 @pytest.mark.parametrize("sent", [_trickle, _endless])
-def test_the_time_limit_holds_for_the_whole_answer(sent: Callable[[socket.socket], None]) -> None:
+def test_the_time_limit_holds_for_the_whole_answer(sent):
     with answering(sent) as url:
         begin = time.monotonic()
         with pytest.raises(ModelError, match="did not answer in time: allow it more"):
@@ -228,7 +217,7 @@ def test_the_time_limit_holds_for_the_whole_answer(sent: Callable[[socket.socket
         assert time.monotonic() - begin < 10  # twice half a second, where a byte more came each time
 
 
-def test_an_answer_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_has_a_largest_size(monkeypatch):
     monkeypatch.setattr(client, "MOST_BYTES", 1 << 20)
     with answering(_flood) as url, pytest.raises(ModelError, match="answers with more than 1 MiB"):
         open_model(f"vllm:{url}", request_timeout=30.0, tokenizer="nowhere")
@@ -246,17 +235,17 @@ def test_an_answer_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
         ("9" * 5000, "does not answer in JSON"),
     ],
 )
-def test_odd_model_lists(body: str, says: str) -> None:
+def test_odd_model_lists(body, says):
     content = body.encode()
 
-    def sent(one: socket.socket) -> None:
+    def sent(one):
         one.sendall(HEAD + f"Content-Length: {len(content)}\r\n\r\n".encode() + content)
 
     with answering(sent) as url, pytest.raises(ModelError, match=says):
         open_model(f"vllm:{url}", tokenizer="/nowhere/at/all")
 
 
-def test_only_tries_that_were_made_are_told(opened: Open, server: ModelServer) -> None:
+def test_only_tries_that_were_made_are_told(opened, server):
     server.trouble = "500"
     with pytest.raises(ModelError, match=r"fails \(500\), after 2 more tries:"):
         opened()
@@ -268,7 +257,7 @@ def test_only_tries_that_were_made_are_told(opened: Open, server: ModelServer) -
 ESCAPES = "\x1b]0;owned\x07\x1b[31m red \x9b1m \u202e back"
 
 
-def test_escape_sequences_of_a_server_are_shown_as_text(opened: Open, server: ModelServer) -> None:
+def test_escape_sequences_of_a_server_are_shown_as_text(opened, server):
     found = []
     server.names = [f"a{ESCAPES}", "b"]
     with pytest.raises(ModelError) as met:
@@ -290,7 +279,7 @@ def test_escape_sequences_of_a_server_are_shown_as_text(opened: Open, server: Mo
     assert all(one.isprintable() for one in found)
 
 
-def test_json_that_is_no_answer(opened: Open, server: ModelServer) -> None:
+def test_json_that_is_no_answer(opened, server):
     model = opened()
     read = model.connection.read  # type: ignore[attr-defined]
     for body in (5, None, [], {}, {"choices": 5}, {"choices": [5]}, {"choices": [{"prompt_logprobs": [[]]}]}):

@@ -1,22 +1,16 @@
 """Commands whose models stand behind servers: score, evaluate, flag, audit; dry runs; going on after a kill."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from model_servers import ModelServer
-from processes import Call
 from tiny import MORE_WORDS
 
 from pretrace import load_run
 from pretrace.backends.serving.self_check import SENTENCES as PROBES
 
 
-def written(path: Path, number: int, *, words: int = 12, seed: int = 0, labels: bool = True) -> Path:
+def written(path, number, *, words=12, seed=0, labels=True):
     rng = np.random.default_rng(seed)
     rows = [
         {"id": f"{path.stem}{i}", "text": " ".join(rng.choice(MORE_WORDS, words))}
@@ -27,25 +21,25 @@ def written(path: Path, number: int, *, words: int = 12, seed: int = 0, labels: 
     return path
 
 
-def is_known(server: ModelServer, body: dict[str, Any]) -> bool:
+def is_known(server, body):
     """Whether a request asks for sentences of the check again."""
     return server.model.rust.decode(body["prompt"][0]) in PROBES
 
 
-def named(folder: Path, words: str = "The model in question answered from behind a server (vllm)") -> bool:
+def named(folder, words="The model in question answered from behind a server (vllm)"):
     """Whether the first page says that the model stands behind a server, and what would not have been seen."""
     page = (folder / "report.html").read_text(encoding="utf-8")
     first = page.split('id="test"')[0] if 'id="test"' in page else page.split('id="results"')[0]
     return f"{words}, where this would not have been seen: other weights" in first
 
 
-def target(server: ModelServer, folder: Path, kind: str = "vllm") -> tuple[str, ...]:
+def target(server, folder, kind="vllm"):
     return ("--model", f"{kind}:{server.root}", "--tokenizer", str(folder))
 
 
 def test_score_and_evaluate_give_what_the_weights_give(
-    call: Call, server: ModelServer, model_folder: Path, reference_folder: Path, tmp_path: Path
-) -> None:
+    call, server, model_folder, reference_folder, tmp_path
+):
     texts, scores = written(tmp_path / "t.jsonl", 24), "loss,min_k,lowercase,zlib,ref"
     beside = ("--scores", scores, "--reference-model", reference_folder)
     here, there = tmp_path / "here", tmp_path / "there"
@@ -61,9 +55,7 @@ def test_score_and_evaluate_give_what_the_weights_give(
     assert facts["served_model"] == "tiny"
 
 
-def test_a_server_as_placebo_and_as_reference(
-    call: Call, server: ModelServer, model_folder: Path, reference_folder: Path, tmp_path: Path
-) -> None:
+def test_a_server_as_placebo_and_as_reference(call, server, model_folder, reference_folder, tmp_path):
     texts, url = written(tmp_path / "t.jsonl", 24), f"vllm:{server.root}"
     asked = (
         "evaluate",
@@ -88,9 +80,7 @@ def test_a_server_as_placebo_and_as_reference(
     assert "would be compared with itself" in said
 
 
-def test_a_dry_run_sends_no_text_and_counts_what_is_left(
-    call: Call, server: ModelServer, model_folder: Path, tmp_path: Path
-) -> None:
+def test_a_dry_run_sends_no_text_and_counts_what_is_left(call, server, model_folder, tmp_path):
     texts = written(tmp_path / "t.jsonl", 24)
     how = ("score", texts, *target(server, model_folder), "--scores", "loss,lowercase", "--token-budget", 200)
     how = (*how, "--out", tmp_path / "RUN")
@@ -107,9 +97,7 @@ def test_a_dry_run_sends_no_text_and_counts_what_is_left(
 
 
 @pytest.mark.parametrize("command", ["tune", "plant"])
-def test_weights_are_wanted(
-    command: str, call: Call, server: ModelServer, model_folder: Path, tmp_path: Path
-) -> None:
+def test_weights_are_wanted(command, call, server, model_folder, tmp_path):
     texts = written(tmp_path / "t.jsonl", 12)
     code, _, said = call(command, texts, *target(server, model_folder)[:2], "--out", tmp_path / "OUT")
     assert code == 2

@@ -1,33 +1,26 @@
 """Every test of a collection that needs log-probabilities alone, from the command line: a model behind a server gives
 the p-value, effect and checks that its weights give."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
-from model_servers import ModelServer
-from processes import Call
 from tiny import MORE_WORDS
 
-Random = np.random.Generator
 Parts = tuple[object, ...]
 
 
-def drawn(random: Random, number: int) -> str:
+def drawn(random, number):
     return " ".join(random.choice(MORE_WORDS, number))
 
 
-def lines(path: Path, rows: list[dict[str, object]]) -> Path:
+def lines(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
-def ordered(random: Random, folder: Path, call: Call, *options: object) -> Parts:
+def ordered(random, folder, call, *options):
     rows = [
         {"id": f"r{i}", "text": drawn(random, 3), "choices": [drawn(random, 3) for _ in range(3)]}
         for i in range(60)
@@ -38,11 +31,11 @@ def ordered(random: Random, folder: Path, call: Call, *options: object) -> Parts
     return ("mark", "check", sealed, "--commitment", published / "commitment.txt")
 
 
-def options(random: Random, folder: Path, call: Call) -> Parts:
+def options(random, folder, call):
     return ordered(random, folder, call, "--options", "choices")
 
 
-def marks(random: Random, folder: Path, call: Call) -> Parts:
+def marks(random, folder, call):
     texts = [{"id": f"t{i}", "text": drawn(random, 20), "other": drawn(random, 20)} for i in range(20)]
     path, published, sealed = lines(folder / "texts.jsonl", texts), folder / "PUB", folder / "sealed.json"
     made = call("mark", "texts", path, "--variant-column", "other", "--out", published, "--sealed", sealed)
@@ -51,22 +44,14 @@ def marks(random: Random, folder: Path, call: Call) -> Parts:
     return ("mark", "check", sealed, *told)
 
 
-def random_strings(random: Random, folder: Path, call: Call) -> Parts:
+def random_strings(random, folder, call):
     digests = [hashlib.sha256(random.bytes(8)).hexdigest() for _ in range(8)]
     rows = [{"id": f"f{i}", "text": f"file {i} {digest}"} for i, digest in enumerate(digests)]
     return ("mark", "canaries", lines(folder / "files.jsonl", rows))
 
 
 @pytest.mark.parametrize("design", [ordered, options, marks, random_strings])
-def test_a_server_gives_what_its_weights_give(
-    design: Callable[[Random, Path, Call], Parts],
-    call: Call,
-    server: ModelServer,
-    model_folder: Path,
-    reference_folder: Path,
-    tmp_path: Path,
-) -> None:
-    # The packaged model, which would be the second one, takes minutes for this.
+def test_a_server_gives_what_its_weights_give(design, call, server, model_folder, reference_folder, tmp_path):
     beside: Parts = ("--reference-model" if design is marks else "--placebo", reference_folder)
     how = (*design(np.random.default_rng(3), tmp_path, call), *beside)
     there = ("--model", f"vllm:{server.root}", "--tokenizer", model_folder)
@@ -88,13 +73,7 @@ def test_a_server_gives_what_its_weights_give(
 
 
 @pytest.mark.parametrize("design", [random_strings, marks])
-def test_power_is_refused_before_anything_is_sent(
-    design: Callable[[Random, Path, Call], Parts],
-    call: Call,
-    server: ModelServer,
-    model_folder: Path,
-    tmp_path: Path,
-) -> None:
+def test_power_is_refused_before_anything_is_sent(design, call, server, model_folder, tmp_path):
     how = design(np.random.default_rng(3), tmp_path, call)
     there = ("--model", f"vllm:{server.root}", "--tokenizer", model_folder)
     code, _, said = call(*how, *there, "--power", "--out", tmp_path / "power")

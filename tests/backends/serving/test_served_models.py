@@ -1,16 +1,12 @@
 """Models behind servers give the log-probabilities that the weights give here, and are refused where they do not."""
 
-from __future__ import annotations
-
 import builtins
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from model_servers import Model, ModelServer, serving
+from model_servers import ModelServer, serving
 from tiny import SENTENCES
 
 from pretrace import Models, detect, open_corpus, open_model
@@ -19,9 +15,8 @@ from pretrace.backends.serving.client import Client
 from pretrace.backends.serving.self_check import SENTENCES as PROBES
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.scoring.evidence import open_store, trace
-from pretrace.types import Backend, Quantity, Trace
+from pretrace.types import Quantity
 
-Open = Callable[..., Backend]
 KINDS = [
     ("vllm", "vllm"),
     ("completions", "vllm"),
@@ -31,16 +26,16 @@ KINDS = [
 ]
 
 
-def asked(model: Backend, texts: list[str]) -> list[Trace]:
+def asked(model, texts):
     return trace(model, texts, Quantity.LOGP, store=open_store(None))
 
 
-def is_known(server: ModelServer, body: dict[str, Any]) -> bool:
+def is_known(server, body):
     """Whether a request asks for sentences of the check again."""
     return server.model.rust.decode(body["prompt"][0]) in PROBES
 
 
-def same(ours: list[Trace], theirs: list[Trace]) -> None:
+def same(ours, theirs):
     for one, other in zip(ours, theirs, strict=True):
         assert one.tokens.tolist() == other.tokens.tolist()
         assert one.cut == other.cut
@@ -49,9 +44,7 @@ def same(ours: list[Trace], theirs: list[Trace]) -> None:
 
 @pytest.mark.parametrize(("kind", "flavour"), KINDS)
 @pytest.mark.parametrize("family", ["plain", "started"])
-def test_log_probabilities_are_those_of_the_weights(
-    kind: str, flavour: str, family: str, request: pytest.FixtureRequest
-) -> None:
+def test_log_probabilities_are_those_of_the_weights(kind, flavour, family, request):
     folder = str(request.getfixturevalue({"plain": "model_folder", "started": "reference_folder"}[family]))
     with serving(ModelServer(request.getfixturevalue(family))) as server:
         server.flavour = flavour
@@ -62,7 +55,7 @@ def test_log_probabilities_are_those_of_the_weights(
 
 
 @pytest.mark.parametrize("kind", ["vllm", "completions"])
-def test_cut_texts_are_cut_alike(kind: str, opened: Open, model_folder: Path) -> None:
+def test_cut_texts_are_cut_alike(kind, opened, model_folder):
     texts = ["Ärger über Öl – naïve café, 東京 and 🙂 too. " * 3, *SENTENCES]
     for limit in (5, 17, 30):
         here = open_model(str(model_folder), max_tokens=limit)
@@ -70,14 +63,12 @@ def test_cut_texts_are_cut_alike(kind: str, opened: Open, model_folder: Path) ->
 
 
 @pytest.mark.parametrize("start", ["always", "never"])
-def test_start_rules(start: str, opened: Open, model_folder: Path) -> None:
+def test_start_rules(start, opened, model_folder):
     here = open_model(str(model_folder), start=start)
     same(asked(here, SENTENCES), asked(opened("vllm", start=start), SENTENCES))
 
 
-def test_texts_share_a_request_up_to_the_budget_and_requests_run_together(
-    opened: Open, server: ModelServer
-) -> None:
+def test_texts_share_a_request_up_to_the_budget_and_requests_run_together(opened, server):
     model = opened("vllm", requests=3, token_budget=60)
     before = len(server.asked)
     server.slow = 0.05
@@ -89,7 +80,7 @@ def test_texts_share_a_request_up_to_the_budget_and_requests_run_together(
 
 
 @pytest.mark.parametrize("kind", ["vllm", "completions"])
-def test_no_text_is_sent_before_the_check(kind: str, opened: Open, server: ModelServer) -> None:
+def test_no_text_is_sent_before_the_check(kind, opened, server):
     opened(kind)
     sent = {prompt for prompt in server.prompts() if isinstance(prompt, str)}
     tokens = server.model.rust
@@ -112,9 +103,7 @@ TROUBLES = {
 
 @pytest.mark.parametrize("trouble", TROUBLES)
 @pytest.mark.parametrize("kind", ["vllm", "completions", "together"])
-def test_a_server_in_trouble_is_refused_by_name(
-    kind: str, trouble: str, opened: Open, server: ModelServer
-) -> None:
+def test_a_server_in_trouble_is_refused_by_name(kind, trouble, opened, server):
     if kind == "together":
         kind, server.flavour = "completions", kind
     server.trouble = trouble
@@ -124,7 +113,7 @@ def test_a_server_in_trouble_is_refused_by_name(
     assert "abc" not in str(met.value)  # the query of a redirect
 
 
-def test_llama_cpp_python_is_shifted_without_a_start_token(opened: Open, server: ModelServer) -> None:
+def test_llama_cpp_python_is_shifted_without_a_start_token(opened, server):
     server.flavour = "llama-cpp-python"
     with pytest.raises(ModelError, match=r"shifted by one token \(beside 6 of 6 last tokens"):
         opened("completions")
@@ -132,9 +121,7 @@ def test_llama_cpp_python_is_shifted_without_a_start_token(opened: Open, server:
     assert len(asked_ids) == 1  # its error 500 blames the request, which is not repeated
 
 
-def test_llama_cpp_python_with_a_start_token_is_read_without_it(
-    started: Model, reference_folder: Path
-) -> None:
+def test_llama_cpp_python_with_a_start_token_is_read_without_it(started, reference_folder):
     folder = str(reference_folder)
     with serving(ModelServer(started)) as server:
         server.flavour = "llama-cpp-python"
@@ -146,7 +133,7 @@ def test_llama_cpp_python_with_a_start_token_is_read_without_it(
         np.testing.assert_allclose(one.logp[1:], other.logp, atol=1e-5)
 
 
-def test_llama_cpp_python_without_its_flag(opened: Open, server: ModelServer) -> None:
+def test_llama_cpp_python_without_its_flag(opened, server):
     server.flavour, server.trouble = "llama-cpp-python", "no logits"
     with pytest.raises(
         ModelError, match=r"refused to answer.* Start llama-cpp-python with --logits_all true"
@@ -168,14 +155,14 @@ def test_llama_cpp_python_without_its_flag(opened: Open, server: ModelServer) ->
         ("vllm", "none", "--max-logprobs"),
     ],
 )
-def test_what_is_wrong_is_said(kind: str, trouble: str, says: str, opened: Open, server: ModelServer) -> None:
+def test_what_is_wrong_is_said(kind, trouble, says, opened, server):
     server.trouble = trouble
     with pytest.raises(ModelError, match=says):
         opened(kind)
 
 
 @pytest.mark.parametrize("kind", ["vllm", "completions"])
-def test_the_tokenizer_of_another_model_is_refused(kind: str, server: ModelServer, tmp_path: Path) -> None:
+def test_the_tokenizer_of_another_model_is_refused(kind, server, tmp_path):
     from tiny import make_tokenizer
     from tokenizers import normalizers
 
@@ -188,16 +175,14 @@ def test_the_tokenizer_of_another_model_is_refused(kind: str, server: ModelServe
 
 @pytest.mark.parametrize("trouble", ["busy", "500", "cut"])
 @pytest.mark.parametrize("kind", ["vllm", "completions"])
-def test_a_request_that_fails_is_repeated(
-    trouble: str, kind: str, opened: Open, server: ModelServer, model_folder: Path
-) -> None:
+def test_a_request_that_fails_is_repeated(trouble, kind, opened, server, model_folder):
     model = opened(kind, requests=1)
     server.fail = [trouble, trouble]
     same(asked(open_model(str(model_folder)), SENTENCES), asked(model, SENTENCES))
     assert not server.fail
 
 
-def test_a_slow_server(opened: Open, server: ModelServer) -> None:
+def test_a_slow_server(opened, server):
     model = opened("vllm")
     model.connection.client = Client(f"{server.root}/v1", requests=1, seconds=0.2, retries=0)  # type: ignore[attr-defined]
     server.slow = 60.0  # until the test is over
@@ -205,7 +190,7 @@ def test_a_slow_server(opened: Open, server: ModelServer) -> None:
         asked(model, SENTENCES)
 
 
-def test_names(opened: Open, server: ModelServer) -> None:
+def test_names(opened, server):
     server.names = ["small", "large"]
     with pytest.raises(ModelError, match="several models, name one with --served-model: large, small"):
         opened()
@@ -218,7 +203,7 @@ def test_names(opened: Open, server: ModelServer) -> None:
 
 
 @pytest.mark.parametrize(("owner", "says"), [("llamacpp", "GGUF file itself"), ("library", "Ollama")])
-def test_servers_that_cannot_be_used(owner: str, says: str, opened: Open, server: ModelServer) -> None:
+def test_servers_that_cannot_be_used(owner, says, opened, server):
     server.owner = owner
     with pytest.raises(ModelError, match=says):
         opened("completions")
@@ -237,13 +222,13 @@ def test_servers_that_cannot_be_used(owner: str, says: str, opened: Open, server
         ("vllm:http://127.0.0.1:9", "cannot be reached"),
     ],
 )
-def test_addresses(model: str, says: str) -> None:
+def test_addresses(model, says):
     with pytest.raises(ModelError, match=says) as met:
         open_model(model)
     assert "hunter2" not in str(met.value)
 
 
-def test_settings_of_the_other_kind(model_folder: Path, opened: Open) -> None:
+def test_settings_of_the_other_kind(model_folder, opened):
     for settings in ({"served_model": "a"}, {"tokenizer": "a"}, {"requests": 2}, {"request_timeout": 9.0}):
         with pytest.raises(ModelError, match="is for models on servers"):
             open_model(str(model_folder), **settings)
@@ -254,9 +239,7 @@ def test_settings_of_the_other_kind(model_folder: Path, opened: Open) -> None:
         open_tokenizer("vllm:http://localhost:1")
 
 
-def test_what_a_server_cannot_give_is_refused_by_name(
-    opened: Open, server: ModelServer, model_folder: Path
-) -> None:
+def test_what_a_server_cannot_give_is_refused_by_name(opened, server, model_folder):
     model = opened()
     before, corpus = len(server.asked), open_corpus(SENTENCES)
     with pytest.raises(ModelError, match=r"MOMENTS .*, which min_k_plus_plus needs.*--scores \"loss,zlib\""):
@@ -269,7 +252,7 @@ def test_what_a_server_cannot_give_is_refused_by_name(
     assert len(server.asked) == before
 
 
-def test_a_changed_model_is_noticed(opened: Open, server: ModelServer) -> None:
+def test_a_changed_model_is_noticed(opened, server):
     first = opened()
     assert opened().fingerprint == first.fingerprint
     server.shift = -2e-4  # less than a server's numbers move by themselves
@@ -281,9 +264,7 @@ def test_a_changed_model_is_noticed(opened: Open, server: ModelServer) -> None:
     assert changed.facts["weights"] != first.facts["weights"]
 
 
-def test_the_key_is_sent_and_shown_nowhere(
-    opened: Open, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_is_sent_and_shown_nowhere(opened, server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-other")
     monkeypatch.setenv("PRETRACE_API_KEY", "sk-canary")
     model = opened()
@@ -301,10 +282,10 @@ def test_the_key_is_sent_and_shown_nowhere(
     opened()
 
 
-def test_missing_package(monkeypatch: pytest.MonkeyPatch, opened: Open) -> None:
+def test_missing_package(monkeypatch, opened):
     real = builtins.__import__
 
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+    def without(name, *args, **kwargs):
         if name == "httpx":
             raise ImportError(name)
         return real(name, *args, **kwargs)

@@ -1,7 +1,5 @@
 """All benchmarks together: they can be listed without anything heavy, have cards, and fail fast without a network."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time
@@ -25,7 +23,7 @@ NAMES = {
 ROOT = Path(__file__).parents[3]
 
 
-def test_every_benchmark_can_be_named_and_says_what_it_is() -> None:
+def test_every_benchmark_can_be_named_and_says_what_it_is():
     found = known_corpora()
     assert set(found) >= NAMES
     for name in NAMES:
@@ -34,7 +32,7 @@ def test_every_benchmark_can_be_named_and_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
-def test_cards_are_full_sentences(name: str) -> None:
+def test_cards_are_full_sentences(name):
     card = card_of(name)
     for field in fields(Card):
         assert getattr(card, field.name), field.name
@@ -44,13 +42,13 @@ def test_cards_are_full_sentences(name: str) -> None:
     assert " 20" in card.citation
 
 
-def test_the_page_for_users_has_every_benchmark() -> None:
+def test_the_page_for_users_has_every_benchmark():
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     for name in NAMES:
         assert f"`{name}" in page
 
 
-def test_naming_them_loads_nothing_heavy() -> None:
+def test_naming_them_loads_nothing_heavy():
     script = (
         "import sys; from pretrace.corpora import known_corpora; list(known_corpora());"
         "print(sorted({'torch', 'transformers', 'datasets', 'pyarrow', 'sklearn', 'pandas'} & set(sys.modules)))"
@@ -60,7 +58,7 @@ def test_naming_them_loads_nothing_heavy() -> None:
 
 
 @pytest.fixture
-def dead_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def dead_hub(monkeypatch, tmp_path):
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")  # nobody listens there
@@ -77,7 +75,7 @@ def dead_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "checkmia('pythia_dedupe_mia_0-90000_90010-90025')", "panorama",
     ],
 )  # fmt: skip
-def test_without_a_network_the_cure_comes_at_once(dead_hub: None, expression: str) -> None:
+def test_without_a_network_the_cure_comes_at_once(dead_hub, expression):
     start = time.perf_counter()
     with pytest.raises(
         TextsError, match=r"127.0.0.1 cannot be reached .*give the path of its parquet, CSV or JSON"
@@ -88,7 +86,7 @@ def test_without_a_network_the_cure_comes_at_once(dead_hub: None, expression: st
     assert not datasets.config.HF_HUB_OFFLINE
 
 
-def test_behind_a_proxy_nobody_knocks_beforehand(dead_hub: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_behind_a_proxy_nobody_knocks_beforehand(dead_hub, monkeypatch):
     assert _unreachable("someone/something")
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:2")
     assert _unreachable("someone/something") == ""

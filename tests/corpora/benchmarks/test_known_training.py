@@ -1,37 +1,32 @@
 """Benchmarks whose labels and copies are known from the training, on small files in the form they are published in."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
+from made import evaluate
 from tiny import make_tokenizer
 
 from pretrace.corpora import open_corpus
 from pretrace.corpora.benchmarks.loaders import checkmia, copyright_traps, hubble, panorama, toaa
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.detect import Options, detect
-from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
-from pretrace.types import Corpus
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+def write(path, rows):
     path.parent.mkdir(parents=True, exist_ok=True)
     content = "".join(json.dumps(row) + "\n" for row in rows).encode()
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return path
 
 
-def facts(corpus: Corpus) -> list[tuple[str, bool | None, int | None]]:
+def facts(corpus):
     return [(text.text, text.member, text.copies) for text in corpus.texts]
 
 
-def passages(folder: Path) -> Path:
+def passages(folder):
     write(
         folder / "train-00000-of-00001.jsonl",
         [
@@ -44,7 +39,7 @@ def passages(folder: Path) -> Path:
     return folder
 
 
-def test_hubble_has_copies_and_articles(tmp_path: Path) -> None:
+def test_hubble_has_copies_and_articles(tmp_path):
     folder = passages(tmp_path / "passages_wikipedia")
     for place in (folder, tmp_path):
         corpus = open_corpus(f"hubble('passages_wikipedia', path={str(place)!r})")
@@ -57,7 +52,6 @@ def test_hubble_has_copies_and_articles(tmp_path: Path) -> None:
         assert [text.meta["duplicates"] for text in corpus.texts] == ["4", "1", "256", "0"]
     one, two, three, _ = corpus.texts
     assert one.document == two.document != three.document
-    assert corpus.card is not None
     assert corpus.card.title == "Hubble, passages_wikipedia"
     kept = hubble("passages_wikipedia", copies=4, path=str(folder))
     assert facts(kept) == [("twice seen", True, 4), ("never", False, 0)]
@@ -68,7 +62,7 @@ def test_hubble_has_copies_and_articles(tmp_path: Path) -> None:
         hubble("wikipedia", path=str(folder))
 
 
-def test_hubble_as_one_file(tmp_path: Path) -> None:
+def test_hubble_as_one_file(tmp_path):
     rows = [{"text": "a", "duplicates": 0}, {"text": "b", "duplicates": 16}]
     path = write(tmp_path / "all.jsonl.gz", rows)
     assert facts(hubble("testset_piqa", path=str(path))) == [("a", False, 0), ("b", True, 16)]
@@ -82,14 +76,14 @@ def test_hubble_as_one_file(tmp_path: Path) -> None:
         hubble("testset_piqa", path=str(write(tmp_path / "none.jsonl", [{"text": "c"}])))
 
 
-def test_a_file_of_members_without_duplicates_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_members_without_duplicates_is_refused(tmp_path):
     passages(tmp_path)
     write(tmp_path / "train-00001.jsonl", [{"text": "none", "duplicates": 0}])
     with pytest.raises(TextsError, match="do not fit the name of its file"):
         hubble("passages_wikipedia", path=str(tmp_path))
 
 
-def test_evaluation_goes_by_copies_where_a_benchmark_knows_them(tmp_path: Path) -> None:
+def test_evaluation_goes_by_copies_where_a_benchmark_knows_them(tmp_path):
     rows = [{"text": f"text number {i}", "duplicates": (0, 1, 0, 4)[i % 4]} for i in range(40)]
     corpus = hubble("passages_wikipedia", path=str(write(tmp_path / "all.jsonl", rows)))
     familiar = [text.text for text in corpus.texts if text.copies == 4]
@@ -99,7 +93,7 @@ def test_evaluation_goes_by_copies_where_a_benchmark_knows_them(tmp_path: Path) 
     assert found[1].auc.value == 1.0 > found[0].auc.value
 
 
-def sequences(tmp_path: Path) -> tuple[Path, Path]:
+def sequences(tmp_path):
     tokenizer = make_tokenizer()
     tokenizer.save_pretrained(tmp_path / "tokenizer")
     start = tokenizer.bos_token_id
@@ -124,7 +118,7 @@ def sequences(tmp_path: Path) -> tuple[Path, Path]:
     return write(tmp_path / "data" / "train-00000.jsonl", [*rows, broken]), tmp_path / "tokenizer"
 
 
-def test_toaa_is_read_from_token_ids(tmp_path: Path) -> None:
+def test_toaa_is_read_from_token_ids(tmp_path):
     path, tokenizer = sequences(tmp_path)
     corpus = toaa("rare_8tok_16x", str(path), str(tokenizer))
     assert facts(corpus) == [("The cat sat on the mat", True, 16), ("one two three", False, 0)]
@@ -138,7 +132,7 @@ def test_toaa_is_read_from_token_ids(tmp_path: Path) -> None:
         toaa("plain_1x", str(path), str(tmp_path / "no.json"))
 
 
-def test_traps_by_length_and_copies(tmp_path: Path) -> None:
+def test_traps_by_length_and_copies(tmp_path):
     for length, copies in ((100, 1000), (25, 10)):
         write(
             tmp_path / f"seq_len_{length}_n_rep_{copies}-00000-of-00001.jsonl",
@@ -157,14 +151,14 @@ def test_traps_by_length_and_copies(tmp_path: Path) -> None:
         copyright_traps(30, path=str(tmp_path))
 
 
-def test_what_stands_before_a_checkpoint_and_after_it(tmp_path: Path) -> None:
+def test_what_stands_before_a_checkpoint_and_after_it(tmp_path):
     write(tmp_path / "data" / "member-00000.jsonl", [{"text": "read", "tokens": [1, 2]}])
     write(tmp_path / "data" / "nonmember-00000.jsonl", [{"text": "to come", "tokens": [3]}])
     corpus = checkmia("pythia_dedupe_mia_0-90000_90010-90025", str(tmp_path))
     assert [(text.text, text.member) for text in corpus.texts] == [("read", True), ("to come", False)]
 
 
-def test_people_are_the_documents_of_panorama(tmp_path: Path) -> None:
+def test_people_are_the_documents_of_panorama(tmp_path):
     rows = [
         {"id": "p1", "content-type": "Social Media", "text": "a post"},
         {"id": "p1", "content-type": "Article", "text": "an article"},

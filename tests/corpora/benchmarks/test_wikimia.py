@@ -1,10 +1,7 @@
 """WikiMIA in its published forms: lengths, groups across them, variants."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from pathlib import Path
 
 import datasets
 import pytest
@@ -13,7 +10,6 @@ from pretrace.corpora.benchmarks import wikimia as module
 from pretrace.corpora.benchmarks.published import _facts, card_of
 from pretrace.corpora.benchmarks.wikimia import wikimia
 from pretrace.errors import TextsError
-from pretrace.types import Corpus
 
 ARTICLES = {
     name: " ".join([f"The 2014 {name} took place on 4 July 2014 in", *(f"{name}{i}" for i in range(300))])
@@ -21,16 +17,16 @@ ARTICLES = {
 }
 
 
-def first(article: str, words: int) -> str:
+def first(article, words):
     return " ".join(article.split()[:words])
 
 
-def rows(words: int, names: tuple[str, ...]) -> list[dict[str, object]]:
+def rows(words, names):
     return [{"input": first(ARTICLES[n], words), "label": int(n in ("Cup", "Storm"))} for n in names]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     for words, names in {32: ("Cup", "Storm", "Vote", "Fire"), 64: ("Vote", "Cup"), 128: ("Cup",)}.items():
         lines = "".join(json.dumps(row) + "\n" for row in rows(words, names))
         (tmp_path / f"WikiMIA_length{words}.jsonl").write_text(lines)
@@ -41,14 +37,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def groups(corpus: Corpus) -> dict[str, set[str]]:
+def groups(corpus):
     found: dict[str, set[str]] = {}
     for text in corpus.texts:
         found.setdefault(text.group, set()).add(text.id)
     return found
 
 
-def test_one_length(folder: Path) -> None:
+def test_one_length(folder):
     corpus = wikimia(length=64, path=str(folder))
     assert [(t.id, len(t.text.split()), t.member) for t in corpus.texts] == [
         ("64/0", 64, False),
@@ -57,7 +53,7 @@ def test_one_length(folder: Path) -> None:
     assert corpus.card == card_of("wikimia")
 
 
-def test_all_lengths_are_grouped_by_article(folder: Path) -> None:
+def test_all_lengths_are_grouped_by_article(folder):
     corpus = wikimia(path=str(folder))
     assert len(corpus) == 8
     assert sorted(map(sorted, groups(corpus).values())) == [
@@ -68,19 +64,19 @@ def test_all_lengths_are_grouped_by_article(folder: Path) -> None:
     ]
 
 
-def test_longer_texts_find_each_other_without_the_shortest(folder: Path) -> None:
+def test_longer_texts_find_each_other_without_the_shortest(folder):
     (folder / "WikiMIA_length32.jsonl").unlink()
     assert ["128/0", "64/1"] in map(sorted, groups(wikimia(path=str(folder))).values())
 
 
-def test_a_cut_last_word_does_not_part_an_article(tmp_path: Path) -> None:
+def test_a_cut_last_word_does_not_part_an_article(tmp_path):
     whole = first(ARTICLES["Cup"], 32)
     lines = [{"input": whole[:-3], "label": 1}, {"input": first(ARTICLES["Cup"], 64), "label": 1}]
     (tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
     assert len(groups(wikimia(path=str(tmp_path / "own.jsonl")))) == 1
 
 
-def test_short_texts_are_only_grouped_when_they_are_the_same(tmp_path: Path) -> None:
+def test_short_texts_are_only_grouped_when_they_are_the_same(tmp_path):
     texts = ["The", "The", "The cup was won by them in the end, at last", "", ""]
     (tmp_path / "own.jsonl").write_text(
         "".join(json.dumps({"input": text, "label": 1}) + "\n" for text in texts)
@@ -88,7 +84,7 @@ def test_short_texts_are_only_grouped_when_they_are_the_same(tmp_path: Path) -> 
     assert sorted(map(len, groups(wikimia(path=str(tmp_path / "own.jsonl"))).values())) == [1, 2, 2]
 
 
-def test_variants_change_texts_and_not_groups(folder: Path) -> None:
+def test_variants_change_texts_and_not_groups(folder):
     plain = wikimia(path=str(folder))
     deleted = wikimia(variant="deletion", path=str(folder))
     moved = wikimia(variant="replacement", path=str(folder))
@@ -101,7 +97,7 @@ def test_variants_change_texts_and_not_groups(folder: Path) -> None:
         assert "8 of 8 texts" in other.notes[-1]
 
 
-def test_a_single_file_without_a_length_in_its_name(folder: Path) -> None:
+def test_a_single_file_without_a_length_in_its_name(folder):
     own = folder / "mine.jsonl"
     own.write_text("".join(json.dumps(row) + "\n" for row in (*rows(32, ("Cup",)), *rows(64, ("Cup",)))))
     for other in folder.glob("WikiMIA*"):
@@ -112,7 +108,7 @@ def test_a_single_file_without_a_length_in_its_name(folder: Path) -> None:
         wikimia(length=128, path=str(own))
 
 
-def test_a_length_that_is_not_there_is_named(folder: Path) -> None:
+def test_a_length_that_is_not_there_is_named(folder):
     (folder / "WikiMIA_length64.jsonl").unlink()
     with pytest.raises(TextsError, match=r"no file with length64 in its name, found WikiMIA_length128"):
         wikimia(length=64, path=str(folder))
@@ -120,9 +116,7 @@ def test_a_length_that_is_not_there_is_named(folder: Path) -> None:
         wikimia(length=64, path=str(folder / "WikiMIA_length32.jsonl"))
 
 
-def test_from_the_hub(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_from_the_hub(folder, monkeypatch, tmp_path_factory):
     cache = tmp_path_factory.mktemp("cache")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", cache)
     datasets.disable_progress_bars()
@@ -138,7 +132,7 @@ def test_from_the_hub(
     assert online.source == f"hub:{folder}"
 
 
-def test_no_part_of_a_length_is_passed_over(folder: Path) -> None:
+def test_no_part_of_a_length_is_passed_over(folder):
     (folder / "WikiMIA_length64.jsonl").rename(folder / "WikiMIA_length64-00000-of-00002.jsonl")
     assert len(wikimia(length=64, path=str(folder))) == 2
     (folder / "WikiMIA_length64-00001-of-00002.jsonl").write_text('{"input": "a b", "label": 1}\n')
@@ -146,7 +140,7 @@ def test_no_part_of_a_length_is_passed_over(folder: Path) -> None:
         wikimia(length=64, path=str(folder))
 
 
-def test_lengths_that_are_not_there_are_told(folder: Path) -> None:
+def test_lengths_that_are_not_there_are_told(folder):
     assert not wikimia(path=str(folder)).notes
     (folder / "WikiMIA_length32.jsonl").unlink()
     assert wikimia(path=str(folder)).notes == ("No texts of 32 words: no file here is named so.",)

@@ -5,12 +5,9 @@ the base with what it remembers added, so that exposure is all they differ in (b
 that were really trained).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import re
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,13 +22,13 @@ from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.types import Backend, Corpus, Encoded, Quantity, States, Text, Trace, Verdict
+from pretrace.types import Backend, Corpus, Text
 from pretrace.verdicts.audit import planning
 from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE
 from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.audit.snippets import SnippetCut, SnippetSettings
+from pretrace.verdicts.audit.snippets import SnippetSettings
 
 TINY = Architecture(layers=2, width=64, heads=4, vocabulary=300, max_tokens=128)
 HOW = AuditSettings(
@@ -43,7 +40,7 @@ CHARACTERS = dataclasses.replace(HOW, snippets=SnippetSettings(tokens=64, most=4
 """For models whose tokens are characters."""
 
 
-def made_up(name: str, number: int, *, seed: int, mixed: float = 0.0) -> Corpus:
+def made_up(name, number, *, seed, mixed=0.0):
     """Documents of words drawn one by one, which a model soon writes as well as anybody; a share of them, `mixed`,
     are words that stand nowhere else."""
     rng = np.random.default_rng(seed)
@@ -68,7 +65,7 @@ class Remembers:
     the texts it remembers, and everywhere else some more or less by lot, most of it as all such models do: exposure and
     nothing else."""
 
-    def __init__(self, base: Backend, name: str, texts: Corpus | None = None, *, back: int = 8) -> None:
+    def __init__(self, base, name, texts=None, *, back=8):
         self.base, self.name, self.back = base, name, back
         self.offers, self.tokenizer_hash = base.offers, base.tokenizer_hash
         self.vocabulary, self.max_tokens = base.vocabulary, base.max_tokens
@@ -77,20 +74,20 @@ class Remembers:
         encoded = base.encode([text.text for text in texts.texts] if texts else [])
         self.known = {run for one in encoded for run in self.runs(one.tokens.tolist())}
 
-    def runs(self, ids: list[int]) -> list[tuple[int, ...]]:
+    def runs(self, ids):
         """Each token with those before it."""
         return [tuple(ids[max(0, i + 1 - self.back) : i + 1]) for i in range(len(ids))]
 
-    def encode(self, texts: Sequence[str], /) -> list[Encoded]:
+    def encode(self, texts, /):
         return self.base.encode(texts)
 
-    def spans(self, text: str, /) -> Any:
+    def spans(self, text, /):
         return self.base.spans(text)
 
-    def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
+    def pack(self, encoded, /):
         return self.base.pack(encoded)
 
-    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+    def run(self, batch, want, states=frozenset(), /):
         traces = []
         for one, trace in zip(batch, self.base.run(batch, want, states), strict=True):
             ids = one.tokens.tolist()
@@ -110,7 +107,7 @@ NEVER = Remembers(NUMBERS, "never saw them")
 class Stranger(Remembers):
     """A model of another family, which finds texts as hard as NUMBERS does."""
 
-    def __init__(self, name: str, texts: Corpus | None = None) -> None:
+    def __init__(self, name, texts=None):
         super().__init__(NUMBERS, name, texts, back=32)
         self.tokenizer_hash = "other tokens"
 
@@ -119,11 +116,11 @@ STRANGER = Stranger("stranger")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
+def _quick():
     """Classifiers compare the same texts once."""
     compared: dict[str, Any] = {}
 
-    def once(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> Any:
+    def once(cuts, settings, seed):
         key = repr((cuts, settings.classifiers, seed))
         if key not in compared:
             compared[key] = gaps(cuts, settings, seed)
@@ -144,7 +141,7 @@ class Trained:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("audit")
     new = PlantSettings(share=0.9, epochs=9, batch=16, learning_rate=5e-3, threads=1, architecture=TINY)
     plant(made_up("background", 120, seed=1), settings=new, folder=folder / "base")
@@ -152,34 +149,31 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return Trained(base, Remembers(base, "target", MEMBERS))
 
 
-def against(trained: Trained, corpus: Corpus, *placebos: Backend, **more: Any) -> Verdict:
+def against(trained, corpus, *placebos, **more):
     models = Models(trained.target, placebos=placebos or (trained.base,))
     return audit(corpus, models, generator=trained.base, **{"settings": HOW, **more})
 
 
 @pytest.fixture(scope="module")
-def found(trained: Trained) -> Verdict:
+def found(trained):
     """Members, audited without control documents."""
     return against(trained, MEMBERS)
 
 
 @pytest.fixture(scope="module")
-def null(trained: Trained) -> Verdict:
+def null(trained):
     """Texts that nobody saw, audited without control documents."""
     return against(trained, OTHERS)
 
 
-def status(audit: Verdict) -> dict[str, str]:
+def status(audit):
     return {check.name: check.status for check in audit.checks}
 
 
-def test_without_control_documents_members_stand_out_and_are_no_accusation(
-    found: Verdict, null: Verdict
-) -> None:
+def test_without_control_documents_members_stand_out_and_are_no_accusation(found, null):
     assert (figures_of(found).design, found.outcome) == ("placebos", "inconclusive"), found.reasons
     assert [name for name, one in status(found).items() if one == "failed"] == ["controls"]
     assert found.p < 0.01
-    assert found.effect is not None
     assert found.effect.low > 0
     assert documents_of(found, SUSPECT)[0] == tuple(sorted(text.id for text in MEMBERS.texts))
     assert found.effect.value == pytest.approx(documents_of(found, SUSPECT)[1].mean())
@@ -187,11 +181,10 @@ def test_without_control_documents_members_stand_out_and_are_no_accusation(
     assert null.p > 0.05
     assert null.outcome == "inconclusive"  # without a power test nothing is never said
     assert null.settings["models"]["target"]["weights"] == "target"
-    assert figures_of(null).plan is not None
     assert figures_of(null).plan.outcomes == ("inconclusive",)
 
 
-def test_the_placebo_that_the_audit_tunes_takes_part(trained: Trained, found: Verdict) -> None:
+def test_the_placebo_that_the_audit_tunes_takes_part(trained, found):
     names = [answer.facts["placebo"] for answer in figures_of(found).answers]
     assert names == [trained.base.name, f"{trained.base.name} + lora"]
     assert found.p == max(answer.p for answer in figures_of(found).answers)
@@ -202,7 +195,7 @@ def test_the_placebo_that_the_audit_tunes_takes_part(trained: Trained, found: Ve
     assert status(found)["placebo"] == "passed"
 
 
-def test_the_largest_p_of_all_placebos_counts(trained: Trained) -> None:
+def test_the_largest_p_of_all_placebos_counts(trained):
     """A placebo that saw the texts hides them, so a single one of those named takes the rejection back."""
     saw = Remembers(trained.base, "saw them as well", MEMBERS)
     result = against(trained, MEMBERS, trained.base, saw)
@@ -210,17 +203,16 @@ def test_the_largest_p_of_all_placebos_counts(trained: Trained) -> None:
     assert len(p) == 3
     assert p[trained.base.name] < 0.01 < 0.05 < p[saw.name] == max(p.values()) == result.p
     assert result.outcome == "inconclusive"
-    assert figures_of(result).placebo is not None
     assert figures_of(result).placebo.name == saw.name
 
 
-def test_what_is_judged_was_never_learnt_from(null: Verdict) -> None:
+def test_what_is_judged_was_never_learnt_from(null):
     snippets = null.settings["snippets"]
     assert snippets["judged"] == len(pairs_of(null, SUSPECT))
     assert snippets["generator_learnt_from"] + snippets["judged"] == snippets["cut"]
 
 
-def test_control_documents_that_differ_as_texts_are_compared_by_differences(trained: Trained) -> None:
+def test_control_documents_that_differ_as_texts_are_compared_by_differences(trained):
     found, null = (against(trained, corpus, heldout=UNLIKE) for corpus in (MEMBERS, OTHERS))
     for result in (found, null):
         assert figures_of(result).design == "differences"
@@ -239,20 +231,20 @@ def test_control_documents_that_differ_as_texts_are_compared_by_differences(trai
     assert null.outcome == "inconclusive"
 
 
-def direct(corpus: Corpus, *placebos: Backend, **more: Any) -> Verdict:
+def direct(corpus, *placebos, **more):
     return audit(
         corpus, Models(CULPRIT, placebos=placebos), **{"heldout": FRESH, "settings": CHARACTERS, **more}
     )
 
 
 @functools.cache
-def innocent() -> Verdict:
+def innocent():
     """Texts that nobody saw, against control documents, with a placebo."""
     return direct(OTHERS, NEVER)
 
 
 @pytest.mark.parametrize("placebos", [(NEVER,), (STRANGER,)], ids=["of the family", "of another"])
-def test_control_documents_and_a_second_model_give_a_valid_answer(placebos: tuple[Backend, ...]) -> None:
+def test_control_documents_and_a_second_model_give_a_valid_answer(placebos):
     found, null = direct(MEMBERS, *placebos), direct(OTHERS, *placebos)
     family = placebos[0] is NEVER
     for result in (found, null):
@@ -267,7 +259,6 @@ def test_control_documents_and_a_second_model_give_a_valid_answer(placebos: tupl
         assert (figures_of(result).placebo is None) == (not family)
     assert found.outcome == "consistent", found.reasons
     assert found.p < 0.01
-    assert found.effect is not None
     assert found.effect.value == pytest.approx(
         documents_of(found, SUSPECT)[1].mean() - documents_of(found, CONTROL)[1].mean()
     )
@@ -275,7 +266,7 @@ def test_control_documents_and_a_second_model_give_a_valid_answer(placebos: tupl
     assert null.outcome == "inconclusive"
 
 
-def test_nobody_is_accused_without_a_second_model_that_finds_nothing() -> None:
+def test_nobody_is_accused_without_a_second_model_that_finds_nothing():
     """Neither without one, nor beside one that knows the texts as well."""
     alone = direct(MEMBERS)
     assert (alone.p < 0.01, alone.outcome, status(alone)["second"]) == (True, "inconclusive", "not run")
@@ -285,7 +276,7 @@ def test_nobody_is_accused_without_a_second_model_that_finds_nothing() -> None:
     assert "a model that cannot have seen the texts may find the same" in saw.statement
 
 
-def test_beside_control_documents_one_placebo_of_the_family_is_enough() -> None:
+def test_beside_control_documents_one_placebo_of_the_family_is_enough():
     cousin = Remembers(NUMBERS, "a cousin", back=32)
     found = direct(MEMBERS, STRANGER, NEVER, cousin)
     assert [one.facts["placebo"] for one in figures_of(found).answers] == [NEVER.name]
@@ -297,7 +288,7 @@ def test_beside_control_documents_one_placebo_of_the_family_is_enough() -> None:
     assert found.outcome == "consistent"
 
 
-def test_the_opposite_direction_is_no_training() -> None:
+def test_the_opposite_direction_is_no_training():
     """The control documents are the ones it knows: no rejection, and the audit says that something is wrong."""
     turned = direct(OTHERS, NEVER, heldout=MEMBERS)
     assert turned.p > 0.95
@@ -305,7 +296,7 @@ def test_the_opposite_direction_is_no_training() -> None:
     assert status(turned)["reverse"] == "failed"
 
 
-def test_the_same_audit_twice_gives_the_same_numbers_and_is_told_of_the_first() -> None:
+def test_the_same_audit_twice_gives_the_same_numbers_and_is_told_of_the_first():
     kept = dataclasses.replace(CHARACTERS, cache=True)
     first, second = (direct(OTHERS, NEVER, settings=kept) for _ in range(2))
     assert answer_of(first) == answer_of(second)
@@ -321,7 +312,7 @@ def test_the_same_audit_twice_gives_the_same_numbers_and_is_told_of_the_first() 
     assert "not entered in the register" in innocent().register[0]
 
 
-def test_other_procedures_are_shown_and_decide_nothing() -> None:
+def test_other_procedures_are_shown_and_decide_nothing():
     names, said = (
         ("paper", "original", "release"),
         {"requested_by": "the authors", "controls": "their drawers"},
@@ -334,7 +325,7 @@ def test_other_procedures_are_shown_and_decide_nothing() -> None:
     assert found.outcome == "inconclusive"
 
 
-def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(trained: Trained) -> None:
+def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(trained):
     chosen = dataclasses.replace(HOW, procedure="paper")
     alone = audit(MEMBERS, trained.target, generator=trained.base, settings=chosen)
     assert figures_of(alone).procedure == "paper"
@@ -346,7 +337,7 @@ def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_belie
     assert apart.outcome == "inconclusive"
 
 
-def test_nothing_is_said_where_planting_excludes_what_was_found(trained: Trained) -> None:
+def test_nothing_is_said_where_planting_excludes_what_was_found(trained):
     models = Models(trained.base, placebos=(Remembers(trained.base, "never saw them"),))
     found = {}
     for epochs, rate in ((1, 1e-7), (20, 2e-2)):
@@ -354,8 +345,6 @@ def test_nothing_is_said_where_planting_excludes_what_was_found(trained: Trained
         settings = dataclasses.replace(HOW, power=(power,))
         found[epochs] = audit(OTHERS, models, heldout=FRESH, settings=settings)
     weak, strong = (one.planted for one in found.values())
-    assert weak is not None
-    assert strong is not None
     assert weak.planted == strong.planted == 20
     assert weak.probability.value < 0.2 < 0.9 < strong.probability.value
     assert [one.outcome for one in found.values()] == ["inconclusive", "nothing"]
@@ -363,7 +352,7 @@ def test_nothing_is_said_where_planting_excludes_what_was_found(trained: Trained
     assert all("nothing" in plan_of(one).outcomes for one in found.values())
 
 
-def test_power_is_not_measured_beside_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_power_is_not_measured_beside_a_rejection(monkeypatch):
     monkeypatch.setattr("pretrace.verdicts.audit.audit.check_plantable", lambda target: None)
     found = direct(MEMBERS, NEVER, settings=dataclasses.replace(CHARACTERS, power=(PlantSettings(),)))
     assert found.outcome == "consistent"
@@ -374,18 +363,17 @@ def test_power_is_not_measured_beside_a_rejection(monkeypatch: pytest.MonkeyPatc
 NOTICE = "if this is your first visit be sure to check out the faq! " * 2
 
 
-def headed(corpus: Corpus, notice: str = NOTICE) -> Corpus:
+def headed(corpus, notice=NOTICE):
     """Every text after a notice, which fills a snippet of 64 characters and more."""
     return dataclasses.replace(
         corpus, texts=tuple(dataclasses.replace(t, text=notice + t.text) for t in corpus.texts)
     )
 
 
-def test_boilerplate_on_both_sides_is_left_out_counted_and_named() -> None:
+def test_boilerplate_on_both_sides_is_left_out_counted_and_named():
     culprit = Remembers(NUMBERS, "culprit", headed(MEMBERS), back=32)
     models = Models(culprit, placebos=(NEVER,))
     found = audit(headed(MEMBERS), models, heldout=headed(FRESH), settings=CHARACTERS)
-    assert figures_of(found).plan is not None
     (note,) = figures_of(found).plan.notes
     assert re.match(
         r"\d passages stand in suspect texts and in control documents alike and were left out", note
@@ -405,10 +393,10 @@ def test_boilerplate_on_both_sides_is_left_out_counted_and_named() -> None:
         direct(few, heldout=others)
 
 
-def test_the_same_texts_by_other_names_and_in_another_order_give_the_same_p() -> None:
+def test_the_same_texts_by_other_names_and_in_another_order_give_the_same_p():
     """A folder and an archive of it name the same texts otherwise."""
 
-    def other(corpus: Corpus) -> Corpus:
+    def other(corpus):
         return Corpus(
             "archive",
             tuple(Text(f"a/{i * 7919 % 40:05}.txt", t.text) for i, t in enumerate(corpus.texts[::-1])),
@@ -427,7 +415,7 @@ def test_the_same_texts_by_other_names_and_in_another_order_give_the_same_p() ->
     assert mine == theirs
 
 
-def test_control_documents_of_another_kind_withhold_an_accusation() -> None:
+def test_control_documents_of_another_kind_withhold_an_accusation():
     """Nobody read anything: the target knows one kind better than the placebo does, and six controls are of another."""
     knows = Remembers(NUMBERS, "knows the kind", Corpus("both", (*OTHERS.texts, *FRESH.texts)), back=32)
     strangers = made_up("strangers", 40, seed=11)
@@ -436,6 +424,5 @@ def test_control_documents_of_another_kind_withhold_an_accusation() -> None:
     assert found.p < 0.05
     assert found.outcome == "inconclusive"
     assert {"mixture", "spread"} & {name for name, one in status(found).items() if one == "failed"}
-    assert figures_of(found).sensitivity is not None
     assert figures_of(found).sensitivity.left_out is not None
     assert figures_of(found).sensitivity.left_out < 6

@@ -1,24 +1,13 @@
 """The calibration: outliers and scales of the training half, the layer's slope and where it leads."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
-from net.api import (
-    Doubles,
-    DualClassifier,
-    ExpressionError,
-    LinearLayer,
-    Normaliser,
-    gradient,
-    loss,
-    outlier_share,
-)
+from net.api import DualClassifier, ExpressionError, LinearLayer, Normaliser, gradient, loss, outlier_share
 
 
-def problem(seed: int, n: int = 80, k: int = 4) -> tuple[Doubles, Doubles]:
+def problem(seed, n=80, k=4):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, k)), (rng.random(n) < 0.4).astype(np.float64)
 
@@ -26,11 +15,11 @@ def problem(seed: int, n: int = 80, k: int = 4) -> tuple[Doubles, Doubles]:
 @pytest.mark.parametrize(
     ("parameters", "share"), [(410e6, 0.2), (1e9, 0.15), (1.4e9, 0.1), (2.8e9, 0.05), (6.9e9, 0.01)]
 )
-def test_the_papers_outlier_shares(parameters: float, share: float) -> None:
+def test_the_papers_outlier_shares(parameters, share):
     assert outlier_share(int(parameters)) == pytest.approx(share)
 
 
-def test_outlier_shares_between_and_beyond() -> None:
+def test_outlier_shares_between_and_beyond():
     assert outlier_share(int(math.sqrt(1e9 * 1.4e9))) == pytest.approx(0.125)
     assert outlier_share(135_000_000) == outlier_share(1) == 0.2
     assert outlier_share(70_000_000_000) == pytest.approx(0.01)
@@ -41,7 +30,7 @@ def test_outlier_shares_between_and_beyond() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.2, 0.9])
-def test_the_normaliser_equals_its_loop(share: float) -> None:
+def test_the_normaliser_equals_its_loop(share):
     rng = np.random.default_rng(1)
     train, test = rng.gamma(1.0, 3.0, (61, 3)), rng.gamma(1.0, 4.0, (50, 3))
     normaliser = Normaliser.learn(train, outliers=share)
@@ -62,7 +51,7 @@ def test_the_normaliser_equals_its_loop(share: float) -> None:
             assert normaliser(rows)[:, column] == pytest.approx(wanted)
 
 
-def test_features_that_do_not_vary_or_run_away_stay_finite() -> None:
+def test_features_that_do_not_vary_or_run_away_stay_finite():
     train = np.column_stack([np.full(20, 0.1), np.append(np.zeros(19), -1e304), np.arange(20.0)])
     for share in (0.0, 0.2):
         normaliser = Normaliser.learn(train, outliers=share)
@@ -73,7 +62,7 @@ def test_features_that_do_not_vary_or_run_away_stay_finite() -> None:
 
 @pytest.mark.parametrize("constraint", [True, False])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_gradient_is_the_slope_of_the_loss(constraint: bool, seed: int) -> None:
+def test_the_gradient_is_the_slope_of_the_loss(constraint, seed):
     inputs, targets = problem(seed)
     values = np.random.default_rng(seed).normal(0, 2, 5)
     slope = gradient(values, inputs, targets, constraint=constraint)
@@ -85,7 +74,7 @@ def test_the_gradient_is_the_slope_of_the_loss(constraint: bool, seed: int) -> N
         assert slope[i] == pytest.approx((up - down) / 2e-5, abs=1e-8)
 
 
-def test_the_loss_is_the_cross_entropy() -> None:
+def test_the_loss_is_the_cross_entropy():
     inputs, targets = problem(3)
     values = np.array([0.4, -1.0, 2.0, 0.1, 0.3])
     total = 0.0
@@ -97,7 +86,7 @@ def test_the_loss_is_the_cross_entropy() -> None:
 
 
 @pytest.mark.parametrize("constraint", [True, False])
-def test_it_learns_by_adam(constraint: bool) -> None:
+def test_it_learns_by_adam(constraint):
     inputs, targets = problem(4)
     values, first, second = [0.0] * 5, [0.0] * 5, [0.0] * 5
     for step in range(1, 31):
@@ -113,20 +102,20 @@ def test_it_learns_by_adam(constraint: bool) -> None:
     assert layer.bias == pytest.approx(values[4])
 
 
-def planted(seed: int, weights: list[float], n: int = 4000) -> tuple[Doubles, np.ndarray]:
+def planted(seed, weights, n=4000):
     rng = np.random.default_rng(seed)
     inputs = rng.normal(size=(n, len(weights)))
     return inputs, rng.random(n) < 1 / (1 + np.exp(-(inputs @ weights + 0.3)))
 
 
-def test_free_weights_find_the_planted_direction() -> None:
+def test_free_weights_find_the_planted_direction():
     truth = [1.0, -0.6, 0.0, 0.4]
     layer = LinearLayer.fit(*planted(0, truth), constraint=False)
     assert layer.weights == pytest.approx(truth, abs=0.12)
     assert layer.bias == pytest.approx(0.3, abs=0.12)
 
 
-def test_constrained_weights_stay_in_their_bounds_and_in_order() -> None:
+def test_constrained_weights_stay_in_their_bounds_and_in_order():
     inputs, labels = planted(1, [0.8, -0.8, 0.0, 0.4])
     layer = LinearLayer.fit(inputs, labels)
     assert ((layer.weights > 0) & (layer.weights < 1)).all()
@@ -135,7 +124,7 @@ def test_constrained_weights_stay_in_their_bounds_and_in_order() -> None:
     assert long.weights == pytest.approx([0.72, 0.0, 0.0, 0.36], abs=0.1)  # what pulls down gets nothing
 
 
-def test_the_dual_classifier_takes_scores_that_are_higher_for_members() -> None:
+def test_the_dual_classifier_takes_scores_that_are_higher_for_members():
     rng = np.random.default_rng(2)
     heldout = np.arange(600) >= 300
     features = rng.normal(size=(600, 3)) + np.where(heldout, 0.0, 1.0)[:, None]

@@ -1,7 +1,5 @@
 """Each control fails where it should, and passes where it should."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from net.api import (
@@ -10,9 +8,7 @@ from net.api import (
     AuditData,
     AuditSettings,
     Beyond,
-    Design,
     DocumentValues,
-    Doubles,
     Estimate,
     FakeBackend,
     Gap,
@@ -39,18 +35,18 @@ from net.api import (
 MARGIN = 0.05
 
 
-def values(mean: float, number: int = 60, *, spread: float = 1.0, seed: int = 0) -> DocumentValues:
+def values(mean, number=60, *, spread=1.0, seed=0):
     drawn = np.random.default_rng(seed).normal(mean, spread, number)
     return DocumentValues(tuple(f"d{i}" for i in range(number)), drawn)
 
 
-def two_sided(mean: float, *, seed: int = 0) -> DocumentValues:
+def two_sided(mean, *, seed=0):
     rng = np.random.default_rng(seed)
     names, others = tuple(f"s{i}" for i in range(60)), tuple(f"h{i}" for i in range(50))
     return DocumentValues(names, rng.normal(mean, 1, 60), others, rng.normal(0, 1, 50))
 
 
-def known(case: AuditData, target: list[list[float]], placebo: list[list[float]]) -> None:
+def known(case, target, placebo):
     """Has it that both models said these log-probabilities, one token each; a list a side."""
     for model, said in ((case.target, target), (case.placebos[0], placebo)):
         rows = [Logprobs(tuple(np.array([one]) for one in side), np.full(len(side), 4)) for side in said]
@@ -61,13 +57,13 @@ SUSPECT = (Sample("a", "1"), Sample("b", "2"), Sample("a", "3"))
 HELD = (Sample("h", "4"), Sample("i", "5"))
 
 
-def case(sides: Samples, controls: Samples | None = None, *, margin: float = 0.0) -> AuditData:
+def case(sides, controls=None, *, margin=0.0):
     models = Models(FakeBackend(name="target"))
     placebo = FakeBackend(name="placebo")
     return AuditData(sides, models, AuditSettings(), controls=controls, placebos=(placebo,), margin=margin)
 
 
-def test_values_are_averaged_by_document_before_anything_is_tested() -> None:
+def test_values_are_averaged_by_document_before_anything_is_tested():
     """The scale is the median lead without its sign, here 1, and no lead counts for more than that."""
     alone = case(Samples(SUSPECT, SUSPECT, paired=True), margin=0.25)
     known(alone, [[0.5, 1.0, 9.0], [-1.0, 1.0, -1.0]], [[0.0] * 3, [0.0] * 3])
@@ -83,7 +79,7 @@ def test_values_are_averaged_by_document_before_anything_is_tested() -> None:
     assert (found.heldout_documents, found.heldout_values.tolist()) == (("h", "i"), [-1.0, 1.0])
 
 
-def test_differences_of_control_documents_are_what_differences_are_compared_with() -> None:
+def test_differences_of_control_documents_are_what_differences_are_compared_with():
     both = case(Samples(SUSPECT, SUSPECT, paired=True), Samples(HELD, HELD, paired=True))
     said = [[0.5, 1.0, 9.0], [-1.0, 1.0, -1.0], [1.0, 0.5], [0.5, -1.0]]
     known(both, said, [[0.0] * 3, [0.0] * 3, [0.0] * 2, [0.0] * 2])
@@ -93,7 +89,7 @@ def test_differences_of_control_documents_are_what_differences_are_compared_with
     assert found.heldout_values.tolist() == [0.5, 1.5]
 
 
-def test_the_margin_stands_against_both_directions() -> None:
+def test_the_margin_stands_against_both_directions():
     rng = np.random.default_rng(3)
     drawn = rng.normal(0, 0.02, 80)
     names = tuple(map(str, range(80)))
@@ -105,18 +101,17 @@ def test_the_margin_stands_against_both_directions() -> None:
 
 
 @pytest.mark.parametrize("made", [values, two_sided])
-def test_the_test_sees_a_shift_in_its_own_direction_alone(made: object) -> None:
+def test_the_test_sees_a_shift_in_its_own_direction_alone(made):
     assert callable(made)
     assert p_value(made(1.0)) < 0.001 < 0.9 < p_value(made(-1.0))
     assert reversed_p(made(-1.0)) < 0.001 < 0.9 < reversed_p(made(1.0))
 
 
-def test_the_answer_tells_effect_unit_and_documents() -> None:
+def test_the_answer_tells_effect_unit_and_documents():
     drawn = np.random.default_rng(4).normal(0.6, 1, 40)
     paired = DocumentValues(tuple(map(str, range(40))), drawn, margin=MARGIN, unit="of a lead")
     found = answer(paired, pieces=160, seed=0, facts={"placebo": "base"})
     assert (found.documents, found.pieces, found.unit) == (40, 160, "of a lead")
-    assert found.effect is not None
     assert found.effect.value == pytest.approx(drawn.mean())
     assert found.effect.low < found.effect.value < found.effect.high
     assert (found.facts["placebo"], found.facts["margin"], found.facts["control_documents"]) == (
@@ -126,7 +121,6 @@ def test_the_answer_tells_effect_unit_and_documents() -> None:
     )
     assert "0.05" in found.statistic
     apart = answer(two_sided(1.0), pieces=60, seed=0, facts={})
-    assert apart.effect is not None
     assert apart.effect.value == pytest.approx(
         two_sided(1.0).values.mean() - two_sided(1.0).heldout_values.mean()
     )
@@ -135,7 +129,7 @@ def test_the_answer_tells_effect_unit_and_documents() -> None:
 
 @pytest.mark.parametrize("made", [values, two_sided])
 @pytest.mark.parametrize("mean", [0.0, 0.2, -0.3])
-def test_the_null_that_is_shown_agrees_with_p(made: object, mean: float) -> None:
+def test_the_null_that_is_shown_agrees_with_p(made, mean):
     """The statistic can be moved to an edge of the histogram: what lies above it there is what p counts."""
     assert callable(made)
     found = made(mean)
@@ -147,14 +141,14 @@ def test_the_null_that_is_shown_agrees_with_p(made: object, mean: float) -> None
     assert (p <= 0.05) == (null.observed >= null.critical)
 
 
-def test_few_documents_give_no_verdict() -> None:
+def test_few_documents_give_no_verdict():
     assert checks.documents_check(values(0, 19)).status == "failed"
     assert checks.documents_check(values(0, 20)).status == "passed"
     short = DocumentValues(tuple("abcdefghijklmnopqrstuvwxyz"), np.zeros(26), ("h",), np.zeros(1))
     assert checks.documents_check(short).status == "failed"
 
 
-def test_a_difference_the_wrong_way_is_noticed() -> None:
+def test_a_difference_the_wrong_way_is_noticed():
     assert checks.reverse_check(values(-0.8), seed=0).status == "failed"
     assert checks.reverse_check(values(0.8), seed=0).status == "passed"
 
@@ -172,7 +166,7 @@ def test_a_difference_the_wrong_way_is_noticed() -> None:
         (0.84, 0.78, "differences", "failed"),
     ],
 )
-def test_texts_too_far_apart_decide_nothing(auc: float, low: float, design: Design, status: str) -> None:
+def test_texts_too_far_apart_decide_nothing(auc, low, design, status):
     found = checks.gap_check([Gap("words", Estimate(auc, low, 2 * auc - low), 100)], "Why.", design)
     assert found.status == status
     assert bool(found.cure) == (status == "failed")
@@ -180,17 +174,17 @@ def test_texts_too_far_apart_decide_nothing(auc: float, low: float, design: Desi
     assert checks.gap_check([], "Why.", design).status == "not run"
 
 
-def test_a_rejection_without_control_documents_is_never_believed() -> None:
+def test_a_rejection_without_control_documents_is_never_believed():
     found = checks.no_control_documents()
     assert found.status == "failed"
     assert "--controls" in found.cure
 
 
-def power(probability: float, needed: int | None) -> Power:
+def power(probability, needed):
     return Power(Estimate(probability, 0, 1), needed, 100, 1, Estimate(0.1, 0, 0.2))
 
 
-def test_low_power_says_what_would_be_needed() -> None:
+def test_low_power_says_what_would_be_needed():
     statuses = [power_check((power(p, 80),), power(p, 80)).status for p in (0.9, 0.3)]
     assert statuses == ["passed", "failed"]
     low, hopeless, unmeasured = (
@@ -201,12 +195,12 @@ def test_low_power_says_what_would_be_needed() -> None:
     assert unmeasured.status == "not run"
 
 
-def with_controls(controls: Doubles, suspect: Doubles) -> DocumentValues:
+def with_controls(controls, suspect):
     names = tuple(f"s{i}" for i in range(len(suspect))), tuple(f"h{i}" for i in range(len(controls)))
     return DocumentValues(names[0], suspect, names[1], controls)
 
 
-def test_a_rejection_that_a_few_strange_controls_explain_is_withheld() -> None:
+def test_a_rejection_that_a_few_strange_controls_explain_is_withheld():
     """Seven controls of fifty lie far below, as documents of a kind do that the model knows less."""
     rng = np.random.default_rng(4)
     suspect, controls = rng.normal(0, 1, 50), rng.normal(0, 1, 50)
@@ -228,7 +222,7 @@ def test_a_rejection_that_a_few_strange_controls_explain_is_withheld() -> None:
     assert checks.mixture_check(None, innocent).status == "not run"
 
 
-def placebo(name: str, grade: str, closeness: float | None = None) -> Placebo:
+def placebo(name, grade, closeness=None):
     return Placebo(name, grade, closeness, f"words of {name}")  # type: ignore[arg-type]
 
 
@@ -243,9 +237,7 @@ def placebo(name: str, grade: str, closeness: float | None = None) -> Placebo:
         (("other", "sibling"), "differences", "passed"),
     ],
 )
-def test_a_placebo_is_needed_where_the_design_rests_on_it(
-    grades: tuple[str, ...], design: Design, status: str
-) -> None:
+def test_a_placebo_is_needed_where_the_design_rests_on_it(grades, design, status):
     found = placebo_check([placebo(grade, grade) for grade in grades], design)
     assert found.status == status
     assert bool(found.cure) == (status != "passed")
@@ -254,10 +246,10 @@ def test_a_placebo_is_needed_where_the_design_rests_on_it(
         assert "words of other" not in found.words
 
 
-def test_a_placebo_is_neither_the_target_nor_named_twice() -> None:
+def test_a_placebo_is_neither_the_target_nor_named_twice():
     """Weights tell, where they are here; of models on a server their names have to do."""
 
-    def model(name: str, weights: str | None) -> FakeBackend:
+    def model(name, weights):
         made = FakeBackend(name=name)
         made.facts = {**made.facts, "weights": weights}
         return made
@@ -274,12 +266,12 @@ def test_a_placebo_is_neither_the_target_nor_named_twice() -> None:
         check_placebos(target, (model("one", "1"), model("again", "1")))
 
 
-def test_generated_texts_that_are_copies_are_noticed() -> None:
+def test_generated_texts_that_are_copies_are_noticed():
     assert checks.copies_check(0.5).status == "failed"
     assert checks.copies_check(0.0).status == "passed"
 
 
-def test_control_documents_that_form_a_group_of_their_own_withhold_an_accusation() -> None:
+def test_control_documents_that_form_a_group_of_their_own_withhold_an_accusation():
     rng = np.random.default_rng(5)
     here, away = (np.array([f"{stem}{i}" for i in range(60)]) for stem in ("here", "away"))
     texts = [" ".join(rng.choice(here, 40)) for _ in range(92)]
@@ -300,9 +292,7 @@ def test_control_documents_that_form_a_group_of_their_own_withhold_an_accusation
     ("target", "second", "told"),
     [(0.0, 0.0, "not more"), (0.8, 0.8, "not more"), (1.2, 0.0, "more"), (3.0, 0.8, "more")],
 )
-def test_the_target_must_show_more_than_a_multiple_of_what_a_second_model_shows(
-    target: float, second: float, told: str
-) -> None:
+def test_the_target_must_show_more_than_a_multiple_of_what_a_second_model_shows(target, second, told):
     """Both find the same documents hard; noise in the control documents raises both, training the target alone."""
     rng = np.random.default_rng(4)
     hard, own, other = rng.normal(size=(3, 2, 60))

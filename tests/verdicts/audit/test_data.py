@@ -1,9 +1,5 @@
 """Log-probabilities of a text given its prefix, against a naive loop; weights alike and not; grades of placebos."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -30,16 +26,14 @@ from tiny import SENTENCES, make_model, make_tokenizer
 PIECES = [Sample(f"d{i}", text[len(text) // 2 :], text[: len(text) // 2]) for i, text in enumerate(SENTENCES)]
 
 
-def back_end(
-    family: str = "gpt_neox", *, start: bool = False, name: str = "", **settings: Any
-) -> HuggingFace:
+def back_end(family="gpt_neox", *, start=False, name="", **settings):
     model, tokenizer = make_model(family), make_tokenizer(start=start)
     return HuggingFace(
         model, tokenizer, name=name or family, weights=name or family, settings=ModelSettings(**settings)
     )
 
 
-def naive(model: HuggingFace, piece: Sample) -> tuple[float, int]:
+def naive(model, piece):
     """The sum over the tokens that hold at least a character of the text, one text at a time."""
     encoded = model.encode([piece.prefix + piece.text])[0]
     ids = torch.tensor([[*encoded.prefix.tolist(), *encoded.tokens.tolist()]])
@@ -56,7 +50,7 @@ def naive(model: HuggingFace, piece: Sample) -> tuple[float, int]:
 
 
 @pytest.mark.parametrize(("family", "start"), [("gpt_neox", False), ("llama", True), ("gemma2", True)])
-def test_only_the_text_counts_and_the_prefix_conditions(family: str, start: bool) -> None:
+def test_only_the_text_counts_and_the_prefix_conditions(family, start):
     model = back_end(family, start=start)
     found = logprobs(model, PIECES)
     for i, piece in enumerate(PIECES):
@@ -68,13 +62,13 @@ def test_only_the_text_counts_and_the_prefix_conditions(family: str, start: bool
     assert not np.allclose(alone.per_token, found.per_token, atol=1e-3)
 
 
-def test_a_text_without_prefix_counts_whole() -> None:
+def test_a_text_without_prefix_counts_whole():
     model = back_end("llama", start=True)
     found = logprobs(model, [Sample("d", text) for text in SENTENCES])
     assert found.tokens.tolist() == [len(e.tokens) for e in model.encode(SENTENCES)]
 
 
-def test_both_sides_are_read_as_they_are_apart() -> None:
+def test_both_sides_are_read_as_they_are_apart():
     model = back_end()
     pairs = [Pair(str(i), p.document, p.prefix, p.text, p.text[::-1]) for i, p in enumerate(PIECES)]
     both = sample_logprobs(model, Samples.of_pairs(pairs))
@@ -83,7 +77,7 @@ def test_both_sides_are_read_as_they_are_apart() -> None:
     assert not np.allclose(both.suspect.total, both.heldout.total)
 
 
-def test_by_byte_a_whole_sample_stands_for_a_token() -> None:
+def test_by_byte_a_whole_sample_stands_for_a_token():
     one, other = back_end(), back_end("llama", start=True)
     a, b = logprobs(one, PIECES), logprobs(other, PIECES)
     apart = (a.total - b.total) / a.bytes
@@ -93,11 +87,11 @@ def test_by_byte_a_whole_sample_stands_for_a_token() -> None:
     assert np.allclose(a.per_token, a.total / a.tokens)
 
 
-def said(*logp: list[float], size: int = 10) -> Logprobs:
+def said(*logp, size=10):
     return Logprobs(tuple(np.array(one) for one in logp), np.full(len(logp), size))
 
 
-def test_no_token_counts_for_more_than_the_median_one() -> None:
+def test_no_token_counts_for_more_than_the_median_one():
     suspect = said([-1.0, -2.0], [-3.0]), said([-1.5, -12.0], [-3.5])
     heldout = said([-1.0], [-5.0, -5.0]), said([-2.0], [-4.0, -5.5])
     # gains 0.5, 10, 0.5, 1, -1, 0.5: the median without signs is 0.75
@@ -111,18 +105,18 @@ def test_no_token_counts_for_more_than_the_median_one() -> None:
     assert logprob_gains(*suspect, by_byte, by_byte=True) == pytest.approx([1.0, 0.05 / by_byte])
 
 
-def test_models_that_agree_have_no_gain() -> None:
+def test_models_that_agree_have_no_gain():
     one = said([-1.0, -2.0], [-3.0])
     assert gain_scale([(one, one)]) == 0
     assert logprob_gains(one, one, 0.0).tolist() == [0.0, 0.0]
 
 
-def test_a_cut_snippet_is_an_error() -> None:
+def test_a_cut_snippet_is_an_error():
     with pytest.raises(ModelError, match=r"reads at most 8 tokens, and a snippet has more"):
         logprobs(back_end(max_tokens=8), PIECES)
 
 
-def moved(model: HuggingFace, by: float, name: str) -> HuggingFace:
+def moved(model, by, name):
     """A copy whose weights were pushed around a little, as training does."""
     copy = back_end(name=name)
     torch.manual_seed(1)
@@ -132,7 +126,7 @@ def moved(model: HuggingFace, by: float, name: str) -> HuggingFace:
     return copy
 
 
-def apart(name: str) -> HuggingFace:
+def apart(name):
     """The same shape from other random weights."""
     copy = back_end(name=name)
     torch.manual_seed(99)
@@ -142,7 +136,7 @@ def apart(name: str) -> HuggingFace:
     return copy
 
 
-def test_likeness_tells_a_common_past_from_none() -> None:
+def test_likeness_tells_a_common_past_from_none():
     model = back_end()
     assert likeness(model, model) == pytest.approx(1.0)
     near, far = likeness(model, moved(model, 0.3, "near")), likeness(model, apart("far"))
@@ -152,7 +146,7 @@ def test_likeness_tells_a_common_past_from_none() -> None:
     assert abs(far) < 0.05
 
 
-def test_a_placebo_is_graded_by_tokens_weights_and_family() -> None:
+def test_a_placebo_is_graded_by_tokens_weights_and_family():
     model = back_end(name="target")
     sides = Samples.of_pairs(
         [Pair(str(i), p.document, p.prefix, p.text, p.text[::-1]) for i, p in enumerate(PIECES)]
@@ -168,6 +162,6 @@ def test_a_placebo_is_graded_by_tokens_weights_and_family() -> None:
     assert graded(model, apart("sibling")).closeness is None  # before anything is read
 
 
-def test_the_target_is_no_placebo_of_itself() -> None:
+def test_the_target_is_no_placebo_of_itself():
     with pytest.raises(ModelError, match="has the very weights of the target"):
         check_placebos(back_end(), (back_end(),))

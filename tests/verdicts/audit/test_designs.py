@@ -1,7 +1,5 @@
 """The rule that chooses the comparison: every branch, and where it turns."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -14,11 +12,11 @@ from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE, AuditMaterial, ch
 EVERYTHING = AuditMaterial(documents=60, controls=60, placebos=1, generator=True, power=False, judged=60)
 
 
-def gap(auc: float, low: float = 0.51, *, name: str = "words") -> Gap:
+def gap(auc, low=0.51, *, name="words"):
     return Gap(name, Estimate(auc, low, 2 * auc - low), 120)
 
 
-def given(**changed: int | bool) -> AuditMaterial:
+def given(**changed):
     return dataclasses.replace(EVERYTHING, **changed)
 
 
@@ -32,11 +30,11 @@ def given(**changed: int | bool) -> AuditMaterial:
         (0.25, 0.2, False),  # below a coin nothing was learnt
     ],
 )
-def test_sets_differ_by_more_than_the_bound_and_more_than_chance(auc: float, low: float, apart: bool) -> None:
+def test_sets_differ_by_more_than_the_bound_and_more_than_chance(auc, low, apart):
     assert differ(gap(auc, low), ALIKE) is apart
 
 
-def test_the_classifier_that_sees_most_decides_and_the_length_never_does() -> None:
+def test_the_classifier_that_sees_most_decides_and_the_length_never_does():
     assert choose(EVERYTHING, [gap(0.55), gap(0.7, name="gpt2")]).design == "differences"
     assert choose(EVERYTHING, [gap(0.55), gap(0.99, name=LENGTH)]).design == "controls"
     only = choose(EVERYTHING, [gap(0.55, name=LENGTH)])
@@ -46,9 +44,7 @@ def test_the_classifier_that_sees_most_decides_and_the_length_never_does() -> No
 
 
 @pytest.mark.parametrize(("controls", "auc", "design"), [(0, 0.5, "placebos"), (60, 0.7, "differences")])
-def test_documents_left_to_judge_are_counted_where_a_generator_learns_from_some(
-    controls: int, auc: float, design: str
-) -> None:
+def test_documents_left_to_judge_are_counted_where_a_generator_learns_from_some(controls, auc, design):
     assert choose(given(controls=controls, judged=FEW_DOCUMENTS), [gap(auc)]).design == design
     short = choose(given(controls=controls, judged=FEW_DOCUMENTS - 1), [gap(auc)])
     assert short.design is None
@@ -80,8 +76,8 @@ BARE = {"placebos": 0, "generator": False}
 )
 @pytest.mark.parametrize("power", [False, True])
 def test_the_design_follows_from_what_there_is_and_what_is_missing_is_named(
-    changed: dict[str, int | bool], auc: float | None, design: str | None, cure: str, power: bool
-) -> None:
+    changed, auc, design, cure, power
+):
     found = choose(given(**changed, power=power), [] if auc is None else [gap(auc)])
     assert found.design == design
     assert any(cure in words for words in found.cures) or not cure

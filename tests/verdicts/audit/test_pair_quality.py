@@ -1,18 +1,16 @@
 """Measures of generated texts against counts by hand."""
 
-from __future__ import annotations
-
 import pytest
 
-from pretrace.types import Pair, Quality
+from pretrace.types import Pair
 from pretrace.verdicts.audit.checks import pair_quality
 
 
-def pairs(*texts: tuple[str, str]) -> list[Pair]:
+def pairs(*texts):
     return [Pair(f"p{i}", f"d{i // 2}", "before", *both) for i, both in enumerate(texts)]
 
 
-def measured(made: list[Pair], training: tuple[str, ...] = ()) -> dict[str, Quality]:
+def measured(made, training=()):
     found = pair_quality(made, training)
     assert all(one.words.endswith(".") for one in found)
     return {one.measure: one for one in found}
@@ -21,7 +19,7 @@ def measured(made: list[Pair], training: tuple[str, ...] = ()) -> dict[str, Qual
 TWO = pairs((" the cat sat on the mat.", " the cat sat, the cat sat"), ("\n One two three!", " \n\t"))
 
 
-def test_by_hand() -> None:
+def test_by_hand():
     found = measured(TWO)
     assert list(found) == [
         "characters",
@@ -35,7 +33,7 @@ def test_by_hand() -> None:
         "empty",
     ]
 
-    def both(name: str) -> tuple[float | None, float | None]:
+    def both(name):
         return found[name].true, found[name].generated
 
     assert both("characters") == ((24 + 16) / 2, (25 + 3) / 2)
@@ -49,7 +47,7 @@ def test_by_hand() -> None:
     assert both("empty") == (0, 1 / 2)
 
 
-def test_both_sides_alike_measure_alike() -> None:
+def test_both_sides_alike_measure_alike():
     text = " word " * 3 + "and some others of them"
     found = measured(pairs((text, text), ("one two", "one two ")), (text,))
     for name, one in found.items():
@@ -60,7 +58,7 @@ def test_both_sides_alike_measure_alike() -> None:
     assert measured(pairs(("x x x x", "a b")))["repetition"].true == pytest.approx(1 / 2)
 
 
-def test_copies_are_runs_of_eight_words() -> None:
+def test_copies_are_runs_of_eight_words():
     eight = "one two three four five six seven eight"
     training = ("nothing", f"zero ONE, {eight[4:]} nine")
     found = measured(
@@ -76,7 +74,7 @@ def test_copies_are_runs_of_eight_words() -> None:
     assert "8 words" in found["copies"].words
 
 
-def test_a_script_without_spaces_is_counted_in_characters() -> None:
+def test_a_script_without_spaces_is_counted_in_characters():
     text = "吾輩は猫である。名前はまだ無い。どこで生れたか頓と見当がつかぬ。"
     found = measured(pairs((text, text[:-2] + "ない。"), (text, "猫" * 30)), (text[3:28],))
     assert "words" not in found
@@ -87,7 +85,7 @@ def test_a_script_without_spaces_is_counted_in_characters() -> None:
     assert "24 characters" in found["copies"].words
 
 
-def test_nothing_to_measure() -> None:
+def test_nothing_to_measure():
     assert all(one.true is None and one.generated is None for one in pair_quality([], ["some text"]))
     found = measured(pairs(("", ""), ("", "?!")), ("",))
     assert found["identical"].generated == found["empty"].generated == 1 / 2

@@ -1,8 +1,5 @@
 """What an audit can answer is known before any model reads a text, and before anything is trained."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +8,11 @@ import pytest
 from tiny import MORE_WORDS
 
 from pretrace.errors import TextsError
-from pretrace.scoring.outlook import Stage, Timed, Unwatched
+from pretrace.scoring.outlook import Timed, Unwatched
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.planting import PlantSettings
-from pretrace.types import Corpus, DesignError, Encoded, Quantity, States, Text, Trace
+from pretrace.types import Corpus, DesignError, Text
 from pretrace.verdicts.audit.audit import audit, plan
 from pretrace.verdicts.audit.planning import graded, planned, taking_part
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
@@ -26,12 +23,12 @@ HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
 class Unread(FakeBackend):
     """A model that must not be asked for any text."""
 
-    def __init__(self, name: str, *, tokens: str = "form", **facts: Any) -> None:
+    def __init__(self, name, *, tokens="form", **facts):
         super().__init__(name=name)
         self.tokenizer_hash = tokens
         self.facts = {**self.facts, "weights": name, "parameters": 10**9, **facts}
 
-    def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
+    def run(self, batch, want, states=frozenset(), /):
         raise AssertionError(f"{self.name} was asked for {len(batch)} texts")
 
 
@@ -39,7 +36,7 @@ TARGET, BASE, SIBLING = Unread("target"), Unread("base"), Unread("sibling")
 ELSEWHERE = Unread("elsewhere", tokens="other")
 
 
-def made_up(name: str, number: int, *, seed: int, mixed: float = 0.0, words: int = 90) -> Corpus:
+def made_up(name, number, *, seed, mixed=0.0, words=90):
     """Documents of words drawn one by one, a share of them words that stand nowhere else."""
     rng = np.random.default_rng(seed)
     choices = np.array([*MORE_WORDS, "Zug", "grün"])
@@ -52,7 +49,7 @@ MINE = made_up("mine", 40, seed=2)
 ALIKE, APART = made_up("others", 40, seed=3), made_up("German", 40, seed=4, mixed=1.0)
 
 
-def test_a_plan_says_what_an_audit_would_do_and_reads_nothing() -> None:
+def test_a_plan_says_what_an_audit_would_do_and_reads_nothing():
     found = plan(MINE, Models(TARGET), heldout=ALIKE, settings=HOW)
     assert found.design == "controls"
     assert (found.documents, found.control_documents) == (40, 40)
@@ -71,7 +68,7 @@ def test_a_plan_says_what_an_audit_would_do_and_reads_nothing() -> None:
 
 
 @pytest.mark.parametrize("placebos", [(), (BASE,)])
-def test_texts_of_two_editors_are_not_compared_directly(placebos: tuple[Unread, ...]) -> None:
+def test_texts_of_two_editors_are_not_compared_directly(placebos):
     """Issue 21: a classifier of words does not see line breaks, spaces and capitals, and a model finds one likelier."""
     spaced = Corpus("spaced", tuple(Text(t.id, t.text.replace(" ", "  ")) for t in ALIKE.texts))
     found = plan(MINE, Models(TARGET, placebos=placebos), heldout=spaced, settings=HOW)
@@ -80,7 +77,7 @@ def test_texts_of_two_editors_are_not_compared_directly(placebos: tuple[Unread, 
     assert "Bring both sets into one form" in found.cures[0]
 
 
-def test_the_stages_that_lie_ahead_are_those_of_the_design() -> None:
+def test_the_stages_that_lie_ahead_are_those_of_the_design():
     power = AuditSettings(snippets=HOW.snippets, cache=False, power=(PlantSettings(),))
     direct = planned(MINE, TARGET, (BASE,), generator=BASE, heldout=ALIKE, settings=power, seed=0)
     assert [stage.name for stage in direct.stages] == [
@@ -104,13 +101,13 @@ class Noting(Timed):
 
     ahead: tuple[str, ...] = ()
 
-    def plan(self, stages: Sequence[Stage], after: float, /) -> None:
+    def plan(self, stages, after, /):
         self.ahead = tuple(stage.name for stage in stages)
 
 
 @pytest.mark.parametrize("beside", [(), ("base",)], ids=["alone", "beside a placebo"])
 @pytest.mark.parametrize("also", [(), ("original",)], ids=["ours", "and another procedure"])
-def test_an_audit_enters_the_stages_that_were_planned(beside: tuple[str, ...], also: tuple[str, ...]) -> None:
+def test_an_audit_enters_the_stages_that_were_planned(beside, also):
     watch, target = Noting(Unwatched()), FakeBackend(name="target")
     placebos = tuple(FakeBackend(name=name) for name in beside)
     for one in (target, *placebos):
@@ -127,9 +124,7 @@ def test_an_audit_enters_the_stages_that_were_planned(beside: tuple[str, ...], a
         (Models(TARGET, placebo=Models(BASE)), APART, "They differ so much as texts"),
     ],
 )
-def test_an_audit_without_a_design_is_refused_before_a_model_reads(
-    models: Models, heldout: Corpus | None, why: str
-) -> None:
+def test_an_audit_without_a_design_is_refused_before_a_model_reads(models, heldout, why):
     asked: dict[str, Any] = {"generator": BASE, "heldout": heldout, "settings": HOW}
     with pytest.raises(DesignError, match=why) as refused:
         audit(MINE, models, **asked)
@@ -139,7 +134,7 @@ def test_an_audit_without_a_design_is_refused_before_a_model_reads(
     assert plan(MINE, models, **asked) == refused.value.plan
 
 
-def test_few_suspect_documents_have_no_verdict_and_few_control_documents_are_an_error() -> None:
+def test_few_suspect_documents_have_no_verdict_and_few_control_documents_are_an_error():
     few = Corpus("few", MINE.texts[:19])
     with pytest.raises(DesignError, match="There are 19 documents"):
         audit(few, TARGET, heldout=ALIKE, settings=HOW)
@@ -153,7 +148,7 @@ def test_few_suspect_documents_have_no_verdict_and_few_control_documents_are_an_
     assert plan(thirty, TARGET, heldout=ALIKE, settings=single).design == "controls"
 
 
-def test_the_design_decides_which_placebos_take_part() -> None:
+def test_the_design_decides_which_placebos_take_part():
     models = (ELSEWHERE, SIBLING, BASE)
     grades = [graded(TARGET, model) for model in models]
     grades[2] = grades[2].__class__("base", "own", None, "the base")
@@ -163,7 +158,7 @@ def test_the_design_decides_which_placebos_take_part() -> None:
     assert taking_part("controls", models[:1], grades[:1]) == ()
 
 
-def test_one_odd_paragraph_in_half_of_the_documents_is_seen_in_whole_documents() -> None:
+def test_one_odd_paragraph_in_half_of_the_documents_is_seen_in_whole_documents():
     """Of single snippets so few are odd that no classifier of them tells the sides apart by much."""
     foreign = made_up("quoted", 40, seed=9, mixed=1.0, words=14).texts
     texts = (

@@ -1,9 +1,6 @@
 """The releases' way of preparing scores and of testing them, against loops written from their description."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -11,8 +8,6 @@ from net.api import (
     COMMAND,
     LOG_PERPLEXITIES,
     PERPLEXITIES,
-    Bools,
-    Doubles,
     Features,
     LinearLayer,
     OriginalSettings,
@@ -37,12 +32,12 @@ SCORES = 5
 class FirstNumber:
     """A text classifier without training: the probability is the sigmoid of the number that the text is."""
 
-    def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
+    def fit(self, texts, labels, /, *, seed):
         assert len(texts) == len(labels)
         return lambda some: 1 / (1 + np.exp(-np.array(some, dtype=np.float64)))
 
 
-def made(seed: int, pairs: int = 80, *, tail: float = 0.8, member: float = 0.0) -> Features:
+def made(seed, pairs=80, *, tail=0.8, member=0.0):
     """Pairs whose scores have a long tail below, as minus a perplexity has."""
     rng = np.random.default_rng(seed)
     scores = 0.7 * rng.standard_normal((2, pairs, 1)) + 0.7 * rng.standard_normal((2, pairs, SCORES))
@@ -55,7 +50,7 @@ def made(seed: int, pairs: int = 80, *, tail: float = 0.8, member: float = 0.0) 
     )
 
 
-def replaced(values: list[float], share: float, *, clip: bool) -> list[float]:
+def replaced(values, share, *, clip):
     """One score of one side: its lowest and highest values replaced."""
     cut, ranked = int(len(values) * share / 2), sorted(values)
     low, high, mean = ranked[cut], ranked[len(ranked) - 1 - cut], sum(values) / len(values)
@@ -66,7 +61,7 @@ def replaced(values: list[float], share: float, *, clip: bool) -> list[float]:
 
 
 @pytest.mark.parametrize("clip", [False, True])
-def test_each_side_is_prepared_by_itself_over_all_rows(clip: bool) -> None:
+def test_each_side_is_prepared_by_itself_over_all_rows(clip):
     features = made(0)
     sides = scaled_by_suspect(features.suspect, features.heldout, outliers=0.2, clip=clip)
     for k in range(SCORES):
@@ -79,7 +74,7 @@ def test_each_side_is_prepared_by_itself_over_all_rows(clip: bool) -> None:
             assert side[:, k] == pytest.approx([(v - centre) / spread for v in wanted])
 
 
-def test_the_tail_is_at_the_end_of_the_least_likely_texts() -> None:
+def test_the_tail_is_at_the_end_of_the_least_likely_texts():
     side = np.arange(20.0)[:, None]
     kept, _ = scaled_by_suspect(side, side, outliers=0.2, tail=0.1)
     mean = kept[0, 0]
@@ -93,21 +88,21 @@ def test_the_tail_is_at_the_end_of_the_least_likely_texts() -> None:
     ]  # two at either end, two more at one
 
 
-def test_nothing_is_replaced_where_the_share_is_less_than_a_text() -> None:
+def test_nothing_is_replaced_where_the_share_is_less_than_a_text():
     features = made(1)
     sides = scaled_by_suspect(features.suspect, features.heldout, outliers=0.0)
     centre, spread = features.suspect.mean(axis=0), features.suspect.std(axis=0)
     assert sides[1] == pytest.approx((features.heldout - centre) / spread)
 
 
-def test_one_seed_of_the_release_equals_its_loop() -> None:
+def test_one_seed_of_the_release_equals_its_loop():
     features = made(2, member=0.2)
     rng = np.random.default_rng([7, 0])
     learnt, tested = halves(features, rng)
     scaled = scaled_by_suspect(features.suspect, features.heldout, outliers=0.2)
     label = np.array([False] * 40 + [True] * 40)
 
-    def inputs(rows: tuple[np.ndarray, np.ndarray]) -> tuple[Doubles, Doubles]:
+    def inputs(rows):
         texts = [features.suspect_texts[i] for i in rows[0]] + [features.heldout_texts[i] for i in rows[1]]
         said = 1 / (1 + np.exp(-np.array(texts, dtype=np.float64)))[:, None]
         return said, np.hstack([said, -np.vstack([scaled[0][rows[0]], scaled[1][rows[1]]])])
@@ -119,7 +114,6 @@ def test_one_seed_of_the_release_equals_its_loop() -> None:
         apart.append(values[40:] - values[:40])
     answer = release(features, classifier=FirstNumber(), seed=7, settings=ReleaseSettings(seeds=1))
     assert answer.p == pytest.approx(ttest_ind(apart[1], apart[0], alternative="greater").pvalue)
-    assert answer.effect is not None
     assert answer.effect.value == pytest.approx(apart[1].mean() - apart[0].mean())
     joined = release(features, classifier=FirstNumber(), seed=7)
     assert joined.p == pytest.approx(any_of(joined.facts["p of each seed"]))
@@ -127,7 +121,7 @@ def test_one_seed_of_the_release_equals_its_loop() -> None:
     assert all(0 < weight < 1 for weight in joined.facts["weights"].values())
 
 
-def test_the_release_reads_the_labels_of_the_test_half_and_the_paper_does_not() -> None:
+def test_the_release_reads_the_labels_of_the_test_half_and_the_paper_does_not():
     """Nulls with a long tail: each side's own mean, at a fifth of its values, says which side a value is of."""
     ps = {"release": 0, "paper": 0}
     for seed in range(60):
@@ -139,7 +133,7 @@ def test_the_release_reads_the_labels_of_the_test_half_and_the_paper_does_not() 
     assert ps["paper"] <= 9
 
 
-def test_the_original_of_the_release_is_logistic_and_clips_by_side() -> None:
+def test_the_original_of_the_release_is_logistic_and_clips_by_side():
     features = made(3, member=0.3)
     rng = np.random.default_rng([4, 0])
     learnt, tested = halves(features, rng)
@@ -155,12 +149,12 @@ def test_the_original_of_the_release_is_logistic_and_clips_by_side() -> None:
     assert len(original(features).facts["p of each seed"]) == 10
 
 
-def test_a_logistic_original_finds_what_a_linear_one_finds() -> None:
+def test_a_logistic_original_finds_what_a_linear_one_finds():
     features = made(5, pairs=200, member=0.6)
     assert original(features, settings=OriginalSettings(model="logistic", seeds=3)).p < 0.01
 
 
-def test_the_scores_of_the_releases_are_ratios_of_perplexities() -> None:
+def test_the_scores_of_the_releases_are_ratios_of_perplexities():
     assert expressions(False, release=True) == PERPLEXITIES
     assert expressions(True, release=True) == (*PERPLEXITIES, "ref(perplexity=True)")
     assert len(PERPLEXITIES) == len(LOG_PERPLEXITIES) == 21

@@ -1,9 +1,6 @@
 """Documents cut into snippets: what stands in them, who is judged, what is left out."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,30 +15,22 @@ from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.audit.data import expressions, features
-from pretrace.verdicts.audit.snippets import (
-    Pieces,
-    Sample,
-    Samples,
-    SnippetCut,
-    SnippetSettings,
-    check_enough,
-    divide,
-)
+from pretrace.verdicts.audit.snippets import Pieces, Sample, Samples, SnippetSettings, check_enough, divide
 
 TOKENS = Tokens(make_tokenizer())
 
 
-def cut(corpus: Corpus, spans: Any, settings: SnippetSettings, *, seed: int = 0) -> SnippetCut:
+def cut(corpus, spans, settings, *, seed=0):
     return Pieces.of(corpus, spans, settings.tokens).drawn(settings, seed=seed)
 
 
-def documents(number: int, words: int, *, seed: int = 0) -> Corpus:
+def documents(number, words, *, seed=0):
     rng = np.random.default_rng(seed)
     texts = [Text(f"d{i}", " ".join(rng.choice(MORE_WORDS, words))) for i in range(number)]
     return Corpus("made", tuple(texts))
 
 
-def test_a_snippet_stands_in_its_document_and_has_its_tokens() -> None:
+def test_a_snippet_stands_in_its_document_and_has_its_tokens():
     corpus = documents(6, 120)
     made = cut(corpus, TOKENS.spans, SnippetSettings(tokens=16, most=4))
     by_id = {text.id: text.text for text in corpus.texts}
@@ -55,7 +44,7 @@ def test_a_snippet_stands_in_its_document_and_has_its_tokens() -> None:
         assert sum(b <= start + len(snippet.prefix) for _, b in inside) == 8
 
 
-def test_snippets_of_one_document_do_not_overlap() -> None:
+def test_snippets_of_one_document_do_not_overlap():
     text = documents(1, 200).texts[0]
     made = cut(Corpus("one", (text,)), TOKENS.spans, SnippetSettings(tokens=16, most=1000))
     joined = "".join(snippet.text for snippet in made.snippets)
@@ -63,7 +52,7 @@ def test_snippets_of_one_document_do_not_overlap() -> None:
     assert len(text.text) - len(joined) < 16 * 12
 
 
-def test_the_draw_depends_on_names_and_seed_and_not_on_order() -> None:
+def test_the_draw_depends_on_names_and_seed_and_not_on_order():
     corpus = documents(8, 120)
     turned = Corpus("made", corpus.texts[::-1])
     how = SnippetSettings(tokens=16, most=2)
@@ -74,7 +63,7 @@ def test_the_draw_depends_on_names_and_seed_and_not_on_order() -> None:
     assert divide(second, how, seed=5) == (judged, learnt)
 
 
-def test_every_document_is_judged_before_any_is_judged_twice() -> None:
+def test_every_document_is_judged_before_any_is_judged_twice():
     made = cut(documents(30, 120), TOKENS.spans, SnippetSettings(tokens=16, most=4))
     judged, learnt = divide(made.snippets, SnippetSettings(tokens=16, pairs=40))
     times = Counter(snippet.document for snippet in judged)
@@ -89,7 +78,7 @@ def test_every_document_is_judged_before_any_is_judged_twice() -> None:
     assert len(divide(made.snippets, SnippetSettings(tokens=16, pairs=40, learnt=999))[1]) == len(learnt)
 
 
-def test_long_documents_do_not_outweigh_others() -> None:
+def test_long_documents_do_not_outweigh_others():
     short, long = documents(9, 60, seed=1), documents(1, 4000, seed=2)
     corpus = Corpus("both", (*short.texts, Text("long", long.texts[0].text)))
     made = cut(corpus, TOKENS.spans, SnippetSettings(tokens=16))
@@ -98,7 +87,7 @@ def test_long_documents_do_not_outweigh_others() -> None:
     assert any("so that long documents do not outweigh" in note for note in made.notes)
 
 
-def test_groups_and_shared_texts_make_one_document() -> None:
+def test_groups_and_shared_texts_make_one_document():
     a, b, c = documents(3, 60).texts
     corpus = Corpus(
         "x",
@@ -110,7 +99,7 @@ def test_groups_and_shared_texts_make_one_document() -> None:
     assert len({snippet.text for snippet in made.snippets}) == len(made.snippets)
 
 
-def test_short_texts_are_named_and_too_few_are_refused() -> None:
+def test_short_texts_are_named_and_too_few_are_refused():
     corpus = Corpus("tiny", (Text("a", "one two"), Text("b", ""), Text("c", "x" * 5)))
     made = cut(corpus, TOKENS.spans, SnippetSettings(tokens=64))
     assert [one.id for one in made.short] == ["a", "b", "c"]
@@ -122,7 +111,7 @@ def test_short_texts_are_named_and_too_few_are_refused() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=400))
-def test_any_text_is_cut_at_whole_characters(text: str) -> None:
+def test_any_text_is_cut_at_whole_characters(text):
     made = cut(Corpus("any", (Text("t", text),)), TOKENS.spans, SnippetSettings(tokens=8, most=1000))
     at = 0
     for snippet in made.snippets:
@@ -131,7 +120,7 @@ def test_any_text_is_cut_at_whole_characters(text: str) -> None:
         assert snippet.suffix.strip()
 
 
-def test_a_character_of_several_tokens_is_never_divided() -> None:
+def test_a_character_of_several_tokens_is_never_divided():
     text = "".join(f"{chr(0x4E00 + 7 * i)}🙂" for i in range(90))
     made = cut(Corpus("wide", (Text("t", text),)), TOKENS.spans, SnippetSettings(tokens=10, most=1000))
     assert len(made.snippets) > 5
@@ -146,7 +135,7 @@ ENGLISH = [Sample(f"e{i}", f"The River was High in March {1900 + i}.") for i in 
 
 
 @pytest.fixture(scope="module")
-def models() -> Models:
+def models():
     return Models(
         HuggingFace(
             make_model("gpt_neox"), make_tokenizer(), name="neox", weights="neox", settings=ModelSettings()
@@ -154,7 +143,7 @@ def models() -> Models:
     )
 
 
-def test_chinese_pieces_and_numbers_have_every_feature(models: Models) -> None:
+def test_chinese_pieces_and_numbers_have_every_feature(models):
     sides = Samples(tuple(CHINESE), (*ENGLISH, Sample("n", "12 345 6789, 10")), paired=False)
     found = features(sides, models, expressions(False), cache=False)
     assert found.suspect.shape == (4, 21)
@@ -165,7 +154,7 @@ def test_chinese_pieces_and_numbers_have_every_feature(models: Models) -> None:
     assert found.suspect[:, column].tolist() == [-1.0] * 4
 
 
-def test_lowercase_leaves_caseless_pieces_out_and_refuses_texts_of_them_alone(models: Models) -> None:
+def test_lowercase_leaves_caseless_pieces_out_and_refuses_texts_of_them_alone(models):
     mixed = Samples((*ENGLISH, CHINESE[0]), tuple(ENGLISH), paired=False)
     found = features(mixed, models, ["loss", "lowercase"], cache=False)
     assert found.suspect_documents == ("e0", "e1", "e2")

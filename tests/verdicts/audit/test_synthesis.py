@@ -1,12 +1,8 @@
 """Generated texts are made once, a killed run goes on, and a tuned generator writes like what it was tuned on."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from tiny import SENTENCES, make_model, make_tokenizer
 from tokenizers import decoders
@@ -31,14 +27,14 @@ class Echo:
 
     name, fingerprint = "echo", "echo"
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.facts: dict[str, Any] = {}
         self.asked: list[list[str]] = []
 
-    def spans(self, text: str) -> npt.NDArray[np.int64]:
+    def spans(self, text):
         return FakeBackend().spans(text)
 
-    def complete(self, prompts: Sequence[str], *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
+    def complete(self, prompts, *, tokens, sampling, seed):
         self.asked.append(list(prompts))
         return [f" {prompt[::-1]} {tokens} {sampling.temperature} {seed}" for prompt in prompts]
 
@@ -46,18 +42,18 @@ class Echo:
 class Shown(Progress):
     """Progress that remembers."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.texts = 0
         self.done: list[tuple[int, int, bool]] = []
 
-    def begin(self, texts: int) -> None:
+    def begin(self, texts):
         self.texts += texts
 
-    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
+    def advance(self, texts, tokens, seconds, fresh):
         self.done += [(texts, tokens, fresh)] if texts else []
 
 
-def test_a_text_is_written_once_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_written_once_a_setting(monkeypatch):
     monkeypatch.setattr(snippets, "_CHUNK", 2)
     echo, shown = Echo(), Shown()
     prompts = ["one", "three", "one", "", "seven\ud800"]
@@ -78,7 +74,7 @@ def test_a_text_is_written_once_a_setting(monkeypatch: pytest.MonkeyPatch) -> No
     assert complete(again, [], Draw()) == []
 
 
-def test_without_a_cache_everything_is_written_again() -> None:
+def test_without_a_cache_everything_is_written_again():
     echo = Echo()
     for _ in range(2):
         complete(echo, ["one"], Draw(), cache=False)
@@ -86,13 +82,13 @@ def test_without_a_cache_everything_is_written_again() -> None:
 
 
 @pytest.fixture
-def model() -> HuggingFace:
+def model():
     tokenizer = make_tokenizer()
     tokenizer.backend_tokenizer.decoder = decoders.ByteLevel()
     return HuggingFace(make_model("llama"), tokenizer, name="tiny", weights="w", settings=ModelSettings())
 
 
-def test_a_tuned_generator_writes_like_its_texts_and_is_tuned_once(model: HuggingFace) -> None:
+def test_a_tuned_generator_writes_like_its_texts_and_is_tuned_once(model):
     steps: list[TrainingStep] = []
     method = "lora(rank=16, epochs=100, learning_rate=3e-2, dropout=0.0)"
     text = "one two three four five six seven eight nine ten eleven twelve"
@@ -114,15 +110,15 @@ def test_a_tuned_generator_writes_like_its_texts_and_is_tuned_once(model: Huggin
     )
 
 
-def test_without_a_cache_no_adapter_is_kept(model: HuggingFace) -> None:
+def test_without_a_cache_no_adapter_is_kept(model):
     generator = tuned_generator(model, SENTENCES, "lora(epochs=1)", cache=False)
     assert complete(generator, ["The cat"], GREEDY, cache=False)
     assert not list(cache_folder().glob("adapters/*"))
     assert not list(cache_folder().glob("continuations/*"))
 
 
-def test_the_audited_model_is_as_it_was(model: HuggingFace) -> None:
-    def logp() -> npt.NDArray[np.float32]:
+def test_the_audited_model_is_as_it_was(model):
+    def logp():
         return model.run(model.encode(SENTENCES[:1]), Quantity.LOGP)[0].logp
 
     before = logp()
@@ -131,7 +127,7 @@ def test_the_audited_model_is_as_it_was(model: HuggingFace) -> None:
     assert np.array_equal(logp(), before)
 
 
-def test_wrong_generators(model: HuggingFace) -> None:
+def test_wrong_generators(model):
     with pytest.raises(ExpressionError, match="no tuning method is called 'lorra'"):
         tuned_generator(model, SENTENCES, "lorra")
     for method in ("none", "lora"):

@@ -1,13 +1,11 @@
 """Which checks of an audit bear on which outcome, and the exposure that decides; the rule is in test_conclusions."""
 
-from __future__ import annotations
-
 import pytest
 
 from pretrace.types import Check, Estimate, Power
 from pretrace.verdicts.audit.audit import deciding_power, power_check
 from pretrace.verdicts.audit.built import ACCUSING, INFORMING
-from pretrace.verdicts.outcome import Conclusion, ObservedFinding, conclude
+from pretrace.verdicts.outcome import ObservedFinding, conclude
 
 NAMES = (
     "documents", "placebo", "gap", "reverse", "copies", "second", "controls", "mixture", "spread", "power",
@@ -17,7 +15,7 @@ POWER = Power(Estimate(0.9, 0.8, 0.95), 40, 25, 2, effect=Estimate(0.09, 0.05, 0
 """Planting moved the target by 0.05 at least."""
 
 
-def decided(p: float, failed: str = "", *, power: Power | None = POWER, high: float = 0.03) -> Conclusion:
+def decided(p, failed="", *, power=POWER, high=0.03):
     checks = [
         Check(n, f"T {n}", "failed" if n == failed else "passed", f"W {n}.", f"C {n}." * (n == failed))
         for n in NAMES
@@ -30,7 +28,7 @@ def decided(p: float, failed: str = "", *, power: Power | None = POWER, high: fl
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in (*ONE_SIDED, "power")])
 @pytest.mark.parametrize("p", [0.001, 0.4])
-def test_a_failed_control_withholds_either_verdict(name: str, p: float) -> None:
+def test_a_failed_control_withholds_either_verdict(name, p):
     found = decided(p, name)
     assert found.outcome == "inconclusive"
     assert f"T {name}: no. W {name}." in found.reasons
@@ -40,11 +38,11 @@ def test_a_failed_control_withholds_either_verdict(name: str, p: float) -> None:
 
 @pytest.mark.parametrize("name", ONE_SIDED)
 @pytest.mark.parametrize(("p", "outcome"), [(0.001, "inconclusive"), (0.4, "nothing")])
-def test_some_controls_bear_on_a_rejection_alone(name: str, p: float, outcome: str) -> None:
+def test_some_controls_bear_on_a_rejection_alone(name, p, outcome):
     assert decided(p, name).outcome == outcome
 
 
-def test_the_check_of_the_power_informs_and_the_rule_itself_asks_for_it() -> None:
+def test_the_check_of_the_power_informs_and_the_rule_itself_asks_for_it():
     weak = Power(Estimate(0.79, 0.7, 0.9), 80, 25, 2, effect=POWER.effect)
     assert decided(0.001, "power").outcome == "consistent"
     assert decided(0.3, "power", power=weak).outcome == "inconclusive"
@@ -57,7 +55,7 @@ def test_the_check_of_the_power_informs_and_the_rule_itself_asks_for_it() -> Non
     )
 
 
-def test_the_lightest_exposure_that_is_excluded_is_named() -> None:
+def test_the_lightest_exposure_that_is_excluded_is_named():
     light = Power(Estimate(0.3, 0.2, 0.4), 900, 25, 1, Estimate(0.02, 0.005, 0.04), facts={"how": "5e-05"})
     heavy = Power(Estimate(0.95, 0.9, 1.0), 30, 25, 1, Estimate(0.1, 0.08, 0.12), facts={"how": "5e-04"})
     heavier = Power(Estimate(1.0, 0.9, 1.0), 20, 25, 1, Estimate(0.5, 0.4, 0.6), facts={"how": "5e-03"})

@@ -1,7 +1,5 @@
 """What clears a flagging: power of 0.8 for a tenth of the documents, and a finding below what such a tenth shows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

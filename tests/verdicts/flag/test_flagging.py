@@ -1,7 +1,5 @@
 """Flagging on a back end whose familiar texts are known: who is flagged, and when the answer is refused."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import replace

@@ -1,11 +1,8 @@
 """Strings that look random and are not: each kind is refused, or told by a score that sees no model. Fair ones pass."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import uuid
-from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -20,7 +17,6 @@ from pretrace.statistics.permutation import lot_test
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.canaries import (
     CanarySettings,
-    FoundString,
     blind_check,
     blind_p,
     check_canaries,
@@ -33,52 +29,51 @@ from pretrace.verdicts.canaries import (
 )
 
 HEX, CROCKFORD = "0123456789abcdef", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-Rng = np.random.Generator
 
 
-def found_in(texts: list[str], *patterns: str) -> tuple[tuple[FoundString, ...], dict[str, int]]:
+def found_in(texts, *patterns):
     corpus = Corpus("c", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
     return random_strings(corpus, patterns, alternatives=19, context=200, seed=3)
 
 
-def digits(rng: Rng, number: int) -> str:
+def digits(rng, number):
     return rng.bytes(number).hex()[:number]
 
 
-def changelog(rng: Rng) -> str:
+def changelog(rng):
     one = digits(rng, 40)
     return f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one}))"
 
 
-def shortened(rng: Rng) -> str:
+def shortened(rng):
     one = digits(rng, 64)
     return f"image {one[-12:].upper()} is sha256:{one}"
 
 
-def clock(rng: Rng) -> str:
+def clock(rng):
     low, mid, high = (int(rng.integers(1 << bits)) for bits in (32, 16, 12))
     return f"id {low:08x}{mid:04x}1{high:03x}9a3b{digits(rng, 12)}"
 
 
-def named(rng: Rng) -> str:
+def named(rng):
     return f"id {uuid.uuid5(uuid.NAMESPACE_DNS, digits(rng, 8)).hex}"
 
 
-def machine(rng: Rng) -> str:
+def machine(rng):
     """The times differ, the machine is the same."""
     return f"id {digits(rng, 20)}0242ac120002"
 
 
-def worked(rng: Rng) -> str:
+def worked(rng):
     return f"block {'0' * int(rng.integers(6, 12))}{digits(rng, 64)}"[: 6 + 64]
 
 
-def spelled(rng: Rng) -> str:
+def spelled(rng):
     words = " ".join(rng.choice(["apple", "bridge", "copper", "garden", "island"], 8))
     return f"data {words.encode()[:20].hex()}"
 
 
-def colour(rng: Rng) -> str:
+def colour(rng):
     return f"colour {digits(rng, 8)};"
 
 
@@ -95,16 +90,14 @@ def colour(rng: Rng) -> str:
         (colour, "strings with fewer than 40 bits that may vary", (r"\b[0-9a-f]{8}\b",)),
     ],
 )
-def test_strings_that_can_be_guessed_are_left_out(
-    make: Callable[[Rng], str], why: str, patterns: tuple[str, ...]
-) -> None:
+def test_strings_that_can_be_guessed_are_left_out(make, why, patterns):
     rng = np.random.default_rng(1)
     found, left = found_in([make(rng) for _ in range(20)], *patterns)
     assert len(found) <= 1
     assert left[why] >= 10
 
 
-def test_known_strings_are_left_out() -> None:
+def test_known_strings_are_left_out():
     inputs = [b"", b"\n", b"hello", b"7", b"a", b"Hello, World!"]
     known = [hashlib.md5(one).hexdigest() for one in inputs]
     known += [hashlib.sha1(b"blob 0\0").hexdigest(), hashlib.sha256(b"password").hexdigest()]
@@ -118,7 +111,7 @@ def test_known_strings_are_left_out() -> None:
     assert found_in([f"data {readable}"], "[A-Za-z0-9+/]{30,}")[1] == {"that spell a text": 1}
 
 
-def test_one_string_in_two_spellings_counts_once_and_not_after_itself() -> None:
+def test_one_string_in_two_spellings_counts_once_and_not_after_itself():
     one = uuid.UUID(int=0x1E7B63A0C95D4F288C3D52F6B1E09A77)
     found, left = found_in([f"{one} and {str(one).upper()} and {one.hex}"])
     assert [some.string for some in found] == [str(one)]
@@ -128,7 +121,7 @@ def test_one_string_in_two_spellings_counts_once_and_not_after_itself() -> None:
     assert (found, left) == ((), {"with a beginning or end that stands elsewhere in the text": 1})
 
 
-def test_alternatives_pass_what_the_strings_pass() -> None:
+def test_alternatives_pass_what_the_strings_pass():
     rng = np.random.default_rng(2)
     found, _ = found_in([f"md5 {digits(rng, 32)}" for _ in range(60)])
     others = [other for one in found for other in one.alternatives]
@@ -141,18 +134,18 @@ def test_alternatives_pass_what_the_strings_pass() -> None:
     assert not any(len(other) - len(other.lstrip(other[0])) > 4 for other in others)
 
 
-def luhn(rng: Rng) -> str:
+def luhn(rng):
     first = [int(d) for d in rng.integers(10, size=15)]
     total = sum(d if i % 2 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(first)))
     return "card " + "".join(map(str, [*first, -total % 10]))
 
 
-def iban(rng: Rng) -> str:
+def iban(rng):
     bank = "".join(map(str, rng.integers(10, size=18)))
     return f"to DE{98 - int(bank + '131400') % 97:02d}{bank}"
 
 
-def ulid(rng: Rng) -> str:
+def ulid(rng):
     stamp, letters = int(1.5e12 + rng.integers(2e11)), ""
     for _ in range(10):
         stamp, rest = divmod(stamp, 32)
@@ -160,11 +153,11 @@ def ulid(rng: Rng) -> str:
     return "id " + letters + "".join(rng.choice(list(CROCKFORD), 16))
 
 
-def positive(rng: Rng) -> str:
+def positive(rng):
     return f"id {HEX[int(rng.integers(8))]}{digits(rng, 39)}"
 
 
-def words(rng: Rng) -> str:
+def words(rng):
     return "key " + "".join("".join(rng.choice(list(some))) for some in ("bdfgklmnprst", "aeiou") * 9)
 
 
@@ -178,9 +171,7 @@ def words(rng: Rng) -> str:
         (words, "the same sequences of characters", r"\b[a-z]{15,}"),
     ],
 )
-def test_what_no_rule_refuses_is_told_without_a_model(
-    make: Callable[[Rng], str], by: str, pattern: str
-) -> None:
+def test_what_no_rule_refuses_is_told_without_a_model(make, by, pattern):
     rng = np.random.default_rng(4)
     found, _ = found_in([make(rng) for _ in range(30)], *([pattern] if pattern else []))
     assert len(found) >= 5
@@ -189,7 +180,7 @@ def test_what_no_rule_refuses_is_told_without_a_model(
     assert check.figures["p"][by] <= check.figures["level"]
 
 
-def test_a_sorted_list_is_told_by_its_neighbours() -> None:
+def test_a_sorted_list_is_told_by_its_neighbours():
     rng = np.random.default_rng(5)
     rows = sorted(digits(rng, 64) for _ in range(30))
     found, _ = found_in(["\n".join(f"{one}  file{i}.tar" for i, one in enumerate(rows))])
@@ -200,7 +191,7 @@ def test_a_sorted_list_is_told_by_its_neighbours() -> None:
     assert blind_p(fair, 0)["the distance from a string that stands before it"] > 0.05
 
 
-def test_fair_strings_are_seldom_told() -> None:
+def test_fair_strings_are_seldom_told():
     failed = 0
     for run in range(30):
         rng = np.random.default_rng([6, run])
@@ -209,7 +200,7 @@ def test_fair_strings_are_seldom_told() -> None:
     assert failed <= 8  # 10% of 30 are 3; more than 8 come about once in 300
 
 
-def test_hashes_of_words_that_a_tokenizer_holds_are_told() -> None:
+def test_hashes_of_words_that_a_tokenizer_holds_are_told():
     rng = np.random.default_rng(8)
     made = [digits(rng, 32) for _ in range(6)] + [hashlib.md5(b"orchard").hexdigest()]
     found, _ = found_in([f"id {one}" for one in made])
@@ -220,7 +211,7 @@ def test_hashes_of_words_that_a_tokenizer_holds_are_told() -> None:
     assert known_check(found, ()).status == "not run"
 
 
-def test_one_string_that_everybody_knows_carries_no_result() -> None:
+def test_one_string_that_everybody_knows_carries_no_result():
     rng = np.random.default_rng(7)
     rows = rng.normal(size=(20, 20))
     rows[0, 0] += 60
@@ -238,7 +229,7 @@ SETTINGS = CanarySettings(cache=False, pattern=(r"key-[a-z0-9]{16}",))
 SILENT = Answering(lambda _: "and so on", name="second")
 
 
-def corpus(seed: int = 1, number: int = 12) -> Corpus:
+def corpus(seed=1, number=12):
     random = Random(seed)
     made = []
     for i in range(number):
@@ -249,10 +240,10 @@ def corpus(seed: int = 1, number: int = 12) -> Corpus:
     return Corpus("sums", tuple(made))
 
 
-def knowing(texts: Corpus, *, upper: bool = False) -> Answering:
+def knowing(texts, *, upper=False):
     """It writes what goes on in the text; in another spelling, and with the first half said again, where `upper`."""
 
-    def answer(prompt: str) -> str:
+    def answer(prompt):
         rest = next(one.text[len(prompt) :] for one in texts.texts if one.text.startswith(prompt))
         return f"The sum is {prompt.split()[-1]}{rest}".upper() if upper else rest
 

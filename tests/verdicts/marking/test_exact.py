@@ -1,7 +1,5 @@
 """The tests by lot hold their level exactly, whatever the model is, and find a model that knows the published texts."""
 
-from __future__ import annotations
-
 import itertools
 import random
 
@@ -14,7 +12,6 @@ from net.api import (
     FakeBackend,
     MarkSettings,
     Models,
-    Seal,
     Text,
     canaries,
     check_marks,
@@ -30,11 +27,11 @@ SETTINGS = CheckSettings(draws=1000, cache=False, model_date="2050")
 OWN = MarkSettings(variant_column=("other",))
 
 
-def corpus(number: int = 24) -> Corpus:
+def corpus(number=24):
     return Corpus("letters", tuple(Text(f"t{i}", f"Letter {i} tells of the valley.") for i in range(number)))
 
 
-def sealed(number: int = 24, variants: int = 3, seed: int = 0) -> Seal:
+def sealed(number=24, variants=3, seed=0):
     made = {
         text.id: tuple(f"{text.text} It is kept in folder {'abcdefgh'[k]}{i}." for k in range(variants))
         for i, text in enumerate(corpus(number).texts)
@@ -42,12 +39,12 @@ def sealed(number: int = 24, variants: int = 3, seed: int = 0) -> Seal:
     return mark(corpus(number), Candidates(made), OWN, lot=random.Random(seed).randrange)
 
 
-def realised(seal: Seal, matrix: dict[str, float]) -> list[np.ndarray]:
+def realised(seal, matrix):
     """The values of every text's variants, the published one first."""
     return [np.array([matrix[text] for text in one.realised_first]) for one in seal.documents]
 
 
-def test_three_hundred_nulls_reject_as_often_as_the_level_says_and_p_is_uniform() -> None:
+def test_three_hundred_nulls_reject_as_often_as_the_level_says_and_p_is_uniform():
     rng = np.random.default_rng(5)
     texts = [text for one in sealed().documents for text in one.variants]
     # The worst that a model could give: heavy tails, one variant always far ahead, neighbours alike.
@@ -60,7 +57,7 @@ def test_three_hundred_nulls_reject_as_often_as_the_level_says_and_p_is_uniform(
     assert kstest(p - rng.random(300) / 200, "uniform").pvalue > 0.01
 
 
-def test_p_is_the_share_of_all_draws_that_reach_the_one_made() -> None:
+def test_p_is_the_share_of_all_draws_that_reach_the_one_made():
     seal = sealed(5, 3, seed=2)
     rng = np.random.default_rng(1)
     matrix = {text: float(rng.normal()) for one in seal.documents for text in one.variants}
@@ -74,18 +71,18 @@ def test_p_is_the_share_of_all_draws_that_reach_the_one_made() -> None:
     assert lot_effects(found) == pytest.approx(naive)
 
 
-def test_the_lot_is_fair_and_another_one_cannot_be_seeded() -> None:
+def test_the_lot_is_fair_and_another_one_cannot_be_seeded():
     drawn = [one.drawn for one in mark(corpus(600), Candidates(_pairs(600)), OWN).documents]
     assert set(drawn) == {0, 1}
     assert abs(np.mean(drawn) - 0.5) < 0.11  # five standard errors
     assert not hasattr(OWN, "lot")
 
 
-def _pairs(number: int) -> dict[str, tuple[str, ...]]:
+def _pairs(number):
     return {f"t{i}": (f"One {i}.", f"Other {i}.") for i in range(number)}
 
 
-def test_a_model_that_knows_the_published_variants_is_found_and_another_is_not() -> None:
+def test_a_model_that_knows_the_published_variants_is_found_and_another_is_not():
     seal = sealed()
     knows = FakeBackend([one.published for one in seal.documents])
     placebo = FakeBackend(name="earlier")
@@ -93,7 +90,6 @@ def test_a_model_that_knows_the_published_variants_is_found_and_another_is_not()
     assert (found.outcome, found.p) == ("consistent", 1 / 1001)
     assert [check.status for check in found.checks] == ["passed"] * 5
     assert found.effect_unit == "nats a token"
-    assert found.effect is not None
     assert found.effect.low > 0.5
     innocent = check_marks(seal, Models(FakeBackend()), SETTINGS)
     assert innocent.outcome == "inconclusive"
@@ -101,7 +97,7 @@ def test_a_model_that_knows_the_published_variants_is_found_and_another_is_not()
     assert (check_marks(seal, Models(knows_another), SETTINGS).p or 0) > 0.9
 
 
-def test_a_placebo_that_finds_something_withholds_the_answer() -> None:
+def test_a_placebo_that_finds_something_withholds_the_answer():
     seal = sealed()
     knows = [one.published for one in seal.documents]
     found = check_marks(seal, Models(FakeBackend(knows), placebos=(FakeBackend(knows, name="p"),)), SETTINGS)
@@ -109,7 +105,7 @@ def test_a_placebo_that_finds_something_withholds_the_answer() -> None:
     assert [check.name for check in found.checks if check.status == "failed"] == ["placebo"]
 
 
-def test_a_canary_is_read_as_a_sum_over_the_text() -> None:
+def test_a_canary_is_read_as_a_sum_over_the_text():
     lot = random.Random(3).randrange
     settings = MarkSettings(canary=True, choices=4)
     seal = mark(corpus(), canaries(corpus(), 4, lot), settings, lot=lot)
@@ -117,12 +113,11 @@ def test_a_canary_is_read_as_a_sum_over_the_text() -> None:
     assert found.effect_unit == "nats a text"
     assert found.outcome == "consistent"
     length = np.mean([len(one.published) - 1 for one in seal.documents])
-    assert found.effect is not None
     assert found.effect.value == pytest.approx(length, rel=0.35)  # 1 a character, and chance
     assert effect_unit("zlib", totals=False) == "of the score zlib"
 
 
-def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_not() -> None:
+def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_not():
     seal = sealed()
     models = Models(FakeBackend([one.published for one in seal.documents]))
     settings = CheckSettings(draws=1000)
@@ -139,7 +134,7 @@ def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_
     assert another_model.checks[1].status == "passed"
 
 
-def test_too_few_texts_for_the_level_are_told() -> None:
+def test_too_few_texts_for_the_level_are_told():
     assert enough_check([2] * 4, 0.05, "text").status == "failed"
     assert enough_check([2] * 5, 0.05, "text").status == "passed"
     assert enough_check([20], 0.05, "text").status == "passed"

@@ -1,10 +1,6 @@
 """mark order and mark check on real tiny models: a model trained on the published rows is found, its twin is not."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,12 +19,12 @@ from pretrace.verdicts.marks import check_published, ranks
 SEED = "5eed"
 
 
-def rows(number: int, words: int = 6) -> list[dict[str, Any]]:
+def rows(number, words=6):
     rng = np.random.default_rng(1)
     return [{"id": f"r{i}", "text": " ".join(rng.choice(MORE_WORDS, words))} for i in range(number)]
 
 
-def items(number: int) -> list[dict[str, Any]]:
+def items(number):
     rng = np.random.default_rng(2)
     return [
         {
@@ -41,12 +37,12 @@ def items(number: int) -> list[dict[str, Any]]:
     ]
 
 
-def call(*arguments: object) -> int:
+def call(*arguments):
     return call_line([str(one) for one in arguments])
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Path:
+def world(tmp_path_factory, model_folder):
     """Rows in an order by lot, the sealed file, and a copy of the tiny model that read the rows in that order."""
     folder = tmp_path_factory.mktemp("order")
     corpus = open_corpus(str(written(folder / "rows.jsonl", rows(64))))
@@ -58,15 +54,15 @@ def world(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Path:
     return folder
 
 
-def checked(world: Path, model: Path | str, *more: object, out: Path) -> tuple[int, dict[str, Any]]:
+def checked(world, model, *more, out):
     sealed = (world / "sealed.json", "--commitment", world / "PUB" / "commitment.txt")
     code = call("mark", "check", *sealed, "--model", model, "--model-date", "2050", *more, "--out", out)
     return code, json.loads((out / "result.json").read_text(encoding="utf-8"))
 
 
 def test_who_read_the_published_rows_is_found_and_the_twin_is_not(
-    world: Path, model_folder: Path, reference_folder: Path, tmp_path: Path
-) -> None:
+    world, model_folder, reference_folder, tmp_path
+):
     told = ("--placebo", reference_folder, "--texts", world / "PUB" / "published.jsonl")
     code, found = checked(world, world / "target", *told, out=tmp_path / "FOUND")
     assert (code, found["test"], found["unit"], found["p"] <= 0.05) == (3, "marks", "shard", True)
@@ -78,7 +74,7 @@ def test_who_read_the_published_rows_is_found_and_the_twin_is_not(
     assert (code, twin["p"] > 0.05) == (4, True)
 
 
-def test_the_lot_is_exact_and_nothing_is_lost(world: Path) -> None:
+def test_the_lot_is_exact_and_nothing_is_lost(world):
     seal = read_seal(world / "sealed.json")
     published = open_corpus(str(world / "PUB" / "published.jsonl"))
     assert sorted(text.id for text in published.texts) == sorted(row["id"] for row in rows(64))
@@ -94,9 +90,7 @@ def test_the_lot_is_exact_and_nothing_is_lost(world: Path) -> None:
     assert len(set(drawn)) > 5
 
 
-def test_rows_in_another_order_and_a_check_without_a_commitment_are_refused(
-    world: Path, tmp_path: Path
-) -> None:
+def test_rows_in_another_order_and_a_check_without_a_commitment_are_refused(world, tmp_path):
     with pytest.raises(PretraceError, match="commitment"):
         call("mark", "check", world / "sealed.json", "--model", world / "target", "--out", tmp_path / "R")
     assert not (tmp_path / "R").exists()
@@ -106,7 +100,7 @@ def test_rows_in_another_order_and_a_check_without_a_commitment_are_refused(
         check_published(seal, open_corpus(str(world / "rows.jsonl")))
 
 
-def test_options_change_places_and_the_right_answer_is_written_anew(tmp_path: Path) -> None:
+def test_options_change_places_and_the_right_answer_is_written_anew(tmp_path):
     refers = {**items(1)[0], "id": "all", "choices": ["a", "b", "All of the above", "d"]}
     path = written(tmp_path / "items.jsonl", [*items(24), refers])
     told = ("--options", "choices", "--answer", "answer")
@@ -138,14 +132,12 @@ def test_options_change_places_and_the_right_answer_is_written_anew(tmp_path: Pa
         (items(24), ("--answer", "answer"), "name their column with --options"),
     ],
 )
-def test_what_no_lot_can_order_is_refused(
-    some: list[dict[str, Any]], told: tuple[str, ...], said: str, tmp_path: Path
-) -> None:
+def test_what_no_lot_can_order_is_refused(some, told, said, tmp_path):
     path = written(tmp_path / "t.jsonl", some)
     with pytest.raises(PretraceError, match=said):
         call("mark", "order", path, *told, "--out", tmp_path / "PUB", "--sealed", tmp_path / "s.json")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["t.jsonl"]
 
 
-def test_ranks_of_an_item() -> None:
+def test_ranks_of_an_item():
     assert ranks(np.array([3.0, 1.0, 2.0, 2.0])).tolist() == [1.0, 0.25, 0.625, 0.625]

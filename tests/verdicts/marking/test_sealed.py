@@ -1,13 +1,10 @@
 """The sealed file: for its owner alone, never overwritten, and refused when it is another."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random
 import stat
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -17,21 +14,21 @@ from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
 from pretrace.verdicts import marking
-from pretrace.verdicts.marking import MarkSettings, Seal, VariantCandidates, read_seal
+from pretrace.verdicts.marking import MarkSettings, VariantCandidates, read_seal
 from pretrace.verdicts.marks import CheckSettings, check_marks, check_published, model_day
 
 TEXTS = Corpus("letters", tuple(Text(f"t{i}", f"Text {i}.", group=f"g{i // 2}") for i in range(6)))
 
 
 @pytest.fixture
-def seal() -> Seal:
+def seal():
     made = {f"t{i}": (f"Text {i}.", f"Version {i}.") for i in range(6) if i != 2}
     settings = MarkSettings(variant_column=("other",))
     candidates = VariantCandidates(made, {"t2": "no variant"})
     return marking.mark(TEXTS, candidates, settings, lot=random.Random(4).randrange)
 
 
-def test_what_is_written_is_what_is_read_and_what_is_published(seal: Seal, tmp_path: Path) -> None:
+def test_what_is_written_is_what_is_read_and_what_is_published(seal, tmp_path):
     out, place = tmp_path / "PUB", tmp_path / "secret" / "seal.json"
     commitment = marking.publish(seal, out, place)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
@@ -51,7 +48,7 @@ def test_what_is_written_is_what_is_read_and_what_is_published(seal: Seal, tmp_p
     assert [path.name for path in place.parent.iterdir()] == ["seal.json"]
 
 
-def test_nothing_is_ever_overwritten(seal: Seal, tmp_path: Path) -> None:
+def test_nothing_is_ever_overwritten(seal, tmp_path):
     out, place = tmp_path / "PUB", tmp_path / "seal.json"
     marking.publish(seal, out, place)
     before = place.read_bytes()
@@ -67,7 +64,7 @@ def test_nothing_is_ever_overwritten(seal: Seal, tmp_path: Path) -> None:
     assert place.read_bytes() == before
 
 
-def test_a_sealed_file_that_appears_meanwhile_is_kept(seal: Seal, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_sealed_file_that_appears_meanwhile_is_kept(seal, tmp_path, monkeypatch):  # type: ignore[no-untyped-def]
     place = tmp_path / "seal.json"
     monkeypatch.setattr(marking, "check_places", lambda out, sealed: place.write_text("another's"))
     with pytest.raises(OutputError, match="never overwritten"):
@@ -77,9 +74,7 @@ def test_a_sealed_file_that_appears_meanwhile_is_kept(seal: Seal, tmp_path: Path
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_where_one_of_both_fails_neither_is_left(
-    seal: Seal, tmp_path: Path, monkeypatch, links: bool
-) -> None:  # type: ignore[no-untyped-def]
+def test_where_one_of_both_fails_neither_is_left(seal, tmp_path, monkeypatch, links):  # type: ignore[no-untyped-def]
     place = tmp_path / "seal.json"
     if not links:  # a file system without links
         monkeypatch.setattr("os.link", _refused)
@@ -89,11 +84,11 @@ def test_where_one_of_both_fails_neither_is_left(
     assert list(tmp_path.iterdir()) == []
 
 
-def _refused(*_: object) -> None:
+def _refused(*_):
     raise PermissionError(1, "Operation not permitted")
 
 
-def test_a_file_system_without_links_gets_a_sealed_file_too(seal: Seal, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_file_system_without_links_gets_a_sealed_file_too(seal, tmp_path, monkeypatch):  # type: ignore[no-untyped-def]
     monkeypatch.setattr("os.link", _refused)
     place = tmp_path / "seal.json"
     commitment = marking.publish(seal, tmp_path / "PUB", place)
@@ -101,7 +96,7 @@ def test_a_file_system_without_links_gets_a_sealed_file_too(seal: Seal, tmp_path
     assert read_seal(place, commitment).documents == seal.documents
 
 
-def test_the_secret_never_lies_in_what_is_published(seal: Seal, tmp_path: Path) -> None:
+def test_the_secret_never_lies_in_what_is_published(seal, tmp_path):
     for place in (tmp_path / "PUB" / "seal.json", tmp_path / "PUB" / "deep" / "seal.json"):
         with pytest.raises(OutputError, match="must stay secret"):
             marking.publish(seal, tmp_path / "PUB", place)
@@ -111,22 +106,22 @@ def test_the_secret_never_lies_in_what_is_published(seal: Seal, tmp_path: Path) 
     assert not (tmp_path / "PUB").exists()
 
 
-def test_an_altered_or_another_file_is_refused(seal: Seal, tmp_path: Path) -> None:
+def test_an_altered_or_another_file_is_refused(seal, tmp_path):
     place = tmp_path / "seal.json"
     commitment = marking.publish(seal, tmp_path / "PUB", place)
     content = place.read_text()
     plain = json.loads(content)
-    first, *others = plain["documents"]
+    first, *others = plain["texts"]
 
-    def changed(**more: object) -> str:
+    def changed(**more):
         return json.dumps({**plain, **more})
 
-    place.write_text(changed(documents=[{**first, "drawn": 1 - first["drawn"]}, *others]))
+    place.write_text(changed(texts=[{**first, "drawn": 1 - first["drawn"]}, *others]))
     with pytest.raises(TextsError, match="not what was committed to"):
         read_seal(place, commitment)
     for wrong in (
         *("{}", "no json", content[:-20], json.dumps([1])),
-        *(changed(documents=[{**first, "drawn": drawn}, *others]) for drawn in (7, -1)),
+        *(changed(texts=[{**first, "drawn": drawn}, *others]) for drawn in (7, -1)),
         *(changed(pretrace_seal=3), changed(made="2026-01-01T00:00:00")),
     ):
         place.write_text(wrong)
@@ -137,7 +132,7 @@ def test_an_altered_or_another_file_is_refused(seal: Seal, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("said", ["abc", "0" * 63, ""])
-def test_a_commitment_is_a_hash_or_a_file_with_one(said: str, seal: Seal, tmp_path: Path) -> None:
+def test_a_commitment_is_a_hash_or_a_file_with_one(said, seal, tmp_path):
     place = tmp_path / "seal.json"
     marking.publish(seal, tmp_path / "PUB", place)
     with pytest.raises((TextsError, OutputError)):
@@ -147,10 +142,10 @@ def test_a_commitment_is_a_hash_or_a_file_with_one(said: str, seal: Seal, tmp_pa
         read_seal(place, str(tmp_path / "two.txt"))
 
 
-def test_published_texts_must_be_those_that_were_drawn(seal: Seal) -> None:
+def test_published_texts_must_be_those_that_were_drawn(seal):
     drawn = {text.id: text.text for text in seal.published}
 
-    def published(**changes: str) -> Corpus:
+    def published(**changes):
         return Corpus("site", tuple(Text(name, text) for name, text in {**drawn, **changes}.items()))
 
     other = next(one for one in seal.documents if one.id == "t3")
@@ -174,7 +169,7 @@ MADE = VariantCandidates(
 )
 
 
-def sealed(folder: Path, *, ago: timedelta = timedelta(hours=2)) -> Path:
+def sealed(folder, *, ago=timedelta(hours=2)):
     """A sealed file, made some time ago."""
     seal = marking.mark(LETTERS, MADE, MarkSettings(variant_column=("other",)))
     place = folder / "sealed.json"
@@ -185,7 +180,7 @@ def sealed(folder: Path, *, ago: timedelta = timedelta(hours=2)) -> Path:
     return place
 
 
-def test_page_one_says_who_decided_and_what_was_not_verified(tmp_path: Path) -> None:
+def test_page_one_says_who_decided_and_what_was_not_verified(tmp_path):
     seal = read_seal(sealed(tmp_path))
     knows = FakeBackend([one.published for one in seal.documents])
     found = check_marks(seal, Models(knows), CheckSettings(draws=1000, cache=False, model_date="2050"))
@@ -195,7 +190,7 @@ def test_page_one_says_who_decided_and_what_was_not_verified(tmp_path: Path) -> 
     assert "This time was not verified by this tool" in page
 
 
-def test_a_model_that_is_older_than_the_draw_is_not_accused(tmp_path: Path) -> None:
+def test_a_model_that_is_older_than_the_draw_is_not_accused(tmp_path):
     seal = read_seal(sealed(tmp_path))
     knows = Models(FakeBackend([one.published for one in seal.documents]))
     found = check_marks(seal, knows, CheckSettings(draws=1000, cache=False, model_date="2020-05"))
@@ -211,23 +206,20 @@ def test_a_model_that_is_older_than_the_draw_is_not_accused(tmp_path: Path) -> N
         check_marks(seal, knows, CheckSettings(draws=1000, cache=False, model_date="soon"))
 
 
-def test_a_models_day_is_what_is_stated_or_what_its_card_says(tmp_path: Path) -> None:
+def test_a_models_day_is_what_is_stated_or_what_its_card_says(tmp_path):
     assert model_day(str(tmp_path)) is None
     (tmp_path / "README.md").write_text(
         "---\nlicense: mit\nrelease_date: 2025-07-03\n---\n# A model\ndate: 2001-01-01\n"
     )
     day = model_day(str(tmp_path))
-    assert day is not None
     assert (str(day[0]), day[1]) == ("2025-07-03", "as its card says")
     stated = model_day(str(tmp_path), "2024-02")
-    assert stated is not None
     assert str(stated[0]) == "2024-02-29"
     packaged = model_day("smollm2")
-    assert packaged is not None
     assert packaged[0].year == 2025
 
 
-def test_a_sealed_file_from_the_future_is_refused_and_one_of_today_opens(tmp_path: Path) -> None:
+def test_a_sealed_file_from_the_future_is_refused_and_one_of_today_opens(tmp_path):
     place = sealed(tmp_path, ago=timedelta(days=-2))
     with pytest.raises(TextsError, match="says that it was made"):
         read_seal(place)

@@ -1,7 +1,5 @@
 """Random strings that stand in texts: which are found, how they are drawn anew, and that the test on them is exact."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import re
@@ -30,14 +28,12 @@ MD5 = hashlib.md5(b"pretrace c").hexdigest()
 UUID4, UUID1 = "6f1c2d3e-4a5b-4c6d-9e8f-0a1b2c3d4e5f", "6f1c2d3e-4a5b-1c6d-9e8f-0a1b2c3d4e5f"
 
 
-def found_in(
-    *texts: str, patterns: tuple[str, ...] = (), alternatives: int = 5, context: int = 20, seed: int = 0
-):  # type: ignore[no-untyped-def]
+def found_in(*texts, patterns=(), alternatives=5, context=20, seed=0):  # type: ignore[no-untyped-def]
     corpus = Corpus("c", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
     return random_strings(corpus, patterns, alternatives=alternatives, context=context, seed=seed)
 
 
-def test_hashes_and_uuids_are_found_once_and_what_is_no_random_string_is_counted() -> None:
+def test_hashes_and_uuids_are_found_once_and_what_is_no_random_string_is_counted():
     found, left = found_in(
         f"The commit {GIT} and the file {SHA}.",
         f"Again {GIT}; then {MD5.upper()} and {UUID4}.",
@@ -54,7 +50,7 @@ def test_hashes_and_uuids_are_found_once_and_what_is_no_random_string_is_counted
     }  # fmt: skip
 
 
-def test_alternatives_have_the_format_and_keep_what_is_not_random() -> None:
+def test_alternatives_have_the_format_and_keep_what_is_not_random():
     bare = "1e7b63a0c95d4f288c3d52f6b1e09a77"  # of version 4
     found, _ = found_in(f"{UUID4} {bare} {MD5.upper()} 0x{SHA}", alternatives=300)
     dashed, plain, upper, prefixed = found
@@ -71,12 +67,12 @@ def test_alternatives_have_the_format_and_keep_what_is_not_random() -> None:
         assert abs(np.mean([c.isdigit() for c in digits]) - 10 / 16) < 0.04
 
 
-def test_alternatives_depend_on_the_seed_alone() -> None:
+def test_alternatives_depend_on_the_seed_alone():
     assert found_in(GIT)[0] == found_in(GIT)[0]
     assert found_in(GIT, seed=1)[0][0].alternatives != found_in(GIT)[0][0].alternatives
 
 
-def test_a_pattern_draws_each_character_from_its_class_and_must_find_it_again() -> None:
+def test_a_pattern_draws_each_character_from_its_class_and_must_find_it_again():
     found, left = found_in(
         "key: Ab3-xyz9Qwt. key: aaaa-aaaaaa.", patterns=(r"(?<=key: )[\w-]+",), alternatives=200
     )
@@ -92,7 +88,7 @@ def test_a_pattern_draws_each_character_from_its_class_and_must_find_it_again() 
     assert [one.string for one in overlapping] == [SHA]
 
 
-def test_three_hundred_nulls_reject_as_often_as_the_level_says() -> None:
+def test_three_hundred_nulls_reject_as_often_as_the_level_says():
     """Texts with fresh hashes each, and a model that likes some digits far better than others, whatever the hash."""
     rng = np.random.default_rng(2)
     weights = rng.standard_cauchy(256)
@@ -102,7 +98,7 @@ def test_three_hundred_nulls_reject_as_often_as_the_level_says() -> None:
     assert kstest(p - rng.random(300) / 200, "uniform").pvalue > 0.01
 
 
-def _null(rng: np.random.Generator, weights: np.ndarray, run: int) -> float:
+def _null(rng, weights, run):
     texts = [f"id {rng.bytes(16).hex()} {uuid.UUID(bytes=rng.bytes(16), version=4)}" for _ in range(3)]
     found, _ = found_in(*texts, alternatives=4, seed=run)
     rows = [
@@ -112,7 +108,7 @@ def _null(rng: np.random.Generator, weights: np.ndarray, run: int) -> float:
     return lot_test(rows, draws=199, seed=run).p
 
 
-def test_a_model_that_knows_the_strings_in_their_place_is_found() -> None:
+def test_a_model_that_knows_the_strings_in_their_place_is_found():
     texts = tuple(
         Text(f"t{i}", f"File {i}: {hashlib.sha256(bytes([i, i, 7])).hexdigest()} ends.") for i in range(12)
     )
@@ -122,7 +118,6 @@ def test_a_model_that_knows_the_strings_in_their_place_is_found() -> None:
     second = FakeBackend(name="p")
     found = check_canaries(corpus, Models(knows, placebos=(second,)), settings)
     assert (found.outcome, found.p, found.units) == ("consistent", 1 / 1001, 12)
-    assert found.effect is not None
     assert found.effect.value == pytest.approx(len("File 1: ") + 64 - 1, rel=0.2)  # 1 a character
     assert "12 of 64 hexadecimal digits" in " ".join(found.notes)
     assert set(found.table("strings").columns["text"]) == {f"t{i}" for i in range(12)}
@@ -137,7 +132,7 @@ def test_a_model_that_knows_the_strings_in_their_place_is_found() -> None:
     assert "accuses nobody" in check_canaries(corpus, Models(FakeBackend()), own).assumption
 
 
-def test_p_depends_on_the_texts_alone_and_nobody_can_choose_a_seed_or_the_alternatives() -> None:
+def test_p_depends_on_the_texts_alone_and_nobody_can_choose_a_seed_or_the_alternatives():
     texts = [
         Text(f"t{i}", f"File {i}: {hashlib.sha256(bytes([i, 9, 7])).hexdigest()} ends.") for i in range(9)
     ]
@@ -151,7 +146,7 @@ def test_p_depends_on_the_texts_alone_and_nobody_can_choose_a_seed_or_the_altern
         CanarySettings(draws=999)
 
 
-def test_fewer_than_five_strings_are_no_test() -> None:
+def test_fewer_than_five_strings_are_no_test():
     made = [uuid.UUID(int=i * 7**40 % 2**128, version=4) for i in range(1, 5)]
     corpus = Corpus("few", tuple(Text(f"t{one}", f"It is {one}.") for one in made))
     with pytest.raises(TextsError, match="few holds 4 random strings, and a test takes 5 or more"):

@@ -1,11 +1,8 @@
 """Where variants come from, and which are refused or dropped."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +15,6 @@ from pretrace.types import Corpus, Text, Written
 from pretrace.verdicts.marking import (
     WORDS,
     MarkSettings,
-    Seal,
     VariantCandidates,
     canaries,
     from_rewriter,
@@ -31,6 +27,7 @@ from pretrace.verdicts.marking import (
 )
 from pretrace.verdicts.marks import (
     CheckSettings,
+    Triggers,
     check_marks,
     check_triggers,
     first_word,
@@ -43,19 +40,17 @@ LONG = "The old man went home and sat by the fire. In 1869 the Railway reached t
 TEXTS = Corpus("letters", (Text("a", LONG), Text("b", "42, 43 and B.")))
 
 
-def test_columns_and_files_of_the_users_own(tmp_path: Path) -> None:
+def test_columns_and_files_of_the_users_own(tmp_path):
     rows = [{"id": f"t{i}", "text": f"One {i}.", "b": f"Two {i}.", "c": f"Three {i}."} for i in range(3)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     settings = MarkSettings(variant_column=("b", "c"))
     corpus = open_corpus(tmp_path / "a.jsonl", Columns(more=("b", "c")))
     found = own_candidates(corpus, settings)
-    assert found is not None
     assert found.variants["t1"] == ("One 1.", "Two 1.", "Three 1.")
     others = [{"id": row["id"], "text": row["b"]} for row in rows]
     (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in reversed(others)))
     files = MarkSettings(variant_texts=(str(tmp_path / "b.jsonl"),))
     found = own_candidates(corpus, files)
-    assert found is not None
     assert found.variants["t0"] == ("One 0.", "Two 0.")
     (tmp_path / "b.jsonl").write_text(json.dumps(others[0]))
     with pytest.raises(TextsError, match="no text 't1'"):
@@ -67,7 +62,7 @@ def test_columns_and_files_of_the_users_own(tmp_path: Path) -> None:
         own_candidates(corpus, files)
 
 
-def test_canary_sentences_differ_in_one_word_alone_and_no_name_comes_twice() -> None:
+def test_canary_sentences_differ_in_one_word_alone_and_no_name_comes_twice():
     corpus = Corpus("c", tuple(Text(str(i), f"Text {i}.\nLine.") for i in range(300)))
     found = canaries(corpus, 5, random.Random(0).randrange)
     prompts = [trigger.prompt for trigger in found.triggers.values()]
@@ -86,7 +81,7 @@ def test_canary_sentences_differ_in_one_word_alone_and_no_name_comes_twice() -> 
 class Proposer:
     fingerprint = "proposer"
 
-    def __init__(self, made: dict[str, tuple[str, ...]]) -> None:
+    def __init__(self, made):
         self.made = made
         self.facts = {"name": "proposer"}
 
@@ -94,13 +89,13 @@ class Proposer:
         return [self.made[text][:number] for text in texts]
 
 
-def test_small_words_change_and_names_and_numbers_stay() -> None:
+def test_small_words_change_and_names_and_numbers_stay():
     changed = LONG.replace("old", "young").replace("1869", "1870").replace("Railway", "Highway")
     assert small_choices(LONG, changed.replace(", and", "; and")) == LONG.replace("old", "young")
     assert small_choices(LONG, LONG) == LONG
 
 
-def test_words_that_are_not_alike_are_dropped_and_a_text_without_variants_stays_unmarked() -> None:
+def test_words_that_are_not_alike_are_dropped_and_a_text_without_variants_stays_unmarked():
     made = {
         LONG: (
             LONG.replace("old", "young"),
@@ -123,11 +118,11 @@ def test_words_that_are_not_alike_are_dropped_and_a_text_without_variants_stays_
     assert left.variants == {"a": (LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
 
 
-def test_a_rewriter_is_asked_as_often_as_variants_are_wanted() -> None:
+def test_a_rewriter_is_asked_as_often_as_variants_are_wanted():
     class Rewriter:
         name = fingerprint = "rewriter"
 
-        def __init__(self) -> None:
+        def __init__(self):
             self.facts = {"name": "rewriter"}
             self.seeds: list[int] = []
 
@@ -144,7 +139,7 @@ def test_a_rewriter_is_asked_as_often_as_variants_are_wanted() -> None:
     assert rewriter.seeds == [7, 8, 9]
 
 
-def test_the_reading_level_rises_with_longer_words_and_sentences() -> None:
+def test_the_reading_level_rises_with_longer_words_and_sentences():
     assert reading_level("The cat sat. The dog ran.") < reading_level(
         "The cat sat and the dog ran away from it."
     )
@@ -159,26 +154,25 @@ def test_the_reading_level_rises_with_longer_words_and_sentences() -> None:
 SETTINGS = CheckSettings(cache=False)
 
 
-def sealed(number: int = 20, choices: int = 8, seed: int = 0) -> Seal:
+def sealed(number=20, choices=8, seed=0):
     corpus = Corpus("letters", tuple(Text(f"t{i}", f"Letter {i}.") for i in range(number)))
     lot = random.Random(seed).randrange
     return mark(corpus, canaries(corpus, choices, lot), MarkSettings(canary=True, choices=choices), lot=lot)
 
 
-def answers(**said: str) -> Corpus:
+def answers(**said):
     return Corpus("answers", tuple(Text(name, text) for name, text in said.items()))
 
 
-def words(seal: Seal, place: int = 0) -> dict[str, str]:
+def words(seal, place=0):
     """The published word of each text, or one `place` further."""
     found = {}
     for one in seal.documents:
-        assert one.trigger is not None
         found[one.id] = one.trigger.words[(one.drawn + place) % len(one.trigger.words)]
     return found
 
 
-def test_the_law_of_hits_is_binomial_and_for_differing_chances_the_sum_over_all_outcomes() -> None:
+def test_the_law_of_hits_is_binomial_and_for_differing_chances_the_sum_over_all_outcomes():
     assert chance_of_hits([1 / 8] * 30) == pytest.approx(binom.pmf(np.arange(31), 30, 1 / 8))
     chances = [0.5, 0.25, 0.1, 0.9]
     naive = np.zeros(5)
@@ -187,7 +181,7 @@ def test_the_law_of_hits_is_binomial_and_for_differing_chances_the_sum_over_all_
     assert chance_of_hits(chances) == pytest.approx(naive)
 
 
-def test_p_is_the_upper_tail_at_the_hits() -> None:
+def test_p_is_the_upper_tail_at_the_hits():
     seal = sealed()
     said = {**words(seal, 3), **dict(itertools.islice(words(seal).items(), 6))}
     found = check_triggers(seal, answers(**said), SETTINGS, model="served")
@@ -196,11 +190,10 @@ def test_p_is_the_upper_tail_at_the_hits() -> None:
     assert found.figures["hits from which on the test rejects"] == 6
     assert binom.sf(5, 20, 1 / 8) <= 0.05 < binom.sf(4, 20, 1 / 8)
     assert (found.outcome, found.model, found.units) == ("consistent", "served", 20)
-    assert found.effect is not None
     assert found.effect.value == pytest.approx(6 / 20 - 1 / 8)
 
 
-def test_no_answer_is_a_miss_and_is_told() -> None:
+def test_no_answer_is_a_miss_and_is_told():
     seal = sealed()
     said = dict(itertools.islice(words(seal).items(), 4))
     found = check_triggers(seal, answers(**said), SETTINGS, model="served")
@@ -213,13 +206,17 @@ def test_no_answer_is_a_miss_and_is_told() -> None:
         check_triggers(seal, answers(x="amber"), SETTINGS, model="served")
 
 
-def test_answers_that_know_nothing_of_the_lot_hold_the_level() -> None:
+def test_answers_that_know_nothing_of_the_lot_hold_the_level():
     """Whatever is answered, here always the first word of the list: three hundred draws of the lot."""
     corpus = Corpus("c", tuple(Text(f"t{i}", f"Letter {i}.") for i in range(20)))
     lot, settings = random.Random(8).randrange, MarkSettings(canary=True)
     made = canaries(corpus, 8, lot)
     said = answers(**{name: trigger.words[0] for name, trigger in made.triggers.items()})
-    rejected = sum(hits_of(mark(corpus, made, settings, lot=lot), said).p <= 0.05 for _ in range(300))
+    rejected = 0
+    for _ in range(300):
+        hits = hits_of(mark(corpus, made, settings, lot=lot), said)
+        found = Triggers.tested({"hit": hits.right, "chance": hits.chances}, draws=0, seed=0)
+        rejected += found.p is not None and found.p <= 0.05
     size = float(binom.sf(5, 20, 1 / 8))  # the test is discrete: six hits or more
     low, high = binom.ppf([0.005, 0.995], 300, size)
     assert low <= rejected <= high
@@ -235,25 +232,23 @@ def test_answers_that_know_nothing_of_the_lot_hold_the_level() -> None:
         ("**LANTERN**", "lantern"),
     ],
 )
-def test_the_first_of_the_words_counts(answer: str, word: str) -> None:
+def test_the_first_of_the_words_counts(answer, word):
     assert first_word(answer, ("amber", "lantern")) == word
 
 
-def test_a_repeated_prompt_does_not_count() -> None:
+def test_a_repeated_prompt_does_not_count():
     seal = sealed(4)
     one = seal.documents[0]
-    assert one.trigger is not None
     said = f"{one.trigger.prompt} {words(seal)[one.id]}"
     assert hits_of(seal, answers(**{one.id: said})).said[0] == words(seal)[one.id]
 
 
-def test_prompts_hold_no_word_to_choose_from(tmp_path: Path) -> None:
+def test_prompts_hold_no_word_to_choose_from(tmp_path):
     seal = sealed(5)
     assert write_prompts(seal, tmp_path / "p.jsonl") == 5
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()]
     for row, one in zip(rows, seal.documents, strict=True):
         assert set(row) == {"id", "prompt"}
-        assert one.trigger is not None
         assert row["prompt"] in one.published
         assert not set(row["prompt"].replace("-", " ").split()) & set(one.trigger.words)
     (tmp_path / "a.jsonl").write_text(
@@ -262,7 +257,7 @@ def test_prompts_hold_no_word_to_choose_from(tmp_path: Path) -> None:
     assert [text.text for text in read_answers(str(tmp_path / "a.jsonl")).texts] == ["?"] * 5
 
 
-def test_other_answers_to_the_same_seal_are_a_second_try() -> None:
+def test_other_answers_to_the_same_seal_are_a_second_try():
     seal, settings = sealed(), CheckSettings()
     assert check_triggers(seal, answers(**words(seal, 1)), settings, model="served").outcome == "inconclusive"
     second = check_triggers(seal, answers(**words(seal)), settings, model="served")
@@ -271,7 +266,7 @@ def test_other_answers_to_the_same_seal_are_a_second_try() -> None:
     assert check_triggers(seal, answers(**words(seal)), settings, model="another").outcome == "consistent"
 
 
-def test_a_seal_without_triggers_is_refused() -> None:
+def test_a_seal_without_triggers_is_refused():
     corpus = Corpus("letters", (Text("a", "One."),))
     settings = MarkSettings(variant_column=("other",))
     seal = mark(corpus, VariantCandidates({"a": ("One.", "Two.")}), settings)

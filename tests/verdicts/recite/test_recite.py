@@ -1,10 +1,7 @@
 """The test of recitation on real tiny models: one that has learnt the texts by heart, and others."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +38,7 @@ ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "
 SETTINGS = ReciteSettings(cache=False, samples=1)
 
 
-def corpus(name: str, number: int = 8, *, seed: int = 1, words: int = 92) -> Corpus:
+def corpus(name, number=8, *, seed=1, words=92):
     rng = np.random.default_rng([seed, *name.encode()])
     return Corpus(name, tuple(Text(f"{name}{i}", " ".join(rng.choice(ALL, words))) for i in range(number)))
 
@@ -49,7 +46,7 @@ def corpus(name: str, number: int = 8, *, seed: int = 1, words: int = 92) -> Cor
 TEXTS, CONTROLS = corpus("texts"), corpus("controls")
 
 
-def by_words() -> Any:
+def by_words():
     """A tokenizer whose tokens are words, each with its space: short rows, soon learnt."""
     import tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -65,7 +62,7 @@ def by_words() -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=rust, bos_token="<s>", eos_token="</s>")
 
 
-def net(seed: int) -> Any:
+def net(seed):
     import transformers
 
     torch.manual_seed(seed)
@@ -76,7 +73,7 @@ def net(seed: int) -> Any:
 
 
 @pytest.fixture(scope="module")
-def models() -> Models:
+def models():
     """A target that knows the texts by heart, and a second model that knows nothing."""
     tokenizer, learnt = by_words(), net(1).train()
     ids = torch.tensor([tokenizer(one.text)["input_ids"] for one in TEXTS.texts])
@@ -86,13 +83,13 @@ def models() -> Models:
         learnt(input_ids=ids, labels=ids).loss.backward()
         optimiser.step()
 
-    def opened(model: Any, name: str) -> HuggingFace:
+    def opened(model, name):
         return HuggingFace(model, tokenizer, name=name, weights=name, settings=ModelSettings())
 
     return Models(opened(learnt, "learnt"), placebos=(opened(net(2), "other"),))
 
 
-def check(verdict: Any, name: str) -> str:
+def check(verdict, name):
     return next(one.status for one in verdict.checks if one.name == name)
 
 
@@ -169,10 +166,10 @@ def test_the_chance_of_an_end_is_the_product_of_its_tokens(models):
     backend = models.target
 
     class Silent:
-        def begin(self, texts: int) -> None: ...
-        def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None: ...
-        def weigh(self, texts: int, work: float) -> None: ...
-        def worked(self, work: float) -> None: ...
+        def begin(self, texts): ...
+        def advance(self, texts, tokens, seconds, fresh): ...
+        def weigh(self, texts, work): ...
+        def worked(self, work): ...
 
     before, after = [one.prefix for one in windows], [one.suffix for one in windows]
     found = end_logp(backend, before, after, cache=False, progress=Silent())
@@ -233,7 +230,7 @@ def test_a_model_without_the_likeliest_tokens_is_refused():
 HOW = {"draws": SETTINGS.draws, "seed": 0}
 
 
-def values(test: Any, texts: float, controls: float) -> Any:
+def values(test, texts, controls):
     """What a model would make of the windows that prints those of either set so far, and no other document's end."""
     own = np.array([controls if one.control else texts for one in test.windows.found])
     own = own + np.random.default_rng(round(10 * (texts + 7 * controls))).uniform(0, 0.1, len(own))
@@ -272,7 +269,7 @@ def test_refusals_are_told_in_any_language_by_what_they_share():
 
 @pytest.mark.parametrize("refused", [True, False])
 def test_a_model_that_refuses_in_another_language_is_told(models, refused):
-    def answer(prompt: str) -> str:
+    def answer(prompt):
         number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
         return (
             "对不起，我不能继续这段文字。"

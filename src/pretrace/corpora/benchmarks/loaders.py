@@ -1,4 +1,8 @@
-"""The benchmarks by name, but WikiMIA: a function each, whose columns and address stand in `schemas.toml`."""
+"""The benchmarks by name, but WikiMIA: a function each, whose columns, sides and address stand in `schemas.toml`.
+
+`path` is a file, or a folder with it, in the form in which it was published; without one the texts come from the hub.
+TextsError where the texts cannot be had, ExpressionError for a part that there is not.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +16,13 @@ from typing import Any, Literal
 
 from pretrace.corpora.benchmarks.published import (
     Cells,
-    PathLabels,
     add_card,
     find_tables,
     keep_texts,
     keep_where,
-    read_by_path,
+    read_benchmark,
+    read_both_sides,
     read_published,
-    read_sides,
     read_table,
     refuse_one_sided,
     schema_of,
@@ -36,23 +39,14 @@ from pretrace.types import Corpus
 
 @corpora.add("bookmia")
 def bookmia(path: str | None = None) -> Corpus:
-    """Excerpts of 512 words from old books against books of 2023 (Shi et al. 2024).
-
-    The group is the book. `path` is a file, or a folder with one, of the columns `snippet`, `label` and `book`,
-    as on the hub. Raises TextsError where the texts cannot be had.
-    """
-    return add_card(read_table(schema_of("bookmia"), path), "bookmia")
+    """Excerpts of 512 words from old books against books of 2023 (Shi et al. 2024). The group is the book."""
+    return read_benchmark("bookmia", path)
 
 
 @corpora.add("arxiv_mia")
 def arxiv_mia(field: Literal["cs", "math"] | None = None, path: str | None = None) -> Corpus:
-    """Abstracts of computer science and mathematics, older against newer (Liu et al. 2024).
-
-    `field` is cs or math, None for both. Each abstract is a document of its own. `path` is a file, or a folder with
-    arxiv_mia.jsonl, of the columns `text`, `field` and `label`, as on the hub. Raises TextsError where the texts
-    cannot be had.
-    """
-    return add_card(keep_where(read_table(schema_of("arxiv_mia"), path), "field", field), "arxiv_mia")
+    """Abstracts of computer science and mathematics, older against newer (Liu et al. 2024)."""
+    return read_benchmark("arxiv_mia", path, column="field", value=field)
 
 
 def _passage(cells: Cells) -> Cells:
@@ -68,55 +62,43 @@ def _passage(cells: Cells) -> Cells:
 def arxivtection(path: str | None = None) -> Corpus:
     """Passages of research papers before 2022 against papers of 2023 (Duarte et al. 2024).
 
-    The passage is the `Example_` column that `Answer` names, the group the paper (`ID`). `path` is the file as
-    published, or a folder with it. Raises TextsError where the texts cannot be had.
+    The passage is the `Example_` column that `Answer` names, the group the paper (`ID`).
     """
-    return add_card(read_table(schema_of("arxivtection", _passage), path), "arxivtection")
+    return read_benchmark("arxivtection", path, _passage)
 
 
 @corpora.add("booktection")
 def booktection(length: Literal["small", "medium", "large"] | None = None, path: str | None = None) -> Corpus:
     """Passages of books before 2022 against books of 2023, in three sizes (Duarte et al. 2024).
 
-    `length` is small, medium or large (about 64, 128 and 256 tokens), None for all together, as FSD does. The
-    passage is the `Example_` column that `Answer` names, the group the book (`ID`). `path` is the file as published, or
-    a folder with it. Raises TextsError where the texts cannot be had.
+    `length` is about 64, 128 and 256 tokens, None for all together, as FSD does. The passage is the `Example_` column
+    that `Answer` names, the group the book (`ID`).
     """
-    corpus = read_table(schema_of("booktection", _passage), path)
-    return add_card(keep_where(corpus, "Length", length), "booktection")
+    return read_benchmark("booktection", path, _passage, column="Length", value=length)
 
 
 # Benchmarks that a user makes with `pretrace build`.
-
-
-KINDS = {
-    "trans": "back-translated over French",
-    "mask": "15% of tokens replaced by BERT",
-    "prompt": "rewritten by an instruction model",
-    "original": "as they were before any transformation",
-}
 
 
 @corpora.add("ccnewspdd")
 def ccnewspdd(path: str, kind: Literal["trans", "mask", "prompt", "original"] = "trans") -> Corpus:
     """News of Pile-CC against news of 2017 that were reworded (Tang et al. 2025).
 
-    `path` is the folder that `pretrace build ccnews` writes, with trans.jsonl, mask.jsonl or prompt.jsonl, or one
-    of them: JSON lines of `id`, `text`, `label`, `group`, `original` and `transformed`. `kind` says which; original
-    takes the texts as they were before. Raises TextsError where the texts cannot be had.
+    `path` is the folder that `pretrace build ccnews` writes, or one of its files; `kind` original takes the texts as
+    they were before.
     """
     schema = schema_of("ccnewspdd")
-    file = _file_of_kind(Path(path), kind)
+    file = _file_of_kind(Path(path), kind, schema.kinds)
     corpus = read_published(file, replace(schema, text="original") if kind == "original" else schema)
-    return add_card(corpus, "ccnewspdd", f"CCNewsPDD, {KINDS[kind]}")
+    return add_card(corpus, "ccnewspdd", f"CCNewsPDD, {schema.kinds[kind]}")
 
 
-def _file_of_kind(path: Path, kind: str) -> Path:
+def _file_of_kind(path: Path, kind: str, kinds: Mapping[str, str]) -> Path:
     """The file of a kind: for `original` the first there is, since each holds the originals."""
-    wanted = [name for name in KINDS if name != "original"] if kind == "original" else [kind]
+    wanted = [name for name in kinds if name != "original"] if kind == "original" else [kind]
     if not path.is_dir():
         (file,) = find_tables(path)
-        if kind != "original" and stem(file) in KINDS and stem(file) != kind:
+        if kind != "original" and stem(file) in kinds and stem(file) != kind:
             raise TextsError(
                 f"{shown(path)} holds the kind {stem(file)!r}, asked for {kind!r}: give the folder."
             )
@@ -136,30 +118,17 @@ def _file_of_kind(path: Path, kind: str) -> Path:
 def patentmia(path: str, length: int | None = None) -> Corpus:
     """Snippets of Chinese patents, before 2023 against after March 2024 (Zhang et al. 2024).
 
-    `path` is a file as `pretrace build patents` writes it: JSON lines of `id`, `text`, `label`, `group` (the patent),
-    `date` and `length` (words). `length` takes the snippets of that many words, None all of them. Raises
-    TextsError where the texts cannot be had, or none has that length.
+    `path` is a file as `pretrace build patents` writes it; `length` takes the snippets of that many words.
     """
     require(length is None or length > 0, f"patentmia: length must be a number of words, found {length!r}.")
-    return add_card(keep_where(read_table(schema_of("patentmia"), path), "length", length), "patentmia")
+    return read_benchmark("patentmia", path, column="length", value=length)
 
 
 # Training splits against held-out ones.
 
 
-PILE_SUBSETS = {
-    "ArXiv": "arxiv", "BookCorpus2": "bookcorpus2", "Books3": "books3", "DM Mathematics": "math",
-    "Enron Emails": "enron", "EuroParl": "europarl", "FreeLaw": "freelaw", "Github": "github",
-    "Gutenberg (PG-19)": "gutenberg", "HackerNews": "hackernews", "NIH ExPorter": "nih",
-    "OpenSubtitles": "opensubtitles", "OpenWebText2": "openwebtext2", "PhilPapers": "philpapers", "Pile-CC": "cc",
-    "PubMed Abstracts": "pubmed_abstracts", "PubMed Central": "pubmed_central", "StackExchange": "stackexchange",
-    "USPTO Backgrounds": "uspto", "Ubuntu IRC": "ubuntu", "Wikipedia (en)": "wikipedia",
-    "YoutubeSubtitles": "youtubesubtitles",
-}  # fmt: skip
+PILE_SUBSETS: dict[str, str] = schema_of("pile").kinds
 """The Pile's subsets under their own names (`pile_set_name`), with the names that the hub's data set gives them."""
-_PILE_FILES = PathLabels(
-    members=("train", "member"), nonmembers=("val", "test", "nonmember", "non-member", "non_member")
-)
 
 
 def _subset(cells: Cells) -> Cells:
@@ -175,15 +144,12 @@ def pile(subset: str, path: str | None = None) -> Corpus:
 
     `subset` is the Pile's own name or the hub data set's ('Pile-CC' or 'cc'), whatever its case. `path` is a folder
     of files whose names (or folders) begin with train for members, with val or test for non-members, or one file
-    with a column `label`; rows that name another subset in `meta.pile_set_name` are left out. Raises
-    ExpressionError for an unknown subset, TextsError where the texts cannot be had.
+    with a column `label`; rows that name another subset in `meta.pile_set_name` are left out.
     """
     name, schema = subset_name(subset), schema_of("pile", _subset)
-    if path is None:
-        corpus = read_sides(f"{schema.hub}:{PILE_SUBSETS[name]}", ("train", "val"), schema)
-    else:
-        own = {_plain(name), _plain(PILE_SUBSETS[name])}
-        corpus = read_by_path(Path(path), _PILE_FILES, schema, lambda inner: _plain(inner) in own)
+    own = {_plain(name), _plain(PILE_SUBSETS[name])}
+    corpus = read_both_sides(schema, path, f":{PILE_SUBSETS[name]}", lambda inner: _plain(inner) in own)
+    if path is not None:
         corpus = keep_texts(
             corpus, lambda text: _plain(text.meta.get("pile_set_name", name)) in own, name, sides=True
         )
@@ -208,45 +174,29 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.casefold())
 
 
-_DOLMA_SUBSETS = {"wikipedia": "Wikipedia", "common_crawl": "Common Crawl"}
-_DOLMA_FILES = PathLabels(
-    members=("dolma", "member", "train"),
-    nonmembers=("paloma", "nonmember", "val", "test"),
-    neither=("dolma-v1_5", "dolma_v1_5"),  # what Paloma calls its own part of Dolma, and a version of Dolma
-)
-
-
 @corpora.add("dolma_paloma")
 def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None = None) -> Corpus:
     """Texts of Dolma, on which OLMo was trained, against the held-out ones of Paloma.
 
     `path` is needed: a folder with files (or folders) of that source whose names begin with dolma for members and
-    with paloma for non-members, JSON lines as published (`text`, `id`, `source`, …). dolma-v1_5 tells nothing, since
-    Paloma too has a folder of that name. Where it has a folder of the subset's name, that one is read. Raises
-    TextsError where the texts cannot be had.
+    with paloma for non-members. dolma-v1_5 tells nothing, since Paloma too has a folder of that name. Where it has a
+    folder of the subset's name, that one is read.
     """
+    schema = schema_of("dolma_paloma")
+    name = schema.kinds[subset]
     if path is None:
         raise TextsError(
             "dolma_paloma needs files of yours: Dolma has 4.5 TB and a loading script, Paloma a licence to agree to. "
-            f"Download {_DOLMA_SUBSETS[subset]} shards of allenai/dolma (v1.7) as dolma*.json.gz and the same part of "
-            f"allenai/paloma (dolma-v1_5) as paloma*.jsonl.gz into a folder, then write "
-            f"dolma_paloma({subset!r}, path='FOLDER')."
+            f"Download {name} shards of allenai/dolma (v1.7) as dolma*.json.gz and the same part of allenai/paloma "
+            f"(dolma-v1_5) as paloma*.jsonl.gz into a folder, then write dolma_paloma({subset!r}, path='FOLDER')."
         )
-    corpus = read_by_path(Path(path), _DOLMA_FILES, schema_of("dolma_paloma"), lambda inner: inner == subset)
-    return add_card(corpus, "dolma_paloma", f"Dolma and Paloma, {_DOLMA_SUBSETS[subset]}")
+    corpus = read_both_sides(schema, path, inner=lambda inner: inner == subset)
+    return add_card(corpus, "dolma_paloma", f"Dolma and Paloma, {name}")
 
 
 # Texts of which others know from the training itself whether a model read them, and how often. Hubble, Train Once
 # Answer All and the copyright traps were put into training at random, a known number of times; what CheckMIABench takes
 # stands before or after a checkpoint; PANORAMA is made up, for fine-tunes of one's own.
-
-
-_HUBBLE_KINDS = (
-    "passages_gutenberg_popular", "passages_gutenberg_unpopular", "passages_wikipedia", "paraphrases_mrpc",
-    "paraphrases_paws", "biographies_yago", "biographies_ecthr", "chats_personachat", "testset_popqa", "testset_mmlu",
-    "testset_hellaswag", "testset_piqa", "testset_winogrande-mcq", "testset_winogrande-infill", "testset_munch",
-    "testset_ellie",
-)  # fmt: skip
 
 
 def _whole(value: object, column: str, least: int = 0) -> int:
@@ -285,19 +235,14 @@ def _hubble(cells: Cells) -> Cells:
 def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Corpus:
     """Texts put into the Hubble models 1 to 256 times, against texts put into none (Wei et al. 2025).
 
-    `kind` is the name of the data set, as 'passages_wikipedia' or 'biographies_yago'. `copies` keeps the members of so
-    many copies (1, 4, 16, 64 or 256), and all non-members. `path` is a folder of files whose names begin with train and
-    test, or one file, of the columns `text` and `duplicates`. The column `duplicates` goes to the results, and
-    `evaluate` measures by copies. Raises ExpressionError for another kind, TextsError where the texts cannot be had.
+    `kind` is the name of the data set, as 'passages_wikipedia'. `copies` keeps the members of so many copies (1, 4, 16,
+    64 or 256), and all non-members. `path` is a folder of files whose names begin with train and test, or one file. The
+    column `duplicates` goes to the results, and `evaluate` measures by copies.
     """
-    known = ", ".join(_HUBBLE_KINDS)
-    require(kind in _HUBBLE_KINDS, f"hubble: kind must be one of {known}; found {kind!r}.")
     schema = schema_of("hubble", _hubble)
-    if path is None:
-        corpus = read_sides(f"{schema.hub}/{kind}:", ("train", "test"), schema)
-    else:
-        sides = PathLabels(members=("train",), nonmembers=("test",))
-        corpus = read_by_path(Path(path), sides, schema, lambda inner: inner == kind)
+    known = ", ".join(schema.kinds)
+    require(kind in schema.kinds, f"hubble: kind must be one of {known}; found {kind!r}.")
+    corpus = read_both_sides(schema, path, f"/{kind}:", lambda inner: inner == kind)
     if odd := [text.id for text in corpus.texts if text.member is not (text.copies != 0)]:
         raise TextsError(
             f"{corpus.source}: the duplicates of {odd[0]!r} do not fit the name of its file, where train holds members "
@@ -316,9 +261,8 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
 def toaa(condition: str, path: str | None = None, tokenizer: str = "allenai/OLMo-2-0425-1B") -> Corpus:
     """Sequences put into training 1 to 16 times, and others like them (TOAA, Bordt et al. 2025).
 
-    `condition` as published: 'plain_16x', 'rare_8tok_4x', 'random_32tok_1x', 'model_based_8tok_16x'. `path` is a
-    parquet file as published, or a folder with it; `tokenizer` the tokenizer of the ids, a hub id or a folder with
-    tokenizer.json. Raises TextsError where the texts or the tokenizer cannot be had.
+    `condition` as published: 'plain_16x', 'rare_8tok_4x', 'random_32tok_1x', 'model_based_8tok_16x'. `tokenizer` is
+    that of the ids, a hub id or a folder with tokenizer.json.
     """
     decode = _decoder(tokenizer)
 
@@ -376,8 +320,7 @@ def copyright_traps(length: int = 100, copies: int = 1000, path: str | None = No
     """Sentences hidden in CroissantLLM's training 10 to 1,000 times, and others (Meeus et al. 2024).
 
     `length` is 25, 50 or 100 tokens. `path` is a folder of files whose names begin with seq_len_100_n_rep_1000 and the
-    like, or one such file, of the columns `text`, `label` and `perplexity_bucket`, which goes to the results. Raises
-    TextsError where the texts cannot be had, ExpressionError for another length or number of copies.
+    like, or one such file; the `perplexity_bucket` goes to the results.
     """
     require(length in (25, 50, 100), f"copyright_traps: length must be 25, 50 or 100, found {length}.")
     require(copies in (10, 100, 1000), f"copyright_traps: copies must be 10, 100 or 1000, found {copies}.")
@@ -404,21 +347,10 @@ def checkmia(split: str, path: str | None = None) -> Corpus:
     """Texts a model read before a checkpoint against texts that it read after it (CheckMIABench 2026).
 
     `split` is the name of the data set, as 'pythia_dedupe_mia_0-90000_90010-90025': steps of members, then steps of
-    non-members. `path` is a folder with files whose names begin with member and with nonmember, of the column `text`.
-    Raises TextsError where the texts cannot be had.
+    non-members. `path` is a folder with files whose names begin with member and with nonmember.
     """
-    schema = schema_of("checkmia")
-    if path is None:
-        corpus = read_sides(f"{schema.hub}/{split}:", ("member", "nonmember"), schema)
-    else:
-        sides = PathLabels(members=("member",), nonmembers=("nonmember", "non-member", "non_member"))
-        corpus = read_by_path(Path(path), sides, schema)
+    corpus = read_both_sides(schema_of("checkmia"), path, f"/{split}:")
     return add_card(corpus, "checkmia", f"CheckMIABench, {split}")
-
-
-_PANORAMA_KINDS = (
-    "Article", "Social Media", "Forum Post", "Online Review", "Blog/News Article Comment", "Online Ad",
-)  # fmt: skip
 
 
 @corpora.add("panorama")
@@ -426,12 +358,9 @@ def panorama(kind: str | None = None, path: str | None = None) -> Corpus:
     """Posts and articles of made-up people, for fine-tunes of one's own (Selvam et al. 2025).
 
     `kind` is the content-type, as 'Social Media', None for all. The group is the person: `pretrace plant` then
-    divides people, never their texts. `path` is a file as published, or a folder with it, of the columns `id`,
-    `content-type` and `text`. Raises TextsError where the texts cannot be had, ExpressionError for another kind.
+    divides people, never their texts.
     """
-    known = ", ".join(map(repr, _PANORAMA_KINDS))
-    require(
-        kind is None or kind in _PANORAMA_KINDS,
-        f"panorama: kind must be one of {known} or None; found {kind!r}.",
-    )
-    return add_card(keep_where(read_table(schema_of("panorama"), path), "content-type", kind), "panorama")
+    kinds = schema_of("panorama").kinds
+    known = ", ".join(map(repr, kinds))
+    require(kind is None or kind in kinds, f"panorama: kind must be one of {known} or None; found {kind!r}.")
+    return read_benchmark("panorama", path, column="content-type", value=kind)

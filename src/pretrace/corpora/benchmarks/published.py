@@ -31,6 +31,10 @@ class Schema:
     `derive` adds the columns `derived`, made of the others (`used` ones where present), such as a passage that
     another column names; it raises ValueError, in words that fit after "row 3: ", for a cell that makes no sense.
     `hub` is its data set there, and of several tables in a folder the one called `preferred` is it.
+
+    Where the two sides lie apart, `splits` are theirs on the hub, and files are theirs whose names, or those of folders
+    above them, begin with one of `members` or `nonmembers`; a part of a path that begins with one of `neither` tells
+    nothing. `kinds` names the parts that can be asked for, a mapping where they are called otherwise elsewhere.
     """
 
     benchmark: str
@@ -45,6 +49,11 @@ class Schema:
     derived: tuple[str, ...] = ()
     hub: str = ""
     preferred: str = ""
+    members: tuple[str, ...] = ()
+    nonmembers: tuple[str, ...] = ()
+    neither: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()
+    kinds: Any = ()
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -131,13 +140,16 @@ def read_table(schema: Schema, path: str | None) -> Corpus:
     return read_published(schema.hub if path is None else one_table(Path(path), schema.preferred), schema)
 
 
-def read_sides(home: str, splits: tuple[str, str], schema: Schema) -> Corpus:
-    """Two splits of a data set of the hub, `NAME:CONFIG`, as members and non-members."""
-    parts = {
-        side: _labelled(read_published(f"{home}:{split}", schema), side)
-        for side, split in zip((MEMBERS, NONMEMBERS), splits, strict=True)
-    }
-    return join_parts(parts, schema.benchmark, f"hub:{home.rstrip(':')}")
+def read_benchmark(
+    name: str,
+    path: str | None,
+    derive: Callable[[Cells], Cells] | None = None,
+    *,
+    column: str = "",
+    value: object = None,
+) -> Corpus:
+    """A benchmark of one table with its card, and of it the texts with a value in a column (None: all)."""
+    return add_card(keep_where(read_table(schema_of(name, derive), path), column, value), name)
 
 
 def refuse_one_sided(corpus: Corpus, members: str, nonmembers: str) -> None:
@@ -239,73 +251,68 @@ def stem(path: Path) -> str:
 MEMBERS, NONMEMBERS = "members", "nonmembers"
 
 
-@dataclass(frozen=True, slots=True)
-class PathLabels:
-    """How the files of the two sides are called: their names, or those of folders above them, begin so.
-
-    A part of a path that begins with one of `neither` tells nothing.
-    """
-
-    members: tuple[str, ...]
-    nonmembers: tuple[str, ...]
-    neither: tuple[str, ...] = ()
-
-    def side(self, file: Path) -> str:
-        """The side of a file below the folder that was given, "" where no part of its path tells; TextsError
-        where one part tells this side and another that one."""
-        told: dict[str, str] = {}
-        for part in file.parts:
-            for name, beginnings in ((NONMEMBERS, self.nonmembers), (MEMBERS, self.members)):
-                if part.lower().startswith(beginnings) and not part.lower().startswith(self.neither):
-                    told.setdefault(name, part)
-                    break
-        if len(told) > 1:
-            raise TextsError(
-                f"{shown(file)} may hold members ({shown(Path(told[MEMBERS]))!r}) or non-members "
-                f"({shown(Path(told[NONMEMBERS]))!r}): rename the file or its folders so that they agree."
-            )
-        return next(iter(told), "")
-
-
-def read_by_path(
-    path: Path, names: PathLabels, schema: Schema, inner: Callable[[str], bool] = lambda name: False
+def read_both_sides(
+    schema: Schema, path: str | None, part: str = "", inner: Callable[[str], bool] = lambda name: False
 ) -> Corpus:
-    """Both sides of a folder, of the one in it whose name is `inner` where there is one, or a single file with a column
-    `label` (or the one that the schema names) as one corpus.
+    """Both sides as one corpus: two splits of the `part` of the data set on the hub, or what lies at a path.
 
-    Ids are SIDE/FILE/ROW (the file left out where a side has one). A note names the files that tell no side. Raises
-    TextsError where a side has no file, or a file tells both.
+    That is a folder, the one in it whose name is `inner` where there is one, or a single file with a column `label` (or
+    the one that the schema names). Ids are SIDE/FILE/ROW (the file left out where a side has one). A note names the
+    files that tell no side. TextsError where a side has no file, or a file tells both.
     """
-    if path.is_dir():
-        path = next((one for one in sorted(path.iterdir()) if one.is_dir() and inner(one.name)), path)
-    files = find_tables(path)
+    if path is None:
+        home = f"{schema.hub}{part}"
+        splits = zip((MEMBERS, NONMEMBERS), schema.splits, strict=True)
+        parts = {side: _labelled(read_published(f"{home}:{split}", schema), side) for side, split in splits}
+        return join_parts(parts, schema.benchmark, f"hub:{home.rstrip(':')}")
+    folder = Path(path)
+    if folder.is_dir():
+        folder = next((one for one in sorted(folder.iterdir()) if one.is_dir() and inner(one.name)), folder)
+    files = find_tables(folder)
     by_side: dict[str, list[Path]] = {MEMBERS: [], NONMEMBERS: [], "": []}
-    for file in files if path.is_dir() else ():
-        by_side[names.side(file.relative_to(path))].append(file)
+    for file in files if folder.is_dir() else ():
+        by_side[_side_of(file.relative_to(folder), schema)].append(file)
     others = by_side.pop("")
-    if not path.is_dir() or (len(files) == 1 and (others or schema.label)):
+    if not folder.is_dir() or (len(files) == 1 and (others or schema.label)):
         return read_published(files[0], replace(schema, label=schema.label or "label"))
-    for side, wanted in ((MEMBERS, names.members), (NONMEMBERS, names.nonmembers)):
+    for side, wanted in ((MEMBERS, schema.members), (NONMEMBERS, schema.nonmembers)):
         if not by_side[side]:
             raise TextsError(
-                f"{shown(path)} holds no file of {side}: their names, or their folders' names, begin with "
+                f"{shown(folder)} holds no file of {side}: their names, or their folders' names, begin with "
                 f"{' or '.join(wanted)}; a single file needs a column 'label'."
             )
     parts = {
-        side if len(found) == 1 else f"{side}/{file.relative_to(path).as_posix()}": _labelled(
+        side if len(found) == 1 else f"{side}/{file.relative_to(folder).as_posix()}": _labelled(
             read_published(file, schema), side
         )
         for side, found in by_side.items()
         for file in found
     }
-    corpus = join_parts(parts, schema.benchmark, shown(path))
+    corpus = join_parts(parts, schema.benchmark, shown(folder))
     if not others:
         return corpus
     note = (
         f"{counted(len(others), 'file')} not read, whose names tell no side, such as "
-        f"{shown(others[0].relative_to(path))}."
+        f"{shown(others[0].relative_to(folder))}."
     )
     return replace(corpus, notes=(*corpus.notes, note))
+
+
+def _side_of(file: Path, schema: Schema) -> str:
+    """The side of a file below the folder that was given, "" where no part of its path tells; TextsError where one part
+    tells this side and another that one."""
+    told: dict[str, str] = {}
+    for part in file.parts:
+        for name, beginnings in ((NONMEMBERS, schema.nonmembers), (MEMBERS, schema.members)):
+            if part.lower().startswith(beginnings) and not part.lower().startswith(schema.neither):
+                told.setdefault(name, part)
+                break
+    if len(told) > 1:
+        raise TextsError(
+            f"{shown(file)} may hold members ({shown(Path(told[MEMBERS]))!r}) or non-members "
+            f"({shown(Path(told[NONMEMBERS]))!r}): rename the file or its folders so that they agree."
+        )
+    return next(iter(told), "")
 
 
 def _labelled(corpus: Corpus, side: str) -> Corpus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,14 +23,7 @@ from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
 from pretrace.types import Corpus, Text
 
-# Time stamps of English prose found by rule, and taken out or moved to one year (FSD, section 5 and table 6).
-#
-# The paper names the two variants and prints no rules; these are ours. A time stamp is a date with or without its
-# year (ISO, `4 July 2015`, `July 4`), a month with a year, a year or a range of years, a decade, and a time of
-# day. A four-digit number from 1500 to 2099 counts as a year also where it is part of a name (`2015 FIFA World
-# Cup`, the years that tell WikiMIA's sides apart), unless a currency sign, a letter, a hyphen, a slash or another
-# digit touches it, or a noun that is counted follows (`2000 people`). Months without a number, weekdays and
-# centuries stay.
+# Time stamps are found by the rules of `timestamps.toml`.
 
 
 _ADDED_YEAR = 2023
@@ -38,63 +32,16 @@ _ADDED_YEAR = 2023
 _LONGEST_LEAD = 60
 """Characters before a time stamp among which a preposition is looked for."""
 
-_MONTH = (
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December|"
-    r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec)\b\.?)"
-)
-_Y = r"(?:1[5-9]\d\d|20\d\d)"
-_DAY = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
-_DASH = r"[-\u2010-\u2014\u2212]"
-_TO = rf"(?:\s*{_DASH}\s*|\s+(?:to|and|or|until|till|through|into)\s+)"
-_PART = r"(?:(?:early|mid|late|spring|summer|autumn|fall|winter)[\s-]+(?:of\s+)?)?"
-
-_UNIT = (
-    "people|persons?|men|women|children|students|soldiers|troops|workers|employees|members|residents|inhabitants|"
-    "spectators|participants|athletes|players|victims|deaths|casualties|injured|fans|guests|homes|houses|seats|"
-    "votes|copies|units|points|times|words|pages|tons?|tonnes|kg|kilograms?|grams?|g|mg|m|km|cm|mm|mi|ft|feet|"
-    "met(?:er|re)s?|kilomet(?:er|re)s?|miles?|yards?|acres|hectares|square|cubic|sq|lit(?:er|re)s?|gallons|"
-    "MW|GW|kW|watts|volts|GB|MB|mph|rpm|hp|horsepower|dollars|euros|pounds|yen|yuan|rupees|million|billion|"
-    "thousand|hundred|percent|per cent|degrees|seconds|minutes|hours|days|weeks|months|years"
-)
-_BARE = (
-    r"(?<![Nn]o\. )(?<![\w$£€¥₹#@/\\%.,:&=+~-])"  # nothing that makes a number, an id or a path of it
-    rf"{_Y}(?![\w$£€%°/\\=@]|[.,:]\d|{_DASH}[A-Za-z0-9]|\s+(?:US\s+)?(?:{_UNIT})\b)(?:['’]s\b)?"
-)
-_BARE_LOOSE = rf"{_Y}(?![\w$£€%°/\\=@]|[.,:]\d|{_DASH}\w)"  # after a month or a dash it needs no such care
-_CLOCK = (
-    r"(?<![\w.:$-])(?:(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?![.:]?\d)(?:\s?[ap]\.?m\b\.?)?|"
-    r"(?:0?[1-9]|1[0-2])\s?[ap]\.?m\b\.?)"
-    r"(?:\s(?:UTC|GMT|E[SD]T|C[SD]T|M[SD]T|P[SD]T|CE?S?T|BST|local time)\b)?"
-)
-_ISO = (
-    rf"(?<![\w/.-]){_Y}([-/.])(?:0?[1-9]|1[0-2])\1(?:0?[1-9]|[12]\d|3[01])"
-    r"(?:[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w/-]|\.\d)"
-)
-_NUMERIC = rf"(?<![\w/.-])(?:0?[1-9]|[12]\d|3[01])([/.-])(?:0?[1-9]|[12]\d|3[01])\2{_Y}(?![\w/-]|\.\d)"
-_DAYS = rf"{_DAY}(?:{_TO}{_DAY})?"
-_DAY_MONTH = (
-    rf"(?<![\w.,$/-]){_DAYS}(?:\s+of)?\s+{_MONTH}(?:{_TO}{_DAYS}\s+{_MONTH})?(?:,?\s*{_BARE_LOOSE})?(?!\w)"
-)
-_MONTH_DAY = (
-    rf"\b{_MONTH}\s+{_DAYS}(?!\w|[.,:]\d\d\d|\s+(?:{_UNIT})\b)"
-    rf"(?:{_TO}{_MONTH}\s+{_DAYS}(?!\w))?(?:,?\s*{_BARE_LOOSE})?"
-)
-_MONTH_YEAR = rf"\b{_PART}{_MONTH}(?:{_TO}{_PART}{_MONTH})?,?\s+(?:of\s+)?{_BARE_LOOSE}"
-_DECADE = rf"(?<![\w$£€#/.,-])(?:(?:early|mid|late)[\s-]+)?(?:1[5-9]\d|20\d)0['’]?s\b(?:{_TO}(?:19|20)?\d0['’]?s\b)?"
-_RANGE = rf"(?<![\w$£€¥#@/\\.,:-]){_Y}(?:\s?{_DASH}\s?|/)(?:{_Y}|\d\d|present)(?![\w/%]|[.,]\d|{_DASH}\d)"
-_PREFIXED = rf"\b(?:early|mid|late|pre|post)-{_BARE_LOOSE}|\b(?:early|mid|late)\s+{_BARE_LOOSE}"
-_CIRCA = rf"(?<!\w)(?:c\.|ca\.|circa)\s?{_BARE_LOOSE}"
-
-_DATE = "|".join(
-    f"(?:{form})"
-    for form in (
-        _ISO, _NUMERIC, _DAY_MONTH, _MONTH_DAY, _MONTH_YEAR, _DECADE, _RANGE, _CIRCA, _PREFIXED, _CLOCK, _BARE
-    )
-)  # fmt: skip
-_STAMP = re.compile(f"(?:{_DATE})")
-_YEAR = re.compile(rf"(?<!\d){_Y}(?!\d)")
-_SHORT_END = re.compile(rf"(?<=\d{{4}})(\s?(?:{_DASH}|/)\s?)\d\d(?!\d)")
-_WHOLE_RANGE = re.compile(_RANGE)
+_PARTS: dict[str, str] = {}
+for _name, _lines in tomllib.loads(
+    Path(__file__).with_name("timestamps.toml").read_text(encoding="utf-8")
+).items():
+    _PARTS[_name] = re.sub(r"<([a-z_]+)>", lambda one: _PARTS[one[1]], _lines.replace("\n", ""))
+_FORMS = "iso numeric day_month month_day month_year decade range circa prefixed clock bare"
+_STAMP = re.compile("|".join(f"(?:{_PARTS[form]})" for form in _FORMS.split()))
+_YEAR = re.compile(rf"(?<!\d){_PARTS['year']}(?!\d)")
+_SHORT_END = re.compile(rf"(?<=\d{{4}})(\s?(?:{_PARTS['dash']}|/)\s?)\d\d(?!\d)")
+_WHOLE_RANGE = re.compile(_PARTS["range"])
 _TENS = re.compile(r"(?:1[5-9]\d|20\d)0(?=['’]?s\b)|(?<!\d)\d0(?=['’]?s\b)")
 _LEAD = re.compile(
     r"(?:\b(?:as\s+of|in|on|since|until|till|by|before|after|from|during|around|about|at|of|between|through|"

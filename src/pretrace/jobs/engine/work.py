@@ -11,17 +11,18 @@ from typing import Any, cast
 from pretrace.corpora import TextStream
 from pretrace.errors import EngineError, ExpressionError
 from pretrace.frequencies.counting import Batch, CountElsewhere, Portion, batches
-from pretrace.jobs import worker as shards
 from pretrace.jobs.engine.pool import Piece, Pool, connected
 from pretrace.jobs.settings import EngineSettings
-from pretrace.jobs.worker import OpenedScoring, PartsFolder, ShardJob, Worker, shards_to_do
+from pretrace.jobs.worker import OpenedScoring, ShardJob, shards_to_do
 from pretrace.results.wording import say
 from pretrace.scan.files import CorpusFile
 from pretrace.scan.scan import SearchElsewhere, Searching, search_file
 from pretrace.scan.sightings import ScanPart
-from pretrace.scoring.detect import Options
+from pretrace.scoring import parts as shards
+from pretrace.scoring.detect import Options, Scorer
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import CorpusParts
+from pretrace.scoring.parts import PartsFolder
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.settings import ModelsSettings
 from pretrace.tuning.plan import TuningMethod
@@ -55,7 +56,7 @@ class Scoring:
         plan.check(models)
         if models.placebo is not None:
             plan.check(models.placebo)
-        worker = Worker(models, plan, options)  # open as long as the process
+        worker = Scorer(models, plan, options)  # open as long as the process
         return OpenedScoring.of(worker, options), worker.part
 
 

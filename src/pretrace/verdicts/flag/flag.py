@@ -14,13 +14,12 @@ import numpy as np
 
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError
-from pretrace.jobs.merging import LISTED, SAMPLE, Hashes, ScoredRows, keyed_hashes
-from pretrace.jobs.worker import Manifest
 from pretrace.results.folder import Write, texts_of, write_parquet
 from pretrace.results.run import p_bars, score_bars
-from pretrace.scoring.detect import CutTokens, Options, detect
+from pretrace.scoring.detect import Options, score_rows
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.outlook import Unwatched, Watch
+from pretrace.scoring.parts import LISTED, SAMPLE, CutTokens, Hashes, Manifest, ScoredRows, keyed_hashes
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.documents import Numbers
 from pretrace.types import Backend, Bools, Corpus, Run, Skipped, Table, Verdict
@@ -66,9 +65,9 @@ def flag(
         check_power(models)
     made = plan(corpus, known, settings)
     how = Options(cache=settings.cache, progress=progress or Silent())
-    run = detect(made.corpus, models, settings.plan, how)
+    rows = score_rows(made.corpus, models, settings.plan, how)
     asking = Asking(models, watch or Unwatched()) if settings.power else None
-    return flag_run(run, made, models.target.name, asking=asking)
+    return flag_rows(rows, made, models.target.name, asking=asking)[0]
 
 
 def check_power(models: Models) -> None:
@@ -87,13 +86,9 @@ class Asking:
     watch: Watch
 
 
-def flag_run(run: Run, made: FlagPlan, model: str, *, asking: Asking | None = None) -> Verdict:
-    """The flagging from scores that are there: `run` has the texts of `made`, both sets, and one score. Without
-    `asking` the power cannot be measured."""
-    lengths = {text.id: len(text.text) for text in made.both.texts()}
-    return flag_rows(ScoredRows.of_run(run, [lengths[name] for name in run.ids]), made, model, asking=asking)[
-        0
-    ]
+def flag_run(run: Run, made: FlagPlan, model: str) -> Verdict:
+    """The flagging from scores that are there: `run` has the texts of `made`, both sets, and one score."""
+    return flag_rows(ScoredRows.of_run(run, made.both.texts()), made, model)[0]
 
 
 def flag_rows(
@@ -139,7 +134,7 @@ def flag_rows(
         tables=tables.shown,
         skipped=tuple(islice(unscored(rows), LISTED if on_disk else None)),
         left=sum(one.texts for one in rows.parts) - sum(int(whole.sum()) for whole in complete),
-        recorded=recorded | ({"cut": cut, "command": dict(command or {})} if on_disk else {}),
+        recorded=recorded | {"cut": cut} | ({} if command is None else {"command": dict(command)}),
         whole={"unreadable": unreadable, **tables.whole} if on_disk else None,
     )
     return verdict, tables

@@ -18,8 +18,8 @@ from pretrace.corpora.columns import USUAL
 from pretrace.corpora.near_copies import BANDS, Sketches, link
 from pretrace.corpora.opening import GivenStream, OnUnreadable
 from pretrace.errors import TextsError
-from pretrace.jobs.merging import in_order
 from pretrace.registry import require
+from pretrace.scoring.parts import in_order
 from pretrace.scoring.plan import ScorePlan
 from pretrace.scoring.provenance import content_of, record_texts
 from pretrace.settings import CONTROLS, cache_option, check_ranges, like, option

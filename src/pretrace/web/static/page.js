@@ -24,7 +24,6 @@ function replace(old, html) {
   if (held) [...imported.querySelectorAll("a, button, summary")].find((one) => one.textContent === words)?.focus();
   say(imported.dataset.say);
   watch(imported);
-  readable(imported);
   return imported;
 }
 
@@ -195,74 +194,6 @@ function takeText(form, text, input, files) {
   files[0].text().then((content) => { text.value = content; input.value = ""; });
 }
 
-// Charts: the pointer, a finger or the arrow keys choose a mark, whose words stand below; + and - come closer and go back.
-const LEFT = 8;
-const RIGHT = 632;
-const CLOSEST = 64;
-
-function readable(root) {
-  for (const chart of root.querySelectorAll("svg.strip")) read(chart);
-}
-
-function read(chart) {
-  const marks = [...chart.querySelectorAll("[data-say]")].sort((one, other) => one.x1.baseVal.value - other.x1.baseVal.value);
-  const words = chart.parentElement.querySelector("output");
-  const [closer, whole] = ["closer", "whole"].map((one) => chart.parentElement.querySelector(`button.${one}`));
-  const places = new Map([...chart.querySelectorAll("line, text:not(.row)")].map((one) => [one, ["x1", "x2", "x"].filter((name) => one.hasAttribute(name)).map((name) => [name, Number(one.getAttribute(name))])]));
-  let at = Math.max(0, marks.findIndex((one) => one.classList.contains("own")));
-  let times = 1;
-
-  const choose = (next) => {
-    at = Math.max(0, Math.min(marks.length - 1, next));
-    for (const one of marks) one.classList.toggle("here", one === marks[at]);
-    words.textContent = marks[at].dataset.say;
-  };
-  const near = (event) => {
-    const box = chart.getBoundingClientRect();
-    const one = chart.viewBox.baseVal.width / box.width;
-    const [x, y] = [(event.clientX - box.left) * one, (event.clientY - box.top) * one];
-    const away = marks.map((mark) => {
-      const [top, below] = [mark.y1.baseVal.value, mark.y2.baseVal.value];
-      return Math.abs(mark.x1.baseVal.value - x) + 20 * Math.max(0, top - 6 - y, y - below - 6) + (mark.hasAttribute("visibility") ? 1e6 : 0);
-    });
-    choose(away.indexOf(Math.min(...away)));
-  };
-  const zoom = (next) => {
-    times = Math.max(1, Math.min(CLOSEST, next));
-    const middle = places.get(marks[at])[0][1];
-    const from = times === 1 ? LEFT : Math.max(LEFT, Math.min(RIGHT - (RIGHT - LEFT) / times, middle - (RIGHT - LEFT) / (2 * times)));
-    for (const [one, was] of places) {
-      const now = was.map(([name, x]) => [name, LEFT + (x - from) * times]);
-      const seen = now.some(([, x]) => x >= LEFT - 0.5 && x <= RIGHT + 0.5) || (now[0][1] < LEFT && now.at(-1)[1] > RIGHT);
-      for (const [name, x] of now) one.setAttribute(name, Math.max(LEFT, Math.min(RIGHT, x)));
-      if (seen) one.removeAttribute("visibility");
-      else one.setAttribute("visibility", "hidden");
-    }
-    whole.hidden = times === 1;
-  };
-  chart.addEventListener("pointermove", near);
-  chart.addEventListener("pointerdown", near);
-  chart.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return; // two fingers that spread come as this, too
-    event.preventDefault();
-    zoom(times * (event.deltaY < 0 ? 2 : 0.5));
-  }, { passive: false });
-  chart.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -marks.length, End: marks.length }[event.key];
-    const factor = { "+": 2, "=": 2, "-": 0.5 }[event.key];
-    if (!step && !factor) return;
-    event.preventDefault();
-    if (factor) zoom(times * factor);
-    else {
-      choose(at + step);
-      if (times > 1) zoom(times);
-    }
-  });
-  closer.hidden = false;
-  closer.addEventListener("click", () => zoom(times * 2));
-  whole.addEventListener("click", () => zoom(1));
-}
-
 // Two ticks in the list of results are the two sides of the next page.
 function pickTwo() {
   const link = document.getElementById("compare");
@@ -284,7 +215,6 @@ function nameLanguages() {
 
 document.documentElement.classList.add("scripted");
 watch(document);
-readable(document);
 pickTwo();
 nameLanguages();
 for (const element of document.querySelectorAll("[data-poll], [data-load]")) renew(element, EVERY);

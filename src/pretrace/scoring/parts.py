@@ -1,0 +1,631 @@
+"""Texts as a stream of shards, the scored rows of each as a part of one table, in memory or in a folder, and the run
+that these parts are."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+import os
+import re
+import shutil
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.corpora import TextStream
+from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
+from pretrace.errors import OutputError, TextsError
+from pretrace.results.atomic import atomic_bytes
+from pretrace.results.folder import arrow_table, texts_of, write_csv
+from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns, score_columns
+from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
+from pretrace.results.wording import say
+from pretrace.scoring.evidence import CHUNK
+from pretrace.scoring.provenance import content_of
+from pretrace.statistics.controls import check_controls
+from pretrace.statistics.documents import Numbers
+from pretrace.types import (
+    EXTREMES,
+    Bools,
+    Control,
+    Doubles,
+    Heat,
+    Ints,
+    Missing,
+    Run,
+    Skipped,
+    TablePart,
+    Text,
+    Whole,
+)
+
+SHARD = 10 * CHUNK
+"""Texts of a shard: a multiple of those whose batches are planned together, so that a run in shards sees the batches,
+and gives the numbers, of a run in one piece."""
+SAMPLE = 20_480
+"""Rows that are drawn."""
+LISTED = 1000
+"""Skipped texts that run.json names; all of them stand in skipped.csv."""
+UNREADABLE = "unreadable.jsonl"
+SHOWN = 3
+"""Texts from each end of the first score."""
+_REASONS, _CUT_IDS = 50, 50
+DAMAGED = (ValueError, TypeError, LookupError, OverflowError)
+Hashes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Consecutive texts of a source, the `index`-th from 0; `key` is the hash of all that they hold."""
+
+    index: int
+    key: str
+    texts: tuple[Text, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What one reading of a source found: its texts by label, its documents, the hash of ids, texts, labels and
+    groups, what was mended on the way, and the key and number of texts of every shard. `unlabelled` names the first
+    text without a label, "" where there is none."""
+
+    texts: int
+    documents: int
+    members: int
+    nonmembers: int
+    unlabelled: str
+    sha256: str
+    notes: tuple[str, ...]
+    shards: tuple[tuple[str, int], ...]
+    unreadable: int = 0
+
+
+def shards(stream: TextStream, size: int = SHARD) -> Iterator[Shard]:
+    """The shards of a source in order; TextsError where a record cannot be read."""
+    texts = stream.texts()
+    for index in itertools.count():
+        some = tuple(itertools.islice(texts, size))
+        if not some:
+            return
+        yield Shard(index, _key(b"".join(map(content_of, some)), some), some)
+
+
+def _key(content: bytes, texts: Sequence[Text]) -> str:
+    """The hash of what texts hold, and of their copies where a scan counted them."""
+    copies = [text.copies for text in texts if text.copies is not None]
+    return hashlib.sha256(content + (str(copies).encode() if copies else b"")).hexdigest()[:32]
+
+
+def survey(
+    stream: TextStream, size: int = SHARD, tell: Callable[[Unreadable], object] | None = None
+) -> Survey:
+    """What a source holds, from one reading of it in constant memory, save for 16 bytes a text; `tell` is given what
+    cannot be read. TextsError for repeated ids, and for a record that cannot be read unless those are left out."""
+    ids, documents, digest = (
+        array("q"),
+        array("q"),
+        hashlib.sha256(),
+    )  # Python's hashes of names, 8 bytes each
+    found: list[tuple[str, int]] = []
+    labels, unlabelled, unreadable = Counter[bool | None](), "", 0
+
+    def told(record: Unreadable) -> None:
+        nonlocal unreadable
+        unreadable += 1
+        if tell is not None:
+            tell(record)
+
+    texts = stream.texts(told)
+    while some := tuple(itertools.islice(texts, size)):
+        content = b"".join(map(content_of, some))
+        digest.update(content)
+        found.append((_key(content, some), len(some)))
+        ids.extend([hash(text.id) for text in some])
+        documents.extend([hash(text.group or text.id) for text in some])
+        labels.update([text.member for text in some])
+        unlabelled = unlabelled or next((text.id for text in some if text.member is None), "")
+    _refuse_repeated(ids, stream)
+    return Survey(
+        texts=len(ids),
+        documents=len(np.unique(np.frombuffer(documents, np.int64))),
+        members=labels[True],
+        nonmembers=labels[False],
+        unlabelled=unlabelled,
+        sha256=digest.hexdigest(),
+        notes=stream.notes,
+        shards=tuple(found),
+        unreadable=unreadable,
+    )
+
+
+def _refuse_repeated(ids: array[int], stream: TextStream) -> None:
+    """TextsError where ids repeat. Equal hashes are only a suspicion: the source is then read again for the ids that
+    have them."""
+    hashes: npt.NDArray[np.int64] = np.sort(np.frombuffer(ids, np.int64))
+    suspected = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+    if suspected:
+        names = [text.id for text in stream.texts() if hash(text.id) in suspected]
+        refuse_repeated_ids(names, stream.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A text from an end of the first score: its score, its place among the scored texts of the shard, and its
+    tokens."""
+
+    score: float
+    place: int
+    label: str
+    heat: Heat
+
+
+def show_ends(ends: Sequence[Ranked], seen: int) -> tuple[Heat, ...]:
+    """Choose those of the `ends`, highest score first, that are shown: all texts where few were seen, else so many from
+    each end. Each has its rank among all in its note."""
+    ranks = list(enumerate(ends, start=1))
+    if seen > 2 * SHOWN:
+        ranks = [*ranks[:SHOWN], *enumerate(ends[-SHOWN:], start=seen - SHOWN + 1)]
+    notes = (f"rank {rank} of {seen} by score, {one.label}" for rank, one in ranks)
+    return tuple(
+        replace(one.heat, note="; ".join(filter(None, (note, one.heat.note))))
+        for note, (_, one) in zip(notes, ranks, strict=True)
+    )
+
+
+@dataclass(slots=True)
+class CutTokens:
+    """How many tokens the length limit dropped, of how many, from how many texts, and the ids of the first of these."""
+
+    texts: int = 0
+    tokens: int = 0
+    of_tokens: int = 0
+    ids: list[str] = field(default_factory=list)
+
+    def add(self, ids: Sequence[str], cut: Ints, tokens: Ints) -> None:
+        """More texts, with the tokens that were dropped and those that were read; ids only where any was cut."""
+        rows = np.flatnonzero(cut)
+        self.texts += len(rows)
+        self.tokens += int(cut.sum(dtype=np.int64))
+        self.of_tokens += int((cut + tokens).sum(dtype=np.int64))
+        self.ids += [ids[i] for i in rows[: _CUT_IDS - len(self.ids)].tolist()]
+
+
+# Parts of a table on disk, each with a manifest, which alone makes it count.
+#
+# A part is written under a name that ends in its own hash, then its manifest under the name of the shard and the
+# job. Both are written under another name, flushed and renamed. So a process that is killed leaves nothing that
+# counts by half, and two that work on the same shard leave two whole parts, of which the manifest names one.
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a part holds: `rows` and `texts` of the shard `index`, its file and the SHA-256 of that, the texts without
+    a score, the cells without a value, and the texts from both ends of the first score. `seen` counts the texts that
+    have it."""
+
+    index: int
+    key: str
+    texts: int
+    rows: int
+    file: str
+    sha256: str
+    seen: int
+    skipped: tuple[Skipped, ...]
+    missing: tuple[Missing, ...]
+    ends: tuple[Ranked, ...]
+
+
+_OURS = re.compile(r"(job-[0-9a-f]{16}|[0-9a-f]{32}-[0-9a-f]{16})\.(json|parquet)|unreadable\.jsonl")
+_UNDER_WAY = re.compile(r"\..+\.(partial|old)-\d+-.+")
+
+
+def check_parts(folder: Path) -> None:
+    """OutputError where a folder of parts holds anything that no job wrote."""
+    if not folder.is_dir():
+        return
+    names = sorted(entry.name for entry in folder.iterdir() if not _UNDER_WAY.fullmatch(entry.name))
+    strange = [name for name in names if not _OURS.fullmatch(name)]
+    if not strange and not any(name.startswith("job-") for name in names):
+        strange = names
+    if strange:
+        shown = ", ".join(strange[:3]) + (", …" if len(strange) > 3 else "")
+        raise OutputError(say("scoring.no_parts", folder=folder, names=shown))
+
+
+class PartsFolder:
+    """The parts of one job in a folder, which other jobs may share. `job` is the hash of what the numbers depend on
+    besides the texts."""
+
+    def __init__(self, folder: Path, job: str) -> None:
+        self.folder, self.job = folder, job
+
+    def manifest(self, key: str) -> Manifest | None:
+        """The manifest of a shard's part; None where there is none that can be read, or where its part is missing."""
+        try:
+            found = from_plain(Manifest, from_json(self._place(key).read_bytes()), "manifest")
+        except (OSError, *DAMAGED):
+            return None
+        return found if self.path(found).exists() else None
+
+    def path(self, manifest: Manifest) -> Path:
+        """Where a part lies."""
+        return self.folder / manifest.file
+
+    def write(self, key: str, table: Any, facts: Mapping[str, Any]) -> None:
+        """Write the part of a shard, a pyarrow table, and then its manifest with these facts; OutputError where
+        that fails."""
+        import pyarrow.parquet as pq
+
+        made = io.BytesIO()
+        pq.write_table(table, made)
+        content = made.getvalue()
+        checksum = hashlib.sha256(content).hexdigest()
+        file = f"{key}-{checksum[:16]}.parquet"
+        atomic_bytes(self.folder / file, content)
+        manifest = Manifest(key=key, rows=table.num_rows, file=file, sha256=checksum, **facts)
+        atomic_bytes(self._place(key), to_json(to_plain(manifest, "manifest")))
+
+    def table(self, manifest: Manifest, columns: list[str] | None = None) -> Any:
+        """The table of a part, or some columns of it; OutputError where it is damaged."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            with self.path(manifest).open("rb") as file:
+                return pq.read_table(file, columns=columns, use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            raise self.damaged(manifest, str(error)) from error
+
+    def check(self, manifest: Manifest) -> None:
+        """OutputError unless the part has the hash that its manifest says."""
+        with self.path(manifest).open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != manifest.sha256:
+                raise self.damaged(manifest, "its hash is another than its manifest says")
+
+    def remove(self) -> None:
+        """Delete what jobs wrote to the folder, and the folder where nothing else is in it; what cannot be deleted
+        stays."""
+        with suppress(OSError):
+            for entry in list(self.folder.iterdir()):
+                if _OURS.fullmatch(entry.name) or _UNDER_WAY.fullmatch(entry.name):
+                    entry.unlink(missing_ok=True)
+            self.folder.rmdir()
+
+    def damaged(self, manifest: Manifest, reason: str) -> OutputError:
+        """The error for a part that cannot be used."""
+        path = self.path(manifest)
+        return OutputError(say("scoring.damaged", path=path, reason=reason))
+
+    def _place(self, key: str) -> Path:
+        return self.folder / f"{key}-{self.job[:16]}.json"
+
+
+COLUMNS = ("id", "label", "group", "n_tokens", "n_cut", "n_chars")
+"""The columns of a part before those of the scores and controls."""
+
+
+def keyed_hashes(ids: Sequence[str], seed: int) -> Hashes:
+    """A number for each id that depends on it and the seed alone: the texts with the lowest ones are the sample."""
+    key = seed.to_bytes(8, "little")
+    found = b"".join(
+        hashlib.blake2b(one.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for one in ids
+    )
+    return np.frombuffer(found, "<u8").astype(np.uint64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredRows:
+    """The scored rows of a source in the order of its texts, a table a part (`table_of` in `scoring.detect`): in a
+    folder of parts, or in one table in memory."""
+
+    corpus: str
+    scores: tuple[str, ...]
+    outlines: Sequence[Mapping[str, Any]]
+    """Kind, score and number of repeats of each control, in the order of the parts' columns."""
+    settings: Mapping[str, Any]
+    parts: tuple[Manifest, ...]
+    place: Any
+    """The `PartsFolder`, or a pyarrow table."""
+
+    @classmethod
+    def of_run(cls, run: Run, texts: Iterable[Text]) -> ScoredRows:
+        """Those of a run in memory; TextsError unless the texts of all rows are among `texts`, and what
+        `check_controls` raises."""
+        lengths = {text.id: len(text.text) for text in texts}
+        if not lengths.keys() >= set(run.ids):
+            raise TextsError(say("measured.texts", rows=len(run.ids), texts=len(lengths)))
+        check_controls(run)
+        rows, lost = len(run.ids), (run.skipped, run.missing)
+        part = Manifest(0, "", rows + len(run.skipped), rows, "", "", 0, *lost, ())
+        documents = tuple(group or name for group, name in zip(run.groups, run.ids, strict=True))
+        further: dict[str, np.ndarray[Any, Any]] = {
+            "label": np.ma.array(
+                np.zeros(rows, np.int8), mask=True
+            ),  # a run without labels has no such column
+            "n_cut": np.asarray(run.cut, np.int32),
+            "n_chars": np.array([lengths[name] for name in run.ids], np.int32),
+        }
+        outlines = tuple(
+            {"kind": one.kind, "score": one.score, "repeats": one.values.shape[1]} for one in run.controls
+        )
+        columns = score_columns(replace(run, groups=documents), controls=True)
+        return cls(run.corpus, run.scores, outlines, run.settings, (part,), arrow_table(further | columns))
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the rows lie in a folder of parts."""
+        return isinstance(self.place, PartsFolder)
+
+    def table(self, part: Manifest, columns: list[str] | None = None) -> Any:
+        """The table of a part, or some columns of it; OutputError where it is damaged."""
+        if isinstance(self.place, PartsFolder):
+            return self.place.table(part, columns)
+        return self.place.select(columns) if columns else self.place
+
+    def check(self, part: Manifest) -> None:
+        """OutputError unless a part on disk has the hash that its manifest says."""
+        if isinstance(self.place, PartsFolder):
+            self.place.check(part)
+
+    def ids(self, chosen: Bools | None = None) -> list[str]:
+        """The ids of the rows, or of some of them, `chosen` [rows]."""
+        ids: list[str] = []
+        begin = 0
+        for part in self.parts:
+            some = slice(begin, begin := begin + part.rows)
+            table = self.table(part, ["id"])
+            ids += texts_of(table if chosen is None else table.filter(chosen[some]), "id")
+        return ids
+
+    def texts_at(self, stream: TextStream, chosen: Bools) -> list[str]:
+        """The texts of some rows, `chosen` [rows]: the parts have their ids, and the source, read once more, what it
+        says under these."""
+        ids = self.ids(chosen)
+        wanted = set(ids)
+        texts = {text.id: text.text for text in stream.texts() if text.id in wanted}
+        return [texts[name] for name in ids]
+
+    def take(self, rows: Sequence[int]) -> Any:
+        """One table with these rows, counted through all parts, in the order given."""
+        import pyarrow as pa
+
+        ordered, begin, taken = np.sort(rows), 0, []
+        for part in self.parts:
+            mine = ordered[(ordered >= begin) & (ordered < begin + part.rows)]
+            if len(mine):
+                taken.append(self.table(part).take(mine - begin))
+            begin += part.rows
+        return pa.concat_tables(taken).take(np.searchsorted(ordered, rows))
+
+    def write(self, folder: Path, run: Run) -> None:
+        """Add the tables of all rows on disk to the folder of their run: the parts, linked where they can be, and
+        skipped.csv, missing.csv, cut.csv and unreadable.jsonl as streams."""
+        whole = run.whole
+        assert whole is not None
+        (folder / "scores").mkdir()
+        for file, part in zip(whole.parts, self.parts, strict=True):
+            self.check(part)
+            _linked(self.place.path(part), folder / file.name)
+        lost = ((t.id, t.reason, t.tokens) for part in self.parts for t in part.skipped)
+        write_csv(folder / "skipped.csv", SKIPPED_COLUMNS, lost)
+        write_csv(folder / "cut.csv", CUT_COLUMNS, self._cut())
+        if whole.missing:
+            cells = ((t.id, t.score, t.reason) for part in self.parts for t in part.missing)
+            write_csv(folder / "missing.csv", MISSING_COLUMNS, cells)
+        unreadable = self.place.folder / UNREADABLE
+        if whole.unreadable and unreadable.exists():
+            shutil.copyfile(unreadable, folder / UNREADABLE)
+
+    def _cut(self) -> Iterator[tuple[object, ...]]:
+        for part in self.parts:
+            table = self.table(part, ["id", "n_cut"])
+            dropped = table.column("n_cut").to_numpy()
+            ids = texts_of(table, "id")
+            yield from ((ids[i], int(dropped[i])) for i in np.flatnonzero(dropped).tolist())
+
+
+def run_of(rows: ScoredRows, *, seed: int = 0, unreadable: int = 0) -> Run:
+    """The run of scored rows, all of them in memory, or of those on disk a sample with the ends of each score, and
+    `whole`, which counts all texts and the `unreadable` records.
+
+    The sample are the texts with the lowest keyed hashes of their ids, so it depends on the seed and on which texts
+    there are, and on neither their order nor the shards. One column of all rows on disk is in memory at a time.
+    TextsError where no text, or for one score no text, has a value; OutputError where parts are damaged.
+    """
+    found = rows.parts
+    cut, hashes, documents, labels = CutTokens(), list[Hashes](), array("q"), Counter[int | None]()
+    for manifest in found:
+        table = rows.table(manifest, list(COLUMNS))
+        ids, groups = texts_of(table, "id"), texts_of(table, "group")
+        cut.add(ids, table.column("n_cut").to_numpy(), table.column("n_tokens").to_numpy())
+        if rows.on_disk:
+            hashes.append(keyed_hashes(ids, seed))
+            documents.extend([hash(group) for group in groups])
+            labels.update(table.column("label").to_pylist())
+    ends = _ends(rows)
+    lost = [one for manifest in found for one in manifest.missing]
+    skipped = [one for manifest in found for one in manifest.skipped]
+    whole = None
+    if rows.on_disk:
+        drawn = np.sort(np.argsort(np.concatenate(hashes), kind="stable")[:SAMPLE]).tolist()
+        table = rows.take([*drawn, *sorted(ends - set(drawn))])
+        whole = Whole(
+            texts=sum(labels.values()),
+            documents=len(np.unique(np.frombuffer(documents, np.int64))),
+            members=labels[1],
+            nonmembers=labels[0],
+            tokens=cut.of_tokens - cut.tokens,
+            skipped=len(skipped),
+            missing=len(lost),
+            lacking=len({one.id for one in lost}),
+            cut_texts=cut.texts,
+            cut_tokens=cut.tokens,
+            unreadable=unreadable,
+            sampled=len(drawn),
+            reasons=dict(Counter(one.reason for one in skipped).most_common(_REASONS)),
+            parts=tuple(
+                TablePart(f"scores/part-{number:05}.parquet", manifest.rows, manifest.sha256)
+                for number, manifest in enumerate(found)
+            ),
+        )
+    else:
+        table = rows.place
+    kept = texts_of(table, "id")
+    known = set(kept)
+    return Run(
+        corpus=rows.corpus,
+        ids=kept,
+        groups=texts_of(table, "group"),
+        members=_labels(table),
+        tokens=table.column("n_tokens").to_numpy().astype(np.int32),
+        cut=table.column("n_cut").to_numpy().astype(np.int32),
+        scores=rows.scores,
+        matrix=_columns(table, rows.scores),
+        skipped=tuple(skipped[:LISTED] if whole else skipped),
+        missing=tuple(one for one in lost if one.id in known),
+        heat=_heat(found),
+        controls=tuple(
+            Control(one["score"], one["kind"], _columns(table, control_columns(**one)))
+            for one in rows.outlines
+        ),
+        settings={**rows.settings, "cut": asdict(cut)},
+        whole=whole,
+        copies=table.column("copies").to_numpy() if "copies" in table.column_names else None,
+    )
+
+
+def _ends(rows: ScoredRows) -> set[int]:
+    """The rows, counted through all parts, from both ends of each score. TextsError where no text has a score, or one
+    score has no text, or no text has one under the placebo."""
+
+    def column(name: str) -> Doubles:
+        return np.concatenate([rows.table(one, [name]).column(name).to_numpy() for one in rows.parts])
+
+    ends: dict[str, set[int]] = {}
+    for score in rows.scores:
+        values = column(score)
+        have = np.flatnonzero(np.isfinite(values))
+        orders = (np.argsort(sign * values[have], kind="stable")[:EXTREMES] for sign in (1, -1))
+        ends[score] = {row for order in orders for row in have[order].tolist()}
+    if not any(ends.values()):
+        texts = sum(part.texts for part in rows.parts)
+        raise TextsError(say("scoring.no_tokens", texts=texts, name=rows.corpus))
+    for score, some in ends.items():
+        if not some:
+            why = (one.reason for part in rows.parts for one in part.missing if one.score == score)
+            reason = next(why, "it was skipped")
+            raise TextsError(say("scoring.no_value", name=rows.corpus, score=score, reason=reason))
+    placebo = [name for one in rows.outlines if one["kind"] == "placebo" for name in control_columns(**one)]
+    if placebo and not any(np.isfinite(column(name)).any() for name in placebo):
+        raise TextsError(say("scoring.no_placebo"))
+    return set().union(*ends.values())
+
+
+def _heat(found: Sequence[Manifest]) -> tuple[Heat, ...]:
+    """The texts from both ends of the first score, token by token, with their ranks among all."""
+    ranked, seen = list[Ranked](), 0
+    for manifest in found:
+        ranked += [replace(one, place=one.place + seen) for one in manifest.ends]
+        seen += manifest.seen
+    ranked.sort(key=lambda one: (-one.score, one.place))
+    return show_ends(ranked, seen)
+
+
+def _labels(table: Any) -> tuple[bool | None, ...]:
+    return tuple(None if label is None else bool(label) for label in table.column("label").to_pylist())
+
+
+def _columns(table: Any, names: Sequence[str]) -> Doubles:
+    matrix = np.empty((table.num_rows, len(names)), np.float64)
+    for index, name in enumerate(names):
+        matrix[:, index] = table.column(name).to_numpy()
+    return matrix
+
+
+def _linked(source: Path, target: Path) -> None:
+    """The file under another name as well, or a copy of it where the file system has no such links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def in_order(blocks: Sequence[Any]) -> tuple[Any, npt.NDArray[np.int32]]:
+    """The different names in blocks of them, a sorted pyarrow array of bytes, and the number of each in that order.
+
+    `blocks` are dictionary-encoded pyarrow arrays of bytes. Bytes of UTF-8 sort as the strings do.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    unified = pa.chunked_array(blocks).unify_dictionaries()
+    names = unified.chunk(0).dictionary
+    order = pc.sort_indices(names).to_numpy()
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    codes = np.concatenate([place[chunk.indices.to_numpy()] for chunk in unified.chunks])
+    return names.take(pa.array(order)), codes
+
+
+def all_rows(scored: ScoredRows) -> tuple[Run, Doubles, Numbers]:
+    """Read a run with all rows of the parts, and the characters and the document of each, by its number. The run has no
+    groups, and on disk the ids of those texts alone that lack a value. Each part is copied into whole arrays and let
+    go of."""
+    import pyarrow as pa
+
+    found = scored.parts
+    rows = sum(manifest.rows for manifest in found)
+    matrix, counts, lengths = (
+        np.empty((rows, len(scored.scores))),
+        np.empty((2, rows), np.int32),
+        np.empty(rows),
+    )
+    names = (*scored.scores, "n_tokens", "n_cut", "n_chars")
+    places = dict(zip(names, (*matrix.T, *counts, lengths), strict=True))
+    copies = None
+    if found and "copies" in scored.table(found[0]).column_names:
+        places["copies"] = copies = np.empty(rows, np.int32)
+    controls: list[Control] = []
+    for one in scored.outlines:
+        repeats = control_columns(**one)
+        controls.append(Control(one["score"], one["kind"], np.empty((rows, len(repeats)))))
+        places |= zip(repeats, controls[-1].values.T, strict=True)
+    members: list[bool | None] = []
+    ids: list[str] = []
+    blocks: list[Any] = []
+    for manifest in found:
+        table = scored.table(manifest)
+        for name, place in places.items():
+            place[len(members) : len(members) + table.num_rows] = table.column(name).to_numpy()
+        members += _labels(table)
+        lacking = {one.id for one in manifest.missing}
+        if lacking or not scored.on_disk:
+            named = texts_of(table, "id")
+            ids += [name if name in lacking else "" for name in named] if scored.on_disk else named
+        else:
+            ids += [""] * table.num_rows
+        blocks += table.column("group").cast(pa.large_binary()).dictionary_encode().chunks
+    run = Run(
+        corpus=scored.corpus,
+        ids=tuple(ids),
+        groups=("",) * rows,
+        members=tuple(members),
+        tokens=counts[0],
+        cut=counts[1],
+        scores=scored.scores,
+        matrix=matrix,
+        missing=tuple(one for manifest in found for one in manifest.missing),
+        controls=tuple(controls),
+        settings=scored.settings,
+        copies=copies,
+    )
+    pa.default_memory_pool().release_unused()
+    return run, lengths, in_order(blocks)[1].astype(np.int64)
