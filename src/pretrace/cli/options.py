@@ -250,6 +250,7 @@ class CliOption(NamedTuple):
             show=own.essential or not short,
             negative=(),
             allow_leading_hyphen=not own.metavar,
+            allow_repeating=True,
             show_default=bool(default) and default is not MISSING,
             metavar=next((word for kind, word in _KINDS.items() if kind in kinds), "TEXT"),
             completer=complete_scores if self.name in ("scores", "score") else None,
