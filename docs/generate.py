@@ -25,7 +25,7 @@ from statistics import fmean
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import RESULTS, read_results
-from pretrace.cli.commands import every_command
+from pretrace.cli.commands import places
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
@@ -750,7 +750,7 @@ def _test(choice: OfferedTest) -> str:
 def _called(choice: OfferedTest) -> str:
     """The commands of a test, by their names."""
     names = [
-        next(one.words for one in every_command() if command.startswith(f"pretrace {one.words} "))
+        next(words for words in places() if command.startswith(f"pretrace {words} "))
         for command in choice.commands
     ]
     return ", ".join(dict.fromkeys(f"`pretrace {name}`" for name in names))

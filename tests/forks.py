@@ -47,10 +47,10 @@ def warm():
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), suppress(SystemExit):
             main()
     sys.argv = arguments
-    from pretrace.cli.commands import every_command
+    from pretrace.cli.commands import made, places
 
-    for one in every_command():
-        one.made()
+    for words in places():
+        made(words)
     gc.collect()
     gc.freeze()  # a fork copies no page for having counted what lies on it
 

@@ -51,9 +51,9 @@ def public(tree):
 
 def slots():
     """Parameters of all commands: what is offered in several counts in each."""
-    from pretrace.cli.commands import every_command
+    from pretrace.cli.commands import options_of, places
 
-    return sum(len(one.made().params) for one in every_command())
+    return sum(len(options_of(words)) for words in places())
 
 
 def measured():

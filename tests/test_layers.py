@@ -7,7 +7,8 @@ from pathlib import Path
 SRC = Path(__file__).parent.parent / "src"
 FLOORS = """
 types errors registry rewrites settings; statistics results; cache; scores backends corpora frequencies testing; tuning;
-baselines; scoring building; jobs scan verdicts; harnesses; report; runs; verification web; cli demo __init__ __main__
+baselines; scoring building; jobs scan verdicts; harnesses; report; runs; verification web; plugins;
+cli demo __init__ __main__
 """
 """The rooms (folders and single files of the package) from the ground up: a room imports from its floor and below."""
 HEIGHT = {room: height for height, floor in enumerate(FLOORS.split(";")) for room in floor.split()}

@@ -1,6 +1,7 @@
 """Plug-ins: a file loaded by its path, and the package of examples/plugins, installed and used by the command."""
 
 import importlib
+import json
 import os
 import re
 import runpy
@@ -245,6 +246,14 @@ def test_an_installed_package_brings_its_score_corpus_and_back_end(installed):
     )
     assert np.isclose(run.column("loss")[0], logp.mean(), atol=1e-4)
     assert run.column("confident(p=0.01)").tolist() == [0, 0]
+
+
+def test_an_installed_package_adds_a_command(installed):
+    assert "longest" in ran(installed, "--help").stdout
+    done = ran(installed, "longest", "notes", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["id"].startswith("monday")
+    assert ran(installed, "longest").returncode == 2  # texts are missing, as with a command of ours
 
 
 def test_list_says_which_package_a_name_comes_from(installed):

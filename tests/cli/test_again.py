@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from pretrace.cli.commands import options_of
 from pretrace.cli.folders import command_line
-from pretrace.cli.options import options_of
 from pretrace.registry import backends
 
 

@@ -3,16 +3,15 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
+from made import answer_to
 
-from pretrace.cli.commands import app
 from pretrace.errors import PretraceError
 
 SENTENCE = "所述第{}壳体转动安装在第{}底座，从而降低第{}水泵的噪音。"
 
 
 def called(*arguments):
-    return CliRunner().invoke(app, ["build", *map(str, arguments)])
+    return answer_to("build", *arguments)
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from made import answer_to
 
-from pretrace.cli.commands import app
 from pretrace.errors import ExpressionError, OutputError, TextsError
 
 WORDS = [f"w{i}" for i in range(60)]
@@ -21,7 +20,7 @@ def texts(path, number, seed, *, first=0):
 
 
 def run(*given, fails=None):
-    result = CliRunner().invoke(app, [str(word) for word in given])
+    result = answer_to(*given)
     if fails is None:
         assert result.exit_code == 0, result.output + str(result.exception)
     else:
@@ -69,8 +68,8 @@ def test_ccnews_refuses_before_it_opens_a_model(tmp_path):
     assert "600 members of at least 64 words were wanted, found 0" in str(result.exception)
     run(*given, "mask", "--texts", "7", fails=ExpressionError)
     run(*given, "trans", "--date-column", "day", fails=TextsError)
-    result = run(*given, "shout", fails=ExpressionError)
-    assert "--transform is trans, mask or prompt, found 'shout'" in str(result.exception)
+    result = answer_to(*given, "shout")
+    assert '--transform. Choose from: "trans", "mask", "prompt"' in str(result.exception)
     assert not (tmp_path / "out").exists()
 
 

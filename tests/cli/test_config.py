@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
+from cyclopts import CycloptsError
+from made import call_function
 
-from pretrace.cli.options import RawOptions, command_of
+from pretrace.cli.options import RawOptions
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -24,9 +25,7 @@ def taken(*arguments: object) -> Made:
     def audit(source: Source, settings: AuditSettings, given: RawOptions) -> None:
         found.append((settings, given))
 
-    single = typer.Typer(pretty_exceptions_enable=False)
-    single.command()(command_of(audit))
-    single([str(one) for one in arguments], standalone_mode=False)
+    call_function(audit, *arguments, name="audit")
     return found[0]
 
 
@@ -82,8 +81,7 @@ def test_a_file_that_cannot_be_read_is_one_line(config: Path) -> None:
 
 def test_a_number_of_the_wrong_kind_is_refused_as_on_the_command_line(config: Path) -> None:
     config.write_text('pairs = "many"', encoding="utf-8")
-    usage = typer.BadParameter.__mro__[1]
-    with pytest.raises(usage, match="integer"):
+    with pytest.raises(CycloptsError, match="into int"):
         taken("posts.jsonl", "--config", config)
 
 

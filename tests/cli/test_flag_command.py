@@ -5,18 +5,13 @@ import json
 
 import numpy as np
 import pytest
-import typer
-from made import written
+from made import call_function, written
 from tiny import MORE_WORDS
 
 from pretrace.cli.flagging import flag
-from pretrace.cli.options import command_of
 from pretrace.corpora import open_corpus
 from pretrace.runs import report_of
 from pretrace.tuning.planting import PlantSettings, plant
-
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(command_of(flag))
 
 
 @pytest.fixture
@@ -24,7 +19,7 @@ def ask(capsys):
     """Calls the command; gives the exit code and what it printed and said."""
 
     def called(*arguments):
-        code = app([str(argument) for argument in arguments], standalone_mode=False)
+        code = call_function(flag, *arguments)
         said = capsys.readouterr()
         return code or 0, said.out, said.err
 

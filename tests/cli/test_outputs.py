@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 
-from pretrace.cli.commands import app
+from pretrace.cli import commands
 from pretrace.frequencies import Frequencies
 from pretrace.jobs.worker import ShardJob
 from pretrace.results.output_checks import _FOLDERS
@@ -60,16 +59,12 @@ SHARDS = {"score --parts", "evaluate --parts", "flag --parts"}
 
 def outputs():
     """Every option that names what is written, by command and option."""
-    found, waiting = {}, [("", typer.main.get_command(app))]
-    while waiting:
-        path, command = waiting.pop()
-        inner = getattr(command, "commands", {})
-        waiting += [(f"{path} {name}".strip(), one) for name, one in inner.items()]
-        for name, leaf in getattr(getattr(command, "callback", None), "declared", {}).items():
-            if leaf.option.path == "out":
-                shown = "" if leaf.option.metavar else f"--{name.replace('_', '-')}"
-                found[f"{path} {shown}".strip()] = leaf
-    return found
+    return {
+        f"{path} {'' if leaf.option.metavar else leaf.flag}".strip(): leaf
+        for path in commands.places()
+        for leaf in commands.options_of(path).values()
+        if leaf.option.path == "out"
+    }
 
 
 OUTPUTS = outputs()

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 import yaml
 from report.flaggings import flagging, known_of, texts_of
 
-from pretrace.cli.commands import app
+from pretrace.cli import commands
 from pretrace.runs import save_verdict
 from pretrace.types import Check, SetTest
 
@@ -63,8 +62,7 @@ def pretend(folder, code):
 
 
 def options_of(name):
-    command = typer.main.get_command(app).commands[name]
-    return {option for parameter in command.params for option in parameter.opts}
+    return {leaf.flag for leaf in commands.options_of(name).values()}
 
 
 def extras_in(text):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import pretrace
-from pretrace.cli.commands import every_command
+from pretrace.cli.commands import places
 from pretrace.scores import scores
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +32,8 @@ def test_every_page_command_and_public_name_is_there_and_takes_nothing_from_else
         assert not [line for line in made.splitlines() if 'src="http' in line or '.css" href="http' in line]
     assert "Was this text used to train" in (site / "index.html").read_text(encoding="utf-8")
     commands = (site / "reference/commands.html").read_text(encoding="utf-8")
-    for entry in every_command():
-        assert f'id="{entry.words.replace(" ", "-")}"' in commands
+    for words in places():
+        assert f'id="{words.replace(" ", "-")}"' in commands
     assert "--controls" in commands
     assert "--controls" in commands
     formulas = (site / "reference/scores.html").read_text(encoding="utf-8")

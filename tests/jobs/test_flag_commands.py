@@ -6,7 +6,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from pretrace.cli.commands import app
+from pretrace.cli.commands import call as call_line
 from pretrace.errors import OutputError
 from pretrace.runs import load_verdict
 from pretrace.scoring import evidence
@@ -36,7 +36,7 @@ def sets(tmp_path, sentences):
 
 def called(*arguments):
     """The exit code of a command that is run here."""
-    return app([str(argument) for argument in arguments], standalone_mode=False) or 0
+    return call_line([str(argument) for argument in arguments])
 
 
 @pytest.fixture(autouse=True)

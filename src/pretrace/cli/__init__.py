@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from pretrace.cli.streams import note, note_end, prepare, say
 from pretrace.errors import PretraceError
@@ -44,27 +43,24 @@ def main() -> None:
 
 
 def _called(arguments: list[str]) -> tuple[int, str]:
-    import typer  # not above: an interrupt while modules are imported is one like any other
+    from cyclopts import (
+        CycloptsError,  # not above: an interrupt while modules are imported is one like any other
+    )
 
-    from pretrace.cli.commands import COMPLETING, app
+    from pretrace.cli.commands import call, places
 
-    # The base of all complaints about arguments, which typer makes public only through its children.
-    usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
-        code = app(args=_in_full(app, arguments), prog_name="pretrace", standalone_mode=False)
+        code = call(_in_full(arguments, {words.split()[0] for words in places()}))
         sys.stdout.flush()
     except PretraceError as error:
         return 2, str(error)
-    except usage_error as error:
-        command = getattr(getattr(error, "ctx", None), "command_path", "pretrace")
-        return 2, f"{error.format_message().rstrip('.')}. See {command} --help."  # type: ignore[attr-defined]
+    except CycloptsError as error:
+        command = " ".join(["pretrace", *(error.command_chain or ())])
+        said = str(error)
+        return 2, f"{said}{'' if said[-1] in '.?' else '.'} See {command} --help."
     except BrokenPipeError:
         return _unheard()
     except SystemExit as error:
-        if COMPLETING in os.environ:  # a shell asks how a word goes on
-            raise
-        if isinstance(error.__context__, BrokenPipeError):  # typer's own way of leaving
-            return _unheard()
         said = _plugin_fault(error) or "something that pretrace called ended the program"
         return (
             2,
@@ -79,7 +75,7 @@ def _called(arguments: list[str]) -> tuple[int, str]:
         if fault is None:
             raise
         return 2, fault
-    return (code if isinstance(code, int) else 0), ""
+    return code, ""
 
 
 def _unheard() -> tuple[int, str]:
@@ -88,11 +84,9 @@ def _unheard() -> tuple[int, str]:
     return 0, ""
 
 
-def _in_full(app: Any, arguments: list[str]) -> list[str]:
+def _in_full(arguments: list[str], names: set[str]) -> list[str]:
     """The arguments with the command that was left out: `pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`."""
-    import typer
-
-    first, names = arguments[0], [*getattr(typer.main.get_command(app), "commands", {})]
+    first = arguments[0]
     if first.startswith("-") or first in names:
         return arguments
     # Texts that are not there are for ask to tell of, where no command can have been meant.

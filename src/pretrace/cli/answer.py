@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -20,9 +20,6 @@ from rich.table import Table
 from rich.text import Text
 
 from pretrace.errors import shown
-
-if TYPE_CHECKING:
-    from pretrace.types import Run, Verdict
 
 # The one printer of the command line: nothing that a file, model, column or server is called steers a terminal.
 #
@@ -150,49 +147,3 @@ def deliver(answered: Answered, command: str, *, json: bool) -> int:
     else:
         answered.say(printer())
     return answered.code
-
-
-def save_result(result: Run | Verdict, folder: Path, say: Say, **more: Any) -> Reply:
-    """Write a result to its folder (`runs.save`, with `more`); the answer has its JSON part (`result`), and the figures
-    that matter most (`figures`)."""
-    from pretrace.results.verdicts import kind_of_test
-    from pretrace.runs import REPORT, save
-    from pretrace.types import Run  # takes arrays, and so imports numpy
-
-    content = save(result, folder, **more)
-    if isinstance(result, Run):
-        figures = _measured(result)
-        statement = figures.get("findings", (f"{content['counts']['texts']:,} texts were scored.",))[0]
-        return Reply(
-            say=say,
-            statement=statement,
-            folder=folder,
-            report=folder / REPORT,
-            own={"kind": "run", "figures": {"counts": content["counts"], **figures}, "result": content},
-        )
-    found = {name: content[name] for name in _SHOWN if content.get(name) is not None}
-    return Reply(
-        say=say,
-        outcome=result.outcome,
-        code=content["exit_code"],
-        statement=result.statement,
-        folder=folder,
-        report=folder / REPORT,
-        verdict=result,
-        own={
-            "kind": kind_of_test(result.test).name,
-            "figures": {**found, **content["figures"]},
-            "result": content,
-        },
-    )
-
-
-_SHOWN = ("level", "p", "effect", "units", "unit")
-_MEASURED = ("name", "kind", "auc", "tpr", "accuracy", "texts")
-
-
-def _measured(run: Run) -> dict[str, Any]:
-    if run.evaluation is None:
-        return {}
-    rows = [{name: getattr(row, name) for name in _MEASURED} for row in run.evaluation.rows]
-    return {"rows": rows, "findings": run.evaluation.findings}

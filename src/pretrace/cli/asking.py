@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Console
 
 from pretrace.backends import check_model
@@ -185,10 +184,7 @@ def _check_places(place: Path, inputs: _AskInputs) -> None:
 
 
 def _start() -> bool:
-    try:
-        return typer.confirm("Start?", default=True, err=True)
-    except typer.Abort:
-        raise typer.Exit(130) from None
+    return confirm("Start?", default=True)
 
 
 def _stem(texts: str) -> str:

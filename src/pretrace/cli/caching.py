@@ -6,13 +6,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
 from pretrace.cache.location import KINDS, CachedFile, cache_folder, kept, remove
 from pretrace.cli.answer import PlainText, Reply, lines, plain_table
-from pretrace.cli.streams import asks
+from pretrace.cli.streams import asks, confirm
 from pretrace.errors import ExpressionError
 from pretrace.settings import option
 
@@ -78,7 +77,7 @@ def clear(chosen: Chosen) -> Reply:
     if some and not chosen.yes:
         if not asks():
             raise ExpressionError(f"{what} would be deleted: give --yes.")
-        if not typer.confirm(f"Delete {what}?", default=False, err=True):
+        if not confirm(f"Delete {what}?", default=False):
             said = "Nothing was deleted."
             return Reply(say=lines(said), outcome="kept", statement=said, own={"bytes": 0, "removed": []})
     remove(some)

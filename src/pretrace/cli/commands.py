@@ -1,243 +1,152 @@
-"""All commands, in the groups and the order that the help shows. A command is imported when it is called."""
+"""All commands, in the groups and the order that the help shows. A command is imported when it is called.
+
+A package of others adds one with an entry point in the group `pretrace.commands`: the name is what is typed, the value
+the function, `package.module:function`, with parameters as the commands here have them.
+"""
 
 from __future__ import annotations
 
-import ast
-from collections import UserDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+from cyclopts import App, Group
 
-from pretrace import __version__
+from pretrace import __version__, plugins
+from pretrace.cli.answer import printer
 
-CONTEXT = {"help_option_names": ["-h", "--help"]}
-COMPLETING = "_PRETRACE_COMPLETE"
-"""The variable by which a shell asks how a word goes on."""
+if TYPE_CHECKING:
+    from pretrace.cli.options import CliOption
 
-
-@dataclass(frozen=True)
-class CommandEntry:
-    """A command that is imported when it is called or its options are asked for.
-
-    `words` are what is typed after `pretrace`. `place` is where its function stands: a module of `pretrace.cli`, a
-    colon and the name.
-    """
-
-    words: str
-    place: str
-    plugins: bool = True
-
-    @cached_property
-    def says(self) -> str:
-        """The first sentence of the docstring, for lists; it is read from the source, and nothing is imported."""
-        module, _, name = self.place.partition(":")
-        source = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
-        found = next(one for one in ast.parse(source).body if getattr(one, "name", "") == name)
-        assert isinstance(found, ast.FunctionDef)
-        return first_sentence(" ".join((ast.get_docstring(found) or "").split()))
-
-    @cache  # noqa: B019 - there are as many as commands
-    def made(self) -> Any:
-        """Build the command, as typer has it."""
-        from pretrace.cli.help import Command
-        from pretrace.cli.options import command_of
-
-        module, _, name = self.place.partition(":")
-        function = getattr(import_module(f"pretrace.cli.{module}"), name)
-        alone = typer.Typer(add_completion=False)
-        made = command_of(function, plugins=self.plugins, name=self.words)
-        alone.command(self.words.split()[-1], cls=Command)(made)
-        return typer.main.get_command(alone)
-
-
-@dataclass(frozen=True, slots=True)
-class CommandGroup:
-    """Commands below a word."""
-
-    words: str
-    says: str
-    entries: tuple[CommandEntry, ...]
-
-    def made(self) -> Any:
-        """Build the group, as typer has it."""
-        return Commands(
-            name=self.words,
-            help=self.says,
-            entries=self.entries,
-            no_args_is_help=True,
-            context_settings=CONTEXT,
-        )
+_COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Was it used?": {
+        "ask": ("asking:ask", "What you have in, one sentence out."),
+        "audit": ("auditing:audit", "A collection, against control documents."),
+        "recite": ("", "By words that the model prints."),
+        "mark": ("", "By marks you leave before publication, or random strings."),
+        "mark texts": ("", "Mark texts before you publish them."),
+        "mark order": ("", "Put rows in an order drawn at random before you publish them."),
+        "mark check": ("", "Was a model trained on texts that were marked?"),
+        "mark canaries": ("", "Does a model know the random strings of these texts?"),
+    },
+    "Which texts?": {
+        "flag": ("flagging:flag", "Each text, at a rate of false flags."),
+        "scan": ("", "What stands in a corpus you have."),
+        "samples": ("", "Items of a benchmark, as lm-eval ran it."),
+    },
+    "How well does a method tell?": {
+        "score": ("scoring:score", "Scores: a row a text."),
+        "evaluate": ("scoring:evaluate", "Scores with labels: AUC and intervals."),
+        "tune": ("making:tune", "A model tuned on known non-members, for fsd."),
+        "plant": ("making:plant", "A model trained on a known part of the texts."),
+        "count": ("making:count", "How often tokens occur, for dc_pdd."),
+        "build": ("", "Benchmarks from texts you have; how alike two sets are."),
+        "build patents": ("", "PatentMIA from patent pages you have."),
+        "build dated": ("", "A WikiMIA of your own: texts before a cutoff against later ones."),
+        "build ccnews": ("", "A CCNewsPDD: members as they are, non-members transformed."),
+        "build quality": ("", "How alike two sets of texts are, beside how alike one is to itself."),
+        "build gap": ("", "How far apart two sets of texts are, by classifiers that see no model."),
+        "demo": ("making:demo", "A small model, trained and tested."),
+    },
+    "What was found?": {
+        "runs": ("", "Results rendered, compared, verified, made again, merged."),
+        "runs report": ("printing:report", "Render a report again from its tables, without a model."),
+        "runs compare": ("folders:compare", "Put runs side by side: models by corpora."),
+        "runs table": ("folders:table", "The figures of a run for a paper."),
+        "runs verify": ("folders:verify", "Is a result what was written?"),
+        "runs again": ("folders:again", "Make a result again, with the options that it recorded."),
+        "runs merge": ("flagging:merge", "Put the parts of several workers together."),
+        "show": ("printing:show", "A text in colours."),
+        "list": ("printing:list_", "Scores, corpora and what --model takes."),
+        "serve": ("", "All of it as a page on this machine."),
+        "cache": ("", "What is kept on disk so that it need not be computed twice."),
+        "cache info": ("caching:info", "Where it is, what it holds, how much of which model."),
+        "cache clear": ("caching:clear", "Delete it, or a part."),
+    },
+}
+"""By question: where in this package a command of the core is made ("" for groups, and for what `plugins` has), and
+what the help says."""
+_WITHOUT_PLUGINS = {"runs report", "runs again", "demo", "serve", "cache info", "cache clear"}
+"""Commands that take no --plugin."""
 
 
-HelpRow = tuple[str, tuple[str, ...], str]
-"""A line of the help of a group: a question, the commands that answer it, and how."""
+@cache
+def places() -> dict[str, str]:
+    """Where each command is made, by its words, in the order of the help; none is imported."""
+    others = plugins.COMMANDS | {one.name: one.value for one in entry_points(group="pretrace.commands")}
+    rows = [(words, place) for rows in _COMMANDS.values() for words, (place, _) in rows.items()]
+    own = {words: f"pretrace.cli.{place}" if place else others.get(words, "") for words, place in rows}
+    found = own | others | own  # in the order of ours, and nobody replaces one
+    return {words: place for words, place in found.items() if place}
 
 
-class Commands(TyperGroup):
-    """A group of commands, in the order of `entries`. The help shows `rows`, where there are none a line a command."""
+def made(words: str) -> Any:
+    """Import a command."""
+    from pretrace.cli.options import command_of  # imports numpy, which help and completion do without
 
-    entries: tuple[CommandEntry | CommandGroup, ...] = ()
-    rows: ClassVar[tuple[HelpRow, ...]] = ()
-
-    def __init__(self, *, entries: tuple[CommandEntry, ...] = (), **given: Any) -> None:
-        """A group with what typer gives one."""
-        super().__init__(**given)
-        self.entries = entries or self.entries
-        self.commands = LoadedCommands({one.words.split()[-1]: one for one in self.entries})
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help."""
-        from pretrace.cli.help import rendered
-
-        formatter.write(rendered(self, ctx, everything=True))
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """List the names in the order in which they stand in the table."""
-        return list(self.commands)
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Complete a word with commands that have a name and a sentence and nothing else."""
-        listed: Any = {
-            name: TyperCommand(name, help=one.says)
-            for name, one in zip(self.commands, self.entries, strict=True)
-        }
-        ctx.command = TyperGroup(name=self.name, commands=listed, params=self.params)
-        return list(ctx.command.shell_complete(ctx, incomplete))
+    module, _, name = places()[words].partition(":")
+    return command_of(getattr(import_module(module), name), words, plugins=words not in _WITHOUT_PLUGINS)
 
 
-class LoadedCommands(UserDict[str, Any]):
-    """Commands by name; one is imported when it is first asked for."""
-
-    def __getitem__(self, name: str) -> Any:
-        return super().__getitem__(name).made()
-
-
-def first_sentence(text: str) -> str:
-    """What stands before the first full stop or semicolon, as a sentence."""
-    end = min((at for at in (text.find(". "), text.find("; ")) if at >= 0), default=-1)
-    return text if end < 0 else f"{text[:end]}."
+def __getattr__(words: str) -> Any:
+    """A command as cyclopts looks it up when it is called: an attribute of this module."""
+    if words not in places():
+        raise AttributeError(words)
+    return made(words)
 
 
-_USED, _WHICH = "Was it used?", "Which texts?"
-_METHODS, _FOUND = "How well does a method tell?", "What was found?"
+def options_of(words: str) -> Mapping[str, CliOption]:
+    """The options of a command by name; none where there is no such command."""
+    return made(words).default_command.declared if words in places() else {}
 
 
-class Root(Commands):
-    """The commands of `pretrace`."""
+_PANELS = [Group(title, sort_key=i) for i, title in enumerate([*_COMMANDS, "Of other packages", "Options"])]
 
-    rows = (
-        (_USED, ("ask",), "What you have in, one sentence out."),
-        (_USED, ("audit",), "A collection, against control documents."),
-        (_USED, ("recite",), "By words that the model prints."),
-        (_USED, ("mark",), "By marks you leave, or random strings."),
-        (_WHICH, ("flag",), "Each text, at a rate of false flags."),
-        (_WHICH, ("scan",), "What stands in a corpus you have."),
-        (_WHICH, ("samples",), "Items of a benchmark, as lm-eval ran it."),
-        (_METHODS, ("score", "evaluate"), "Scores; with labels AUC and intervals."),
-        (_METHODS, ("tune", "plant", "count"), "What some scores need first."),
-        (_METHODS, ("build",), "Benchmarks; how alike two sets are."),
-        (_METHODS, ("demo",), "A small model, trained and tested."),
-        (_FOUND, ("runs",), "Results rendered, compared, verified."),
-        (_FOUND, ("show", "serve"), "A text in colours; all of it as a page."),
-        (_FOUND, ("list", "cache"), "What there is; what is kept on disk."),
+
+def _listed(words: str) -> dict[str, Any]:
+    """What lists of commands say of one, and in which panel."""
+    for panel, rows in zip(_PANELS, _COMMANDS.values(), strict=False):
+        if words in rows:
+            return {"help": rows[words][1], "group": None if " " in words else panel}
+    return {"help": places().get(words, ""), "group": None if " " in words else _PANELS[-2]}
+
+
+def app() -> App:
+    """The command line."""
+    made = App(
+        name="pretrace",
+        help="Was this text, or this collection, in the data a language model was pretrained on?",
+        version=f"pretrace {__version__}",
+        console=printer(),
+        result_action="return_value",
+        print_error=False,
+        exit_on_error=False,
+        verbose=False,
+        suppress_keyboard_interrupt=False,
+        help_format="plaintext",
     )
-    entries = (
-        CommandEntry("ask", "asking:ask"),
-        CommandEntry("audit", "auditing:audit"),
-        CommandEntry("recite", "testing:recite"),
-        CommandGroup(
-            "mark",
-            "Before publication: mark texts or an order, check a model for the marks; or for random strings in texts.",
-            (
-                CommandEntry("mark texts", "marking:mark"),
-                CommandEntry("mark order", "marking:order"),
-                CommandEntry("mark check", "marking:check"),
-                CommandEntry("mark canaries", "marking:canaries"),
-            ),
-        ),
-        CommandEntry("flag", "flagging:flag"),
-        CommandEntry("scan", "scanning:scan"),
-        CommandEntry("samples", "harness:samples"),
-        CommandEntry("score", "scoring:score"),
-        CommandEntry("evaluate", "scoring:evaluate"),
-        CommandEntry("tune", "making:tune"),
-        CommandEntry("plant", "making:plant"),
-        CommandEntry("count", "making:count"),
-        CommandGroup(
-            "build",
-            "Make a benchmark from texts you have, with a card of how it was made; how alike two sets of texts are.",
-            (
-                CommandEntry("build patents", "building:patents"),
-                CommandEntry("build dated", "building:dated"),
-                CommandEntry("build ccnews", "building:ccnews"),
-                CommandEntry("build quality", "building:quality"),
-                CommandEntry("build gap", "building:gap"),
-            ),
-        ),
-        CommandEntry("demo", "making:demo", plugins=False),
-        CommandGroup(
-            "runs",
-            "Results: rendered again, side by side, verified, made again, put together from shards.",
-            (
-                CommandEntry("runs report", "printing:report", plugins=False),
-                CommandEntry("runs compare", "folders:compare"),
-                CommandEntry("runs table", "folders:table"),
-                CommandEntry("runs verify", "folders:verify"),
-                CommandEntry("runs again", "folders:again", plugins=False),
-                CommandEntry("runs merge", "flagging:merge"),
-            ),
-        ),
-        CommandEntry("show", "printing:show"),
-        CommandEntry("list", "printing:list_"),
-        CommandEntry("serve", "serving:serve", plugins=False),
-        CommandGroup(
-            "cache",
-            "What is kept on disk so that it need not be computed twice: where, how much, and deleting it.",
-            (
-                CommandEntry("cache info", "caching:info", plugins=False),
-                CommandEntry("cache clear", "caching:clear", plugins=False),
-            ),
-        ),
-    )
-
-
-app = typer.Typer(
-    name="pretrace",
-    cls=Root,
-    help="Was this text, or this collection, in the data a language model was pretrained on?",
-    pretty_exceptions_enable=False,
-    context_settings=CONTEXT,
-)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(f"pretrace {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Was this text, or this collection, in the data a language model was pretrained on?"""
+    made["--version"].group = _PANELS[-1]
+    groups = {"": made}
+    for i, words in enumerate(places()):
+        first, _, name = words.rpartition(" ")
+        if first not in groups:
+            groups[first] = App(name=first, sort_key=i, **_listed(first))
+            made.command(groups[first])
+        groups[first].command(f"{__name__}:{words}", name=name, sort_key=i, **_listed(words))
+    made.register_install_completion_command(add_to_startup=False, group=_PANELS[-1])
+    return made
 
 
 def call(words: Sequence[str]) -> int:
     """Carry out a command line here; its exit code."""
-    code = app(args=list(words), prog_name="pretrace", standalone_mode=False)
-    return code if isinstance(code, int) else 0
-
-
-def every_command() -> Iterator[CommandEntry]:
-    """All commands, those of groups among them; none is imported."""
-    for one in Root.entries:
-        yield from (one,) if isinstance(one, CommandEntry) else one.entries
+    line, words = app(), list(words)
+    run: Any = line.parse_commands(words)[1]
+    for one in (one for one in run if hasattr(one.default_command, "declared")):
+        one.help = one.default_command.__doc__  # all of it, where lists of commands have a line
+        valued = {leaf.flag for leaf in one.default_command.declared.values() if leaf.hint is not bool}
+        if "-" in words and words[words.index("-") - 1] not in valued and "--" not in words:
+            words.remove("-")  # standard input, which would be taken for an option
+            words += ["--", "-"]
+    return line(words) or 0

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from pretrace.cli.answer import PlainText, Reply, plain_table, save_result
+from pretrace.cli.answer import PlainText, Reply, plain_table
 from pretrace.cli.options import RawOptions
-from pretrace.cli.printing import conclusion, foretold
+from pretrace.cli.printing import conclusion, foretold, save_result
 from pretrace.cli.progress import Stages
 from pretrace.cli.scoring import TextsToScore, finish_run, in_shards, label_source, lasting
 from pretrace.cli.streams import note as say_note

@@ -13,17 +13,20 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import PlainText, Reply, plain_table
-from pretrace.cli.options import CliOption, ForwardedFlags, options_of
+from pretrace.cli.options import CliOption, ForwardedFlags
+from pretrace.cli.printing import measured
 from pretrace.cli.streams import note
 from pretrace.corpora import Columns
 from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
 from pretrace.registry import require
+from pretrace.report.tables import format_table, save_figures
 from pretrace.report.wording import bracketed, percent
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import OpenFolder
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import REPORT, kind_of, load_run, save
+from pretrace.scoring.side_by_side import side_by_side
 from pretrace.settings import TEXTS, Option, option
 from pretrace.types import Estimate, Run, RunScore, SettingDifference, SideBySide
 from pretrace.verification import verify as check
@@ -119,7 +122,7 @@ def again(
 ) -> int:
     """Make a result again: the same command with the options that it recorded, relative paths from here. It
     compares nothing: `pretrace runs verify` says whether a folder is what was written."""
-    from pretrace.cli.commands import call
+    from pretrace.cli.commands import call, options_of
 
     named = folder if folder.name not in ("", "..") else folder.resolve()
     place = out or named.with_name(f"{named.name}-again")
@@ -228,7 +231,6 @@ def compare(
 ) -> Reply:
     """Put runs side by side: models by corpora, with their controls. It says which numbers do not compare, since the
     runs differ in texts, start token or other settings."""
-    from pretrace.scoring.side_by_side import side_by_side
 
     check_writable(out, COMPARISONS)
     found = side_by_side([(str(folder), _opened(folder, runs)) for folder in runs], score)
@@ -314,8 +316,6 @@ def table(
 ) -> Reply:
     """The figures of a run for a paper: a table with 95% intervals, the best of each column in bold. With --figures
     also the curves as files."""
-    from pretrace.cli.printing import measured
-    from pretrace.report.tables import format_table, save_figures
 
     require(not (latex and markdown), "a table has one form: give --latex or --markdown.")
     if figures is not None:

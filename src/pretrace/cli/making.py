@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
+from pretrace.backends import open_tokenizer
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines, printer
 from pretrace.cli.options import Only
@@ -19,6 +20,7 @@ from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
+from pretrace.frequencies import count as make_table
 from pretrace.frequencies.table import COUNTS
 from pretrace.jobs.engine.pool import spread_on_cluster
 from pretrace.jobs.settings import EngineSettings
@@ -30,6 +32,7 @@ from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
 from pretrace.settings import MODEL, Option
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import PlantSettings
+from pretrace.tuning.planting import plant as make_planted
 
 NEW = "new"
 
@@ -86,7 +89,6 @@ def plant(
     ] = NEW,
 ) -> Reply:
     """Train a model on a random part of the texts, so that its members are known without a doubt."""
-    from pretrace.tuning.planting import plant as make_planted
 
     new = model == NEW
     if new and settings.method != "full":
@@ -145,8 +147,6 @@ def count(
     engine: Annotated[EngineSettings, Only(("engine", "address"))],
 ) -> Reply:
     """Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable."""
-    from pretrace.backends import open_tokenizer
-    from pretrace.frequencies import count as make_table
 
     if out.suffix != ".npz":
         raise OutputError(

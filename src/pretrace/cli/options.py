@@ -8,25 +8,25 @@ itself. So help, range, name and default of an option stand in one place, and a 
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
 import os
 import re
+import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-import typer
+from cyclopts import App, ArgumentCollection, Group, Parameter, Token
 
 from pretrace.cli import progress
 from pretrace.cli.answer import Answered, alone, deliver
-from pretrace.cli.help import show_all
 from pretrace.cli.streams import silenced
 from pretrace.errors import ExpressionError, OutputError, TextsError, regular
-from pretrace.registry import load_plugin, require
-from pretrace.settings import LARGEST, Option, option_of
+from pretrace.registry import load_plugin
+from pretrace.settings import LARGEST, Option, check_ranges, option_of
 
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 
@@ -76,20 +76,12 @@ def _paths(value: Any) -> Iterator[Path]:
 # What a shell completes in the values of options: names of scores.
 
 
-def scores(incomplete: str) -> list[str]:
-    """What a list of scores may go on with: the names that begin as its last one does.
+def complete_scores(context: Any) -> list[str]:
+    """What a list of scores may go on with: the names that begin as its last one does."""
+    from pretrace.scores import scores  # imports them all, and numpy
 
-    >>> scores("loss,zl")
-    ['loss,zlib']
-    """
-    from pretrace.scores import scores as known
-
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in known if name.startswith(last)]
-
-
-_COMPLETED: Mapping[str, Callable[[str], list[str]]] = {"scores": scores, "score": scores}
-"""By the name of the option."""
+    before, comma, last = context.incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in scores if name.startswith(last)]
 
 
 # Options from a TOML file (--config): a table for each command, or flat; what is given on the command line wins.
@@ -111,27 +103,28 @@ OPTION = Option(
 )
 
 
-def loader(
-    command: str, declared: Mapping[str, CliOption]
-) -> Callable[[typer.Context, Path | None], Path | None]:
-    """What --config of a command does before its other options are looked at: the file's options become defaults."""
+def read_config(app: App, words: Sequence[str], arguments: ArgumentCollection) -> None:
+    """Give the options that were not given the values that the file of --config has for them."""
+    known = {one.field_info.name: one for one in arguments}
+    if CONFIG not in known or not known[CONFIG].tokens:
+        return
+    run: Any = app.default_command
+    path, commands = Path(known[CONFIG].tokens[0].value), {run.words, *app.app_stack.current_frame[0]}
+    for name, values in options_in(path, run.words, run.declared, commands).items():
+        if not known[name].tokens:
+            flag = run.declared[name].flag
+            known[name].tokens = [
+                Token(keyword=flag, value=value, source=str(path), index=i) for i, value in enumerate(values)
+            ]
 
-    def load(context: typer.Context, value: Path | None) -> Path | None:
-        if value is not None:
-            found = options_in(Path(value), command, declared)
-            context.default_map = {**(context.default_map or {}), **found}
-        return value
 
-    return load
-
-
-def options_in(path: Path, command: str, declared: Mapping[str, CliOption]) -> dict[str, Any]:
-    """Read what the file gives for the options of a command, by their names. TextsError where it cannot be read,
-    ExpressionError for a name that nothing has and for a value of the wrong kind."""
-    from pretrace.cli.commands import every_command
-
+def options_in(
+    path: Path, command: str, declared: Mapping[str, CliOption], known: Collection[str]
+) -> dict[str, Any]:
+    """Read what the file gives for the options of a command, by their names, each as words that could be typed.
+    TextsError where it cannot be read, ExpressionError for a name that nothing has (`known` are the tables that a file
+    may have) and for a value of the wrong kind."""
     written = _read(path)
-    known = {one.words.split()[0] for one in every_command()}  # which tables of a file may be called
     for name, value in written.items():
         if isinstance(value, dict) and name not in known:
             raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, known)}.")
@@ -141,14 +134,13 @@ def options_in(path: Path, command: str, declared: Mapping[str, CliOption]) -> d
         own = own.get(word, {})
         if not isinstance(own, dict):
             raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
+    shown = {one.replace("_", "-"): one for one in declared if one != CONFIG}
     found = {}
     for option, value in (flat | own).items():
-        name = option.replace("-", "_")
-        if name not in declared or name == CONFIG:
-            shown = [one.replace("_", "-") for one in declared if one != CONFIG]
-            near = _nearest(option.replace("_", "-"), shown)
-            raise ExpressionError(f"{path}: there is no option {option!r}{near}.")
-        found[name] = _value(f"{path}: {option}", value, declared[name])
+        name = option.replace("_", "-")
+        if name not in shown:
+            raise ExpressionError(f"{path}: there is no option {option!r}{_nearest(name, shown)}.")
+        found[shown[name]] = _written(f"{path}: {option}", value, declared[shown[name]])
     return found
 
 
@@ -166,21 +158,20 @@ def _read(path: Path) -> dict[str, Any]:
         ) from None
 
 
-def _value(where: str, value: Any, leaf: CliOption) -> Any:
-    """A value as it would be written on the command line."""
-    several = get_origin(leaf.hint) is tuple and leaf.option.read is None
+def _written(where: str, value: Any, leaf: CliOption) -> list[str]:
+    """A value as the words that would be typed for it."""
+    several = get_origin(leaf.hint) is tuple
     if leaf.hint is bool:
         if not isinstance(value, bool):
             raise ExpressionError(f"{where} is true or false, found {value!r}.")
-        return value
-    if isinstance(value, list) and leaf.option.read is not None:
-        return ",".join(map(str, value))
+        return [str(value).lower()]
     if isinstance(value, list) and several and not any(isinstance(one, dict | list) for one in value):
-        return list(map(str, value))
+        words = list(map(str, value))
+        return [",".join(words)] if leaf.option.read else words
     if isinstance(value, dict | list | bool):
-        wanted = "one value or a list of them" if several else "one value"
+        wanted = "one value or a list of them" if several and not leaf.option.read else "one value"
         raise ExpressionError(f"{where} takes {wanted}, found {value!r}.")
-    return [str(value)] if several else str(value)
+    return [str(value)]
 
 
 def _nearest(name: str, known: Collection[str]) -> str:
@@ -190,17 +181,15 @@ def _nearest(name: str, known: Collection[str]) -> str:
 
 T = TypeVar("T")
 _KINDS = {int: "N", float: "X", Path: "PATH"}
-PLUGIN = "plugin"
+PLUGIN, JSON, QUIET = "plugin", "json", "quiet"
 _PLUGIN = Option(
     "A Python file that adds scores, corpora or models; give it more than once for several.", path="in"
 )
-_OUTPUT = "Output"
-JSON, QUIET = "json", "quiet"
 _EVERYWHERE = {
     JSON: Option(
-        "Print the answer as one JSON document on standard output, and nothing else.", panel=_OUTPUT
+        "Print the answer as one JSON document on standard output, and nothing else.", panel="Output"
     ),
-    QUIET: Option("No progress and no notes on standard error; errors are still said.", panel=_OUTPUT),
+    QUIET: Option("No progress and no notes on standard error; errors are still said.", panel="Output"),
 }
 """Options of every command."""
 _UNRECORDED = {*_EVERYWHERE, CONFIG}
@@ -224,6 +213,9 @@ class ForwardedFlags(tuple[str, ...]):
     """A command that has a parameter of this type hands on to another what every command takes, and lets it print."""
 
 
+_panel = cache(Group.create_ordered)
+
+
 class CliOption(NamedTuple):
     """One option: its name as a Python name, its declaration, type and default."""
 
@@ -233,99 +225,95 @@ class CliOption(NamedTuple):
     default: Any
 
     @property
-    def inverted(self) -> bool:
-        """Whether the option switches off what is on by itself."""
-        return self.hint is bool and self.default is True
-
-    @property
-    def kind(self) -> str:
-        """What a value is, in a word."""
-        return next(
-            (word for kind, word in _KINDS.items() if kind in (self.hint, *get_args(self.hint))), "TEXT"
-        )
+    def flag(self) -> str:
+        """How it is typed, or what a positional argument is called."""
+        return self.option.metavar or f"--{self.name.replace('_', '-')}"
 
     def value(self, given: Any) -> Any:
-        """What settings hold, from what was written; ExpressionError for a word that is none of those there are."""
-        if get_origin(self.hint) is Literal:
-            words = [str(one) for one in get_args(self.hint)]
-            said = f"{', '.join(words[:-1])} or {words[-1]}"
-            require(given in words, f"--{self.name.replace('_', '-')} is {said}, found {given!r}.")
+        """What settings hold, from what was written."""
         if self.option.read is not None:
             return self.option.read(given)
-        if isinstance(given, list):
-            return tuple(given)
-        return not given if self.inverted else given
+        return not given if self.hint is bool and self.default is True else given
 
-    def parameter(self) -> inspect.Parameter:
-        """The parameter by which typer knows the option."""
+    def parameter(self, *, short: bool) -> inspect.Parameter:
+        """The parameter by which cyclopts knows the option; the `short` help shows essential ones alone."""
         own, hint, default = self.option, self.hint, self.default
         if own.read is not None:
             default, hint = own.written, str
-        elif get_origin(hint) is Literal:
-            hint = str
-        elif get_origin(hint) is tuple:
-            hint = list[get_args(hint)[0]]  # type: ignore[misc]
-            default = default if default is MISSING else list(default)
-        elif self.inverted:
+        elif hint is bool:
             default = False
-        most = LARGEST if own.most is None and int in (hint, *get_args(hint)) else own.most
-        how: dict[str, Any] = {"help": own.help, "min": own.least, "max": most}
-        default = inspect.Parameter.empty if default is MISSING else default
-        flag, complete = f"--{self.name.replace('_', '-')}", _COMPLETED.get(self.name)
-        given = (
-            typer.Argument(metavar=own.metavar, **how)
-            if own.metavar
-            else typer.Option(flag, autocompletion=complete, **how)
+        kinds = (hint, *get_args(hint))
+        shown = Parameter(
+            name=self.flag,
+            help=first_sentence(own.help) if short else own.help + _range(own),
+            group=_panel("Essentials" if short else "Options" if own.metavar else own.panel or "Options"),
+            show=own.essential or not short,
+            negative=(),
+            allow_leading_hyphen=not own.metavar,
+            allow_repeating=True,
+            show_default=bool(default) and default is not MISSING,
+            metavar=next((word for kind, word in _KINDS.items() if kind in kinds), "TEXT"),
+            completer=complete_scores if self.name in ("scores", "score") else None,
         )
-        hint = Annotated[hint, given]
-        return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        kind = inspect.Parameter.POSITIONAL_ONLY if own.metavar else inspect.Parameter.KEYWORD_ONLY
+        default = inspect.Parameter.empty if default is MISSING else default
+        return inspect.Parameter(self.name, kind, default=default, annotation=Annotated[hint, shown])
 
 
-def command_of(
-    function: Callable[..., Answered], *, plugins: bool = True, name: str = ""
-) -> Callable[..., None]:
-    """Make what typer calls for a command, with a parameter for every option: the command is given its settings, what
-    it answers is printed, and the program leaves with the code of that.
+def first_sentence(text: str) -> str:
+    """What stands before the first full stop or semicolon, as a sentence."""
+    end = min((at for at in (text.find(". "), text.find("; ")) if at >= 0), default=-1)
+    return text if end < 0 else f"{text[:end]}."
 
-    `declared` of what comes back are the options by name. With `plugins`, files named by --plugin are imported
-    before any settings are made. `name` is what the command is called where that is not the function's name.
+
+def _range(own: Option) -> str:
+    if own.most == LARGEST or (own.least is None and own.most is None):
+        return ""
+    if own.most is None:
+        return f" [{own.least} or more]"
+    return f" [at most {own.most}]" if own.least is None else f" [{own.least} to {own.most}]"
+
+
+def command_of(function: Callable[..., Answered], words: str, *, plugins: bool = True) -> App:
+    """Make a command of a function: it is given its settings, what it answers is printed, and the code of that comes
+    back.
+
+    With `plugins`, files named by --plugin are imported before any settings are made. `words` are what is typed.
     """
     hints = get_type_hints(function, include_extras=True)
-    called = name or function.__name__.rstrip("_")
-    declared = _all_options(function, hints, plugins=plugins)
-
+    declared = declare_options(function, plugins=plugins)
     forwards = ForwardedFlags in hints.values()
+    essential = any(leaf.option.essential for leaf in declared.values())
+    short = essential and not {"--help", "-h"}.isdisjoint(sys.argv) and "--help-all" not in sys.argv
+    parameters = sorted((leaf.parameter(short=short) for leaf in declared.values()), key=lambda one: one.kind)
+    signature = inspect.Signature(parameters)
 
-    @functools.wraps(function)
-    def run(**given: Any) -> None:
+    def run(*positional: Any, **named: Any) -> int:
+        bound = signature.bind(*positional, **named)
+        bound.apply_defaults()
+        given = bound.arguments
         for path in given.get(PLUGIN, ()):
             load_plugin(path)
-        check_outputs({name: (leaf.option, given[name]) for name, leaf in declared.items() if name in given})
-        with silenced(given[QUIET]), progress.command(called):
+        check_outputs({name: (leaf.option, given[name]) for name, leaf in declared.items()})
+        with silenced(given[QUIET]), progress.command(words):
             with alone(given[JSON] and not forwards):
                 built = {
                     one: build_argument(one, hints[one], given, declared) for one in hints if one != "return"
                 }
                 answer = function(**_with_chat(built))
-            code = answer if forwards else deliver(answer, called, json=given[JSON])
-        if code:
-            raise typer.Exit(cast(int, code))
+            return answer if forwards else deliver(answer, words, json=given[JSON])  # type: ignore[return-value]
 
-    parameters = [leaf.parameter() for leaf in declared.values() if leaf.name != CONFIG]
-    if CONFIG in declared:  # the options that are looked at before all others
-        read = typer.Option("--config", is_eager=True, callback=loader(called, declared), help=OPTION.help)
-        shown = typer.Option(
-            "--help-all", is_eager=True, callback=show_all, help="Show all options and exit."
-        )
-        kind = inspect.Parameter.KEYWORD_ONLY
-        parameters += [
-            inspect.Parameter(CONFIG, kind, default=None, annotation=Annotated[Path | None, read]),
-            inspect.Parameter("help_all", kind, default=False, annotation=Annotated[bool, shown]),
-        ]
-    run.declared = declared  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return run
+    run.__signature__, run.__annotations__ = signature, {one.name: one.annotation for one in parameters}  # type: ignore[attr-defined]
+    run.words, run.declared = words, declared  # type: ignore[attr-defined]
+    run.__doc__ = " ".join((inspect.getdoc(function) or "").split())
+    more = sum(not leaf.option.essential for leaf in declared.values())
+    return App(
+        name=words.split()[-1],
+        default_command=run,
+        config=read_config,
+        help_flags=["--help", "-h", "--help-all"],
+        help_epilogue=f"pretrace {words} --help-all shows {more} more options." if short else None,
+    )
 
 
 def _with_chat(built: dict[str, Any]) -> dict[str, Any]:
@@ -338,10 +326,9 @@ def _with_chat(built: dict[str, Any]) -> dict[str, Any]:
     return {**built, "source": replace(source, columns=columns)}
 
 
-def _all_options(
-    function: Callable[..., Answered], hints: Mapping[str, Any], *, plugins: bool
-) -> dict[str, CliOption]:
+def declare_options(function: Callable[..., Answered], *, plugins: bool = True) -> dict[str, CliOption]:
     """The options of a command by name: its own, then those of every command."""
+    hints = get_type_hints(function, include_extras=True)
     declared = {
         leaf.name: leaf
         for name, parameter in inspect.signature(function).parameters.items()
@@ -387,7 +374,7 @@ def build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Map
         )
     if not is_dataclass(kind) or not isinstance(kind, type):
         return declared[name].value(given[name])
-    return kind(
+    built = kind(
         **{
             one.name: build_argument(one.name, inner, given, declared)
             if described is None
@@ -395,6 +382,8 @@ def build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Map
             for one, described, inner in _fields(kind, _first(extras, Only))
         }
     )
+    check_ranges(built)
+    return built
 
 
 def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -437,12 +426,3 @@ def _recorded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_recorded(one) for one in value]
     return str(value) if isinstance(value, Path) else value
-
-
-def options_of(command: str) -> Mapping[str, CliOption]:
-    """The options of a command by name; none where there is no such command."""
-    from pretrace.cli.commands import every_command
-
-    found = next((one.made() for one in every_command() if one.words == command), None)
-    declared: Mapping[str, CliOption] = getattr(getattr(found, "callback", None), "declared", {})
-    return declared

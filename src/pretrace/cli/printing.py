@@ -14,13 +14,26 @@ from rich.box import SIMPLE
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, lines, plain_table, save_result
+from pretrace.backends import known_backends, open_model
+from pretrace.baselines.classifiers import classifiers
+from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, Say, lines, plain_table
+from pretrace.corpora import known_corpora
+from pretrace.corpora.documents import standard_input
+from pretrace.errors import TextsError
+from pretrace.report.facts import sentences
+from pretrace.report.heat import print_heat
 from pretrace.report.wording import bracketed, duration, first_of, percent, plural
-from pretrace.results.verdicts import EXIT_CODES
+from pretrace.results.verdicts import EXIT_CODES, kind_of_test
+from pretrace.runs import REPORT, render, save
+from pretrace.scores import scores
+from pretrace.scoring.detect import heat_of
+from pretrace.scoring.evidence import open_store, trace
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
+from pretrace.tuning.plan import methods
 from pretrace.types import AuditPlan, Outcome, Quantity, Run, Situation, Text, Verdict
-from pretrace.verdicts import expected
+from pretrace.verdicts import expected as reached
+from pretrace.verdicts.audit.settings import PROCEDURES
 from pretrace.verdicts.expected import foresee
 
 if TYPE_CHECKING:
@@ -30,6 +43,48 @@ if TYPE_CHECKING:
 _PREVIEW = 5
 _WIDEST, _INDENT = 100, " " * 6
 _COLUMNS = 4
+
+
+def save_result(result: Run | Verdict, folder: Path, say: Say, **more: Any) -> Reply:
+    """Write a result to its folder (`runs.save`, with `more`); the answer has its JSON part (`result`), and the figures
+    that matter most (`figures`)."""
+    content = save(result, folder, **more)
+    if isinstance(result, Run):
+        figures = _run_figures(result)
+        statement = figures.get("findings", (f"{content['counts']['texts']:,} texts were scored.",))[0]
+        return Reply(
+            say=say,
+            statement=statement,
+            folder=folder,
+            report=folder / REPORT,
+            own={"kind": "run", "figures": {"counts": content["counts"], **figures}, "result": content},
+        )
+    found = {name: content[name] for name in _FIGURES if content.get(name) is not None}
+    return Reply(
+        say=say,
+        outcome=result.outcome,
+        code=content["exit_code"],
+        statement=result.statement,
+        folder=folder,
+        report=folder / REPORT,
+        verdict=result,
+        own={
+            "kind": kind_of_test(result.test).name,
+            "figures": {**found, **content["figures"]},
+            "result": content,
+        },
+    )
+
+
+_FIGURES = ("level", "p", "effect", "units", "unit")
+_MEASURED = ("name", "kind", "auc", "tpr", "accuracy", "texts")
+
+
+def _run_figures(run: Run) -> dict[str, Any]:
+    if run.evaluation is None:
+        return {}
+    rows = [{name: getattr(row, name) for name in _MEASURED} for row in run.evaluation.rows]
+    return {"rows": rows, "findings": run.evaluation.findings}
 
 
 def finished(run: Run, out: Path, **more: Any) -> Reply:
@@ -48,7 +103,6 @@ def conclusion(
 ) -> None:
     """Print what a test found: the statement, its reasons, what else is `shown`, the checks below the heading `checked`
     ("" for none), what would help, and where the report lies."""
-    from pretrace.report.facts import sentences
 
     console.print(PlainText(found.statement, style="bold"))
     for reason in (*found.reasons, *(_effects(found) if checked else ())):
@@ -199,12 +253,6 @@ def show(
     text: Annotated[str, Option("The text itself, or - for standard input.", metavar="TEXT")], target: Target
 ) -> Reply:
     """Print a text's tokens coloured by how surprising each was to the model."""
-    from pretrace.backends import open_model
-    from pretrace.corpora.documents import standard_input
-    from pretrace.errors import TextsError
-    from pretrace.report.heat import print_heat
-    from pretrace.scoring.detect import heat_of
-    from pretrace.scoring.evidence import open_store, trace
 
     content = standard_input().read().decode("utf-8", "replace") if text == "-" else text
     if not content.strip():
@@ -219,7 +267,6 @@ def show(
 
 def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> Reply:
     """Render RUN/report.html again from the run's tables, without a model."""
-    from pretrace.runs import render
 
     page = render(run)
     return Reply(say=lines(f"Report: {page}"), folder=run, report=page)
@@ -232,14 +279,8 @@ def list_(
 ) -> Reply:
     """List scores, corpora and what --model takes, one line each."""
     if measured:
-        rows = expected.rows()
-        return Reply(say=lines(*expected.table(rows)), own={"measured": [asdict(one) for one in rows]})
-    from pretrace.backends import known_backends
-    from pretrace.baselines.classifiers import classifiers
-    from pretrace.corpora import known_corpora
-    from pretrace.scores import scores
-    from pretrace.tuning.plan import methods
-    from pretrace.verdicts.audit.settings import PROCEDURES
+        rows = reached.rows()
+        return Reply(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})
 
     found = known_corpora()
     kinds = {

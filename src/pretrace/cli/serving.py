@@ -8,7 +8,6 @@ import webbrowser
 from contextlib import suppress
 from importlib.util import find_spec
 
-from pretrace.cli.commands import every_command
 from pretrace.cli.streams import silenced
 from pretrace.errors import MissingPackageError, shown
 from pretrace.web.settings import ServeSettings
@@ -29,7 +28,7 @@ def serve(settings: ServeSettings) -> None:
     from pretrace.web.forms import forms
 
     with silenced(True), suppress(KeyboardInterrupt):  # the way to stop it; a page that is open is no news
-        serving.serve(settings, forms(every_command()), ready=lambda address: _ready(address, settings))
+        serving.serve(settings, forms(), ready=lambda address: _ready(address, settings))
     print("The page is closed. Tests that were started go on; the page shows them when it is opened again.")
 
 

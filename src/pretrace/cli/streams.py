@@ -74,6 +74,16 @@ def asks() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
+def confirm(question: str, *, default: bool) -> bool:
+    """Ask somebody at a terminal, on standard error; the end of the input is an interrupt."""
+    try:
+        print(f"{shown(question)} [{'Y/n' if default else 'y/N'}]: ", end="", file=sys.stderr, flush=True)
+        answer = input().strip().lower()
+    except EOFError:
+        raise KeyboardInterrupt from None
+    return answer.startswith("y") if answer else default
+
+
 # Notes on standard error, and whether they and all progress are wanted (--quiet).
 
 

@@ -16,8 +16,8 @@ from pretrace.backends import open_model
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.backends.serving.continuing import Budget, cost, open_continuing
 from pretrace.cache.store import Draw
-from pretrace.cli.answer import Reply, save_result
-from pretrace.cli.printing import conclusion
+from pretrace.cli.answer import Reply
+from pretrace.cli.printing import conclusion, save_result
 from pretrace.cli.progress import doing
 from pretrace.cli.streams import note
 from pretrace.corpora.opening import Source, choose_text

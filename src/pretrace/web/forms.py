@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
 from pretrace.backends import check_model
+from pretrace.cli.commands import made, places
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.verdicts.advise import Advised
 from pretrace.web.facts import UploadFacts
@@ -182,23 +183,20 @@ class CommandForm:
                     models.find(field.label, one, field.name)
 
 
-def forms(commands: Iterable[Any]) -> dict[str, CommandForm]:
-    """Those of the `commands` that can be started from the page, with their essential options."""
+def forms() -> dict[str, CommandForm]:
+    """The commands that can be started from the page, with their essential options."""
     found = {}
-    for one in commands:
-        if one.words in OFFERED:
-            made, words = one.made(), tuple(one.words.split())
-            fields = [
-                _field(leaf)
-                for name, leaf in made.callback.declared.items()
-                if not (leaf.option.metavar or leaf.option.path == "out" or name in LEFT_OUT)
-                and (leaf.option.essential or name in ALWAYS)
-            ]
-            fields.sort(key=lambda field: not field.required)
-            ahead = next(
-                (option for option in AHEAD if option[2:].replace("-", "_") in made.callback.declared), ""
-            )
-            found[words[-1]] = CommandForm(words, " ".join(made.help.split()), tuple(fields), ahead)
+    for one in filter(OFFERED.__contains__, places()):
+        command, words = made(one).default_command, tuple(one.split())
+        fields = [
+            _field(leaf)
+            for name, leaf in command.declared.items()
+            if not (leaf.option.metavar or leaf.option.path == "out" or name in LEFT_OUT)
+            and (leaf.option.essential or name in ALWAYS)
+        ]
+        fields.sort(key=lambda field: not field.required)
+        ahead = next((option for option in AHEAD if option[2:].replace("-", "_") in command.declared), "")
+        found[words[-1]] = CommandForm(words, command.__doc__, tuple(fields), ahead)
     return found
 
 

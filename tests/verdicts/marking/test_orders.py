@@ -8,7 +8,7 @@ from made import written
 from tiny import MORE_WORDS
 
 from pretrace import open_corpus
-from pretrace.cli.commands import app
+from pretrace.cli.commands import call as call_line
 from pretrace.errors import PretraceError, TextsError
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
@@ -38,7 +38,7 @@ def items(number):
 
 
 def call(*arguments):
-    return app([str(one) for one in arguments], standalone_mode=False) or 0
+    return call_line([str(one) for one in arguments])
 
 
 @pytest.fixture(scope="module")
