@@ -13,7 +13,6 @@ import uvicorn
 from processes import Running, forking, job
 from starlette.testclient import TestClient
 
-from pretrace.cli.commands import every_command
 from pretrace.web import jobs
 from pretrace.web.forms import forms
 from pretrace.web.serving import application, configuration
@@ -95,7 +94,7 @@ def visit(tmp_path, monkeypatch):
     def made(limits=None, **settings):
         folder = tmp_path / "workspace"
         client = TestClient(
-            application(ServeSettings(workspace=folder, **settings), forms(every_command()), limits=limits),
+            application(ServeSettings(workspace=folder, **settings), forms(), limits=limits),
             base_url=HOME,
             raise_server_exceptions=False,
         )
@@ -130,7 +129,7 @@ class Site:
         settings = ServeSettings(workspace=self.workspace, port=self.port, **self.settings)
         listener = _bound(settings)
         self.port = listener.getsockname()[1]
-        made = application(settings, forms(every_command()), port=self.port, limits=self.limits)
+        made = application(settings, forms(), port=self.port, limits=self.limits)
         config = configuration(made, self.limits)
         config.timeout_graceful_shutdown = 1
         self.server = uvicorn.Server(config)

@@ -2,11 +2,10 @@
 
 import pytest
 
-from pretrace.cli.commands import every_command
 from pretrace.web.forms import COMMANDS, CommandForm, Field, forms
 from pretrace.web.workspace import RequestError
 
-FORMS = forms(every_command())
+FORMS = forms()
 
 
 def fields(command):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -20,6 +20,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pretrace.errors import shown
+
+if TYPE_CHECKING:
+    from pretrace.types import Verdict
 
 # The one printer of the command line: nothing that a file, model, column or server is called steers a terminal.
 #

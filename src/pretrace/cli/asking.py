@@ -25,7 +25,7 @@ from pretrace.cli.options import arguments_of
 from pretrace.cli.printing import closing
 from pretrace.cli.progress import Stages
 from pretrace.cli.scanning import scan
-from pretrace.cli.streams import asks, note, quiet, say
+from pretrace.cli.streams import asks, confirm, note, quiet, say
 from pretrace.cli.testing import recite
 from pretrace.cli.verdicts import with_text_column
 from pretrace.corpora import open_corpus

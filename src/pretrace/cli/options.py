@@ -390,8 +390,8 @@ def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) 
     """The arguments of a command that is called from here with these options, by their names in Python; the others are
     as if nobody had typed them. OutputError as from `check_outputs`."""
     hints = get_type_hints(function, include_extras=True)
-    declared = _all_options(function, hints, plugins=True)
-    given = {name: leaf.parameter().default for name, leaf in declared.items()} | dict(options)
+    declared = declare_options(function)
+    given = {name: leaf.parameter(short=False).default for name, leaf in declared.items()} | dict(options)
     check_outputs({name: (leaf.option, given[name]) for name, leaf in declared.items()})
     return {one: build_argument(one, hints[one], given, declared) for one in hints if one != "return"}
 

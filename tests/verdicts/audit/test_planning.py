@@ -11,7 +11,7 @@ from pretrace.scoring.outlook import Timed, Watch
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.planting import PlantSettings
-from pretrace.types import AuditPlan, Corpus, DesignError, Text
+from pretrace.types import Corpus, DesignError, Text
 from pretrace.verdicts.audit.audit import Audit, audit
 from pretrace.verdicts.audit.planning import graded, taking_part
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
@@ -19,7 +19,7 @@ from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
 
 
-def plan(*given: Any, **settings: Any) -> AuditPlan:
+def plan(*given, **settings):
     return Audit.of(*given, **settings).plan
 
 
