@@ -10,7 +10,7 @@ from tiny import MORE_WORDS
 
 from pretrace.cli.flagging import flag
 from pretrace.corpora import open_corpus
-from pretrace.runs import report_of
+from pretrace.runs import pages_of
 from pretrace.tuning.planting import PlantSettings, plant
 
 
@@ -59,7 +59,7 @@ def test_planted_texts_are_flagged_and_the_exit_code_says_so(ask, tmp_path, plan
     found = json.loads((out / "result.json").read_text(encoding="utf-8"))
     assert (found["outcome"], found["exit_code"]) == ("flagged", 3)
     assert found["settings"]["command"]["reference_model"] == str(model_folder)
-    assert report_of(out) == (out / "report.html").read_text(encoding="utf-8")
+    assert pages_of(out)["report.html"] == (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model_folder):
@@ -91,4 +91,6 @@ def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder)
     assert "Could have been missed: nothing stands out among the 40 texts" in words
     assert f"a tenth of them, read once, would be found in {power:.0%} of such flaggings" in words
     assert "Of flaggings like this one in which a tenth of the documents were read" in words
-    assert report_of(tmp_path / "FLAGS") == (tmp_path / "FLAGS" / "report.html").read_text(encoding="utf-8")
+    assert pages_of(tmp_path / "FLAGS")["report.html"] == (tmp_path / "FLAGS" / "report.html").read_text(
+        encoding="utf-8"
+    )

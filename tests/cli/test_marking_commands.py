@@ -13,7 +13,7 @@ from tiny import MORE_WORDS
 from pretrace.cli.commands import call as call_line
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import PretraceError
-from pretrace.runs import report_of
+from pretrace.runs import pages_of
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.verdicts import marking
 from pretrace.verdicts.marking import MarkSettings
@@ -71,7 +71,7 @@ def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, m
     )
     assert "those drawn" in " ".join(result["notes"])
     page = (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
-    assert report_of(tmp_path / "R") == page
+    assert pages_of(tmp_path / "R")["report.html"] == page
     assert "Each dot is one text" in page
     assert (tmp_path / "R" / "texts.csv").read_text(encoding="utf-8").count("\n") == 31
     secret = json.loads((marked / "sealed.json").read_text(encoding="utf-8"))["texts"][0]["variants"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS
 
-from pretrace.runs import load, report_of
+from pretrace.runs import load, pages_of
 from pretrace.types import Verdict
 
 
@@ -67,7 +67,9 @@ def test_a_flagging_shows_what_was_found_and_is_the_same(place, model_folder, co
     rows = other.settings["found"]["rows"]
     assert {row["id"] for row in rows} == {f"mine{i}" for i in range(10)}
     assert {row["id"]: row["copies"] for row in rows}["mine0"] == 2
-    assert report_of(place / "BESIDE") == (place / "BESIDE" / "report.html").read_text(encoding="utf-8")
+    assert pages_of(place / "BESIDE")["report.html"] == (place / "BESIDE" / "report.html").read_text(
+        encoding="utf-8"
+    )
     tables = [(place / name / "flags.csv").read_bytes() for name in ("PLAIN", "BESIDE")]
     assert tables[0] == tables[1]
     monkeypatch.setattr("pretrace.scoring.parts.SHARD", 16)

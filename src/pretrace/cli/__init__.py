@@ -43,9 +43,7 @@ def main() -> None:
 
 
 def _called(arguments: list[str]) -> tuple[int, str]:
-    from cyclopts import (
-        CycloptsError,  # not above: an interrupt while modules are imported is one like any other
-    )
+    from cyclopts import CycloptsError  # not above: an interrupt of an import is one like any other
 
     from pretrace.cli.commands import call, places
 
@@ -58,6 +56,8 @@ def _called(arguments: list[str]) -> tuple[int, str]:
         command = " ".join(["pretrace", *(error.command_chain or ())])
         said = str(error)
         return 2, f"{said}{'' if said[-1] in '.?' else '.'} See {command} --help."
+    except KeyboardInterrupt:
+        return _STOPPED, ""
     except BrokenPipeError:
         return _unheard()
     except SystemExit as error:
