@@ -4,7 +4,7 @@ FOLDER is what `scripts/demo` leaves (a small model, and the texts that it read)
 and one with them, an owner who checks a benchmark in CI, a researcher who wants a table, and an arbiter who checks a
 result: each command is run as they would, in a folder of their own. evidence/users.json has for each its
 exit code, the words that it said, the seconds, and its last line. The clicks in the page are counted by
-tests/web/test_browser.py.
+tests/plugins/serve/test_browser.py.
 """
 
 from __future__ import annotations

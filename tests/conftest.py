@@ -38,10 +38,10 @@ FAMILIES = {
     "tokenizer files": ("tests/backends/test_tokenizer_files.py",),
     "cut and packed corpora": ("tests/corpora/test_whole_files.py",),
     "folders and links": ("tests/corpora/test_text_folders.py",),
-    "forms of a text in a corpus": ("tests/scan/test_forms.py",),
+    "forms of a text in a corpus": ("tests/plugins/scan/test_forms.py",),
     "lies of servers": ("tests/backends/serving/test_l",),
-    "attacks on the page": ("tests/web/test_guard.py", "tests/web/test_attacks.py"),
-    "uploads": ("tests/web/test_uploads.py", "tests/web/test_inspection.py"),
+    "attacks on the page": ("tests/plugins/serve/test_guard.py", "tests/plugins/serve/test_attacks.py"),
+    "uploads": ("tests/plugins/serve/test_uploads.py", "tests/plugins/serve/test_inspection.py"),
     "modules in the working folder": ("tests/test_working_folder.py",),
 }
 

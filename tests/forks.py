@@ -16,9 +16,9 @@ from unittest import mock
 
 WARM = (
     "pretrace.cli.commands", "pretrace.runs", "pretrace.scoring.plan", "pretrace.backends.huggingface",
-    "pretrace.building.dated", "pretrace.building.patents", "pretrace.building.ccnews",
-    "pretrace.verdicts.marking", "pretrace.verdicts.marks", "pretrace.verdicts.canaries",
-    "pretrace.report.run", "pretrace.report.verdict", "pretrace.harnesses.samples", "pretrace.frequencies",
+    "pretrace.plugins.build.dated", "pretrace.plugins.build.patents", "pretrace.plugins.build.ccnews",
+    "pretrace.plugins.marks.marking", "pretrace.plugins.marks.checking", "pretrace.plugins.marks.canaries",
+    "pretrace.report.run", "pretrace.report.verdict", "pretrace.plugins.harnesses.samples", "pretrace.frequencies",
     "pyarrow.parquet", "pyarrow.dataset", "peft",
 )  # fmt: skip
 LONGEST = 20

@@ -2,7 +2,7 @@
 
 Each case gives whether it ended as promised: refused in one line with exit code 2, or done. The table is printed
 (`pytest -s`), and a family that keeps less than it promises fails. What needs a server or a browser of its own has its
-tests beside it: tests/web/test_guard.py and test_attacks.py, tests/backends/serving/test_lying_servers.py,
+tests beside it: tests/plugins/serve/test_guard.py and test_attacks.py, tests/backends/serving/test_lying_servers.py,
 tests/test_working_folder.py.
 """
 
@@ -12,8 +12,8 @@ import json
 import pytest
 
 from pretrace.errors import PretraceError
+from pretrace.plugins.marks.canaries import random_strings
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.canaries import random_strings
 
 SCORE = """
 import numpy as np

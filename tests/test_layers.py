@@ -4,11 +4,12 @@ import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pretrace
+
 SRC = Path(__file__).parent.parent / "src"
 FLOORS = """
-types errors registry rewrites settings; statistics results; cache; scores backends corpora frequencies testing; tuning;
-baselines; scoring building; jobs scan verdicts; harnesses; report; runs; verification web; plugins;
-cli demo __init__ __main__
+types errors registry plugins rewrites settings; statistics results; cache; scores backends corpora frequencies testing;
+tuning; baselines; scoring; jobs verdicts; report; runs; verification; cli demo; __init__ __main__; plug-in
 """
 """The rooms (folders and single files of the package) from the ground up: a room imports from its floor and below."""
 HEIGHT = {room: height for height, floor in enumerate(FLOORS.split(";")) for room in floor.split()}
@@ -17,7 +18,9 @@ FILES = {name.removesuffix(".__init__"): ast.parse(path.read_text("utf-8")) for 
 
 
 def height(name):
-    return HEIGHT[name.split(".")[1] if "." in name else "__init__"]
+    """A module within a folder of `plugins` stands above the core, and the core imports none."""
+    plugin = name.startswith("pretrace.plugins.")
+    return HEIGHT["plug-in" if plugin else name.split(".")[1] if "." in name else "__init__"]
 
 
 def imported(node, late=True):
@@ -36,7 +39,15 @@ def imported(node, late=True):
 
 def test_a_room_imports_from_no_higher_floor():
     pairs = {(name, other) for name, tree in FILES.items() for other in imported(tree) & FILES.keys()}
-    assert not {(name, other) for name, other in pairs if height(name) < height(other)}
+    named = {("pretrace", place) for place in pretrace._PLACES}  # for type checkers
+    assert not {(name, other) for name, other in pairs - named if height(name) < height(other)}
+
+
+def test_a_plugin_imports_no_other():
+    rooms = {name: name.split(".")[2] for name in FILES if name.startswith("pretrace.plugins.")}
+    pairs = {(name, other) for name in rooms for other in imported(FILES[name]) & rooms.keys()}
+    assert len(set(rooms.values())) > 4
+    assert not {(name, other) for name, other in pairs if rooms[name] != rooms[other]}
 
 
 def test_no_module_imports_itself_by_way_of_others():
@@ -47,4 +58,4 @@ def test_no_module_imports_itself_by_way_of_others():
 def test_only_rooms_that_ask_or_train_models_import_torch():
     heavy = {"torch", "transformers", "peft"}
     knowing = {name for name, tree in FILES.items() if heavy & {one.split(".")[0] for one in imported(tree)}}
-    assert {name.split(".")[1] for name in knowing} <= {"backends", "tuning", "building"}
+    assert {name.split(".")[1] for name in knowing} <= {"backends", "tuning", "plugins"}

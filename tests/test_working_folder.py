@@ -13,8 +13,8 @@ import yaml
 
 from pretrace.errors import EngineError
 from pretrace.jobs.engine import pool
-from pretrace.web.jobs import Jobs
-from pretrace.web.workspace import Workspace
+from pretrace.plugins.serve.jobs import Jobs
+from pretrace.plugins.serve.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]
 PLANTED = ("shlex", "json", "base64", "multiprocessing", "pretrace", "ray", "colorsys")

@@ -30,10 +30,10 @@ import numpy.typing as npt
 
 from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
+from pretrace.plugins.marks.canaries import blind_check, few_check, known_check, random_strings
 from pretrace.statistics.permutation import lot_test
 from pretrace.types import Corpus, Doubles, Text
 from pretrace.verdicts.advise import FEWEST_STRINGS
-from pretrace.verdicts.canaries import blind_check, few_check, known_check, random_strings
 
 RESULT = RESULTS / "innocents_marking.json"
 LEVEL, DRAWS, STRINGS, ALTERNATIVES, CONTEXT, STEP = 0.05, 999, 20, 19, 200, 100

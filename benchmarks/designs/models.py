@@ -28,14 +28,14 @@ from benchmarks.machine import commit, machine
 from benchmarks.texts import DATA
 from pretrace import Models, open_model
 from pretrace.errors import TextsError
+from pretrace.plugins.marks import marking
+from pretrace.plugins.marks.canaries import check_canaries
+from pretrace.plugins.marks.checking import CheckSettings, check_marks
+from pretrace.plugins.marks.marking import MarkSettings, VariantCandidates
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
-from pretrace.verdicts import marking
-from pretrace.verdicts.canaries import check_canaries
 from pretrace.verdicts.flag import FlagSettings, flag
-from pretrace.verdicts.marking import MarkSettings, VariantCandidates
-from pretrace.verdicts.marks import CheckSettings, check_marks
 
 DOMAINS = ("wikipedia_en", "hackernews", "pubmed_abstracts", "stackexchange", "nih_exporter")
 TRAINING, CHARACTERS = 200, 1500

@@ -30,9 +30,9 @@ from typing import Any
 from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
 from benchmarks.speed.memory import status
-from pretrace.scan import scan as room
-from pretrace.scan.corpus import files_of
-from pretrace.scan.searching import BlockTable
+from pretrace.plugins.scan import scan as room
+from pretrace.plugins.scan.corpus import files_of
+from pretrace.plugins.scan.searching import BlockTable
 from pretrace.types import Corpus, Text
 
 RESULT = RESULTS / "scan.json"

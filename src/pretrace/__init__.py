@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pretrace.corpora import Columns, known_corpora, open_corpus
     from pretrace.errors import PretraceError
     from pretrace.frequencies import Frequencies, count
+    from pretrace.plugins.marks.canaries import check_canaries
+    from pretrace.plugins.marks.checking import check_marks, check_triggers
+    from pretrace.plugins.marks.marking import mark, publish, read_seal
     from pretrace.runs import load_run, load_verdict, save_run, save_verdict
     from pretrace.scoring.detect import Options, detect
     from pretrace.scoring.evaluation import evaluate
@@ -31,11 +34,8 @@ if TYPE_CHECKING:
     from pretrace.verdicts.advise import advise
     from pretrace.verdicts.audit.audit import audit
     from pretrace.verdicts.audit.settings import AuditSettings
-    from pretrace.verdicts.canaries import check_canaries
     from pretrace.verdicts.flag.flag import flag
     from pretrace.verdicts.flag.planning import FlagSettings
-    from pretrace.verdicts.marking import mark, publish, read_seal
-    from pretrace.verdicts.marks import check_marks, check_triggers
     from pretrace.verification import Verification, verify
 
 _PLACES = {
@@ -57,11 +57,11 @@ _PLACES = {
     "pretrace.verdicts.advise": "advise",
     "pretrace.verdicts.audit.audit": "audit",
     "pretrace.verdicts.audit.settings": "AuditSettings",
-    "pretrace.verdicts.canaries": "check_canaries",
+    "pretrace.plugins.marks.canaries": "check_canaries",
     "pretrace.verdicts.flag.flag": "flag",
     "pretrace.verdicts.flag.planning": "FlagSettings",
-    "pretrace.verdicts.marking": "mark publish read_seal",
-    "pretrace.verdicts.marks": "check_marks check_triggers",
+    "pretrace.plugins.marks.marking": "mark publish read_seal",
+    "pretrace.plugins.marks.checking": "check_marks check_triggers",
     "pretrace.verification": "Verification verify",
 }
 """The public names by the module that each is taken from when it is first asked for, so that importing pretrace imports

@@ -256,7 +256,9 @@ rewrites: Registry[Rewrite] = Registry("rewrite", "pretrace.rewrites", has="__ca
 _RESERVED = ("smollm2", "vllm", "completions")
 backends: Registry[Backend] = Registry("back end", has="run", group="pretrace.backends", reserved=_RESERVED)
 """What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
-_MARKS, _CANARIES, _RECITE = (f"pretrace.verdicts.{module}" for module in ("marks", "canaries", "recite"))
+_MARKS, _CANARIES, _RECITE = (
+    f"pretrace.plugins.{module}" for module in ("marks.checking", "marks.canaries", "recite.recite")
+)
 tests: Registry[Any] = Registry(
     "test",
     has="of_result",

@@ -13,10 +13,10 @@ from tiny import MORE_WORDS
 from pretrace.cli.commands import call as call_line
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import PretraceError
+from pretrace.plugins.marks import marking
+from pretrace.plugins.marks.marking import MarkSettings
 from pretrace.runs import pages_of
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.verdicts import marking
-from pretrace.verdicts.marking import MarkSettings
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ from pyarrow import ipc
 from pretrace.corpora import open_corpus, open_stream
 from pretrace.corpora.columns import USUAL
 from pretrace.errors import PretraceError
-from pretrace.scan import scan as room
-from pretrace.scan.corpus import files_of
+from pretrace.plugins.scan import scan as room
+from pretrace.plugins.scan.corpus import files_of
+from pretrace.plugins.serve import uploads
+from pretrace.plugins.serve.facts import look_into
+from pretrace.plugins.serve.settings import Limits
 from pretrace.types import Corpus, Text
-from pretrace.web import uploads
-from pretrace.web.facts import look_into
-from pretrace.web.settings import Limits
 
 TEXTS = [
     "The keeper of the lamp counted ships by their bells; she wrote each number twice, in ink.",

@@ -10,7 +10,7 @@ import pytest
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.folders import walk
 from pretrace.errors import TextsError
-from pretrace.scan.corpus import files_of
+from pretrace.plugins.scan.corpus import files_of
 
 
 def put(place, **files):

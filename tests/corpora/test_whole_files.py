@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pretrace.corpora import open_corpus
 from pretrace.corpora.packing import unpack_stream
 from pretrace.errors import TextsError
-from pretrace.scan.corpus import CorpusFile, CorpusReader, Unread
+from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, Unread
 
 _RANDOM = random.Random(1)
 ROWS = [

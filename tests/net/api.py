@@ -33,12 +33,12 @@ NAMES = {
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
     "pretrace.results.verdicts": "load_verdict",
     "pretrace.runs": "load_run save_run save_verdict scan",
-    "pretrace.scan.corpus": "CorpusFile Reader=CorpusReader",
-    "pretrace.scan.folding": (
+    "pretrace.plugins.scan.corpus": "CorpusFile Reader=CorpusReader",
+    "pretrace.plugins.scan.folding": (
         "Streams Strings cut_of fold_pieces fold_strings folded strings_of_item strings_of_lines"
     ),
-    "pretrace.scan.searching": "REPEATS Search Table=BlockTable",
-    "pretrace.scan.wording": "sequences words_of",
+    "pretrace.plugins.scan.searching": "REPEATS Search Table=BlockTable",
+    "pretrace.plugins.scan.wording": "sequences words_of",
     "pretrace.scores": "parse scores",
     "pretrace.scores.divergence": "DCPDD",
     "pretrace.scores.neurons": "GRID NAPDD Overlap",
@@ -83,7 +83,7 @@ NAMES = {
         "Placebo Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
         "Tuned View Written"
     ),
-    "pretrace.verdicts": "recite",
+    "pretrace.plugins.recite": "recite",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer null_of p_value reversed_p",
     "pretrace.verdicts.audit.data": (
@@ -98,18 +98,18 @@ NAMES = {
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample Samples",
-    "pretrace.verdicts.canaries": "CanarySettings check_canaries natural_canaries random_strings",
+    "pretrace.plugins.marks.canaries": "CanarySettings check_canaries natural_canaries random_strings",
     "pretrace.verdicts.draws": "LEAST_DRAWS seed_of texts_hash",
     "pretrace.verdicts.flag": "FlagSettings flag plan",
     "pretrace.verdicts.flag.built": "set_test",
     "pretrace.verdicts.flag.checks": "checks_placebo_check=placebo_check row_checks",
     "pretrace.verdicts.frame": "watched",
-    "pretrace.verdicts.marking": "Candidates=VariantCandidates MarkSettings canaries mark",
-    "pretrace.verdicts.marks": "CheckSettings check_marks effect_unit enough_check",
+    "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings canaries mark",
+    "pretrace.plugins.marks.checking": "CheckSettings check_marks effect_unit enough_check",
     "pretrace.verdicts.outcome": (
         "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure"
     ),
-    "pretrace.verdicts.recite": (
+    "pretrace.plugins.recite.recite": (
         "PIECE ReciteSettings end_logp pieces printed recite_recite=recite windows_of"
     ),
 }

@@ -8,13 +8,13 @@ import scipy.stats
 from verdicts.memorising import Memorising, Reading, made_corpus
 
 from pretrace.errors import MissingPackageError, ModelError
+from pretrace.plugins.marks.checking import CheckSettings, check_marks
+from pretrace.plugins.marks.marking import OrderSettings, mark_order
 from pretrace.results.rounding import p_value
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus
 from pretrace.verdicts.frame import beyond_by_lot, with_second
-from pretrace.verdicts.marking import OrderSettings, mark_order
-from pretrace.verdicts.marks import CheckSettings, check_marks
 from pretrace.verdicts.outcome import CARRIES, DOSE, MOST_DOSE, ExcessOverSecondModel, second_model_multiple
 from pretrace.verdicts.register import UNREGISTERED
 

@@ -7,26 +7,26 @@ from dataclasses import replace
 
 import pytest
 from made import evaluate
+from plugins.marks import test_exact as marking
+from plugins.marks import test_variants as sentences
+from plugins.marks.test_canary_gates import SETTINGS as CANARIES
+from plugins.marks.test_canary_gates import corpus as sums
+from plugins.recite import test_recite as reciting
 from verdicts.audit.test_audit import MEMBERS, NEVER, NUMBERS, OTHERS, STRANGER, direct
 from verdicts.flag.test_flagging import KNOWN, LOSS, MINE, target
-from verdicts.marking import test_exact as marking
-from verdicts.marking import test_variants as sentences
-from verdicts.marking.test_canary_gates import SETTINGS as CANARIES
-from verdicts.marking.test_canary_gates import corpus as sums
-from verdicts.recite import test_recite as reciting
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
+from pretrace.plugins.marks.canaries import check_canaries
+from pretrace.plugins.marks.checking import check_marks, check_triggers
+from pretrace.plugins.recite.recite import recite
 from pretrace.results.serialization import to_json
 from pretrace.runs import kind_of, render, save
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.canaries import check_canaries
 from pretrace.verdicts.flag import flag
-from pretrace.verdicts.marks import check_marks, check_triggers
-from pretrace.verdicts.recite import recite
 from pretrace.verification import verify_folder
 
 SECOND = FakeBackend(name="second")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,23 +20,20 @@ from pretrace.backends import check_model
 from pretrace.backends.serving.address import called
 from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, alone, lines
 from pretrace.cli.auditing import audit, make_audit, open_audit
-from pretrace.cli.marking import canaries
+from pretrace.cli.commands import find_function
 from pretrace.cli.options import arguments_of
 from pretrace.cli.printing import closing
 from pretrace.cli.progress import Stages
-from pretrace.cli.scanning import scan
 from pretrace.cli.streams import asks, confirm, note, quiet, say
-from pretrace.cli.testing import recite
 from pretrace.cli.verdicts import with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, operand
-from pretrace.errors import ExpressionError, ShortTextsError, TextsError
+from pretrace.errors import ExpressionError, ShortTextsError
+from pretrace.plugins import find_plugin
+from pretrace.registry import find_test
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT, VERDICTS
-from pretrace.scan.corpus import files_of
-from pretrace.scan.scan import ScanSettings, Searching, Texts, plan_scan
-from pretrace.scan.searching import RUN
 from pretrace.settings import option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation
@@ -44,7 +41,6 @@ from pretrace.verdicts.advise import Advice, Advised, Seen, advise, as_words, lo
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.expected import chance, documents_needed, enough, expected_for
-from pretrace.verdicts.recite import FEWEST, windows_of
 from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say as sentence
 
@@ -84,12 +80,11 @@ class _AskInputs:
 
 @dataclass(frozen=True, slots=True)
 class _AskStep:
-    """A command that answers: the `function` behind its `name`, its `options` in the order in which they are typed,
+    """A command that answers: its `name`, its `options` in the order in which they are typed,
     what it finds out, the test with what it assumes, how likely it finds a single reading, with a picture of documents
     needed, the time it takes ("" where nobody knows), and the audit that was `planned`."""
 
     name: str
-    function: Callable[..., Reply]
     options: Mapping[str, Any]
     question: str
     test: str
@@ -115,14 +110,16 @@ class _AskStep:
         """Call the command; texts that were read are not read again."""
         note(f"runs {self.said(place)}")
         with alone(json=True):
-            asked = arguments_of(self.function, self._given(place))
+            function = find_function(self.name)
+            asked = arguments_of(function, self._given(place))
             if self.planned is not None:
                 return make_audit(self.planned, place / self.name, asked["given"], watch=Stages())
             if asked["source"].columns == seen.columns:
                 asked["source"] = _ReadSource(
                     texts=asked["source"].texts, columns=seen.columns, corpus=seen.corpus
                 )
-            return self.function(**asked)
+            reply: Reply = function(**asked)
+            return reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +197,7 @@ def _steps(
         steps.append(_scan(source, inputs, seen))
     if inputs.model is not None:
         able = {row.choice.name: row for row in advice.rows if row.state == "applies"}
-        if "recite" in able and not _recitable(seen.corpus, controls):
+        if "recite" in able and not find_test("recite").readable(seen.corpus, controls):
             del able["recite"]
         chosen = next((able[name] for name in _RUN_BY_ITSELF if name in able), None)
         found = None if chosen is None else _step(source, inputs, seen, controls, chosen)
@@ -289,11 +286,11 @@ def _step(
     if name in ("canaries", "recite"):
         if " --access text" in row.commands[0]:
             options["access"] = "text"
-        own = (canaries, has, has.canaries) if name == "canaries" else (recite, Situation(), has.documents)
+        own = (has, has.canaries) if name == "canaries" else (Situation(), has.documents)
         if inputs.before:
             options["placebo"] = (inputs.before,)
         command = "mark canaries" if name == "canaries" else name
-        return _AskStep(command, own[0], options, question, test, [chance(name, *own[1:])])
+        return _AskStep(command, options, question, test, [chance(name, *own)])
     if inputs.before:
         options["placebo"] = (inputs.before,)
     if not row.choice.accuses:  # an audit without control documents
@@ -306,7 +303,7 @@ def _step(
         options["tokens"] = planned.settings.snippets.tokens
     took = "" if plan.seconds is None else f"about {duration(max(1, round(plan.seconds)))}, a guess."
     likely = planned.chance if row.choice.accuses else [sentence("ask.accuses_nobody")]
-    return _AskStep("audit", audit, options, question, test, likely, took, planned)
+    return _AskStep("audit", options, question, test, likely, took, planned)
 
 
 def _own_options(cure: str) -> str:
@@ -316,15 +313,6 @@ def _own_options(cure: str) -> str:
     'Name a model that never saw the texts. [--before]'
     """
     return cure.replace("[--placebo, --placebo-revision]", "[--before]")
-
-
-def _recitable(texts: Corpus, controls: Corpus | None) -> bool:
-    """Whether texts and control documents are long enough for the windows of `recite`."""
-    try:
-        found = windows_of(texts, controls)
-    except TextsError:
-        return False
-    return len(found.documents(control=True)) >= FEWEST
 
 
 def _planned(texts: Corpus, controls: Corpus | None, options: Mapping[str, Any]) -> Audit:
@@ -346,17 +334,15 @@ def _planned(texts: Corpus, controls: Corpus | None, options: Mapping[str, Any])
 
 
 def _scan(source: Source, inputs: _AskInputs, seen: Seen) -> _AskStep:
-    texts = Texts.of(seen.corpus, None, exact=False)
-    plan = plan_scan(Searching(texts, files_of(inputs.corpus), ScanSettings(), inputs.corpus))
+    found, cost = find_plugin("scan.command").foresee(seen.corpus, inputs.corpus)
     controls = {"controls": inputs.controls} if inputs.controls else {}
     return _AskStep(
         "scan",
-        scan,
         {"texts": source.texts, **seen.options, "corpus": inputs.corpus, **controls},
         f"does {Path(source.texts).name} stand in {' '.join(Path(one).name for one in inputs.corpus)}?",
         "Search. It assumes nothing; it says nothing of data that are not in this corpus.",
-        [f"certain for every passage of {RUN} characters or more."],
-        plan.words,
+        [found],
+        cost,
     )
 
 

@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from cyclopts import App, Group
 
 from pretrace import __version__, plugins
 from pretrace.cli.answer import printer
+from pretrace.errors import ExpressionError
 
 if TYPE_CHECKING:
     from pretrace.cli.options import CliOption
@@ -82,12 +84,21 @@ def places() -> dict[str, str]:
     return {words: place for words, place in found.items() if place}
 
 
+def find_function(words: str) -> Any:
+    """Import the function of a command; ExpressionError where no plug-in has it."""
+    module, _, name = places().get(words, "").partition(":")
+    if not module or (
+        module.startswith(f"{plugins.__name__}.") and find_spec(module.rpartition(".")[0]) is None
+    ):
+        raise ExpressionError(f"pretrace {words} is a command of a plug-in that is not installed here.")
+    return getattr(import_module(module), name)
+
+
 def made(words: str) -> Any:
     """Import a command."""
     from pretrace.cli.options import command_of  # imports numpy, which help and completion do without
 
-    module, _, name = places()[words].partition(":")
-    return command_of(getattr(import_module(module), name), words, plugins=words not in _WITHOUT_PLUGINS)
+    return command_of(find_function(words), words, plugins=words not in _WITHOUT_PLUGINS)
 
 
 def __getattr__(words: str) -> Any:

@@ -29,6 +29,7 @@ from pretrace.jobs.worker import (
     parts_folder,
     work,
 )
+from pretrace.plugins import find_plugin
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
 from pretrace.results.output_checks import OWN, RESULT
@@ -199,10 +200,11 @@ def in_shards(texts: TextsToScore, *, labelled: bool = False, on_ray: bool = Fal
 
 def label_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
     """The texts with the labels that the result of a scan gives them, and no column of labels."""
-    from pretrace.scan.labels import labelled_by
-
     plain = replace(source, columns=replace(source.columns, label=""))
-    return labelled_by(found, plain.stream(skip_unreadable=skip_unreadable))
+    stream: TextStream = find_plugin("scan.labels").labelled_by(
+        found, plain.stream(skip_unreadable=skip_unreadable)
+    )
+    return stream
 
 
 def write_unreadable(unread: Sequence[Unreadable], folder: Path) -> None:

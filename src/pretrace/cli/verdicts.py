@@ -22,6 +22,7 @@ from pretrace.cli.progress import doing
 from pretrace.cli.streams import note
 from pretrace.corpora.opening import Source, choose_text
 from pretrace.errors import ExpressionError, ModelError
+from pretrace.plugins import find_plugin
 from pretrace.scoring.plan import Models, open_models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, MODEL, option
@@ -174,13 +175,12 @@ class FoundInputs:
 
 def found_of(found: Path | None, texts: Callable[[], Iterable[Text]], source: str) -> dict[str, Any] | None:
     """Read what `--found` names, checked against the texts; ExpressionError for texts that are read once."""
-    from pretrace.scan.labels import found_beside
-
     if found is None:
         return None
     if source == "-":
         raise ExpressionError("--found reads the texts twice: give them as a file or a folder.")
-    return found_beside(found, texts(), source)
+    result: dict[str, Any] = find_plugin("scan.labels").found_beside(found, texts(), source)
+    return result
 
 
 def with_found(made: Verdict, found: Mapping[str, Any] | None) -> Verdict:

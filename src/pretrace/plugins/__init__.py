@@ -1,18 +1,36 @@
 """What the core does without: each folder here has commands of its own, and the core imports none of them."""
 
+from importlib import import_module
+from typing import Any
+
+from pretrace.errors import ExpressionError
+
 COMMANDS = {
-    "recite": "pretrace.cli.testing:recite",
-    "mark texts": "pretrace.cli.marking:mark",
-    "mark order": "pretrace.cli.marking:order",
-    "mark check": "pretrace.cli.marking:check",
-    "mark canaries": "pretrace.cli.marking:canaries",
-    "scan": "pretrace.cli.scanning:scan",
-    "samples": "pretrace.cli.harness:samples",
-    "build patents": "pretrace.cli.building:patents",
-    "build dated": "pretrace.cli.building:dated",
-    "build ccnews": "pretrace.cli.building:ccnews",
-    "build quality": "pretrace.cli.building:quality",
-    "build gap": "pretrace.cli.building:gap",
-    "serve": "pretrace.cli.serving:serve",
+    "recite": "pretrace.plugins.recite.command:recite",
+    "mark texts": "pretrace.plugins.marks.commands:mark",
+    "mark order": "pretrace.plugins.marks.commands:order",
+    "mark check": "pretrace.plugins.marks.commands:check",
+    "mark canaries": "pretrace.plugins.marks.commands:canaries",
+    "scan": "pretrace.plugins.scan.command:scan",
+    "samples": "pretrace.plugins.harnesses.command:samples",
+    "build patents": "pretrace.plugins.build.commands:patents",
+    "build dated": "pretrace.plugins.build.commands:dated",
+    "build ccnews": "pretrace.plugins.build.commands:ccnews",
+    "build quality": "pretrace.plugins.build.commands:quality",
+    "build gap": "pretrace.plugins.build.commands:gap",
+    "serve": "pretrace.plugins.serve.command:serve",
 }
 """Where the command of a plug-in is made, by what is typed."""
+
+
+def find_plugin(module: str) -> Any:
+    """Import a module of a plug-in, such as `scan.labels`; ExpressionError where the plug-in is not there."""
+    try:
+        return import_module(f"{__name__}.{module}")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(__name__):
+            raise
+        name = module.partition(".")[0]
+        raise ExpressionError(
+            f"this takes the plug-in {name} of pretrace, which is not installed here."
+        ) from None

@@ -1,0 +1,355 @@
+"""CCNewsPDD from texts a user has: members as they are, non-members transformed (Tang et al. 2025, section 4).
+
+The published recipe. Members are drawn from Pile-CC, non-members from CC-News of 2017, so that neither side is
+older than the other, 600 of each, of 309 tokens on average. To make sure that no model can have read the
+non-members they are transformed, in one of three ways (`ccnews_transforms`); the members are not. Of each side
+100 are the reference that detectors are fitted on, 100 validation, 400 the test (appendix C.1).
+
+What that does. A machine's hand is then on one side alone, and whoever recognises it tells the sides apart
+without having asked any model for membership. `transform_both` transforms the members in the same way: they
+are members no more word for word, but what is left to tell the sides apart is not the machine. A card shows what
+a bag of words that sees no model makes of the originals, of the published recipe, and of both sides transformed.
+
+The paper leaves open how texts were chosen and how long they may be. Here, alike on both sides: one text a
+document, the whole sentences among its first 256 words, at least 64 words; repeated texts and non-members that
+are among the members are left out; a text whose transformation fails (nothing came back, it was cut off, or it
+is unchanged) gives its place to the next in the drawn order. All that is left out is named in the card.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pretrace.baselines.blind import BlindBaseline, blind_baseline
+from pretrace.plugins.build.ccnews_transforms import Transform, TransformMethod
+from pretrace.plugins.build.segmenting import split_sentences
+from pretrace.plugins.build.writing import Built, LeftOut, Row, check_place, drawn_order, write
+from pretrace.corpora import Columns, open_corpus, open_stream
+from pretrace.corpora.dates import days
+from pretrace.corpora.reading import counted, refuse_repeated_ids
+from pretrace.errors import TextsError
+from pretrace.registry import require
+from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.provenance import record_corpus, record_software
+from pretrace.settings import check_ranges, option, seed_option
+from pretrace.statistics.words import WORD, shared_words
+from pretrace.types import Corpus, Text
+
+# Which texts become part of a CCNewsPDD, and how much of each: the same for members and non-members.
+
+
+def read_side(source: str, columns: Columns, *, date_column: str | None = None, year: int = 2017) -> Corpus:
+    """The texts of a source, as `open_corpus` reads them; labels are not looked at.
+
+    With a `date_column` only those published in the year are taken: all days the date may mean lie in it. Raises
+    TextsError where there is no such column, or no text of that year.
+    """
+    columns = replace(columns, label="")
+    if date_column is None:
+        return open_corpus(source, columns)
+    stream = open_stream(source, replace(columns, more=(date_column,)))
+    every = list(stream.texts())
+    dated = [(replace(text, meta={}), days(text.meta[date_column])) for text in every]
+    kept = [text for text, found in dated if found and found.first.year == found.last.year == year]
+    if not kept:
+        raise TextsError(
+            f"{source} has no text whose {date_column!r} lies in {year}: name the column of the publication date, or "
+            "another year."
+        )
+    refuse_repeated_ids([text.id for text in kept], source)
+    note = f"{counted(len(every) - len(kept), 'text')} left out: not published in {year}, or without a date."
+    return Corpus(source, tuple(kept), source, (*stream.notes, note))
+
+
+def draw_candidates(
+    corpus: Corpus, side: str, *, seed: int, lengths: tuple[int, int], known: frozenset[bytes], left: LeftOut
+) -> Iterator[Text]:
+    """The texts of one side that can be used, in an order drawn from the seed, one of each document.
+
+    A text is cut to the whole sentences among its first words, `lengths` being the fewest and the most words. What is
+    left out goes to `left`: texts with too few words, repeated ones, and those that are `known` on the other side,
+    as a whole or as far as they are taken.
+    """
+    by_id = {text.id: text for text in corpus.texts}
+    documents: set[str] = set()
+    seen: set[bytes] = set()
+    for name in drawn_order(by_id, seed, f"ccnews {side}"):
+        text = by_id[name]
+        if text.document in documents:
+            left.add(f"{side}: another text of the same document was taken", name)
+            continue
+        shown = take_sentences(text.text, lengths[1])
+        keys = {_content_key(text.text), _content_key(shown)}
+        if count_words(shown) < lengths[0]:
+            left.add(f"{side}: fewer than {lengths[0]} words", name)
+        elif keys & known:
+            left.add(f"{side}: also among the members", name)
+        elif keys & seen:
+            left.add(f"{side}: the same text as another", name)
+        else:
+            seen |= keys
+            documents.add(text.document)
+            yield Text(f"{side}-{name}", shown, group=f"{side}-{text.document}")
+
+
+def count_words(text: str) -> int:
+    """Words of a text; a character counts as one in scripts that are written without spaces.
+
+    >>> count_words("It rained, twice."), count_words("今日は雨")
+    (3, 4)
+    """
+    return sum(1 for _ in WORD.finditer(text))
+
+
+def take_sentences(text: str, most: int) -> str:
+    """The sentences from the start of a text that have at most so many words, without white space at the ends; the
+    first words of the first sentence where that alone has more.
+
+    >>> take_sentences("One two three. Four five. Six.", 5), take_sentences("One two three four.", 2)
+    ('One two three. Four five.', 'One two')
+    """
+    taken, room = [], most
+    for sentence in split_sentences(text):
+        number = count_words(sentence)
+        if number > room:
+            break
+        taken.append(sentence)
+        room -= number
+    if not "".join(taken).strip() and count_words(text):
+        at = next((found.end() for k, found in enumerate(WORD.finditer(text), 1) if k == most), len(text))
+        return text[:at].strip()
+    return "".join(taken).strip()
+
+
+def _content_key(text: str) -> bytes:
+    """What two texts have in common that differ in case and white space alone."""
+    plain = " ".join(text.split()).casefold()
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def split_of(rank: int, size: int) -> str:
+    """The part of the benchmark that text number `rank` of a side of `size` is in, in the paper's proportions.
+
+    Of 600 a side the first 100 are the reference detectors are fitted on, the next 100 validation, and 400 the test
+    (appendix C.1). The order is random.
+
+    >>> [split_of(rank, 6) for rank in range(6)]
+    ['reference', 'validation', 'test', 'test', 'test', 'test']
+    """
+    if 6 * rank < size:
+        return "reference"
+    return "validation" if 6 * rank < 2 * size else "test"
+
+
+MEMBERS, NONMEMBERS = "member", "nonmember"
+PAPER = (
+    "Hongyi Tang, Zhihao Zhu and Yi Yang 2025, Identifying Pre-training Data in LLMs: A Neuron Activation-Based "
+    "Detection Framework, section 4 and appendix C"
+)
+_TOGETHER = 16  # texts that are transformed, and shown as done, at a time
+
+
+@dataclass(frozen=True, slots=True)
+class CcnewsSettings:
+    """How many texts, both sides together; the fewest and the most words of one; whether members are transformed
+    too. ExpressionError for a value out of its range."""
+
+    texts: int = option(1200, "Texts, half of them members.", panel="", least=2)
+    fewest_words: int = option(64, "Shorter texts are left out.", name="min-words", panel="", least=1)
+    most_words: int = option(
+        256,
+        "Of longer texts the sentences among so many first words are taken.",
+        name="max-words",
+        panel="",
+        least=1,
+    )
+    transform_both: bool = option(False, "Transform the members, too; the paper does not.", panel="")
+    seed: int = seed_option()
+
+    def __post_init__(self) -> None:
+        even = self.texts >= 2 and self.texts % 2 == 0
+        require(even, f"--texts counts both sides together and must be even, found {self.texts}.")
+        good = 1 <= self.fewest_words <= self.most_words
+        require(
+            good, f"--min-words must be 1 to --max-words, found {self.fewest_words} and {self.most_words}."
+        )
+        check_ranges(self)
+
+
+def build_ccnews(
+    members: Corpus,
+    nonmembers: Corpus,
+    method: TransformMethod,
+    *,
+    folder: Path,
+    settings: CcnewsSettings | None = None,
+    progress: Progress | None = None,
+) -> Built:
+    """The benchmark, written to `folder/KIND.jsonl` with its card beside it, KIND being the method's.
+
+    A row is id, text, label, group, original (before the transformation), transformed (0 or 1) and split. Texts
+    and settings are checked before a model is opened. What models made is kept on disk, so a build that was
+    killed goes on when it is started again. Raises TextsError where there are too few texts, OutputError where
+    something else is there, ModelError where a model cannot be had.
+    """
+    settings, out = settings or CcnewsSettings(), folder / f"{method.kind}.jsonl"
+    recorded = _recorded(members, nonmembers, method, settings)
+    check_place(out, recorded)
+    left = LeftOut()
+    sides = _drawn(members, nonmembers, settings, left)
+    transform = method.open()
+    watch = progress or Silent()
+    rows: list[Row] = []
+    for name, some in sides.items():
+        changed = name == NONMEMBERS or settings.transform_both
+        pairs = [(one, one.text) for one in some[: settings.texts // 2]]
+        if changed:
+            pairs = _changed(name, some, transform, settings, (left, watch))
+        rows += [
+            {
+                "id": one.id,
+                "text": text,
+                "label": int(name == MEMBERS),
+                "group": one.group,
+                "original": one.text,
+                "transformed": int(changed),
+                "split": split_of(rank, len(pairs)),
+            }
+            for rank, (one, text) in enumerate(pairs)
+        ]
+    card = {
+        "title": f"CCNewsPDD({method.kind}), built with pretrace",
+        "after": PAPER,
+        "settings": recorded,
+        "models": dict(transform.facts),
+        "rows": _sizes(rows),
+        "left_out": left.plain(),
+        "blind": _blind(rows, settings),
+        "software": record_software(),
+    }
+    return write(out, rows, card)
+
+
+def _recorded(
+    members: Corpus, nonmembers: Corpus, method: TransformMethod, settings: CcnewsSettings
+) -> dict[str, Any]:
+    """All that decides what is built, as plain values; whether it is cached does not."""
+    chosen: dict[str, Any] = asdict(method)
+    chosen["opening"].pop("cache")
+    sources = {"members": record_corpus(members), "nonmembers": record_corpus(nonmembers)}
+    return {**asdict(settings), "transform": method.kind, **chosen, "sources": sources}
+
+
+def _drawn(
+    members: Corpus, nonmembers: Corpus, settings: CcnewsSettings, left: LeftOut
+) -> dict[str, list[Text]]:
+    """The usable texts of each side in drawn order; TextsError where they are fewer than wanted."""
+    # whole and cut: articles may differ only behind what is taken of them
+    among = frozenset(
+        _content_key(one)
+        for text in members.texts
+        for one in (text.text, take_sentences(text.text, settings.most_words))
+    )
+    sides = {}
+    for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
+        lengths = settings.fewest_words, settings.most_words
+        found = list(
+            draw_candidates(corpus, name, seed=settings.seed, lengths=lengths, known=known, left=left)
+        )
+        _refuse_few(name, len(found), settings)
+        sides[name] = found
+    return sides
+
+
+def _refuse_few(name: str, found: int, settings: CcnewsSettings) -> None:
+    if found < settings.texts // 2:
+        raise TextsError(
+            f"{settings.texts // 2:,} {name}s of at least {settings.fewest_words} words were wanted, found {found:,} "
+            f"that can be used: give more, or --texts {2 * found}."
+        )
+
+
+def _changed(
+    name: str,
+    drawn: Sequence[Text],
+    transform: Transform,
+    settings: CcnewsSettings,
+    told: tuple[LeftOut, Progress],
+) -> list[tuple[Text, str]]:
+    """The first texts of a side whose transformation is sound, each with what it was changed into."""
+    left, progress = told
+    size = settings.texts // 2
+    made: list[tuple[Text, str]] = []
+    progress.begin(size)
+    following = iter(drawn)
+    while len(made) < size and (some := list(islice(following, min(_TOGETHER, size - len(made))))):
+        begin, given = time.perf_counter(), [one.text for one in some]
+        for one, changed in zip(some, transform.change(given, settings.seed), strict=True):
+            if changed.fault:
+                left.add(f"{name}: {changed.fault}", one.id)
+            else:
+                made.append((one, changed.text))
+        number = sum(count_words(one.text) for one in some)
+        progress.advance(len(some), number, time.perf_counter() - begin, True)
+    _refuse_few(name, len(made), settings)
+    return made
+
+
+def _sizes(rows: Sequence[Row]) -> dict[str, Any]:
+    """Texts, words and splits of each side, and how many of its words a transformed text has kept."""
+    told: dict[str, Any] = {}
+    for name, label in (("members", 1), ("nonmembers", 0)):
+        side = [row for row in rows if row["label"] == label]
+        kept = shared_words([(str(row["original"]), str(row["text"])) for row in side if row["transformed"]])
+        splits = [row["split"] for row in side]
+        told[name] = {
+            "texts": len(side),
+            "transformed": sum(int(row["transformed"]) for row in side),
+            "mean_words": round(float(np.mean([count_words(str(row["text"])) for row in side])), 2),
+            "mean_words_originally": round(
+                float(np.mean([count_words(str(row["original"])) for row in side])), 2
+            ),
+            "words_shared_with_original": None if kept is None else round(kept, 4),
+            "splits": {split: splits.count(split) for split in ("reference", "validation", "test")},
+        }
+    return told
+
+
+def _blind(rows: Sequence[Row], settings: CcnewsSettings) -> dict[str, Any]:
+    """What a bag of words makes of the originals, the published recipe and both sides transformed."""
+    plain = [{**row, "text": row["original"]} for row in rows]
+    recipe = [{**row, "text": row["original"] if row["label"] else row["text"]} for row in rows]
+    given: dict[str, tuple[Sequence[Row], str]] = {
+        "original": (plain, "the two collections differ as texts."),
+        "published": (recipe, "the collections differ, or the machine that wrote one side shows."),
+    }
+    if settings.transform_both:
+        given["transform_both"] = (rows, "the collections differ even after the same machine went over both.")
+    found = {name: blind_baseline(some, seed=settings.seed, why=why) for name, (some, why) in given.items()}
+    plainly: dict[str, Any] = {name: told.plain() for name, told in found.items()}
+    if not settings.transform_both:
+        plainly["transform_both"] = None
+    return {**plainly, "finding": _finding(found)}
+
+
+def _finding(found: Mapping[str, BlindBaseline]) -> str:
+    """The difference in one sentence."""
+    values = {name: told.auc[0] for name, told in found.items() if told.auc is not None}
+    if values.keys() != found.keys():
+        return "Too few texts to say what the transformation gives away."
+    moved = values["published"] - values["original"]
+    first = (
+        f"Transforming the non-members alone moves the blind AUC by {moved:+.3f}, from {values['original']:.3f} to "
+        f"{values['published']:.3f}: so much a detector may owe to the transformation."
+    )
+    if "transform_both" not in values:
+        return first
+    return f"{first} With both sides transformed it is {values['transform_both']:.3f}."

@@ -1,0 +1,248 @@
+"""`pretrace build`: benchmarks made from texts a user has, and two sets of texts compared (`gap`, `quality`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from rich.console import Console
+
+from pretrace.baselines.blind import gap as measure
+from pretrace.baselines.classifiers import open_embedder
+from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews, read_side
+from pretrace.plugins.build.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
+from pretrace.plugins.build.dated import DatedSettings, DatedTexts, build_dated
+from pretrace.plugins.build.patents import PatentPages, PatentSettings, build_patents
+from pretrace.plugins.build.writing import Built
+from pretrace.cli.answer import PlainText, Reply, lines, plain_table
+from pretrace.cli.options import Only
+from pretrace.cli.progress import Activity, announce_training, shown, watched
+from pretrace.corpora import Columns, open_corpus
+from pretrace.errors import ExpressionError, MissingPackageError
+from pretrace.report.wording import bracketed, first_of
+from pretrace.results.atomic import atomic_bytes, check_writable
+from pretrace.results.output_checks import OutputFile, json_with
+from pretrace.results.serialization import to_json
+from pretrace.scoring.settings import ScoreSettings
+from pretrace.settings import Option, option
+from pretrace.statistics.set_similarity import Comparing, Embed, compare_sets
+from pretrace.types import Corpus
+from pretrace.verdicts.audit.settings import AuditSettings
+
+_NAMED = 3
+_UNLABELLED = Only(("text", "id", "group", "template", "split", "files", "encoding"))
+"""How texts are read whose labels are not."""
+_SIDES = "Sides"
+Out = Annotated[
+    Path,
+    Option(
+        "The JSON lines to write, such as patentmia.jsonl; patentmia.card.json goes beside it.",
+        panel="",
+        path="out",
+    ),
+]
+
+
+def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> Reply:
+    """PatentMIA from patent pages you have: snippets of Chinese patents, old ones against new ones."""
+    with _watched() as on_progress:
+        built = build_patents(pages, out, settings, on_progress=on_progress)
+    tried = f"Try: pretrace evaluate \"patentmia(path='{out}')\" --model MODEL --out RUN"
+    return _answer(built, [*said(built), tried])
+
+
+def dated(texts: DatedTexts, settings: DatedSettings, out: Out) -> Reply:
+    """A WikiMIA of your own: texts from before a model's cutoff against later ones."""
+    with _watched() as on_progress:
+        built = build_dated(texts, out, settings, on_progress=on_progress)
+    return _answer(built, [*said(built), f"Try: pretrace evaluate {out} --model MODEL --out RUN"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CcnewsInputs:
+    """Both sides as they are, how the non-members are transformed, and where the benchmark goes."""
+
+    members: str = option(
+        help="Texts the models were trained on, the paper's being Pile-CC; as for `score`.",
+        panel="",
+        path="in",
+    )
+    nonmembers: str = option(
+        help="Texts they were not trained on, the paper's being CC-News of 2017.", panel="", path="in"
+    )
+    transform: Literal["trans", "mask", "prompt"] = option(
+        help="trans: translated there and back; mask: BERT's words; prompt: rewritten by a model.", panel=""
+    )
+    out: Path = option(help="Folder for {trans,mask,prompt}.jsonl and its card.", panel="", path="out")
+    date_column: str | None = option(
+        None, "Column with the non-members' date: only those of --year are taken.", panel=_SIDES
+    )
+    year: int = option(2017, "With --date-column.", panel=_SIDES)
+    columns: Annotated[Columns, _UNLABELLED] = field(default_factory=Columns)
+
+
+def ccnews(
+    inputs: _CcnewsInputs, settings: CcnewsSettings, trans: BackTranslation, mask: Masking, prompt: Rewriting
+) -> Reply:
+    """Build a CCNewsPDD: members as they are, non-members transformed so that no model can have read them."""
+    if inputs.transform == "prompt" and not prompt.model:
+        raise ExpressionError(
+            "--transform prompt needs --rewriter: a model that follows instructions, such as smollm2 or "
+            "server:http://host:port/v1#model-name."
+        )
+    known: dict[str, TransformMethod] = {"trans": trans, "mask": mask, "prompt": prompt}
+    columns = inputs.columns
+    others = read_side(inputs.nonmembers, columns, date_column=inputs.date_column, year=inputs.year)
+    sides = read_side(inputs.members, columns), others
+    with watched("transforming") as progress:
+        built = build_ccnews(
+            *sides, known[inputs.transform], folder=inputs.out, settings=settings, progress=progress
+        )
+    return _answer(built, list(_said_of_ccnews(built)))
+
+
+def said(built: Built) -> Iterator[str]:
+    """What was written, how many of either class, what was left out, and what the card warns of."""
+    counts = built.card["counts"]
+    yield f"Members: {counts['members']:,}; non-members: {counts['nonmembers']:,}; rows: {len(built.rows):,}."
+    for why, found in built.card["left_out"].items():
+        shown = first_of(list(map(repr, found["ids"][:_NAMED])), found["count"])
+        yield f"Left out: {found['count']:,}, {why}: {shown}; all in the card."
+    for note in built.card["notes"]:
+        yield f"Note: {note}"
+    blind = built.card["blind"]
+    alarming = blind["tells_apart"]
+    yield f"{'Warning' if alarming else 'Note'}: {blind['says']}"
+    yield f"Written: {built.out}, {built.card_path}"
+
+
+def _said_of_ccnews(built: Built) -> Iterator[str]:
+    card: Any = built.card
+    yield f"{len(built.rows):,} texts, {card['rows']['members']['texts']:,} of them members: {built.out}"
+    titles = {"original": "originals", "published": "as published", "transform_both": "both sides"}
+    for name, title in titles.items():
+        if card["blind"][name] is not None:
+            yield f"- {title}: {card['blind'][name]['says']}"
+    yield card["blind"]["finding"]
+    for reason, names in card["left_out"].items():
+        yield f"Left out: {names['count']:,}, {reason}."
+    yield f"Card: {built.card_path}"
+
+
+def _answer(built: Built, words: list[str]) -> Reply:
+    files = {"file": str(built.out), "card_file": str(built.card_path)}
+    own = {**files, "rows": len(built.rows), "card": built.card}
+    return Reply(say=lines(*words), outcome="built", statement=words[0], own=own)
+
+
+@contextmanager
+def _watched() -> Iterator[Callable[[str, int], None]]:
+    state = [""]
+    with shown(Activity("starting", lambda: state[0])):
+        yield lambda what, done: state.__setitem__(0, f"{what} · {done:,}")
+
+
+# `pretrace build gap` and `pretrace build quality`: two sets of texts side by side, without the model in question.
+
+
+_NO_MODEL = "none"
+_KEY = "pretrace_quality"
+FIGURES = OutputFile("figures", json_with(_KEY))
+"""The file of `quality --figures`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextSets:
+    """Two sets of texts."""
+
+    a: str = option(help="Texts, as for `score`: the members' side.", metavar="A", path="in")
+    b: str = option(help="The texts they are compared with.", metavar="B", path="in")
+    columns: Annotated[Columns, _UNLABELLED] = field(default_factory=Columns)
+
+    def open(self) -> tuple[Corpus, Corpus]:
+        """Both sets, without their labels."""
+        columns = replace(self.columns, label="")
+        return open_corpus(self.a, columns), open_corpus(self.b, columns)
+
+
+def gap(
+    pair: TextSets,
+    settings: Annotated[AuditSettings, Only(("classifiers",))],
+    drawn: Annotated[ScoreSettings, Only(("seed",))],
+) -> Reply:
+    """How far apart two sets of texts are, by classifiers that see no model."""
+    announce_training(settings.classifiers)
+    found = measure(*pair.open(), settings.classifiers, seed=drawn.seed)
+
+    def say(console: Console) -> None:
+        table = plain_table("classifier", numbers=("AUC", "texts"))
+        for one in found:
+            table.add_row(PlainText(one.classifier), PlainText(bracketed(one.auc, ends=3)), f"{one.texts:,}")
+        table.caption = PlainText(
+            "0.5: no classifier of texts can tell A from B. Where one can, a membership score may, too."
+        )
+        console.print(table)
+        for one in filter(lambda one: one.note, found):
+            console.print(PlainText(one.note), soft_wrap=True)
+
+    return Reply(say=say, own={"classifiers": found})
+
+
+def quality(
+    pair: TextSets,
+    settings: Comparing,
+    embeddings: Annotated[
+        str,
+        Option(
+            "Model of the similarity: minilm (extra: embeddings), a sentence-transformers folder or hub id, "
+            "or none.",
+            panel="",
+            path="in",
+        ),
+    ] = "minilm",
+    figures: Annotated[
+        Path | None, Option("Write the figures to this JSON file, too.", panel="", path="out")
+    ] = None,
+) -> Reply:
+    """How alike two sets of texts are, beside how alike A is to itself: shared words, embeddings, divergence."""
+    if figures is not None:
+        check_writable(figures, FIGURES)
+    first, second = pair.open()
+    embed, missing = _embedder(embeddings)
+    found = compare_sets(first.texts, second.texts, settings, embed=embed)
+    notes = [*found.notes, *([missing] if missing else [])]
+    own = {
+        "texts": {"a": found.texts[0], "b": found.texts[1]},
+        "rows": [asdict(row) for row in found.rows],
+        "notes": notes,
+        "settings": {"a": pair.a, "b": pair.b, "embeddings": embeddings, **asdict(settings)},
+    }
+    if figures is not None:
+        atomic_bytes(figures, to_json({_KEY: 1, **own}), FIGURES)
+
+    def say(console: Console) -> None:
+        table = plain_table("measure", numbers=("A with A", "A with B"))
+        for row in found.rows:
+            table.add_row(row.name, *(PlainText(bracketed(one, 4, 4)) for one in (row.inside, row.across)))
+        size, other = found.texts
+        table.caption = PlainText(f"{size:,} texts of A, {other:,} of B; 95% intervals")
+        table.caption_justify = "left"
+        console.print(table)
+        for row in found.rows:
+            console.print(PlainText(f"- {row.name}: {row.meaning}"))
+        for note in notes:
+            console.print(PlainText(note))
+
+    return Reply(say=say, own=own)
+
+
+def _embedder(model: str) -> tuple[Embed | None, str]:
+    if model == _NO_MODEL:
+        return None, ""
+    try:
+        return open_embedder(model), ""
+    except MissingPackageError as error:
+        return None, f"Similarity of embeddings is left out: {error}."

@@ -1,0 +1,879 @@
+"""PatentMIA from patent pages a user has (Zhang et al. 2024, DC-PDD, section 2.2).
+
+The paper takes 5,000 Chinese patents published before 2023-01-01 as members, 5,000 with a priority date after
+2024-03-01 as non-members, cleans the pages, and of each takes 512 consecutive words (jieba) from a random place.
+What it did to clean them it does not say beyond a reference; what is done here is said below and in the card.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from selectolax.lexbor import LexborHTMLParser
+
+from pretrace import __version__
+from pretrace.baselines.blind import blind_baseline
+from pretrace.plugins.build.segmenting import ChineseWords, chinese_share, take_prefixes
+from pretrace.plugins.build.writing import (
+    Built,
+    Digest,
+    LeftOut,
+    Row,
+    check_place,
+    drawn_order,
+    exact_key,
+    keyed,
+    write,
+)
+from pretrace.corpora.columns import Columns, listed, mended, name_of
+from pretrace.corpora.dates import Days, cutoff_day, days
+from pretrace.corpora.documents import unreadable_explained
+from pretrace.corpora.folders import walk
+from pretrace.corpora.formats import ending_of
+from pretrace.corpora.near_copies import Hashes, shingles
+from pretrace.corpora.opening import path_exists, rows_of, shown
+from pretrace.corpora.packing import not_utf8, open_unpacked, without_packing
+from pretrace.corpora.reading import EveryColumn, counted
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.registry import require
+from pretrace.settings import check_ranges, option, seed_option
+
+# A patent's text and dates out of an HTML page, by rule. Pages as Google Patents lays them out are read section by
+# section (abstract, description, claims); of any other page the visible text is taken, without navigation and the
+# like. Dates are those of the page itself: what stands in its tables of cited and similar patents is passed over.
+
+_SECTIONS = frozenset(("abstract", "description", "claims"))
+_VOID = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr",
+))  # fmt: skip
+_HIDDEN = frozenset((
+    "head", "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "button", "select",
+    "svg",
+))  # fmt: skip
+_INLINE = frozenset((
+    "a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "ins", "kbd", "mark", "q", "s", "small",
+    "span", "strong", "sub", "sup", "time", "u",
+))  # fmt: skip
+_CLOSED_BY_THE_NEXT = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option"))
+_OTHER_PATENTS = (
+    "backwardreferences", "forwardreferences", "similardocuments", "docdbfamily", "applications",
+)  # fmt: skip
+
+_TAG = re.compile(
+    r"<(/?)(?!(?:script|style)(?![\w:-]))([a-z][\w:-]*)((?:[^<>]*[\s\"'])?/(?=>))?", re.IGNORECASE | re.ASCII
+)
+_FLAT = "param"  # an empty element that the standard lets stand anywhere in a body
+_WAS = "data-was"
+
+_PUBLISHED_META = frozenset((
+    "citation_publication_date", "citation_date", "article:published_time", "datepublished", "publication_date",
+    "publicationdate", "pubdate", "dc.date", "dc.date.issued", "dcterms.issued", "dcterms.date",
+))  # fmt: skip
+_PRIORITY_META = frozenset(("citation_priority_date", "priority_date", "prioritydate", "dc.date.priority"))
+_FILED = frozenset(("datesubmitted", "dcterms.datesubmitted"))
+
+# A field as patent offices print it: "(43)申请公布日 2019.05.21", "【优先权日】2024-03-05", "申请号：202410012345.6".
+_LABEL = re.compile(
+    r"(?:[(\uff08\[【]\d\d[)\uff09\]】] ?)?[\[【]?(?:"
+    r"(?P<published>(?:申请|授权)?公(?:开|布|告)(?:[(\uff08]公告[)\uff09])?日期?|publication date|published(?: on)?)|"
+    r"(?P<priority>(?:最早)?优先权日期?|priority date)|"
+    r"(?P<filed>(?:专利)?(?:申请|授权)日期?|(?:filing|application|grant) date)|"
+    r"(?P<number>(?:申请|授权)?公(?:开|布|告)(?:[(\uff08]公告[)\uff09])?号|(?:专利)?申请号|专利号|优先权号|"
+    r"(?:publication|application|patent) number)"
+    r")[\]】]? ?[:\uff1a|]? ?",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(?:[A-Z]{2} ?)?\d[\d ./]{3,20}(?:[A-Z]\d?)?", re.IGNORECASE)
+_BETWEEN = " ,;|。\uff0c\uff1b"
+_LONGEST_LINE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """When a patent was published, and the date its priority counts from; None where that is not known."""
+
+    published: Days | None = None
+    priority: Days | None = None
+
+    def or_else(self, other: Dates) -> Dates:
+        """These dates, and those of the other for what is not known here."""
+        return Dates(self.published or other.published, self.priority or other.priority)
+
+
+def read_markup(html: str) -> tuple[str, Dates]:
+    """The text of a page, a line a block of it, and its dates."""
+    page = _Page(html)
+    found = {name: _earliest(some) for name, some in page.dates.items()}
+    marked = Dates(found["published"], found["priority"])
+    meta = Dates(found["meta published"], found["meta priority"])
+    whole, labelled = take_labels(_lines(page.pieces))
+    sections = [(piece, around) for piece, around in page.pieces if "section" in around]
+    text = take_labels(_lines(sections))[0] if sections else whole
+    return text, marked.or_else(meta).or_else(labelled)
+
+
+def take_labels(text: str) -> tuple[str, Dates]:
+    """A text without the lines that only give its dates and numbers ("公开日：2019-05-21"), and those dates.
+
+    A label and what it names stand alone on a line, or on two; several may share one. What a sentence says of
+    another patent's dates is not such a line. They are taken out since they would give the answer away, and so
+    are filing dates and numbers, which hold the year, though no date is read from them.
+    """
+    lines = text.split("\n")
+    kept: list[str] = []
+    found: dict[str, list[str]] = {"published": [], "priority": []}
+    at = 0
+    while at < len(lines):
+        taken, fields = _fields_from(lines, at)
+        for name, value in fields:
+            if name in found:
+                found[name].append(value)
+        kept += [] if taken else [lines[at]]
+        at += taken or 1
+    return "\n".join(kept), Dates(_earliest(found["published"]), _earliest(found["priority"]))
+
+
+def _fields_from(lines: Sequence[str], at: int) -> tuple[int, list[tuple[str, str]]]:
+    """How many lines from `at` on are labels and what they name, and those: 0 where it is another line."""
+    line = " ".join(lines[at].split())
+    if fields := _fields(line):
+        return 1, fields
+    if at + 1 < len(lines) and _LABEL.fullmatch(line):
+        fields = _fields(f"{line} {' '.join(lines[at + 1].split())}")
+    return (2 if fields else 0), fields
+
+
+def _fields(line: str) -> list[tuple[str, str]]:
+    """The labels of a line with their values; none unless the whole line consists of them."""
+    labels = list(_LABEL.finditer(line)) if len(line) <= _LONGEST_LINE else []
+    if not labels or labels[0].start() > 0:
+        return []
+    ends = [*(label.start() for label in labels[1:]), len(line)]
+    fields = [
+        (str(label.lastgroup), line[label.end() : end].strip(_BETWEEN))
+        for label, end in zip(labels, ends, strict=True)
+    ]
+    sound = (_NUMBER.fullmatch(value) if name == "number" else days(value) for name, value in fields)
+    return fields if all(sound) else []
+
+
+def _earliest(written: Iterable[str]) -> Days | None:
+    known = [found for found in map(days, written) if found]
+    return min(known, key=lambda one: (one.first, one.last), default=None)
+
+
+_MARKED = {"publicationdate": "published", "datepublished": "meta published", "prioritydate": "priority"}
+"""What a property says of a date."""
+
+
+class _Page:
+    """Collects what is visible, each piece with what the tags around it mean, and the dates that are marked as such."""
+
+    def __init__(self, html: str) -> None:
+        self.pieces: list[tuple[str, frozenset[str]]] = []
+        self.dates: dict[str, list[str]] = {
+            name: [] for name in ("published", "priority", "meta published", "meta priority")
+        }
+        self._open: list[tuple[str, frozenset[str]]] = []  # tag, and what it and those around it mean to us
+        self._tags: Counter[str] = Counter()
+        self._awaited = ""
+        self._read(html)
+
+    def _read(self, html: str) -> None:
+        """Every tag becomes an empty element with its name as an attribute, and what is open is kept here.
+
+        The standard's rules of nesting search all open elements at most tags, so that a tree of 50,000 nested ones
+        takes a minute; and they drop the rows and cells of a table that stand outside of one, which may say that a
+        date is another patent's.
+        """
+        flat = _TAG.sub(_flat_tag, mended(html)[0])
+        tree = LexborHTMLParser(f"<body>{flat}")  # kept by name: nodes do not keep it in every version
+        node = tree.body.first_child if tree.body else None
+        while node is not None:
+            if node.tag == "-text":
+                self._text(node.text(deep=False))
+            elif node.tag in (_FLAT, "script", "style"):
+                given = {name: value or "" for name, value in node.attributes.items()}
+                if given.get("type", "").lower() == "application/ld+json" and node.tag == "script":
+                    self.dates["meta published"] += _published_in(node.text())
+                written = given.pop(_WAS, f"{node.tag}/").lower()  # "p", "/p" or "p/"
+                tag = written.strip("/")
+                if not written.startswith("/"):
+                    self._start(tag, given)
+                if written.startswith("/") or (written.endswith("/") and tag not in _VOID):
+                    self._end(tag)
+            node = node.next
+
+    def _start(self, tag: str, given: Mapping[str, str]) -> None:
+        if tag == "meta":
+            self._meta(given)
+        prop = given.get("itemprop", "").lower()
+        if prop in _MARKED and "other" not in self._around():
+            if written := given.get("datetime") or given.get("content"):
+                self.dates[_MARKED[prop]].append(written)
+            else:
+                self._awaited = _MARKED[prop]
+        if tag not in _INLINE:
+            self._add("\n")
+        if tag in _VOID:
+            return
+        if tag == "body":
+            self._close(0)  # the end of <head> may go without saying
+        if tag in _CLOSED_BY_THE_NEXT and self._open and self._open[-1][0] == tag:
+            self._close(len(self._open) - 1)
+        self._open.append((tag, self._around() | self._meaning(tag, given)))
+        self._tags[tag] += 1
+
+    def _end(self, tag: str) -> None:
+        self._awaited = ""
+        if tag not in _INLINE:
+            self._add("\n")
+        if self._tags[tag]:
+            last = next(place for place in reversed(range(len(self._open))) if self._open[place][0] == tag)
+            self._close(last)
+
+    def _close(self, place: int) -> None:
+        """Close the tag at a place, and all within it."""
+        self._tags.subtract(tag for tag, _ in self._open[place:])
+        del self._open[place:]
+
+    def _around(self) -> frozenset[str]:
+        """What the open tags mean."""
+        return self._open[-1][1] if self._open else frozenset()
+
+    def _text(self, text: str) -> None:
+        if self._awaited and text.strip():
+            self.dates[self._awaited].append(text.strip())
+            self._awaited = ""
+        self._add(re.sub(r"\s+", " ", text))
+
+    def _meaning(self, tag: str, given: Mapping[str, str]) -> frozenset[str]:
+        prop = given.get("itemprop", "").lower()
+        if prop in _SECTIONS and tag in ("section", "div"):
+            return frozenset(("section",))
+        if prop.startswith(_OTHER_PATENTS):
+            return frozenset(("other",))
+        inside = "section" in self._around()
+        if tag in _HIDDEN or (tag == "h2" and inside):  # such a heading is the site's, not the patent's
+            return frozenset(("hidden",))
+        return frozenset(("source",)) if "google-src-text" in given.get("class", "") else frozenset()
+
+    def _meta(self, given: Mapping[str, str]) -> None:
+        name = (given.get("name") or given.get("property") or "").lower()
+        scheme = given.get("scheme", "").lower()
+        if name in _PRIORITY_META or (name == "dc.date" and scheme == "priority"):
+            self.dates["meta priority"].append(given.get("content", ""))
+        elif name in _PUBLISHED_META and scheme not in _FILED:
+            self.dates["meta published"].append(given.get("content", ""))
+
+    def _add(self, piece: str) -> None:
+        if not self._around() & {"hidden", "other"}:
+            self.pieces.append((piece, self._around()))
+
+
+def _flat_tag(found: re.Match[str]) -> str:
+    slash, tag, to_the_end = found.groups()
+    return f"<{_FLAT} {_WAS}={slash}{tag}/ {to_the_end}" if to_the_end else f"<{_FLAT} {_WAS}={slash}{tag} "
+
+
+def _lines(pieces: Sequence[tuple[str, frozenset[str]]]) -> str:
+    """The pieces as lines. Where a page shows a translation and keeps what was translated, the latter is it."""
+    originals = any("source" in around for _, around in pieces)
+    kept = "".join(piece for piece, around in pieces if not originals or "source" in around or piece == "\n")
+    lines = (" ".join(line.split()) for line in kept.split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _published_in(data: str) -> list[str]:
+    """The dates of publication in linked data (JSON-LD)."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return []
+    entries = found if isinstance(found, list) else [found]
+    dates = (entry.get("datePublished") for entry in entries if isinstance(entry, dict))
+    return [date for date in dates if isinstance(date, str)]
+
+
+# Pages a user has: a folder of HTML and text files, or a table with a page a row.
+
+
+PAGES = "Pages"
+"""The group of options on the pages."""
+
+_MARKUP = (".html", ".htm")
+_PLAIN = (".txt",)
+_TEXT_NAMES = ("text", "html", "content", "input")
+_PUBLISHED_NAMES = ("published", "publication_date", "publicationDate")
+_PRIORITY_NAMES = ("priority", "priority_date", "priorityDate")
+# Dates in a file's name: CN1.published-2019-05-21.priority-2018-01-05.txt.
+_IN_NAME = re.compile(r"(?P<what>published|priority)[-_=.](?P<date>\d{4}-?\d\d-?\d\d)(?=\D|$)", re.IGNORECASE)
+_LOOKS_LIKE_MARKUP = re.compile(r"\s*<(?:!doctype|html|head|body|article)\b", re.IGNORECASE)
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class PatentPage:
+    """One patent page: its text, a line a block, and its dates."""
+
+    id: str
+    text: str
+    dates: Dates
+
+
+@dataclass(frozen=True, slots=True)
+class PageColumns:
+    """Columns of a table of pages; None stands for the usual names: text, html, content or input; published
+    or publication_date; priority or priority_date; id."""
+
+    text: str | None = option(
+        None,
+        "Column of the page; text, html, content or input unless named.",
+        name="text-column",
+        panel=PAGES,
+    )
+    published: str | None = option(
+        None, "Column of the publication date; published unless named.", name="published-column", panel=PAGES
+    )
+    priority: str | None = option(
+        None, "Column of the priority date; priority unless named.", name="priority-column", panel=PAGES
+    )
+    id: str | None = option(None, "Column of the page's id; id unless named.", name="id-column", panel=PAGES)
+
+
+class Pages:
+    """The pages of a file or folder, read once from the first to the last; `notes` then tells what was mended.
+
+    `dates` is a table (page, published, priority) whose dates come before those of the page itself; a page is
+    named by its path below the folder, with or without its ending, or by its id. TextsError for whatever is
+    wrong with the source.
+    """
+
+    def __init__(self, source: Path, columns: PageColumns, dates: Path | None = None) -> None:
+        self.source = source
+        self.columns = columns
+        self.known = _dates_file(dates) if dates else {}
+        self._used: set[str] = set()
+        self._other_files = 0
+        self._encodings: Counter[str] = Counter()
+
+    def __iter__(self) -> Iterator[PatentPage]:
+        if not path_exists(self.source):
+            raise TextsError(f"there is no file or folder {shown(self.source)!r}: check the path.")
+        seen: set[str] = set()
+        for page in self._of_folder() if self.source.is_dir() else self._of_table():
+            if page.id in seen:
+                raise TextsError(
+                    f"{shown(self.source)}: every page needs an id of its own, found {page.id!r} twice."
+                )
+            seen.add(page.id)
+            yield self._with_known(page)
+
+    def notes(self) -> list[str]:
+        """What a card should tell of the reading, in sentences."""
+        unused = sorted(set(self.known) - self._used)
+        told: dict[str, object] = {
+            f"{counted(self._other_files, 'file')} in the folder left out: neither .html nor .txt.": self._other_files,
+            f"The dates file names {counted(len(unused), 'page')} that are not among the pages, such as "
+            f"{next(iter(unused), '')!r}.": unused,
+        }
+        told |= {
+            f"{counted(number, 'page')} not in UTF-8 read as {name}.": name != "utf-8"
+            for name, number in sorted(self._encodings.items())
+        }
+        return [note for note, count in told.items() if count]
+
+    def _with_known(self, page: PatentPage) -> PatentPage:
+        stem = re.sub(r"\.(html?|txt)$", "", without_packing(page.id), flags=re.IGNORECASE)
+        for name in (page.id, stem):
+            if name in self.known:
+                self._used.add(name)
+                return replace(page, dates=self.known[name].or_else(page.dates))
+        return page
+
+    def _of_folder(self) -> Iterator[PatentPage]:
+        below = walk(self.source)
+        pages = {name: file for name, file in below.files.items() if ending_of(name) in (*_MARKUP, *_PLAIN)}
+        self._other_files = len(below.files) - len(pages)
+        if not pages:
+            yield from self._of_table()
+            return
+        for name, why in below.faults.items():
+            raise TextsError(f"{shown(self.source / name)} cannot be read: {why}.")
+        for name, file in pages.items():
+            with unreadable_explained(shown(file)), open_unpacked(file) as stream:
+                raw = stream.read()
+            content = self._decoded(raw, file)
+            text, dates = read_markup(content) if ending_of(name) in _MARKUP else take_labels(_plain(content))
+            told = {found["what"].lower(): days(found["date"]) for found in _IN_NAME.finditer(name)}
+            in_name = Dates(told.get("published"), told.get("priority"))
+            yield PatentPage(mended(name)[0], text, in_name.or_else(dates))
+
+    def _of_table(self) -> Iterator[PatentPage]:
+        columns, where = self.columns, shown(self.source)
+        published = (columns.published,) if columns.published else _PUBLISHED_NAMES
+        priority = (columns.priority,) if columns.priority else _PRIORITY_NAMES
+        identity = columns.id or "id"
+        needed = {name for name in (columns.published, columns.priority, columns.id) if name}
+        names = (columns.text,) if columns.text else _TEXT_NAMES
+        for number, row in enumerate(_rows(self.source, needed, names)):
+            column = next((name for name in names if row.get(name)), names[0])
+            raw = row.get(column)
+            if not isinstance(raw, str):
+                raise TextsError(
+                    f"{where}: row {number} has no text in the column {column!r}: mend it or take it out."
+                )
+            marked = column == "html" or _LOOKS_LIKE_MARKUP.match(raw)
+            text, dates = read_markup(raw) if marked else take_labels(_plain(raw))
+            given = Dates(days(_first_of(row, published)), days(_first_of(row, priority)))
+            name = _name_in(row, identity, f"{where}: row {number}") or str(number)
+            yield PatentPage(name, text, given.or_else(dates))
+
+    def _decoded(self, raw: bytes, file: Path) -> str:
+        """The text of a file: UTF-8, else what it says it is, else GB 18030, the usual one of Chinese pages. TextsError
+        for one that is none of these."""
+        said = _CHARSET.search(raw[:2048])
+        for name in ("utf-8", *((said[1].decode(),) if said else ()), "gb18030"):
+            try:
+                content = raw.removeprefix(codecs.BOM_UTF8).decode(name)
+            except (UnicodeDecodeError, LookupError):
+                continue
+            self._encodings[name.lower()] += 1
+            return mended(content)[0]
+        raise TextsError(not_utf8(raw, shown(file)))
+
+
+def _plain(content: str) -> str:
+    """A text as it stands, with line ends of one kind."""
+    return content.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _rows(source: Path, needed: set[str], texts: Sequence[str]) -> Iterator[Mapping[str, object]]:
+    """The rows of a table by column, some of which must be there; the first row has one of `texts`."""
+    found: dict[str, None] = {}
+    where = shown(source)
+    for row in rows_of(source, EveryColumn(Columns(label="", id="", group=""), where)):
+        if not found and not any(name in row.fields for name in texts):
+            missing = "' or '".join(texts)
+            raise TextsError(
+                f"{where} has no column '{missing}'; it has {listed(row.fields)}: name another one."
+            )
+        found |= dict.fromkeys(row.fields)
+        yield row.fields
+    if not found:
+        raise TextsError(f"{where} holds no texts: give a source with at least one.")
+    for name in sorted(needed - found.keys()):
+        raise TextsError(f"{where} has no column '{name}'; it has {listed(found)}: name another one.")
+
+
+def _first_of(row: Mapping[str, object], names: Sequence[str]) -> object:
+    """The first cell among some columns that holds anything, None where none does."""
+    return next((row[name] for name in names if row.get(name) not in (None, "")), None)
+
+
+def _name_in(row: Mapping[str, object], column: str, where: str) -> str:
+    """An id as a string, "" where there is none; TextsError for a list or an object."""
+    try:
+        return name_of(row.get(column))
+    except ValueError:
+        raise TextsError(
+            f"{where} holds {str(row.get(column))[:60]} where a name or a number was wanted: mend it."
+        ) from None
+
+
+def _dates_file(path: Path) -> dict[str, Dates]:
+    """Dates by page; TextsError where the file has not the three columns."""
+    known: dict[str, Dates] = {}
+    for number, row in enumerate(_rows(path, {"page", "published", "priority"}, ("page",))):
+        page = _name_in(row, "page", f"{shown(path)}: row {number}")
+        if page in known:
+            raise TextsError(f"{shown(path)}: row {number} names the page {page!r} a second time.")
+        known[page] = Dates(days(row.get("published")), days(row.get("priority")))
+    return known
+
+
+def sort_page(dates: Dates, before: date, after: date) -> bool | str:
+    """True for a member, False for a non-member, or in words why a page is neither."""
+    published, priority = dates.published, dates.priority
+    if published is None and priority is None:
+        return "no usable date"
+    member = published is not None and published.last < before
+    other = priority is not None and priority.first > after
+    if (member and other) or (published and priority and priority.first > published.last):
+        return "its dates contradict each other"
+    if member or other:
+        return member
+    if published and published.first < before:
+        return f"published before or after {before}: the date does not tell"
+    if priority and priority.last > after:
+        return f"priority before or after {after}: the date does not tell"
+    if published and published.last > after and priority is None:
+        return "no priority date"
+    if published is None:
+        return "no publication date"
+    return "between the two dates"
+
+
+# What is taken out of pages before anything is cut from them: lines of the site, and pages told twice.
+
+
+_FEWEST_PAGES = 10
+"""A line is never boilerplate that stands on fewer pages."""
+_BINS, _BAND = 64, 4
+_FINE = 512
+"""Bins of the sketch from which the index is estimated before it is computed."""
+
+
+def find_boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
+    """Lines that stand on more than `share` of the texts, and on 10 at least, with the number of texts."""
+    pages = 0
+    found: Counter[str] = Counter()
+    for text in texts:
+        pages += 1
+        found.update({line.strip() for line in text.split("\n") if line.strip()})
+    least = max(_FEWEST_PAGES, int(share * pages) + 1)
+    often = [(line, count) for line, count in found.items() if count >= least]
+    return dict(sorted(often, key=lambda item: (-item[1], item[0])))
+
+
+def drop_lines(text: str, lines: Mapping[str, int]) -> str:
+    """The text without those lines."""
+    return "\n".join(line for line in text.split("\n") if line.strip() not in lines)
+
+
+class Near:
+    """Finds texts that are nearly the same: whose sets of 8-character shingles have a Jaccard index of at
+    least `least` (0.7 to 1).
+
+    Candidates are those that agree in a band of a one-permutation MinHash of 64 bins (16 bands of 4: at an
+    index of 0.7 one pair in a hundred goes unseen, at 0.8 one in five thousand); of them the index is computed.
+    """
+
+    def __init__(self, least: float) -> None:
+        self.least = least
+        self._texts: list[str] = []
+        self._sketches: list[Hashes] = []
+        self._bands: dict[tuple[int, bytes], list[int]] = {}
+
+    def known(self, text: str) -> bool:
+        """Whether a text like this was given before; one that was not is remembered."""
+        hashes = shingles(text)
+        sketch = _sketch(hashes, _FINE)
+        keys = list(_keys(_sketch(hashes, _BINS)))
+        candidates = dict.fromkeys(place for key in keys for place in self._bands.get(key, ()))
+        for place in candidates:
+            # an estimate from 512 bins is off by 0.1 less than once in ten thousand times; without it pages of one
+            # template would all be compared in full, which takes hours for thousands
+            if not _far(self._sketches[place], sketch, self.least - 0.1) and (
+                jaccard(hashes, shingles(self._texts[place])) >= self.least
+            ):
+                return True
+        for key in keys:
+            self._bands.setdefault(key, []).append(len(self._texts))
+        self._texts.append(text)
+        self._sketches.append(sketch)
+        return False
+
+
+def jaccard(one: Hashes, other: Hashes) -> float:
+    """Size of the intersection over that of the union."""
+    common = len(np.intersect1d(one, other, assume_unique=True))
+    return common / max(1, len(one) + len(other) - common)
+
+
+def _sketch(hashes: Hashes, bins: int) -> Hashes:
+    """The smallest hash in each of so many equal ranges (a power of two), uint64; 0 where a range holds none."""
+    shift = np.uint64(64 - bins.bit_length() + 1)
+    numbers = np.arange(bins, dtype=np.uint64)
+    places = np.searchsorted(hashes, numbers << shift)
+    held = np.append(hashes, np.uint64(0))[places]
+    return np.where(held >> shift == numbers, held, np.uint64(0))
+
+
+def _far(one: Hashes, other: Hashes, least: float) -> bool:
+    """Whether the bins that hold anything agree in a smaller share than `least`."""
+    used = int(np.count_nonzero(one | other))
+    return int(np.count_nonzero((one == other) & (one != 0))) < least * used
+
+
+def _keys(sketch: Hashes) -> Iterator[tuple[int, bytes]]:
+    bands: Sequence[Hashes] = np.split(sketch, _BINS // _BAND)
+    return ((number, band.tobytes()) for number, band in enumerate(bands) if band.any())
+
+
+# From pages to rows.
+
+
+OnProgress = Callable[[str, int], None]
+"""Told what is done and how many pages are through it."""
+
+SIDES, CLEANING, CUTTING = "Members and non-members", "Cleaning", "Cutting"
+"""Groups of options."""
+
+_WHY = "patents of different years differ in their subjects and words."
+
+
+def _lengths(written: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in written.split(",") if part.strip()]
+    if not all(part.isdecimal() and part.isascii() for part in parts):
+        raise ExpressionError(
+            f"--lengths wants whole numbers, such as 64,128,256,512; found {written[:60]!r}."
+        )
+    return tuple(map(int, parts))
+
+
+@dataclass(frozen=True, slots=True)
+class PatentSettings:
+    """How the benchmark is made.
+
+    Members were published before `before`, non-members have a priority date after `after`. A row is `words`
+    jieba words; with `lengths`, the first n of them for each n. `size` is the most pages of either class.
+    `chinese` is the least share of Chinese characters of a page, `boilerplate` the share of pages from which on
+    a line is taken out, `near` the Jaccard index from which on two pages are one (0: only exact copies are).
+    """
+
+    before: str = option("2023-01-01", "Members were published before this day.", panel=SIDES)
+    after: str = option("2024-03-01", "Non-members have a priority date after this day.", panel=SIDES)
+    words: int = option(512, "Words of a snippet, told apart by jieba.", panel=CUTTING)
+    lengths: tuple[int, ...] = option(
+        (),
+        "Give the first so many words of each snippet instead, a row a length: 64,128,256,512.",
+        panel=CUTTING,
+        read=_lengths,
+    )
+    size: int | None = option(
+        None,
+        "The most pages of either class (the paper: 5000); as many as there are unless given.",
+        panel=SIDES,
+    )
+    chinese: float = option(0.3, "Least share of Chinese characters in a page.", panel=CLEANING)
+    boilerplate: float = option(
+        0.2, "Take out lines that stand on more than this share of the pages.", panel=CLEANING
+    )
+    near: float = option(
+        0.8,
+        "Pages this alike are one: Jaccard index of 8-character shingles, 0.7 to 1; 0 for exact copies alone.",
+        panel=CLEANING,
+    )
+    seed: int = seed_option()
+
+    def __post_init__(self) -> None:
+        before, after = cutoff_day(self.before, "before"), cutoff_day(self.after, "after")
+        require(
+            before <= after,
+            f"members come first: --before {before} must not be later than --after {after}.",
+        )
+        require(self.words >= 1, f"a snippet has at least one word, found words {self.words}.")
+        wrong = [length for length in self.lengths if not 1 <= length <= self.words]
+        require(
+            not wrong, f"lengths lie between 1 and the {self.words} words of a snippet, found {wrong[:1]}."
+        )
+        require(
+            len(set(self.lengths)) == len(self.lengths), f"lengths must differ, found {list(self.lengths)}."
+        )
+        require(self.size is None or self.size >= 1, f"size must be at least 1, found {self.size}.")
+        for name, share in (("chinese", self.chinese), ("boilerplate", self.boilerplate)):
+            require(0 <= share <= 1, f"{name} is a share between 0 and 1, found {share}.")
+        require(
+            self.near == 0 or 0.7 <= self.near <= 1, f"near is 0 or between 0.7 and 1, found {self.near}."
+        )
+        check_ranges(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PatentPages:
+    """Where the pages are: a folder or a table, its columns, and a table of dates."""
+
+    source: Path = option(
+        help="A folder of .html and .txt files, or a .jsonl, .csv, .tsv or .parquet file with a page a row.",
+        metavar="PAGES",
+        path="in",
+    )
+    columns: PageColumns = field(default_factory=PageColumns)
+    dates: Path | None = option(
+        None,
+        "A table with the columns page, published and priority, for pages that do not tell.",
+        panel=PAGES,
+        path="in",
+    )
+
+
+def build_patents(
+    pages: PatentPages,
+    out: Path,
+    settings: PatentSettings,
+    *,
+    on_progress: OnProgress = lambda what, done: None,
+) -> Built:
+    """The benchmark, written to `out` as JSON lines (id, text, label, group, date, length) with its card.
+
+    Pages that were not taken are counted by reason and named in the card. Raises a PretraceError for pages that
+    cannot be read, where jieba is missing, where a class has no page, and where `out` holds something else.
+    """
+    where = {"pages": str(pages.source), "dates": None if pages.dates is None else str(pages.dates)}
+    record = {**where, "columns": asdict(pages.columns), **asdict(settings)}
+    check_place(out, record)
+    words = ChineseWords()
+    builder = _Builder(settings, words, on_progress)
+    reader = Pages(pages.source, pages.columns, pages.dates)
+    kept = builder.distinct(builder.cleaned(builder.dated(reader)))
+    rows = builder.rows(kept)
+    longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
+    members, others = ({row["group"] for row in rows if row["label"] == label} for label in (1, 0))
+    near = f" Near copies: a Jaccard index of {settings.near:g} or more over shingles of 8 characters."
+    card = {
+        "kind": "PatentMIA, built",
+        "settings": record,
+        "counts": {
+            "pages": builder.read,
+            "members": len(members),
+            "nonmembers": len(others),
+            "rows": len(rows),
+        },
+        "left_out": builder.left_out.plain(),
+        "boilerplate_lines": dict(list(builder.lines.items())[:50]),
+        "notes": [
+            *reader.notes(),
+            f"{len(builder.lines)} lines that stand on more than {settings.boilerplate:.0%} of the pages were taken "
+            "out.",
+            "Copies were told by their text without white space; of two the member, else the older stayed."
+            + (near if settings.near else ""),
+            "Words are those of jieba's default cut, punctuation marks among them and white space not.",
+        ],
+        "blind": blind_baseline(longest, seed=settings.seed, why=_WHY).plain(),
+        "pages_sha256": str(builder.digest),
+        "versions": {"pretrace": __version__, "jieba": words.version, "numpy": np.__version__},
+    }
+    return write(out, rows, card)
+
+
+class _Builder:
+    """The steps from pages to rows, each counting what it leaves out."""
+
+    def __init__(self, settings: PatentSettings, words: ChineseWords, on_progress: OnProgress) -> None:
+        self.settings = settings
+        self.words = words
+        self.on_progress = on_progress
+        self.left_out = LeftOut()
+        self.lines: Mapping[str, int] = {}
+        self.digest = Digest()
+        self.read = 0
+        self._before = cutoff_day(settings.before, "before")
+        self._after = cutoff_day(settings.after, "after")
+
+    def dated(self, pages: Iterable[PatentPage]) -> dict[bool, list[PatentPage]]:
+        """Pages by class: members under True."""
+        found: dict[bool, list[PatentPage]] = {True: [], False: []}
+        for page in pages:
+            self.read += 1
+            self.on_progress("reading pages", self.read)
+            self.digest.add((page.id, page.text, str(page.dates.published), str(page.dates.priority)))
+            label = sort_page(page.dates, self._before, self._after)
+            if isinstance(label, str):
+                self.left_out.add(label, page.id)
+            elif chinese_share(page.text) < self.settings.chinese:
+                self.left_out.add("too little Chinese", page.id)
+            else:
+                found[label].append(page)
+        return found
+
+    def cleaned(self, found: dict[bool, list[PatentPage]]) -> dict[bool, list[PatentPage]]:
+        """The same pages without the lines that stand on many of them."""
+        texts = (page.text for some in found.values() for page in some)
+        self.lines = find_boilerplate(texts, self.settings.boilerplate)
+        return {
+            label: [replace(page, text=drop_lines(page.text, self.lines)) for page in some]
+            for label, some in found.items()
+        }
+
+    def distinct(self, found: dict[bool, list[PatentPage]]) -> dict[bool, list[PatentPage]]:
+        """The pages without copies; of two the older stays, so that a copy of a member is no non-member."""
+        exact: set[str] = set()
+        near = Near(self.settings.near)
+        kept: dict[bool, list[PatentPage]] = {True: [], False: []}
+        for label, some in found.items():
+            for page in sorted(some, key=lambda page: (_date(page, label), page.id)):
+                self.on_progress("comparing pages", sum(map(len, kept.values())))
+                key = exact_key(page.text)
+                if key in exact:
+                    self.left_out.add("a copy of another page", page.id)
+                elif self.settings.near and near.known(page.text):
+                    self.left_out.add("nearly a copy of another page", page.id)
+                else:
+                    exact.add(key)
+                    kept[label].append(page)
+        return kept
+
+    def rows(self, kept: dict[bool, list[PatentPage]]) -> list[Row]:
+        """As many rows of either class, in the order of their ids; TextsError where a class is empty."""
+        first, second = sorted((True, False), key=lambda label: (len(kept[label]), not label))
+        few = self._cut(kept[first], first, self.settings.size)
+        many = self._cut(kept[second], second, len(few))
+        for page, _ in few[len(many) :]:
+            self.left_out.add("not drawn", page.id)
+        both = [*few[: len(many)], *many]
+        return [row for _, rows in sorted(both, key=lambda item: item[0].id) for row in rows]
+
+    def _cut(
+        self, pages: Sequence[PatentPage], label: bool, most: int | None
+    ) -> list[tuple[PatentPage, list[Row]]]:
+        """The rows of the first pages that are long enough, in an order drawn from seed and id; TextsError where there
+        is none."""
+        by_id = {page.id: page for page in pages}
+        found: list[tuple[PatentPage, list[Row]]] = []
+        for name in drawn_order(by_id, self.settings.seed, "patent page"):
+            page = by_id[name]
+            if most is not None and len(found) >= most:
+                self.left_out.add("not drawn", name)
+                continue
+            rows = self._snippet(page, label)
+            if rows:
+                found.append((page, rows))
+                self.on_progress("cutting members" if label else "cutting non-members", len(found))
+            else:
+                self.left_out.add("too short", name)
+        if not found:
+            of_side = (
+                f"published before {self._before}" if label else f"whose priority date is after {self._after}"
+            )
+            raise TextsError(
+                f"there is no page of {self.settings.words} words {of_side}; of {self.read} pages were left out: "
+                f"{self.left_out}. Add pages, give their dates with --dates, or ask for fewer --words."
+            )
+        return found
+
+    def _snippet(self, page: PatentPage, label: bool) -> list[Row]:
+        """The rows of one page; none where it has too few words."""
+        settings = self.settings
+        if len(page.text) < settings.words:
+            return []
+        spans = self.words.spans(page.text)
+        places = len(spans) - settings.words + 1
+        if places < 1:
+            return []
+        # the place comes from the page's own name, so that other pages may come and go
+        start = int(np.random.default_rng(keyed("snippet", settings.seed, page.id)).integers(places))
+        lengths = settings.lengths or (settings.words,)
+        return [
+            {
+                "id": f"{page.id}#{length}" if settings.lengths else page.id,
+                "text": text,
+                "label": int(label),
+                "group": page.id,
+                "date": _date(page, label),
+                "length": length,
+            }
+            for length, text in zip(lengths, take_prefixes(page.text, spans, start, lengths), strict=True)
+        ]
+
+
+def _date(page: PatentPage, label: bool) -> str:
+    return str(page.dates.published if label else page.dates.priority)

@@ -1,0 +1,217 @@
+"""Texts translated by MarianMT models (Tiedemann et al. 2024), by transformers' own beam search.
+
+These models learnt from single sentences. Of several at once they now and then leave one out, and of what goes
+beyond their context they see nothing. So a text is translated sentence by sentence, one of more than PIECE tokens
+in several pieces; white space between them stays as it is, and what was translated is joined again in order. A
+translation that runs into the limit without an end, or comes back empty, is not hidden: `Translation` counts the
+pieces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from pretrace.backends.loading import (
+    Located,
+    device_of,
+    dtype_of,
+    from_pretrained,
+    locate,
+    open_weights,
+    weights_hash,
+)
+from pretrace.backends.settings import ModelSettings
+from pretrace.backends.tokens import pack
+from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
+from pretrace.cache.location import cache_folder
+from pretrace.cache.store import Batch, written_once
+from pretrace.errors import MissingPackageError, ModelError
+from pretrace.registry import require
+from pretrace.rewrites import readable
+from pretrace.types import Written
+
+FORMAT = 1  # part of the fingerprint: raised whenever other translations would be made
+PIECE = 128
+"""Tokens of a piece at most: a very long sentence."""
+_CPU_BUDGET = 1024
+_GPU_BUDGET = 16384
+_FILES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json", "tokenizer_config.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A translated text. `cut` of its `pieces` ran into the limit of length without an end; `empty` is how many
+    with letters or digits in them came back without a sign."""
+
+    text: str
+    pieces: int
+    cut: int = 0
+    empty: int = 0
+
+
+class Translator:
+    """A MarianMT model that is asked for translations; `open_translator` makes one from a name.
+
+    `beams` None takes what comes with the model (4 or 6 for those of Helsinki-NLP), 1 is greedy. `weights` and
+    `tokens` name the weights and the tokenizer for the cache. Translations are kept unless `cache` is False.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, facts: Mapping[str, Any], beams: int | None, cache: bool = True
+    ) -> None:
+        require(beams is None or beams >= 1, f"--beams must be at least 1 (greedy), found {beams}.")
+        self._model = model.eval()
+        self._tokenizer = tokenizer
+        self.name = str(facts["name"])
+        self.beams = int(beams or getattr(model.generation_config, "num_beams", None) or 1)
+        context = int(getattr(model.config, "max_position_embeddings", 512))
+        self._piece = min(PIECE, context // 2)
+        self._limit = min(context - 1, 2 * self._piece + 16)
+        self._budget = _CPU_BUDGET if model.device.type == "cpu" else _GPU_BUDGET
+        self.facts: Mapping[str, Any] = {
+            **facts,
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "beams": self.beams,
+            "piece": self._piece,
+        }
+        self.fingerprint = json.dumps({"format": FORMAT, **self.facts, "name": None, "limit": self._limit})
+        self._kept_as = self.fingerprint if cache else None
+
+    def translate(self, texts: Sequence[str], /) -> list[Translation]:
+        """Each text translated, in order; only pieces that are not on disk yet go through the model.
+
+        ModelError where it gives no numbers, OutputError where the cache cannot be written.
+        """
+        parts = [[_parted(part) for part in self._pieces(readable(text))] for text in texts]
+        cores = list(dict.fromkeys(core for some in parts for _, core, _ in some if core))
+        lengths = self._lengths(cores)
+
+        def write(known: Mapping[str, Written]) -> Iterator[Batch]:
+            # Planned over all the pieces, whatever is known: a killed build goes on with the same batches.
+            for batch in pack(lengths, self._budget):
+                if some := [cores[i] for i in batch if cores[i] not in known]:
+                    yield some, self._batch(some)
+
+        found = dict(zip(cores, written_once(self._kept_as, cores, "", write), strict=True))
+        made = []
+        for some in parts:
+            written = [(core, found[core]) for _, core, _ in some if core]
+            joined = "".join(
+                before + (found[core].text if core else "") + after for before, core, after in some
+            )
+            cut = sum(not one.ended for _, one in written)
+            empty = sum(not one.text and any(map(str.isalnum, core)) for core, one in written)
+            made.append(Translation(joined, len(written), cut, empty))
+        return made
+
+    def _pieces(self, text: str) -> list[str]:
+        every = split_sentences(text)
+        long = [length > self._piece for length in self._lengths(every)]
+        cut = [
+            cut_pieces(one, self._piece, self._lengths) if is_long else [one]
+            for one, is_long in zip(every, long, strict=True)
+        ]
+        return [piece for some in cut for piece in some]
+
+    def _lengths(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, its end token left out; at least 1."""
+        found = self._tokenizer(list(texts), truncation=False, verbose=False)["input_ids"] if texts else []
+        return [max(1, len(ids) - 1) for ids in found]
+
+    @torch.inference_mode()
+    def _batch(self, texts: Sequence[str]) -> list[Written]:
+        given = self._tokenizer(list(texts), return_tensors="pt", padding=True, truncation=False)
+        given = {name: given[name].to(self._model.device) for name in ("input_ids", "attention_mask")}
+        settings = {"num_beams": self.beams, "do_sample": False, "max_new_tokens": self._limit}
+        try:
+            made = self._model.generate(**given, **settings)
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())[:200]
+            raise ModelError(
+                f"{self.name} could not translate ({reason}); try another --dtype (float32) or --device."
+            ) from None
+        end = self._tokenizer.eos_token_id
+        written = []
+        for ids in made[:, 1:].tolist():  # behind the token the decoder starts with
+            # An end in the very last place was put there by the limit, not by the model.
+            ended = end in ids[: self._limit - 1]
+            text = self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+            written.append(Written(text.strip(), ended))
+        return written
+
+
+def open_translator(
+    source: str,
+    settings: ModelSettings | None = None,
+    *,
+    beams: int | None = None,
+    cache: bool = True,
+) -> Translator:
+    """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder.
+
+    ModelError where there is none, or none that may be opened safely: many of the hub's hold a pickle, for which
+    `allow_pickle` is needed. MissingPackageError without the extra `all`.
+    """
+    for package in ("sentencepiece", "sacremoses"):
+        # Without sacremoses transformers only warns, and translates another punctuation.
+        if importlib.util.find_spec(package) is None:
+            raise MissingPackageError(package, "translation", "all")
+    from transformers import MarianMTModel, MarianTokenizer
+
+    settings = settings or ModelSettings()
+    allow_pickle, place = settings.allow_pickle, device_of(settings.device)
+    located = locate(source, allow_pickle=allow_pickle)
+    _check_marian(located)
+    files = located.weight_files(allow_pickle=allow_pickle)
+    digest = weights_hash(files, cache_folder() / "hashes")
+    tokenizer = from_pretrained(MarianTokenizer, located, settings, {})
+    options = {"dtype": dtype_of(settings.dtype, place)}
+    model = open_weights(MarianMTModel, located, files, settings, options)[0].to(place)
+    facts = {"name": located.label, "weights": digest, "tokenizer": _tokenizer_hash(located)}
+    return Translator(model, tokenizer, facts=facts, beams=beams, cache=cache)
+
+
+def _check_marian(located: Located) -> None:
+    """Raise ModelError unless the files are those of a MarianMT model, before its weights are loaded."""
+    family: object = None
+    if located.gguf is None:
+        try:
+            family = json.loads((located.folder / "config.json").read_text(encoding="utf-8"))["model_type"]
+        except (OSError, ValueError, LookupError, TypeError):
+            family = "unknown"
+    if family != "marian":
+        raise ModelError(
+            f"{located.label} is no MarianMT model (its kind is {family or 'GGUF'}): use one such as "
+            "Helsinki-NLP/opus-mt-en-fr."
+        )
+    missing = [name for name in ("source.spm", "target.spm") if not (located.folder / name).is_file()]
+    if missing:
+        raise ModelError(
+            f"{located.label} lacks {' and '.join(missing)}, the SentencePiece models of its languages: put them "
+            "beside config.json."
+        )
+
+
+def _tokenizer_hash(located: Located) -> str:
+    digest = hashlib.sha256()
+    for name in _FILES:
+        path = located.folder / name
+        content = path.read_bytes() if path.is_file() else b""
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def _parted(piece: str) -> tuple[str, str, str]:
+    """White space before, what stands between, white space behind."""
+    core = piece.strip()
+    if not core:
+        return piece, "", ""
+    start = piece.index(core)
+    return piece[:start], core, piece[start + len(core) :]

@@ -1,0 +1,101 @@
+"""`pretrace samples`: the log of an evaluation, read, compared with known non-members, written, printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pretrace.backends.settings import ModelSettings
+from pretrace.cli.answer import Reply
+from pretrace.cli.flagging import FlagInputs, check_use
+from pretrace.cli.options import RawOptions
+from pretrace.cli.progress import watched
+from pretrace.cli.verdicts import finished, opened, with_command
+from pretrace.corpora import open_corpus
+from pretrace.plugins.harnesses.samples import KnownItems, SamplesSettings, is_log, metric_of, read_log
+from pretrace.plugins.harnesses.samples import samples as compare
+from pretrace.results.atomic import check_writable
+from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
+from pretrace.results.verdicts import VERDICTS
+from pretrace.runs import save_verdict
+from pretrace.scoring.plan import with_texts
+from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.settings import MODEL, like, option
+from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
+from pretrace.verdicts.settings import input_option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logs:
+    """Which log, and how the evaluated model is opened."""
+
+    logs: str = option(
+        help="What lm_eval wrote with --log_samples: its output folder, or one samples_TASK_DATE.jsonl.",
+        metavar="LOGS",
+        path="in",
+        essential=True,
+    )
+    model: str = input_option(
+        "",
+        "The evaluated model, as other commands take it; the one that the log names unless given.",
+        panel=MODEL,
+    )
+    opening: ModelSettings = field(default_factory=ModelSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SamplesInputs:
+    """What the items are compared with, and where results go."""
+
+    controls: str = input_option(
+        help="Items of the same kind that the model cannot have seen, from 20 documents or more: texts as `flag` takes "
+        "them, or a log of the same task, whose accuracy then stands beside.",
+        panel=FLAGGING,
+    )
+    out: Path = option(
+        help="Folder for report.html, result.json, items.csv and accuracy.csv; a result there is replaced.",
+        panel=FLAGGING,
+        path="out",
+        essential=True,
+    )
+    flags_out: Path | None = option(
+        None, "Folder for the flagging in full, as `flag` writes it.", panel=FLAGGING, path="out"
+    )
+    placebo: str | None = like(FlagInputs, "placebo")
+    placebo_revision: str | None = like(FlagInputs, "placebo_revision")
+    companions: Companions = field(default_factory=Companions)
+
+
+def samples(
+    logs: Logs, inputs: _SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: RawOptions
+) -> Reply:
+    """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
+    wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither and --power showed
+    that it would have been seen, 4 when there is no answer."""
+    check_use(flagging, inputs.companions)
+    kinds = (VERDICTS.of("samples"), FLAGGING_FOLDER)
+    for folder, kind in zip((inputs.out, inputs.flags_out), kinds, strict=True):
+        if folder:
+            check_writable(folder, kind)
+    log = read_log(logs.logs, task=settings.task, filter=settings.filter)
+    if is_log(inputs.controls):  # its items are read as the others are
+        others = read_log(inputs.controls, task=settings.task, filter=settings.filter)
+        corpus = others.corpus(settings.part, settings.group_field)
+        known = KnownItems(replace(corpus, name=inputs.controls), others)
+    else:
+        known = KnownItems(open_corpus(inputs.controls))
+    metric_of([log, known.log] if known.log else [log], settings.metric)
+    target = Target(model=logs.model, opening=logs.opening)
+    if not logs.model:  # the one that the log names, at the revision that it names
+        revision = logs.opening.revision or log.revision
+        target = Target(model=log.model, opening=replace(logs.opening, revision=revision))
+    wanted = ModelsSettings.beside(
+        target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=flagging.cache
+    )
+    flagging.plan.check_servers(wanted.roles)
+    models = with_texts(opened(wanted), wanted)
+    with watched("reading") as progress:
+        verdict, flagged = compare(log, known, models, settings, flagging, progress=progress)
+    if inputs.flags_out:
+        save_verdict(with_command(flagged, given), inputs.flags_out)
+    return finished(verdict, inputs.out, given)

@@ -1,0 +1,1 @@
+"""Marks that one leaves before publication, and random strings."""

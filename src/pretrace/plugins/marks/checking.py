@@ -1,0 +1,634 @@
+"""Marked texts: does the model prefer, of each text, the variant that was published?
+
+The sealed file itself and how it is made stand in `verdicts.marking`, what every test does in `verdicts.frame`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pretrace.backends.serving.address import called
+from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora.dates import days
+from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.plugins.marks.marking import (
+    JOINT,
+    MOST_ROWS,
+    Lot,
+    MarkedText,
+    Seal,
+    Trigger,
+    collapsed,
+    json_lines,
+    read_seal,
+)
+from pretrace.registry import tests
+from pretrace.results.atomic import atomic_bytes
+from pretrace.results.output_checks import NEW
+from pretrace.results.rounding import listed, recorded_p, times
+from pretrace.scoring.outlook import Watch
+from pretrace.scoring.plan import Models, ScorePlan, weights_of
+from pretrace.scoring.provenance import record_corpus, texts_hash
+from pretrace.settings import option, shared
+from pretrace.statistics.intervals import share_interval
+from pretrace.statistics.permutation import chance_of_hits
+from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Power, Situation, Table, Verdict
+from pretrace.verdicts.frame import (
+    ByLot,
+    Numbers,
+    Rows,
+    Test,
+    TestDetails,
+    Tested,
+    TestWording,
+    verdict,
+    watched,
+)
+from pretrace.verdicts.outcome import ENOUGH, ExcessOverSecondModel
+from pretrace.verdicts.planting import paired_power
+from pretrace.verdicts.reading import ScoreReader
+from pretrace.verdicts.register import read_tests
+from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
+from pretrace.verdicts.wording import fill, say, sentences_of, word_check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSettings(TestSettings):
+    """How marks are tested. `score` "" is the one that the sealed file advises."""
+
+    score: str = option(
+        "",
+        "The score of a text, one expression, chosen before you look at a result. loss unless given, ref with "
+        "--reference-model.",
+        panel=TEST,
+        essential=True,
+    )
+    model_date: str = option(
+        "",
+        "When the model was finished or published, as far as you know (a day, or a month). A model that is older than "
+        "the draw cannot have read what was published.",
+        panel=TEST,
+    )
+
+    def plan(self, *, reference: bool, advised: str = ALONE) -> ScorePlan:
+        """The score as a plan, before a model is open; a PretraceError where it is wrong or needs what is not there."""
+        plan = ScorePlan.parse(self.score or (BESIDE if reference else advised))
+        if len(plan.scores) != 1:
+            raise ExpressionError(
+                f"a test reads with one score, found {len(plan.scores)} in {self.score!r}: name one."
+            )
+        plan.require(["reference"] if reference else [])
+        if reference and "reference" not in plan.uses:
+            raise ExpressionError(f"--reference-model has no use: --score {self.score} does not ask it.")
+        return plan
+
+
+TRIES, OLDER = "tries", "older"
+"""The names of the checks on earlier tests of the same seal, and on a model that is older than the draw."""
+_CARD_DATE = re.compile(
+    r"^(?:release_date|released|date|created|trained)\s*:\s*[\"']?([^\"'#\n]+)", re.MULTILINE
+)
+_PACKAGED = ("smollm2", date(2025, 2, 28), "the package that holds it is older than that")
+
+
+def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
+    """Notes on what was published, compared with the seal apart from white space.
+
+    TextsError for a text that the seal has not, that is none of its variants, or is another variant than the one
+    drawn. A text that is missing stays in the test: leaving texts out afterwards would be a choice.
+    """
+    if seal.parts:
+        return _check_order(seal, published)
+    drawn = {one.id: one.published for one in seal.texts}
+    variants = {one.id: {collapsed(text) for text in one.variants} for one in seal.texts}
+    changed = [
+        text
+        for text in published.texts
+        if text.id in drawn and collapsed(text.text) != collapsed(drawn[text.id])
+    ]
+    other = [text.id for text in changed if collapsed(text.text) in variants.get(text.id, ())]
+    _refuse(
+        [text.id for text in published.texts if text.id not in drawn],
+        "ids that the sealed file has not",
+        "give the published texts under the ids of published.jsonl",
+    )
+    _refuse(
+        [text.id for text in changed if text.id not in other],
+        "texts that are none of their variants in the sealed file",
+        "give the texts as they were published",
+    )
+    _refuse(
+        other,
+        "texts that are another variant than the one drawn",
+        "the test holds only for what the lot decided; publish the variant that was drawn",
+    )
+    missing = sorted({one.id for one in seal.documents} - {text.id for text in published.texts})
+    kinds = ("texts", *(("missing",) if missing else ()))
+    numbers: dict[str, Any] = {"number": len(published), "missing": len(missing), "names": listed(missing)}
+    return tuple(say(f"marks.published.{kind}", **numbers) for kind in kinds)
+
+
+def _check_order(seal: Seal, published: Corpus) -> tuple[str, ...]:
+    """The note of `check_published` for an order: every shard stands in the rows as it was drawn."""
+    if seal.parts == "options":
+        raise TextsError("--texts compares texts, and a lot put answer options in order here: leave it away.")
+    rows = collapsed(JOINT.join(text.text for text in published.texts))
+    _refuse(
+        [one.id for one in seal.documents if collapsed(one.published) not in rows],
+        "shards that stand in another order than the one drawn",
+        "the test holds only for what the lot decided; publish the rows in the order of published.jsonl",
+    )
+    return (say("marks.published.rows", number=len(published)),)
+
+
+def _refuse(names: Sequence[str], what: str, cure: str) -> None:
+    if names:
+        raise TextsError(f"the published texts hold {len(names):,} {what}: {listed(names)}; {cure}.")
+
+
+def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
+    """The last day on which a model can have been finished, as `stated` or as the card in its folder says, and how that
+    is known; None where nobody says it. ExpressionError for a statement that is no date."""
+    if stated:
+        found = days(stated)
+        if found is None:
+            raise ExpressionError(f"--model-date takes a day, such as 2026-03-31; found {stated[:40]!r}.")
+        return found.last, "as the one who asks says"
+    if name == _PACKAGED[0]:
+        return _PACKAGED[1], _PACKAGED[2]
+    try:
+        card = (Path(name) / "README.md").read_text("utf-8", "replace")[:20_000]
+    except (OSError, ValueError):
+        return None
+    front = card.split("---")[1] if card.startswith("---") and card.count("---") > 1 else ""
+    dates = [day for one in _CARD_DATE.findall(front) if (day := days(one.strip())) is not None]
+    return (max(one.last for one in dates), "as its card says") if dates else None
+
+
+def older_check(seal: Seal, model: str, day: tuple[date, str] | None) -> Check:
+    """Check that the model may be younger than the draw: an older one cannot have read what it decided."""
+    drawn = f"{seal.made_at:%Y-%m-%d}"
+    if day is None:
+        return word_check("marks.older", None, words="unknown", model=model, drawn=drawn)
+    said = f"{model} was finished by {day[0]} ({day[1]}), and the draw was made on {drawn}."
+    if day[0] >= seal.made_at.date():
+        return word_check("marks.older", True, said=said)
+    figures = {"model": str(day[0]), "draw": drawn}
+    return word_check("marks.older", False, figures, words="older", said=said)
+
+
+def seal_words(seal: Seal) -> dict[str, str]:
+    """What all reports of a seal say of the draw, of its time, which nobody has verified, and of what it shows."""
+    made = f"{seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M}"
+    kinds = ("assumption", "decided", "draw", "shows", "time")
+    return {"name": seal.name, **{kind: say(f"marks.{kind}", made=made) for kind in kinds}}
+
+
+def tries_check(seal: Seal, weights: str, asked: Mapping[str, Any]) -> Check:
+    """Check that this machine knows of no test of this seal on the same weights in another way (`asked`: score,
+    reference).
+
+    The same test again gives the same p. Another one is a second chance, and the smallest of several p-values is none.
+    """
+    found = ((line, line.get("settings")) for line in read_tests())
+    earlier = [
+        (line, own) for line, own in found if isinstance(own, Mapping) and own.get("seal") == seal.sha256
+    ]
+    same = [(line, own) for line, own in earlier if line.get("weights") == weights]
+    differing = [(line, own) for line, own in same if {**own, **asked} != own]
+    told = "; ".join(
+        f"{line.get('time')}: score {own.get('score')}, {recorded_p(line.get('p'))}"
+        for line, own in differing[:5]
+    )
+    numbers: dict[str, Any] = {"earlier": len(earlier), "same": len(same), "differing": len(differing)}
+    figures = {"earlier": [{name: line[name] for name in line if name != "texts"} for line, _ in differing]}
+    words, shown = ("differing", figures) if differing else ("words", {})
+    return word_check("marks.tries", not differing, shown, words=words, told=told, **numbers)
+
+
+def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
+    """Whether the draws have enough outcomes for p to reach the level at all."""
+    ways = math.prod(sizes) if len(sizes) < 64 else 2**64
+    good = bool(sizes) and 1 / ways <= level
+    numbers: dict[str, Any] = {"number": len(sizes), "unit": unit, "least": 1 / ways, "level": level}
+    return word_check("marks.enough", good, {unit + "s": len(sizes)}, **numbers)
+
+
+def seal_checks(test: Marks | Triggers, sizes: Sequence[int], unit: str) -> tuple[Check, ...]:
+    """The checks of every test of a seal; `sizes` are the numbers of outcomes of each draw."""
+    seal, target, settings = test.seal, test.models.target, test.settings
+    return (
+        word_check("marks.seal", True, sha256=seal.sha256),
+        tries_check(seal, weights_of(target), test.registered),
+        older_check(seal, target.name, model_day(target.name, settings.model_date)),
+        enough_check(sizes, settings.level, unit),
+    )
+
+
+def check_marks(
+    seal: Seal,
+    models: Models,
+    settings: CheckSettings,
+    *,
+    statements: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
+    watch: Watch | None = None,
+) -> Verdict:
+    """The verdict of a sealed file on `models.target`: an exact test, whatever the model is; its placebos must show
+    nothing. Errors as for `detect`, TextsError where no text can be tested."""
+    plan = settings.plan(reference=models.reference is not None, advised=seal.score)
+    plan.check(models)
+    (score,) = plan.scores
+    kind = Orders if seal.parts else Marks
+    test = kind(
+        corpus=seal.corpus, models=models, settings=settings, watch=watched(watch), score=score, seal=seal
+    )
+    return verdict(test, statements=statements, notes=notes)
+
+
+@tests.add("marks")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Marks(ByLot):
+    """The test of marked texts. Pretrace drew the lot itself, so no second model is needed."""
+
+    settings: CheckSettings
+    seal: Seal
+    _read: dict[str, Any] = field(default_factory=dict)
+
+    name = "marks"
+    unit = "text"
+    second = False
+    accusing = (TRIES, OLDER)
+    sources: ClassVar = {"sealed": ("corpus", lambda place: texts_hash(read_seal(Path(place)).corpus.texts))}
+
+    @classmethod
+    def of_result(cls, found: Verdict) -> type[Marks]:
+        return Orders if found.unit in ORDERED.values() else cls
+
+    @property
+    def totals(self) -> bool:
+        """Whether values are summed over a text."""
+        return self.seal.totals and self.score in (ALONE, BESIDE)
+
+    @property
+    def registered(self) -> Mapping[str, Any]:
+        return {**super().registered, "seal": self.seal.sha256}
+
+    def read(self, model: Backend, stage: str) -> Rows:
+        """The score of every variant, the published one first; in nats a text for canary sentences."""
+        reader = ScoreReader(self.models, self.score, self.watch, self.settings.cache)
+        texts = [text for one in self.seal.documents for text in one.realised_first]
+        read = reader.read(texts, under=model, stage=stage)
+        ends = np.cumsum([len(one.variants) for one in self.seal.documents])
+        rows = tuple(np.split(read.totals if self.totals else read.values, ends[:-1]))
+        if model is self.models.target:
+            places = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+            cut = len(set(places[read.cut > 0].tolist()))
+            reasons = {int(places[i]): why for i, why in sorted(read.reasons.items(), reverse=True)}
+            self._read.update(cut=cut, reasons=reasons)
+            if not any(np.isfinite(row).all() for row in rows):
+                raise TextsError(f"no text can be tested: {reasons.get(0) or 'a value is missing'}.")
+        return rows
+
+    def planted(self) -> Sequence[str]:
+        return [one.published for one in self.seal.documents]
+
+    def checks(self, values: Rows) -> tuple[Check, ...]:
+        sizes = [len(row) for row in values if np.isfinite(row).all()]
+        return seal_checks(self, sizes, self.unit)
+
+    def words(self, values: Rows) -> TestWording:
+        return self.words_of_kind("marks.said", differ=say(f"marks.made.{self.seal.source}"))
+
+    def words_of_kind(self, kind: str, **numbers: str) -> TestWording:
+        """The sentences of a kind, about this seal and this model."""
+        return TestWording.of_kind(
+            kind,
+            unit=self.unit,
+            model=called(self.models.target.name),
+            effect_unit=effect_unit(self.score, totals=self.totals),
+            **seal_words(self.seal),
+            **numbers,
+        )
+
+    def shown(self, values: Rows) -> TestDetails:
+        effects = self.effects(values)
+        names = [one.id for one in self.seal.documents]
+        sizes = sorted(len(row) for row, one in zip(values, effects, strict=True) if np.isfinite(one))
+        cut, reasons = int(self._read["cut"]), self._read["reasons"]
+        between = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+        above = int(np.count_nonzero(effects > 0))
+        return TestDetails(
+            figures={
+                f"marked {self.unit}s": len(self.seal.documents),
+                f"{self.unit}s without variants": len(self.seal.unmarked),
+                f"variants a {self.unit}": between,
+                f"{self.unit}s whose published variant lies above the others' mean": above,
+            },
+            tables=(self.units_table("texts", names, values),),
+            skipped=self.left_out(names, values, reasons),
+            notes=(*self.seal.notes, *((say("marks.cut", cut=cut, unit=self.unit),) if cut else ())),
+            situation=Situation(documents=len(sizes)),
+            recorded={"sealed": self.seal.described, "totals": self.totals},
+        )
+
+
+ORDERED = {"rows": "shard", "options": "item"}
+"""What has one order, by what a sealed lot put in order."""
+
+
+class Orders(Marks):
+    """The same for an order that was drawn by lot: of rows, or of answer options. Items differ more than their orders,
+    so the rank of each order among those of its item is compared. Nobody is accused without a second model."""
+
+    second = True
+    repeatable = True
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        """What has one order: a shard of rows, or an item."""
+        return ORDERED[str(self.seal.parts)]
+
+    def compared(self, values: Rows) -> Rows:
+        return tuple(map(ranks, values)) if self.seal.parts == "options" else values
+
+    def words(self, values: Rows) -> TestWording:
+        parts, said = self.seal.parts, sentences_of(f"marks.{self.seal.parts}")
+        divided = " " + fill(said["divided"], most=MOST_ROWS) if parts == "rows" else ""
+        numbers = {"parts": said["parts"], "value": said["value"], "divided": divided}
+        told = self.words_of_kind("marks.orders", **numbers)
+        unit = effect_unit(self.score, totals=self.totals).replace("text", self.unit)
+        return replace(told, effect_unit=unit) if parts == "rows" else told
+
+
+def ranks(values: Doubles) -> Doubles:
+    """The ranks of values over their number, the highest 1, the mean rank for equal values; NaN where one is."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values, nan_policy="propagate") / len(values))
+
+
+def effect_unit(score: str, *, totals: bool) -> str:
+    """The unit of an effect."""
+    if score not in (ALONE, BESIDE):
+        return f"of the score {score}"
+    return "nats a text" if totals else "nats a token"
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerHits:
+    """Of each trigger the published word, the one that was said ("" for none), if it was answered, and 1 / K."""
+
+    published: tuple[str, ...]
+    said: tuple[str, ...]
+    answered: tuple[bool, ...]
+    chances: Doubles
+
+    @property
+    def right(self) -> Doubles:
+        """1 where an answer says the published word, else 0."""
+        pairs = zip(self.published, self.said, strict=True)
+        return np.array([word == said for word, said in pairs], dtype=np.float64)
+
+
+def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
+    """The texts with a trigger; TextsError for a seal without any."""
+    found = [(one, one.trigger) for one in seal.documents if one.trigger is not None]
+    if not found:
+        raise TextsError(say("triggers.none"))
+    return found
+
+
+def write_prompts(seal: Seal, path: Path) -> int:
+    """Write the prompts, one JSON line a text (id, prompt), and give their number. The words to choose from are not
+    among them. TextsError for a seal without triggers, OutputError where the file cannot be written."""
+    rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in _triggers_of(seal)]
+    atomic_bytes(path, json_lines(rows), NEW)
+    return len(rows)
+
+
+def read_answers(source: str) -> Corpus:
+    """The answers of a file with `id` and `answer`."""
+    return open_corpus(source, Columns(text="answer", id="id", label="", group=""))
+
+
+def first_word(answer: str, words: Sequence[str]) -> str:
+    """The first of the words that the answer says, as a whole word in any case; "" where it says none."""
+    pattern = "|".join(re.escape(word) for word in words)
+    found = re.search(rf"(?<!\w)({pattern})(?!\w)", answer, re.IGNORECASE)
+    return found[1].lower() if found else ""
+
+
+def hits_of(seal: Seal, answers: Corpus) -> TriggerHits:
+    """What the answers say; a trigger without an answer counts as missed. TextsError for answers to other ids."""
+    found, given = _triggers_of(seal), {text.id: text.text for text in answers.texts}
+    strange = [name for name in given if name not in {one.id for one, _ in found}]
+    if strange:
+        raise TextsError(
+            f"{answers.name} answers ids that have no trigger: {listed(strange)}; give the ids of the prompts."
+        )
+    said = [
+        # some models repeat the prompt, whose names are words too
+        first_word(given.get(one.id, "").replace(trigger.prompt, " "), trigger.words)
+        for one, trigger in found
+    ]
+    return TriggerHits(
+        tuple(trigger.words[one.drawn] for one, trigger in found),
+        tuple(said),
+        tuple(one.id in given for one, _ in found),
+        np.array([1 / len(trigger.words) for _, trigger in found]),
+    )
+
+
+class _AnsweredBy:
+    """The model behind answers, of which nothing but its name is known."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.fingerprint = name, f"named {name}"
+        self.facts = {"name": name, "weights": "unknown"}
+
+
+def check_triggers(
+    seal: Seal,
+    answers: Corpus,
+    settings: CheckSettings,
+    *,
+    model: str,
+    statements: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
+) -> Verdict:
+    """The verdict of a sealed file on the `answers` of a model, which is named for the report; no model is opened.
+
+    An answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`.
+    """
+    test = Triggers(
+        corpus=seal.corpus,
+        models=Models(_AnsweredBy(model)),  # type: ignore[arg-type]
+        settings=settings,
+        watch=watched(None),
+        score="triggers",
+        seal=seal,
+        answers=answers,
+    )
+    return verdict(test, statements=statements, notes=notes)
+
+
+@tests.add("triggers")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Triggers(Test[TriggerHits]):
+    """The test of trigger sentences, by what a model answered to their beginnings."""
+
+    settings: CheckSettings
+    seal: Seal
+    answers: Corpus
+
+    name = "triggers"
+    second = False
+    accusing = (TRIES, OLDER)
+    trainable = False  # a model that is not here cannot be trained to see what a test would have found
+    sources: ClassVar = {
+        **Marks.sources,
+        "answers": ("answers", lambda at: texts_hash(read_answers(at).texts)),
+    }
+
+    @property
+    def registered(self) -> Mapping[str, Any]:
+        return {**self.matters, "reference": texts_hash(self.answers.texts), "seal": self.seal.sha256}
+
+    def read(self, model: Backend, stage: str) -> TriggerHits:
+        return hits_of(self.seal, self.answers)
+
+    def numbers(self, values: TriggerHits) -> Numbers:
+        return {"hit": values.right, "chance": values.chances}
+
+    @classmethod
+    def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
+        """The chance of as many hits or more, if answers know nothing of the lot: exact, without draws."""
+        hits, number = int(numbers["hit"].sum()), len(numbers["hit"])
+        p = min(1.0, float(chance_of_hits(numbers["chance"].tolist())[hits:].sum()))
+        share, chance = share_interval(hits, number), numbers["chance"].sum() / number
+        return Tested(
+            p, number, effect=Estimate(*(one - chance for one in (share.value, share.low, share.high)))
+        )
+
+    @classmethod
+    def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
+        raise ModelError("no second model is compared with answers.")
+
+    def checks(self, values: TriggerHits) -> tuple[Check, ...]:
+        return seal_checks(self, [round(1 / one) for one in values.chances], "trigger")
+
+    def words(self, values: TriggerHits) -> TestWording:
+        numbers = {
+            "number": len(values.said),
+            "chance": values.chances.sum(),
+            "hits": int(values.right.sum()),
+        }
+        of, model = f"the published texts of {self.seal.name}", self.models.target.name
+        return TestWording.of_kind("triggers.said", of=of, model=model, **numbers, **seal_words(self.seal))
+
+    def shown(self, values: TriggerHits) -> TestDetails:
+        law = chance_of_hits(values.chances.tolist())
+        tail = law[::-1].cumsum()[::-1]
+        level, unanswered = self.settings.level, values.answered.count(False)
+        critical = int(np.argmax(tail <= level)) if tail[-1] <= level else len(tail)
+        sentences: dict[str, Any] = {
+            "id": tuple(one.id for one, _ in _triggers_of(self.seal)),
+            "published": values.published,
+            "said": values.said,
+            "hit": values.right,
+            "chance": values.chances,
+        }
+        chances = {"hits": np.arange(len(law), dtype=np.float64), "probability": law}
+        return TestDetails(
+            figures={
+                "hits": int(values.right.sum()),
+                "expected by chance": round(float(values.chances.sum()), 2),
+                "hits from which on the test rejects": critical,
+            },
+            tables=(Table("sentences", sentences), Table("chance", chances)),
+            notes=(
+                *self.seal.notes,
+                *((say("triggers.unanswered", number=unanswered),) if unanswered else ()),
+            ),
+            situation=Situation(documents=len(values.said), access="text"),
+            recorded={"sealed": self.seal.described, "answers": record_corpus(self.answers)},
+        )
+
+
+_FACTOR = 6.2
+"""(z of 0.95 + z of 0.8) squared: a one-sided test at 5% with power 0.8 needs this over d² documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """`d` is the mean of a text's difference after training over its spread; `documents` counts texts."""
+
+    d: float
+    documents: int
+    power: Power
+
+    @property
+    def formula(self) -> int | None:
+        """About 6.2 / d² texts are needed for power 0.8 at 5%; None where training moved nothing."""
+        return math.ceil(_FACTOR / self.d**2) if self.d > 0 else None
+
+
+def sample_size(
+    seal: Seal,
+    models: Models,
+    settings: TestSettings,
+    *,
+    lot: Lot = secrets.randbelow,
+    watch: Watch | None = None,
+) -> SampleSize:
+    """The sample size for a model like `models.target`, of which a copy reads half of the texts, in variants of a fresh
+    draw by `lot`: nothing of the sealed one gets into a model. ModelError without weights here, TextsError for too few
+    texts."""
+    anew = replace(seal, texts=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents))
+    test = Marks(
+        corpus=anew.corpus,
+        models=models,
+        settings=shared(CheckSettings, settings),
+        watch=watched(watch),
+        score=seal.score,
+        seal=anew,
+    )
+    before = test.effects(test.read(models.target, "reading with the model"))
+    shift = test.planted_shift(test.planted(), before, test.effects)
+    power = paired_power(before, shift, settings)
+    after = before[list(shift.units)] + shift.moved
+    spread = float(np.std(after[np.isfinite(after)], ddof=1))
+    d = power.effect.value / spread if spread > 0 else 0.0
+    return SampleSize(d, int(np.isfinite(before).sum()), power)
+
+
+def say_sample_size(found: SampleSize | None, level: float) -> tuple[str, ...]:
+    """What to tell the one who marks, a sentence each; `found` is None where nothing was measured."""
+    formula = say("sample_size.formula", factor=_FACTOR)
+    if found is None:
+        return formula, say("sample_size.unmeasured")
+    power = found.power
+    numbers = {
+        "times": times(power.epochs),
+        "d": found.d,
+        "level": level,
+        "needed": "no number of texts would do"
+        if power.needed is None
+        else f"{power.needed:,} texts are needed",
+        "formula": "" if found.formula is None else f" ({found.formula:,} by the formula)",
+        "documents": found.documents,
+        "chance": power.probability,
+        "enough": say(f"sample_size.{'enough' if power.probability.value >= ENOUGH else 'few'}"),
+    }
+    said = (say(f"sample_size.{one}", **numbers) for one in ("found", "power", "favourable"))
+    return formula, *said

@@ -1,0 +1,309 @@
+"""`pretrace mark`: texts marked by a lot (`texts`, `order`), and models asked about them (`check`, `canaries`)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+
+from pretrace.backends import open_model
+from pretrace.backends.settings import ModelSettings
+from pretrace.cli.answer import PlainText, Reply, lines
+from pretrace.cli.options import Only, RawOptions
+from pretrace.cli.progress import Stages
+from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_access
+from pretrace.corpora import open_corpus
+from pretrace.corpora.opening import Source, further_columns
+from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.plugins.marks import marking
+from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natural_canaries, prompts_of
+from pretrace.plugins.marks.checking import (
+    CheckSettings,
+    check_marks,
+    check_published,
+    check_triggers,
+    read_answers,
+    sample_size,
+    say_sample_size,
+    write_prompts,
+)
+from pretrace.plugins.marks.marking import (
+    MarkSettings,
+    OrderSettings,
+    Seal,
+    VariantCandidates,
+    mark_order,
+    read_seal,
+)
+from pretrace.results.atomic import check_writable
+from pretrace.results.output_checks import NEW
+from pretrace.results.verdicts import VERDICTS
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import Target
+from pretrace.settings import MODEL, RUN, Option, like, option, shared
+from pretrace.types import Backend, Corpus
+from pretrace.verdicts.planting import check_plantable
+from pretrace.verdicts.reading import draws_of
+from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings, input_option
+
+_PLANTING = Only(("level", "power_epochs", "power_method"), essential=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MarkOutputs:
+    """Where the marked texts and the sealed file go, and the model for the sample size."""
+
+    out: Path = option(
+        help="New folder for what is published: published.jsonl, and commitment.txt to publish or timestamp with "
+        "it.",
+        panel=RUN,
+        path="out",
+        essential=True,
+    )
+    sealed: Path = option(
+        help="New file for all variants and the draw, readable by its owner alone. Keep it secret and safe; it is "
+        "never overwritten.",
+        panel=RUN,
+        path="out",
+        essential=True,
+    )
+    model: str | None = input_option(
+        None,
+        "An open model like the one that may come, with weights here: a copy of it reads the texts, which says how "
+        "many texts the test needs.",
+        panel=MODEL,
+    )
+    opening: ModelSettings = field(default_factory=ModelSettings)
+
+
+def mark(
+    source: Source,
+    settings: MarkSettings,
+    outputs: _MarkOutputs,
+    planting: Annotated[TestSettings, _PLANTING],
+) -> Reply:
+    """Mark texts before you publish them: of several variants of each text a lot decides which one you publish. The
+    variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace mark check` says exactly
+    whether a model was trained on what you published."""
+    if settings.words == "causal" and outputs.model is None:
+        raise ModelError(
+            "--words causal lets --model propose the words: give --model, or --words causal:MODEL."
+        )
+    marking.check_places(outputs.out, outputs.sealed)
+    columns = replace(source.columns, more=settings.variant_column)
+    corpus = replace(source, columns=columns).open()
+    candidates = marking.own_candidates(corpus, settings, source.columns)
+    model = _opened(outputs)
+    seal = marking.mark(corpus, candidates or _made(corpus, settings, outputs, model), settings)
+    size = None
+    if model is not None:
+        training = replace(planting, cache=settings.cache)
+        size = sample_size(seal, Models(model), training, watch=Stages())
+    advice = say_sample_size(size, planting.level)
+    seal = replace(seal, about={**seal.about, "advice": list(advice)})
+    further = further_columns(source.texts, columns, corpus)
+    commitment = marking.publish(seal, outputs.out, outputs.sealed, further)
+    return _marked(seal, advice, commitment, outputs)
+
+
+def order(
+    source: Source, settings: OrderSettings, outputs: Annotated[_MarkOutputs, Only(("out", "sealed"))]
+) -> Reply:
+    """Put the rows of a set, or the answer options of its items, in an order drawn by lot before you publish it. The
+    order and the others that the lot could have given are sealed in a file, whose hash is your commitment. Later,
+    `pretrace mark check` tests whether a model was trained on the rows in that order."""
+    marking.check_places(outputs.out, outputs.sealed)
+    corpus = source.open()
+    further = further_columns(source.texts, source.columns, corpus)
+    seal, rows = mark_order(corpus, settings, further)
+    commitment = marking.publish(seal, outputs.out, outputs.sealed, rows=rows)
+    return _marked(seal, (), commitment, outputs)
+
+
+def _opened(outputs: _MarkOutputs) -> Backend | None:
+    """The model that the sample size is measured with; ModelError where no copy of it can be trained."""
+    if outputs.model is None:
+        return None
+    model = open_model(outputs.model, **asdict(outputs.opening))
+    check_plantable(model)
+    return model
+
+
+def _made(
+    corpus: Corpus, settings: MarkSettings, outputs: _MarkOutputs, model: Backend | None
+) -> VariantCandidates:
+    from pretrace.backends.instructed import open_instructed
+    from pretrace.backends.proposals import open_proposer
+
+    names = ("dtype", "device", "trust_remote_code", "allow_pickle")
+    how = {name: getattr(outputs.opening, name) for name in names}
+    if settings.rewriter is not None:
+        rewriter = open_instructed(settings.rewriter, ModelSettings(**how), cache=settings.cache)
+        return marking.model_candidates(corpus, settings, rewriter=rewriter)
+    own = {} if settings.words == "causal" else how
+    proposer = open_proposer(str(settings.words), model, cache=settings.cache, **own)
+    return marking.model_candidates(corpus, settings, proposer=proposer)
+
+
+def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Reply:
+    first = f"{len(seal.documents):,} texts of {seal.name} are marked."
+    if seal.parts:
+        first = f"The {seal.parts} of {seal.name} were shuffled at random."
+    sizes = sorted({len(one.variants) for one in seal.documents})
+    between = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
+    notes = [*seal.notes, *advice]
+    listed = [f"One of {between} {'orders' if seal.parts else 'variants'} of each was drawn.", *notes]
+    listed += [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
+    published = outputs.out / "published.jsonl"
+    rest = (
+        f"Publish these texts, unchanged: {published}",
+        f"Publish or timestamp this commitment: {commitment}",
+        f"Keep this file secret and safe: {outputs.sealed}",
+    )
+
+    def say(console: Console) -> None:
+        console.print(PlainText(first, style="bold"))
+        for line in listed:
+            console.print(PlainText(f"- {line}"))
+        lines(*rest)(console)
+
+    unmarked = [(one.id, one.published, one.reason, one.group) for one in seal.unmarked]
+    own = {
+        "marked": len(seal.documents),
+        "not_marked": [dict(zip(("id", "text", "reason", "group"), one, strict=True)) for one in unmarked],
+        "notes": notes,
+        "commitment": commitment,
+        "published": str(published),
+        "sealed": str(outputs.sealed),
+    }
+    return Reply(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
+
+
+# `pretrace mark check` and `canaries`: check all that can be checked, open models, test, write, print.
+
+
+_TRIGGERS = "Servers that give text only"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CheckInputs:
+    """What the sealed file is held against, and where the result goes."""
+
+    commitment: str | None = input_option(
+        None, "The SHA-256 that was published, or the file that holds it.", panel=TEST
+    )
+    texts: str | None = input_option(
+        None,
+        "The texts as they were published, to be compared with the sealed file; given as TEXTS is elsewhere.",
+        panel=TEST,
+    )
+    model: str | None = input_option(
+        None,
+        "The model in question: a hub id, a model folder, a .gguf file, smollm2, or a server: vllm:URL, "
+        "completions:URL. With --answers its name, for the report.",
+        panel=MODEL,
+    )
+    opening: ModelSettings = field(default_factory=ModelSettings)
+    prompts: Path | None = option(
+        None,
+        "Write the beginnings of the trigger sentences to this file (JSON lines: id, prompt), and end.",
+        panel=_TRIGGERS,
+        path="out",
+        essential=True,
+    )
+    answers: str | None = input_option(
+        None, "A file with what a model answered to them (id, answer); no model is opened.", panel=_TRIGGERS
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CheckBeside(ModelsBeside):
+    """Models beside the target, and where the result goes, which --prompts does without."""
+
+    out: Path | None = like(ModelsBeside, "out", default=None)  # type: ignore[assignment]
+
+
+def check(
+    sealed: Annotated[
+        Path,
+        Option(
+            "The sealed file that `pretrace mark texts` or `mark order` wrote.",
+            metavar="SEALED",
+            path="in",
+            essential=True,
+        ),
+    ],
+    inputs: _CheckInputs,
+    companions: _CheckBeside,
+    settings: CheckSettings,
+    given: RawOptions,
+) -> Reply:
+    """Was a model trained on texts that were marked? An exact test of the sealed draw. Exit code 3 for "consistent with
+    training", 0 for "nothing shown" (with --power), 4 when there is no answer."""
+    if inputs.prompts is not None:
+        if inputs.answers is not None:
+            raise ExpressionError("--prompts writes what --answers answers: give one of them.")
+        check_writable(inputs.prompts, NEW)
+        number = write_prompts(read_seal(sealed, inputs.commitment), inputs.prompts)
+        said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
+        return Reply(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
+    if companions.out is None:
+        raise ExpressionError("a test writes its result to a folder: name it with --out.")
+    beside = shared(ModelsBeside, companions)
+    if inputs.commitment is None:
+        raise TextsError(
+            "a test takes the commitment that was published: give --commitment, a SHA-256 or its file."
+        )
+    answered = inputs.answers is not None
+    check_writable(beside.out, VERDICTS.of("triggers" if answered else "marks"))
+    unused = {
+        "--reference-model": beside.reference_model,
+        "--placebo": beside.placebo or beside.placebo_revision,
+        "--score": settings.score,
+        "--power": settings.power,
+    }
+    if answered and (found := [name for name, value in unused.items() if value]):
+        raise ExpressionError(
+            f"{found[0]} has no use with --answers, where no model is opened: leave it away."
+        )
+    if not answered and inputs.model is None:
+        raise ModelError(
+            "name the model in question with --model; for a server that gives text only, see --prompts."
+        )
+    if settings.score or beside.reference_model:
+        settings.plan(reference=beside.reference_model is not None)
+    seal = read_seal(sealed, inputs.commitment)
+    notes = check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
+    told: dict[str, Any] = {"statements": beside.statements, "notes": notes}
+    if inputs.answers is not None:
+        model = inputs.model or "the model that answered"
+        verdict = check_triggers(seal, read_answers(inputs.answers), settings, model=model, **told)
+    else:
+        target = Target(model=str(inputs.model), opening=inputs.opening)
+        models = opened(named(target, beside, settings), second=bool(seal.parts))
+        verdict = check_marks(seal, models, settings, watch=Stages(), **told)
+    return finished(verdict, beside.out, given)
+
+
+def canaries(
+    source: Source,
+    target: Target,
+    asked: TextAccess,
+    beside: ModelsBeside,
+    settings: CanarySettings,
+    given: RawOptions,
+) -> Reply:
+    """Does a model know the random strings of these texts (hashes, UUIDs)? Each is compared with fresh strings of the
+    same format, under the model in question and a second one. Exit code 3 for "consistent with training", 0 for
+    "nothing shown" (with --power), 4 when there is no answer."""
+    check_writable(beside.out, VERDICTS.of("canaries"))
+    corpus = source.open()
+    found = natural_canaries(corpus, settings, text=asked.text)
+    models = opened_for_access(target, beside, asked, settings, prompts_of(found), draws_of(0))
+    told, watch = beside.statements, Stages()
+    verdict = check_canaries(
+        corpus, models, settings, canaries=found, text=asked.text, statements=told, watch=watch
+    )
+    return finished(verdict, beside.out, given)

@@ -1,0 +1,1 @@
+"""Recitation: words of a text that a model prints."""

@@ -1,0 +1,73 @@
+"""`pretrace recite`: does the model print these texts? Check, open, ask, write, print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pretrace.backends.serving.address import called
+from pretrace.cli.answer import Reply
+from pretrace.cli.options import RawOptions
+from pretrace.cli.progress import Stages
+from pretrace.cli.streams import note
+from pretrace.cli.verdicts import TextAccess, finished, opened_for_access
+from pretrace.corpora import open_corpus
+from pretrace.corpora.opening import Source
+from pretrace.plugins.recite import recite as room
+from pretrace.plugins.recite.recite import ReciteSettings, Windows, stages_of
+from pretrace.report.wording import duration
+from pretrace.results.atomic import check_writable
+from pretrace.results.verdicts import VERDICTS
+from pretrace.scoring.plan import Models
+from pretrace.scoring.settings import Target
+from pretrace.types import COMPARED
+from pretrace.verdicts.reading import draws_of
+from pretrace.verdicts.settings import ModelsBeside, input_option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heldout:
+    """What the texts are held against."""
+
+    controls: str | None = input_option(
+        None,
+        "Control texts of the same kind that the model cannot have read: without them nobody is accused.",
+        panel=COMPARED,
+    )
+
+
+def recite(
+    source: Source,
+    target: Target,
+    held: _Heldout,
+    asked: TextAccess,
+    settings: ReciteSettings,
+    beside: ModelsBeside,
+    given: RawOptions,
+) -> Reply:
+    """Does the model print these texts, word for word? Held against control texts, other documents' ends and a second
+    model. Exit code 3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
+    check_writable(beside.out, VERDICTS.of("recite"))
+    columns = replace(source.columns, label=source.columns.label or "")
+    corpus = replace(source, columns=columns).open()
+    controls = open_corpus(held.controls, columns.of_another) if held.controls else None
+    text = asked.text
+    # texts that are too short are found before a model is opened
+    windows = room.windows_of(corpus, controls, most=room.MOST_ASKED if text else room.MOST_WINDOWS)
+    prompts = [one.prefix for one in windows.found]
+    models = opened_for_access(target, beside, asked, settings, prompts, draws_of(settings.samples))
+    _told_ahead(windows, models, settings, text=text)
+    made = room.recite(
+        corpus, models, settings, controls=controls, text=text, watch=Stages(), statements=beside.statements
+    )
+    return finished(made, beside.out, given)
+
+
+def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> None:
+    """Say how many windows there are, and about how long each model with weights here takes for them."""
+    first, *others = stages_of(windows, models, settings, text=text)[: 1 + len(models.placebos)]
+    took = f", about {duration(max(1, round(first.seconds)))}, a guess" if first.seconds else ""
+    note(f"{len(windows.found):,} windows of texts and controls are asked{took}.")
+    for model, stage in zip(models.placebos, others, strict=True):
+        longer = f"about {duration(max(1, round(stage.seconds)))} more, a guess"
+        more = longer if stage.seconds else "as many more"
+        note(f"Where the test then speaks for training, {called(model.name)} is asked as well: {more}.")

@@ -1,0 +1,710 @@
+"""Does a model print these texts? Windows of each text, the chance that the model prints how they go on, and controls.
+
+Two things are compared. *Swap*: each window's own end is held against the end of a window of another document of the
+same set, given the same beginning; what a model prints of any such text falls away. *Controls*: documents of the same
+kind that cannot have been read. p is the larger of both p-values, so both must speak for training. Where it is at or
+below the level, the frame asks a second model as well, all windows of both sets: what it prints, too, is common text.
+Where p is above the level there is no accusation that it could withhold, so it is not asked. That no choice of windows
+is made keeps the second model's evidence whole: it may print, of the same texts, other windows than the target does.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pretrace.backends.serving.address import called
+from pretrace.errors import ModelError, TextsError
+from pretrace.registry import tests
+from pretrace.scores.extraction import tries_for
+from pretrace.scoring.evidence import Progress, Want, open_store, trace
+from pretrace.scoring.outlook import REPORT, Stage, Watch, device_of, guessed_seconds
+from pretrace.scoring.plan import Models
+from pretrace.scoring.provenance import record_corpus
+from pretrace.settings import option
+from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
+from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
+from pretrace.statistics.words import Worded, common_runs, edit_distance, longest_run, share_covered
+from pretrace.types import (
+    Backend,
+    Check,
+    Corpus,
+    Doubles,
+    Drawn,
+    Estimate,
+    Power,
+    Quantity,
+    Situation,
+    Skipped,
+    Table,
+    Verdict,
+    Written,
+)
+from pretrace.verdicts.advise import FEWEST_RECITED
+from pretrace.verdicts.advise import PIECE as PIECE
+from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
+from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
+from pretrace.verdicts.planting import power_of, trained
+from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
+from pretrace.verdicts.settings import TEST, TestSettings
+from pretrace.verdicts.wording import say, word_check
+
+DRAWN = Drawn(k=40, temperature=1.0)
+"""How a sample is drawn: each token among the 40 likeliest, at temperature 1."""
+_CHANCE = f"chance of a sample (k={DRAWN.k}, temperature={DRAWN.temperature:g})"
+_MOST_TRIES = 1e6
+"""Tries from which on nothing is counted as printed: a window that takes a million samples counts 0, one that a single
+sample prints counts 6, the orders of magnitude between them."""
+_SHOWN_TRIES = (1, 100, 10_000)
+"""The tries for which the report gives the share of windows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReciteSettings(TestSettings):
+    """How the model is asked."""
+
+    samples: int = option(
+        3,
+        "With a model that gives text alone: continuations a window at temperature 1, beside the one at temperature 0.",
+        panel=TEST,
+        least=0,
+        most=100,
+    )
+
+
+_SEEK = 40
+"""Characters after which a piece is cut without a white space, as in Chinese."""
+MOST_WINDOWS = 32
+"""Windows of a document, spread over it evenly."""
+MOST_ASKED = 4
+"""The same with a model that gives text alone, where each window costs requests."""
+COMMON = 0.5
+"""The share of an end that may stand in its own beginning or in other documents, in runs of 5 words or more."""
+FEWEST = FEWEST_RECITED
+TEXTS, CONTROLS = "texts", "controls"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A beginning, its end, and the end (`other`) of a window of another document, from about the same place."""
+
+    document: str
+    place: int
+    prefix: str
+    suffix: str
+    other: str = ""
+    control: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of both sets by document; how many were `left` out by reason, and documents that are too `short`."""
+
+    found: tuple[Window, ...]
+    left: Mapping[str, int]
+    short: tuple[Skipped, ...] = ()
+
+    def documents(self, *, control: bool) -> list[str]:
+        """The documents of one set that have a window."""
+        return list(dict.fromkeys(one.document for one in self.found if one.control == control))
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a text into pieces of about `PIECE` bytes, before a white space where there is one; a short rest goes."""
+    found, start, size = [], 0, 0
+    over = 0
+    for i, character in enumerate(text):
+        if size >= PIECE and (character.isspace() or over >= _SEEK):
+            found.append(text[start:i])
+            start, size, over = i, 0, 0
+        size += len(character.encode("utf-8", "replace"))
+        over += size > PIECE
+    if size >= PIECE:
+        found.append(text[start:])
+    return found
+
+
+def windows_of(
+    corpus: Corpus, controls: Corpus | None, *, most: int = MOST_WINDOWS, seed: int = 0
+) -> Windows:
+    """The windows that a test asks; TextsError where fewer than five documents have one. Opens no model.
+
+    Left out, and counted: windows that can be copied, as half or more of the end stands in the beginning, or in another
+    document of either set (boilerplate, refrains, lists, copies of one text), in runs of 5 words or more; and windows
+    without another document's end of the same set.
+    """
+    documents = _documents(corpus)
+    made = _cut(documents, _documents(controls) if controls else [], most, seed)
+    have, own = len(made.documents(control=False)), len(documents)
+    if have < FEWEST:
+        raise TextsError(
+            f"{have} of {own:,} documents of {corpus.name} have a window of their own, and the test takes {FEWEST}: "
+            f"{own - have:,} have none. A window takes {2 * PIECE} bytes of text that stands "
+            "neither before it nor in another document: give more texts, or longer ones."
+        )
+    return made
+
+
+def _cut(
+    suspects: Sequence[tuple[str, str]], controls: Sequence[tuple[str, str]], most: int, seed: int
+) -> Windows:
+    """The windows of both sets of documents, each a name and a text."""
+    left: Counter[str] = Counter()
+    short: list[Skipped] = []
+    cut: list[list[Window]] = []
+    documents, own = [*suspects, *controls], len(suspects)
+    where = _places([text for _, text in documents])
+    for i, (name, text) in enumerate(documents):
+        parts = pieces(text)
+        if len(parts) < 2:
+            short.append(Skipped(name, f"shorter than a window, which takes {2 * PIECE} bytes", 0))
+            cut.append([])
+            continue
+        kept = []
+        for place, (before, after) in enumerate(itertools.pairwise(parts)):
+            one = Window(name, place, before, after, control=i >= own)
+            if why := _copied(one, i, where):
+                left[why] += 1
+            else:
+                kept.append(one)
+        many = min(len(kept), most)
+        cut.append([kept[i * len(kept) // many] for i in range(many)])  # spread evenly
+    found = (*_swapped(cut[:own], seed), *_swapped(cut[own:], seed))
+    return Windows(found, dict(left), tuple(short))
+
+
+def _documents(corpus: Corpus) -> list[tuple[str, str]]:
+    joined: dict[str, list[str]] = {}
+    for text in corpus.texts:
+        joined.setdefault(text.document, []).append(text.text)
+    return [(name, "\n".join(some)) for name, some in joined.items()]
+
+
+def _places(texts: Sequence[str]) -> dict[tuple[str, ...], int]:
+    """For each run of 5 words the document it stands in, −1 where it stands in several."""
+    where: dict[tuple[str, ...], int] = {}
+    for i, text in enumerate(texts):
+        for gram in Worded.of(text).grams:
+            where[gram] = i if where.get(gram, i) == i else -1
+    return where
+
+
+def _copied(one: Window, document: int, where: Mapping[tuple[str, ...], int]) -> str:
+    """Why the end of a window can be copied from elsewhere; "" where it cannot."""
+    end = Worded.of(one.suffix)
+    if len(end.words) < 2 * FEWEST:
+        return "with fewer than 10 words"
+    if share_covered(end, [Worded.of(one.prefix).grams]) >= COMMON:
+        return "repeated from their beginning"
+    shared = frozenset(gram for gram in end.grams if where.get(gram, document) != document)
+    return "shared with another document" if share_covered(end, [shared]) >= COMMON else ""
+
+
+def _swapped(documents: Sequence[Sequence[Window]], seed: int) -> Iterator[Window]:
+    """Each window with the end of another document's, from the nearest place; the other document is drawn by lot."""
+    having = [i for i, some in enumerate(documents) if some]
+    if len(having) < 2:
+        return
+    order = np.random.default_rng(seed).permutation(having).tolist()
+    after = {one: order[(i + 1) % len(order)] for i, one in enumerate(order)}
+    for i in having:
+        others = documents[after[i]]
+        for one in documents[i]:
+            other = min(others, key=lambda some: abs(some.place - one.place))
+            yield Window(one.document, one.place, one.prefix, one.suffix, other.suffix, one.control)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recited:
+    """What a model made of the windows, one entry each. `own` and `other` say how far it prints the window's own end
+    and the other document's, NaN where it gave no answer. With log-probabilities `logp` is that of the own end in one
+    sample; with text alone `written` holds the continuations, the one at temperature 0 first."""
+
+    own: Doubles
+    other: Doubles
+    logp: Doubles | None = None
+    written: tuple[tuple[Written, ...], ...] = ()
+
+
+def end_logp(
+    model: Backend, prefixes: Sequence[str], ends: Sequence[str], *, cache: bool, progress: Progress
+) -> Doubles:
+    """The log-probability that one sample (`DRAWN`) after the prefix is the end, [windows], −inf where it cannot be.
+
+    The tokens of an end are those that reach into it, by the model's own tokenizer.
+    """
+    texts = [before + end for before, end in zip(prefixes, ends, strict=True)]
+    want = Want(Quantity.LOGP, frozenset({DRAWN}))
+    with open_store(model.fingerprint if cache else None) as store:
+        progress.begin(len(texts))
+        found = trace(model, texts, want, store=store, progress=progress)
+    values = np.full(len(texts), np.nan)
+    for i, (text, before, one) in enumerate(zip(texts, prefixes, found, strict=True)):
+        ends_at = model.spans(text)[:, 1]
+        inside = int(np.count_nonzero(ends_at > len(before)))
+        if one.cut or not 0 < inside <= len(one):
+            continue
+        values[i] = float(one.states[DRAWN][-inside:].sum(dtype=np.float64))
+    return values
+
+
+def printed(logp: Doubles) -> Doubles:
+    """How far ends of these log-probabilities are printed, 0 to 6: orders of magnitude of tries below a million."""
+    value = np.log10(_MOST_TRIES) - np.log10(np.minimum(_tries(logp), _MOST_TRIES))
+    return np.where(np.isnan(logp), np.nan, value)
+
+
+def _tries(logp: Doubles) -> Doubles:
+    """The tries for an even chance, [windows]; infinite where a value is missing."""
+    return tries_for(np.where(np.isnan(logp), -np.inf, logp))
+
+
+def recite(  # noqa: PLR0913
+    corpus: Corpus,
+    models: Models,
+    settings: ReciteSettings | None = None,
+    *,
+    controls: Corpus | None = None,
+    text: bool = False,
+    statements: Mapping[str, str] | None = None,
+    watch: Watch | None = None,
+) -> Verdict:
+    """The verdict on whether the model prints the texts: see the top of this file.
+
+    Without `controls` nobody is accused, nor without `models.placebos`. With `text` the models are asked for
+    continuations alone; else the target must have weights here. Errors as for `windows_of`, `detect` and the models.
+    """
+    settings = settings or ReciteSettings()
+    if not text:
+        for one in (models.target, *models.placebos):
+            if Quantity.DRAWN not in one.offers:
+                raise ModelError(
+                    f"{one.name} does not say which tokens are the likeliest, which the chance of a sample takes: open "
+                    "its weights here, or ask it for text alone (--access text with chat:URL or completions:URL)."
+                )
+    test = Recite(
+        corpus=corpus,
+        models=models,
+        settings=settings,
+        watch=watched(watch),
+        score="continuations" if text else _CHANCE,
+        controls=controls,
+        text=text,
+    )
+    test.watch.plan(stages_of(test.windows, models, settings, text=text), REPORT)
+    return verdict(test, statements=statements)
+
+
+_WRITING = "writing the first windows"
+
+
+def stages_of(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> tuple[Stage, ...]:
+    """What lies ahead, each with a guess of its seconds: the model in question, each second model, and the windows that
+    are continued for the report. A model that gives text alone has no guess: its provider decides."""
+    number = len(windows.found)
+
+    def stage(name: str, model: Backend, windows: int, *, writes: bool) -> Stage:
+        parameters = int(model.facts.get("parameters") or 0)
+        tokens = TOKENS * (1 + settings.samples if text else 1) if writes else 2 * 2 * PIECE // 4
+        seconds = guessed_seconds(
+            "writing" if writes else "reading",
+            parameters=parameters,
+            tokens=windows * tokens,
+            device=device_of(model),
+        )
+        return Stage(name, seconds if parameters else 0.0)
+
+    ahead = [stage(ASKED, models.target, number, writes=text)]
+    ahead += [stage(f"reading with {called(one.name)}", one, number, writes=text) for one in models.placebos]
+    if not text:
+        ahead.append(stage(_WRITING, models.target, min(number, 2 * WRITTEN), writes=True))
+    return tuple(ahead)
+
+
+@tests.add("recite")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Recite(Test[Recited]):
+    """The test of recitation."""
+
+    settings: ReciteSettings
+    controls: Corpus | None = None
+    text: bool = False
+
+    name: ClassVar[str] = "recite"
+    second_if_found: ClassVar[bool] = True
+    accusing: ClassVar[tuple[str, ...]] = ("controls", "formulaic", "answers")
+
+    @staticmethod
+    def readable(corpus: Corpus, controls: Corpus | None) -> bool:
+        """Whether texts and control documents are long enough for windows."""
+        try:
+            found = windows_of(corpus, controls)
+        except TextsError:
+            return False
+        return len(found.documents(control=True)) >= FEWEST
+
+    @staticmethod
+    def windowed(corpus: Corpus) -> int:
+        """Count those of the first 1,000 documents that have a window in their first 4,000 characters."""
+        beginnings = [(name, text[:4_000]) for name, text in _documents(corpus)[:1_000]]
+        return len(_cut(beginnings, [], 1, 0).documents(control=False))
+
+    @property
+    def trainable(self) -> bool:
+        return not isinstance(self.models.target, Continues)
+
+    @property
+    def matters(self) -> Mapping[str, Any]:
+        return {"score": self.score, **({"samples": self.settings.samples} if self.text else {})}
+
+    @property
+    def texts(self) -> Sequence[str]:
+        controls = self.controls.texts if self.controls else ()
+        return [one.text for one in (*self.corpus.texts, *controls)]
+
+    @cached_property
+    def windows(self) -> Windows:
+        """The windows that are asked."""
+        most = MOST_ASKED if self.text else MOST_WINDOWS
+        return windows_of(self.corpus, self.controls, most=most, seed=self.seed)
+
+    def read(self, model: Backend, stage: str) -> Recited:
+        """How far each end is printed; of text alone the share of an end's words that a continuation holds in runs of 5
+        or more, the largest over the tries."""
+        found, before = self.windows.found, [one.prefix for one in self.windows.found]
+        with self.watch.passes(stage) as progress:
+            how: dict[str, Any] = {"cache": self.settings.cache, "progress": progress}
+            if not self.text:
+                logp = end_logp(model, before, [one.suffix for one in found], **how)
+                other = end_logp(model, before, [one.other for one in found], **how)
+                return Recited(printed(logp), printed(other), logp)
+            written = continued(model, before, draws_of(self.settings.samples), **how)
+        own, other = np.full(len(found), np.nan), np.full(len(found), np.nan)
+        for i, (one, some) in enumerate(zip(found, written, strict=True)):
+            tries = [Worded.of(answer.text).grams for answer in some if answer.text]
+            if tries:
+                own[i], other[i] = (
+                    max(share_covered(Worded.of(end), [grams]) for grams in tries)
+                    for end in (one.suffix, one.other)
+                )
+        return Recited(own, other, written=tuple(map(tuple, written)))
+
+    @cached_property
+    def _sides(self) -> Numbers:
+        """The number of each window's document, and 1 for a control, [windows]."""
+        names = [one.document for one in self.windows.found]
+        codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
+        control = np.array([one.control for one in self.windows.found], dtype=np.float64)
+        return {"document": np.array([codes[name] for name in names], dtype=np.float64), "control": control}
+
+    def numbers(self, values: Recited) -> Numbers:
+        return {**self._sides, "own": values.own, "other": values.other}
+
+    @classmethod
+    def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
+        found = RecitedSets.of(numbers, numbers["own"] - numbers["other"], draws=draws, seed=seed)
+        own, swap, held = found.own, found.swap, found.held
+        if swap is None:
+            said = f"{len(own)} documents have an answer, and the test takes {FEWEST}."
+            return Tested(None, len(own), reasons=(said,))
+        return Tested(
+            p=found.p,
+            units=len(own),
+            effect=difference_interval(own, found.controls) if held else mean_interval(own),
+            standardised=standardised(own, found.controls if held is not None else None),
+            deciding=held if held is not None and held.p >= swap.p else swap,
+        )
+
+    @classmethod
+    def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
+        """Test what is left less `DOSE` times a second model's values: both are on one scale, tries or words."""
+        theirs = np.clip(other["own"] - other["other"], 0.0, None)
+        rest = own["own"] - own["other"] - DOSE * theirs
+        p = RecitedSets.of(own, rest, draws=draws, seed=seed).p
+        return ExcessOverSecondModel(1.0 if p is None else p, DOSE)
+
+    def power(self, values: Recited) -> Power:
+        """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
+        before, controls = means_of_sets(self._sides, values.own - values.other)
+        own, controls = before[np.isfinite(before)], controls[np.isfinite(controls)]
+        whole = dict(_documents(self.corpus))
+        texts = [whole[name] for name in self.windows.documents(control=False)]
+        shift = self.planted_shift(
+            texts, before, lambda read: means_of_sets(self._sides, read.own - read.other)[0]
+        )
+        moved = shift.moved[np.isfinite(shift.moved)]
+        made = power_of(
+            own,
+            moved,
+            self.settings.level,
+            epochs=self.settings.power_epochs,
+            facts=trained(self.settings, len(own)),
+            controls=controls if len(controls) >= FEWEST else None,
+            seed=self.seed,
+        )
+        # more texts take more controls too, so that nothing is said of other numbers
+        chance = made.probability if moved.any() else Estimate(0.0, 0.0, 0.0)
+        return replace(made, probability=chance, needed=None, curve=())
+
+    # Gates
+
+    def checks(self, values: Recited) -> tuple[Check, ...]:
+        number = len(self.windows.documents(control=True))
+        told: dict[str, Any] = {"words": "words" if self.controls is not None else "none", "number": number}
+        controls = word_check("recite.controls", number >= FEWEST, fewest=FEWEST, **told)
+        return (controls, self._formulaic(), *((self._answers(values),) if self.text else ()))
+
+    def _formulaic(self) -> Check:
+        scores: dict[str, Callable[[Window], float]] = {
+            "how much their beginning helps to compress the end": _compressed,
+            "how often words of the end are repeated": _repeated,
+            "how many figures the end holds": lambda one: (
+                sum(map(str.isdigit, one.suffix)) / max(1, len(one.suffix))
+            ),
+        }
+        found = {}
+        for name, score in scores.items():
+            own, controls = means_of_sets(self._sides, np.array([score(one) for one in self.windows.found]))
+            if min(len(own), len(controls)) < FEWEST:
+                return word_check("recite.formulaic", None, words="few")
+            found[name] = two_sample_test(own, controls, permutations=_DRAWS, seed=self.seed % 2**32).p
+        return gate_check("recite.formulaic", found)
+
+    def _answers(self, values: Recited) -> Check:
+        sets = {"windows of the texts": [0, 0], "windows of the controls": [0, 0]}
+        refuses = refusing(self.windows.found, values.written)
+        for one, written, says in zip(self.windows.found, values.written, refuses, strict=True):
+            counts = sets[f"windows of the {CONTROLS if one.control else TEXTS}"]
+            counts[0] += any(answer.text and not no for answer, no in zip(written, says, strict=True))
+            counts[1] += 1
+        return answers_check([(name, had, of) for name, (had, of) in sets.items()])
+
+    # Words, figures, tables
+
+    def words(self, values: Recited) -> TestWording:
+        said = TestWording.of_kind(
+            "recite.said", of=self.corpus.name, model=called(self.models.target.name), window=2 * PIECE
+        )
+        held = (say("recite.held"),) if self.controls is not None else ()
+        unit = say("recite.words_unit") if self.text else said.effect_unit
+        return replace(said, compared=(*said.compared, *held, self._found_words(values)), effect_unit=unit)
+
+    def _found_words(self, values: Recited) -> str:
+        said = [one for one, _ in self._printed(values)]
+        if values.logp is not None:
+            return f"The model can be expected to print, {'; '.join(said)}."
+        number = 1 + self.settings.samples
+        tries = f"{number} tries" if number > 1 else "one try"
+        return say("recite.wrote", tries=tries, found=" and ".join(said))
+
+    def _printed(self, values: Recited) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What was printed of either set that has windows, in words and as figures: the share of its windows in so many
+        tries, or, of text alone, that of their words."""
+        control = np.array([one.control for one in self.windows.found], dtype=bool)
+        refuses = refusing(self.windows.found, values.written) if values.logp is None else []
+        for name, some in ((TEXTS, ~control), (CONTROLS, control)):
+            if not some.any():
+                continue
+            if values.logp is not None:
+                tries = _tries(values.logp)[some]
+                shares = {
+                    f"{n:,} {'try' if n == 1 else 'tries'}": float(np.mean(tries <= n)) for n in _SHOWN_TRIES
+                }
+                said = " and ".join(f"{share:.0%} in {n}" for n, share in [*shares.items()][:2])
+                figures = {f"share of windows of the {name} printed in {n}": one for n, one in shares.items()}
+                yield f"of the windows of the {name} {said}", figures
+                continue
+            own, places = values.own[some & np.isfinite(values.own)], np.flatnonzero(some).tolist()
+            mean = float(own.mean()) if len(own) else None
+            answers = [one for i in places for one in values.written[i]]
+            words = "nothing" if mean is None else f"{mean:.0%}"
+            yield (
+                f"{words} of the words of the {name}",
+                {
+                    f"words of the {name} printed in runs of five or more": mean,
+                    f"tries for the {name}": len(answers),
+                    f"refused or filtered for the {name}": sum(not one.text for one in answers),
+                    f"look like a refusal for the {name}": sum(sum(refuses[i]) for i in places),
+                },
+            )
+
+    def shown(self, values: Recited) -> TestDetails:
+        found = self.windows.found
+        how = {"draws": self.settings.draws, "seed": self.seed}
+        sets = RecitedSets.of(self.numbers(values), values.own - values.other, **how)
+        figures: dict[str, Any] = {"windows of the texts": sum(not one.control for one in found)}
+        figures["windows of the controls"] = len(found) - figures["windows of the texts"]
+        figures["p against the ends of other documents"] = sets.swap.p if sets.swap else None
+        figures["p against the controls"] = sets.held.p if sets.held else None
+        for _, more in self._printed(values):
+            figures |= more
+        left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
+        notes = (f"Windows left out: {left}.",) if left else ()
+        return TestDetails(
+            figures={name: value for name, value in figures.items() if value is not None},
+            tables=(self._table(values),),
+            skipped=self.windows.short,
+            notes=notes,
+            situation=Situation(
+                documents=len(self.windows.documents(control=False)),
+                unseen=len(self.windows.documents(control=True)),
+                access="text" if self.text else "weights",
+            ),
+            recorded={
+                **({"heldout": record_corpus(self.controls)} if self.controls else {}),
+                "asked": self._asked(),
+            },
+        )
+
+    def _asked(self) -> dict[str, Any]:
+        number = self.settings.samples
+        if not self.text:
+            how = say("recite.computed", k=DRAWN.k, temperature=DRAWN.temperature)
+            return {"how": how, "prompt": "{beginning}", "tries": 1}
+        more = f" and {number} at temperature 1" if number else ""
+        how = say("recite.asked", tries=1 + number, more=more, tokens=TOKENS)
+        prompt = getattr(self.models.target, "prompt", "{beginning}")
+        return {"how": how, "prompt": prompt, "tries": 1 + number}
+
+    def _table(self, values: Recited) -> Table:
+        """A row a window, those of the texts that are printed furthest first."""
+        own = np.nan_to_num(values.own, nan=-1.0)
+        every = self.windows.found
+        order = sorted(range(len(every)), key=lambda i: (every[i].control, -own[i], i))
+        found, best = [every[i] for i in order], self._best(values, order)
+        pairs = list(zip(found, best, strict=True))
+        chances: dict[str, Doubles] = {}
+        if values.logp is not None:
+            both = {"log-probability": values.logp, "tries": _tries(values.logp)}
+            chances = {name: np.where(np.isfinite(some), some, np.nan)[order] for name, some in both.items()}
+        runs = [
+            longest_run(Worded.of(one.suffix).words, Worded.of(text).words) if text else np.nan
+            for one, text in pairs
+        ]
+        edits = [
+            edit_distance(one.suffix, text[: len(one.suffix)]) if text else np.nan for one, text in pairs
+        ]
+        columns: dict[str, tuple[str, ...] | Doubles] = {
+            "id": tuple(one.document for one in found),
+            "set": tuple(CONTROLS if one.control else TEXTS for one in found),
+            "place": np.array([one.place for one in found], dtype=np.float64),
+            "printed": values.own[order],
+            "other printed": values.other[order],
+            **chances,
+            "beginning": tuple(one.prefix for one in found),
+            "end": tuple(one.suffix for one in found),
+            "continuation": tuple(best),
+            "end in common": tuple(_places_of(one.suffix, text) for one, text in pairs),
+            "continuation in common": tuple(_places_of(text, one.suffix) for one, text in pairs),
+            "longest run": np.array(runs),
+            "edit distance": np.array(edits),
+        }
+        return Table("windows", columns)
+
+    def _best(self, values: Recited, order: Sequence[int]) -> list[str]:
+        """A continuation of each window in this order: the nearest of all tries, or the likeliest for the first windows
+        of either set where the model was asked for chances; "" where there is none."""
+        found = self.windows.found
+        if values.written:
+            return [_nearest(found[i].suffix, values.written[i]) for i in order]
+        some = [i for side in (False, True) for i in [j for j in order if found[j].control == side][:WRITTEN]]
+        before, cache = [found[i].prefix for i in some], self.settings.cache
+        with self.watch.passes(_WRITING) as progress:
+            written = continued(self.models.target, before, draws_of(0), cache=cache, progress=progress)
+        best = {i: one[0].text for i, one in zip(some, written, strict=True)}
+        return [best.get(i, "") for i in order]
+
+
+WRITTEN = 8
+"""Windows of either set that are continued for the report where the model gives log-probabilities."""
+_DRAWS = 999
+
+
+def means_of_sets(table: Numbers, values: Doubles) -> tuple[Doubles, Doubles]:
+    """Average windows by document, texts and controls, in the order of the documents; NaN without a value."""
+    kept: tuple[dict[float, list[float]], dict[float, list[float]]] = {}, {}
+    for document, control, value in zip(table["document"], table["control"], values, strict=True):
+        kept[int(control)].setdefault(document, []).extend([value] if value == value else [])
+    texts, controls = (np.array([np.mean(row) if row else np.nan for row in one.values()]) for one in kept)
+    return texts, controls
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecitedSets:
+    """One value a document of texts and controls, and two tests of them; None where documents are too few."""
+
+    own: Doubles
+    controls: Doubles
+    swap: PermutationTest | None = None
+    held: PermutationTest | None = None
+
+    @classmethod
+    def of(cls, table: Numbers, values: Doubles, *, draws: int, seed: int) -> RecitedSets:
+        """Test one value a window; `table` names their documents, and says which are controls. Documents without any
+        value are left out."""
+        own, controls = (side[np.isfinite(side)] for side in means_of_sets(table, values))
+        if len(own) < FEWEST:
+            return cls(own, controls)
+        swap = sign_flip_test(own, flips=draws, seed=seed % 2**32)
+        if len(controls) < FEWEST:
+            return cls(own, controls, swap)
+        return cls(own, controls, swap, two_sample_test(own, controls, permutations=draws, seed=seed % 2**32))
+
+    @property
+    def p(self) -> float | None:
+        """The larger p-value: both tests must speak for training."""
+        return max((one.p for one in (self.swap, self.held) if one is not None), default=None)
+
+
+def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) -> list[list[bool]]:
+    """Which answers look like a refusal, in any language: none of the end's runs of 5 words stands in them, and they
+    begin as answers to two or more other windows do, or the model ended them by itself before half as many words."""
+    same = alike(written)
+    found = []
+    for one, some, likes in zip(windows, written, same, strict=True):
+        end = Worded.of(one.suffix)
+        row = []
+        for answer, like in zip(some, likes, strict=True):
+            said = Worded.of(answer.text)
+            early = answer.ended and 2 * len(said.words) < len(end.words)
+            row.append(bool(answer.text) and (like or early) and not share_covered(end, [said.grams]))
+        found.append(row)
+    return found
+
+
+def _places_of(text: str, other: str) -> str:
+    """The runs that a text shares with another, as characters "start-end" with blanks between them."""
+    return " ".join(f"{start}-{end}" for start, end in common_runs(text, [Worded.of(other).grams]))
+
+
+def _nearest(end: str, written: Sequence[Written]) -> str:
+    worded, texts = Worded.of(end), [one.text for one in written]
+    return max(texts, key=lambda text: share_covered(worded, [Worded.of(text).grams]), default="")
+
+
+def _compressed(one: Window) -> float:
+    """The share of an end's compressed length that its beginning saves: higher where it repeats."""
+    import zlib
+
+    size = partial(zlib.compress, level=9)
+    before, both, alone = (
+        len(size(text.encode("utf-8", "replace")))
+        for text in (one.prefix, one.prefix + one.suffix, one.suffix)
+    )
+    return 1 - (both - before) / alone
+
+
+def _repeated(one: Window) -> float:
+    """The share of an end's words that stood in the window before."""
+    seen, again = set(Worded.of(one.prefix).words), 0
+    words = Worded.of(one.suffix).words
+    for word in words:
+        again += word in seen
+        seen.add(word)
+    return again / max(1, len(words))

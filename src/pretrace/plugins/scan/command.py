@@ -1,0 +1,172 @@
+"""`pretrace scan`: are these texts in this corpus? Plan or search, write, print."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+from rich.text import Text as Plain
+
+from pretrace.cli.answer import Reply, lines
+from pretrace.cli.options import Only, RawOptions
+from pretrace.cli.progress import Activity, shown
+from pretrace.cli.verdicts import finished, with_text_column
+from pretrace.corpora import open_corpus
+from pretrace.corpora.opening import Source
+from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.jobs.engine.pool import spread_on_cluster
+from pretrace.jobs.settings import EngineSettings
+from pretrace.plugins.scan import scan as room
+from pretrace.plugins.scan.cleaning import check_clean, clean
+from pretrace.plugins.scan.corpus import files_of
+from pretrace.plugins.scan.scan import ScanSettings
+from pretrace.plugins.scan.searching import RUN
+from pretrace.report.wording import duration
+from pretrace.results.atomic import check_writable
+from pretrace.results.verdicts import VERDICTS
+from pretrace.settings import TEXTS, option
+from pretrace.types import COMPARED, Corpus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Searched:
+    """Which corpus is searched, for which control texts, and where the result goes."""
+
+    corpus: tuple[str, ...] = option(
+        (),
+        "What is searched: a .jsonl, .parquet, .txt, .warc or .wet file (also .gz, .zst), a folder, a pattern, or an "
+        "address such as hf://datasets/NAME or s3://BUCKET. Or an index of infini-gram: infini-gram:FOLDER#TOKENIZER, "
+        "infini-gram:https://HOST/#NAME. May be given more than once.",
+        panel=TEXTS,
+        path="in",
+        essential=True,
+    )
+    controls: str | None = option(
+        None,
+        "Control texts of the same kind, searched for in the same pass: what is found of them too is common.",
+        panel=COMPARED,
+        path="in",
+        essential=True,
+    )
+    plan: bool = option(
+        False, "Say what would be read and how long it takes, and stop.", panel=TEXTS, essential=True
+    )
+    clean: Path | None = option(
+        None,
+        "A new folder for the files of the corpus without the documents that hold a text, and a list of what was "
+        "taken out.",
+        panel=TEXTS,
+        path="out",
+    )
+    engine: Annotated[EngineSettings, Only(("engine", "address"))] = field(default_factory=EngineSettings)
+    out: Path | None = option(
+        None,
+        "Folder for report.html, result.json, texts.csv and hits.csv; an earlier scan there is replaced.",
+        panel=TEXTS,
+        path="out",
+        essential=True,
+    )
+
+    def check(self) -> None:
+        """ExpressionError where corpus or --out is missing, OutputError where a folder cannot be written."""
+        if not self.corpus:
+            raise ExpressionError(
+                "name what is searched with --corpus: files, folders, patterns or addresses."
+            )
+        if self.out is None and not self.plan:
+            raise ExpressionError(
+                "name the folder of the result with --out, or ask for the plan alone with --plan."
+            )
+        if self.out is not None:
+            check_writable(self.out, VERDICTS.of("scan"))
+        if self.out is not None and self.clean is not None:
+            mine, other = self.clean.resolve(), self.out.resolve()
+            if mine.is_relative_to(other) or other.is_relative_to(mine):
+                raise OutputError(
+                    f"--clean {self.clean} and --out {self.out} lie in each other: name two folders."
+                )
+
+    def engine_settings(self, settings: ScanSettings) -> EngineSettings:
+        """Who searches; ExpressionError for --shard and --engine ray at once."""
+        if self.engine.on_ray and settings.shard:
+            raise ExpressionError(
+                "--shard divides the files by hand, --engine ray by itself: give one of the two."
+            )
+        return replace(self.engine, workers=settings.workers if self.engine.on_ray else 0)
+
+
+def scan(source: Source, searched: _Searched, settings: ScanSettings, given: RawOptions) -> Reply:
+    """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
+    shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
+    be read."""
+    searched.check()
+    engine = searched.engine_settings(settings)
+    columns = replace(with_text_column(source).columns, label=source.columns.label or "")
+    corpus = replace(source, columns=columns).open()
+    heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
+    texts = room.Texts.of(corpus, heldout, exact=settings.match == "exact")
+    asked = room.Searching(texts, files_of(searched.corpus), settings, searched.corpus)
+    if searched.plan or searched.out is None:
+        plan = room.plan_scan(asked)
+        return Reply(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
+    if searched.clean is not None:
+        check_clean(asked, searched.clean)
+    parts = room.parts_of(searched.out)
+    with _shown() as watch, spread_on_cluster(engine) as elsewhere:
+        found = room.scan(asked, parts, watch=watch, elsewhere=elsewhere)
+    if found is None:
+        words = (
+            f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."
+        )
+        return Reply(say=lines(words), outcome="part", statement=words)
+    unread = found.settings["searched"]["not read"]
+    cleaned = None
+    if searched.clean is not None:
+        if any(one["unread"] for one in unread):
+            raise TextsError(
+                f"{unread[0]['file']} could not be read to its end, so the corpus is not cleaned: mend the file, "
+                "and run the same command."
+            )
+        whole = room.merge_found(asked, parts)
+        assert whole is not None
+        cleaned = clean(asked, whole, searched.clean)
+        found = replace(found, notes=(*found.notes, cleaned))
+    answer = finished(found, searched.out, given, checked="", shown=Plain(cleaned) if cleaned else None)
+    if not unread:
+        room.delete_parts(parts)
+    return answer
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
+    state, first = (0, 0, 0, 0), -1
+    began = time.monotonic()
+
+    def line() -> str:
+        files, of, read, size = state
+        if first < 0:
+            return ""
+        speed = max(1.0, (read - first) / max(1e-9, time.monotonic() - began))
+        left = f", {duration((size - read) / speed)} left" if size > read else ""
+        done = f"searched {read / 1e6:,.0f} of {size / 1e6:,.0f} MB ({files:,} of {of:,} files)"
+        return f"{done}, {speed / 1e6:,.0f} MB/s{left}"
+
+    def note_read(files: int, of: int, read: int, size: int) -> None:
+        nonlocal state, first
+        state = files, of, read, size
+        if first < 0:
+            first = 0 if read < 1 << 24 else read
+
+    with shown(Activity("opening the corpus", line)):
+        yield note_read
+
+
+def foresee(corpus: Corpus, searched: tuple[str, ...]) -> tuple[str, str]:
+    """What a search of these texts would find, and what it costs, in words."""
+    texts = room.Texts.of(corpus, None, exact=False)
+    plan = room.plan_scan(room.Searching(texts, files_of(searched), ScanSettings(), searched))
+    return f"certain for every passage of {RUN} characters or more.", plan.words

@@ -1,0 +1,583 @@
+"""The corpus: the files that sources name, and what is in them as buffers of folded strings.
+
+Files are opened, unpacked and recognised as those of texts are (`pretrace.corpora`). JSON lines, parquet and plain text
+are searched as the bytes that they are; every other format, and WARC and WET, as rows. A row that holds no text is
+counted and told; a file that cannot be read on is an `Unread`, and what was read of it counts. Memory does not grow
+with the files.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+
+import numpy as np
+
+from pretrace.corpora.columns import USUAL
+from pretrace.corpora.documents import SOURCE
+from pretrace.corpora.folders import holds_facts, is_hidden, walk
+from pretrace.corpora.formats import LINES, ending_of, is_json_list, recognise_format, rows_in
+from pretrace.corpora.packing import HEAD, as_utf8, is_utf8, not_utf8, open_unpacked, place_of
+from pretrace.corpora.reading import EveryColumn, SourceRow, Unreadable
+from pretrace.corpora.webpages import decode_page, read_html
+from pretrace.errors import PretraceError, TextsError
+from pretrace.plugins.scan.folding import (
+    Numbers,
+    Stream,
+    Streams,
+    Strings,
+    cut_of,
+    hash_of,
+    strings_of_item,
+    strings_of_lines,
+)
+
+_NO_DATA = frozenset((
+    "png", "jpg", "jpeg", "gif", "webp", "svg", "ico", "bmp", "tif", "tiff", "mp3", "mp4", "m4a", "wav", "ogg", "flac",
+    "mov", "avi", "webm", "mkv", "woff", "woff2", "ttf", "otf", "css", "pyc", "so", "o", "dll", "exe", "lock", "sha256",
+    "md5", "crc", "metadata",
+))  # fmt: skip
+"""Endings of files that hold no texts, which a corpus may well hold."""
+INDEX = "infini-gram:"
+"""How the address of an index begins, which is asked and not read (`scan.index`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFile:
+    """One file of the corpus, by the address that fsspec opens, and its size in bytes (0 where it is not known); or an
+    index of it. `fault` says why it cannot be read, where that is known beforehand."""
+
+    address: str
+    size: int
+    fault: str = ""
+
+    @property
+    def is_index(self) -> bool:
+        """Whether it is asked, and not read."""
+        return self.address.startswith(INDEX)
+
+    @property
+    def changed(self) -> int:
+        """When it changed, in nanoseconds since 1970; 0 where that is not known."""
+        with suppress(OSError, ValueError):
+            return 0 if "://" in self.address or self.is_index else Path(self.address).lstat().st_mtime_ns
+        return 0
+
+
+class Unread(Exception):  # noqa: N818 - no error of the caller: what was read before it counts
+    """A file that cannot be read on, and why."""
+
+
+def kind_of(address: str, head: bytes) -> str:
+    """What a file of a corpus is read as: a format of texts, a web archive, or text as it stands. Unread for bytes that
+    are none of these."""
+    name = address.partition("?")[0]
+    kind = recognise_format(name, head)
+    if kind or ending_of(name) in (".wet", ".warc"):
+        return kind or ".warc"
+    if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise Unread(f"{address}: it is of no kind that is read, and no text")
+    return SOURCE
+
+
+def check_characters(raw: memoryview, file: CorpusFile) -> bool:
+    """Whether the bytes say how their file is written, as those do that are not all ASCII: as UTF-8. Unread where most
+    of their lines that are not ASCII are no UTF-8, as in another encoding; single ones may be damaged."""
+    if not np.frombuffer(raw, dtype=np.int8).min(initial=0):
+        return False
+    some = bytes(raw)
+    if not is_utf8(some, cut=True):
+        lines = [line for line in some.split(b"\n")[:-1] or [some] if not line.isascii()]
+        if 2 * sum(not is_utf8(line) for line in lines) > len(lines):
+            raise Unread(not_utf8(some, file.address, option="--corpus-encoding"))
+    return True
+
+
+def check_end(raw: bytes, file: CorpusFile) -> None:
+    """Unread where the last line has no end and is no JSON: the file was cut."""
+    last = raw.rpartition(b"\n")[2]
+    if last.strip():
+        try:
+            json.loads(last, strict=False)
+        except (ValueError, RecursionError):
+            raise Unread(f"{file.address}: it ends within a line, so it was cut off") from None
+
+
+def files_of(sources: Sequence[str]) -> tuple[CorpusFile, ...]:
+    """What sources name, each once, in order: files, folders with all below them, patterns, addresses, indexes. What
+    cannot be read and may hold texts is among them with its fault. TextsError for a source with no file that is read.
+    """
+    found: dict[str, CorpusFile] = {}
+    for source in sources:
+        if source.startswith(INDEX):
+            found.setdefault(source, CorpusFile(source, 0))
+            continue
+        mine = _listed(source)
+        if not any(not one.fault for one in mine):
+            told = f" ({mine[0].address}: {mine[0].fault})" if mine else ""
+            raise TextsError(
+                f"{source} names no file that can be searched{told}: give JSON lines, tables, web archives or texts "
+                "(each also packed), a folder of such files, a pattern, or an address that fsspec opens."
+            )
+        for one in mine:
+            found.setdefault(one.address, one)
+    return tuple(found.values())
+
+
+def _listed(source: str) -> list[CorpusFile]:
+    if "://" not in source:
+        path = Path(source)
+        if path.is_dir():
+            return _of_folder(path)
+        if path.is_file():
+            return [_local(path)]
+        base = Path(path.anchor or ".")
+        parts = path.parts[1:] if path.anchor else path.parts
+        with suppress(ValueError, NotImplementedError):
+            some = sorted(base.glob(str(Path(*parts)))) if parts else []
+            return [_local(one) for one in some if one.is_file()]
+        return []
+    try:
+        import fsspec
+
+        system, root = fsspec.core.url_to_fs(source)
+        if any(sign in root for sign in "*?["):
+            names = sorted(system.glob(root))
+        elif system.isdir(root):
+            names = [one for one in sorted(system.find(root)) if _may_hold_texts(one)]
+        else:
+            names = [root]
+        return [
+            CorpusFile(cast(str, system.unstrip_protocol(name)), int(system.info(name).get("size") or 0))
+            for name in names
+        ]
+    except ImportError as error:
+        raise TextsError(f"{source} needs a package that is not there: {error}.") from None
+    except Exception as error:  # noqa: BLE001 - file systems of others raise anything
+        told = str(error).partition("\n")[0] or type(error).__name__
+        raise TextsError(f"{source} cannot be listed: {told.rstrip('.')}.") from None
+
+
+def _of_folder(folder: Path) -> list[CorpusFile]:
+    """The files below a folder that hold texts or may do so, and what cannot be reached."""
+    found = walk(folder)
+    made = [CorpusFile(str(folder / n), 0, why) for n, why in found.faults.items() if not is_hidden(n)]
+    for name, path in found.files.items():
+        if not _may_hold_texts(name):
+            continue
+        if not path.is_file():
+            raise TextsError(f"{path} is a pipe or a device and no file: take it out of the folder.")
+        made.append(_local(path))
+    return sorted(made, key=lambda one: one.address)
+
+
+def _local(path: Path) -> CorpusFile:
+    file = CorpusFile(str(path), path.stat().st_size)
+    try:
+        with open_unpacked(path) as stream:
+            kind_of(str(path), stream.peek(HEAD)[:HEAD])
+    except Unread as error:
+        return replace(file, fault=str(error).removeprefix(f"{path}: "))
+    except (OSError, EOFError, PretraceError):  # told when it is read
+        return file
+    return file
+
+
+def _may_hold_texts(name: str) -> bool:
+    """Whether a file below a folder is to be read, or told where it cannot be: pictures and the like are neither, and
+    no facts on data that lie beside them."""
+    known = bool(recognise_format(name, b""))
+    hidden = Path(name).name.startswith(".")
+    return not (holds_facts(name) or (not known and (hidden or ending_of(name)[1:] in _NO_DATA)))
+
+
+def find_own_files(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
+    """The files of the corpus that are a file of the texts itself, or a copy of one; `path` is a file or a folder."""
+    own: dict[int, list[Path]] = {}
+    if not path:
+        return ()
+    with suppress(OSError, ValueError):  # texts may have an address that is no path
+        place = Path(path).resolve(strict=True)
+        for one in walk(place).files.values() if place.is_dir() else (place,):
+            if one.is_file() and (size := one.stat().st_size):
+                own.setdefault(size, []).append(one)
+
+    def same(one: CorpusFile) -> bool:
+        try:
+            return any(filecmp.cmp(one.address, mine, shallow=False) for mine in own.get(one.size, ()))
+        except OSError:
+            return False
+
+    return tuple(one for one in files if "://" not in one.address and same(one))
+
+
+# Web archives.
+
+
+_WARC_VERSION = re.compile(rb"WARC/\d+\.\d+\s*")
+_HTTP_TYPE = re.compile(rb"^content-type:\s*([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
+
+
+def warc_rows(stream: IO[bytes]) -> Iterator[SourceRow]:
+    """The texts of WET files, and the texts of the HTML pages of WARC files. EOFError where a record is shorter than it
+    says, ValueError for what is no record."""
+    facts = {"id": "warc-record-id", "url": "warc-target-uri", "date": "warc-date"}
+    while line := stream.readline():
+        if not line.strip():
+            continue
+        if not _WARC_VERSION.fullmatch(line):
+            if not line.endswith(b"\n"):
+                raise EOFError("it ends within the head of a record, so it was cut off")
+            raise ValueError("it holds bytes between its records that are none of a web archive")
+        head, raw = _warc_record(stream)
+        kind = head.get("warc-type")
+        try:
+            text = raw if kind == "conversion" else _page_of(raw) if kind == "response" else None
+        except TextsError as error:
+            yield SourceRow({}, fault=str(error))
+            continue
+        if text is not None:
+            yield SourceRow({"text": text, **{name: head.get(key, "") for name, key in facts.items()}})
+
+
+def _warc_record(stream: IO[bytes]) -> tuple[dict[str, str], bytes]:
+    """The head of a record by the names of its fields, and its content. EOFError where one of them is cut."""
+    head: dict[str, str] = {}
+    while (line := stream.readline()).strip():
+        name, _, value = line.decode("utf-8", "replace").partition(":")
+        head[name.strip().lower()] = value.strip()
+    length = head.get("content-length", "")
+    if not line or not length.isdecimal():
+        raise EOFError("the head of a record has no end or no length, so it was cut off")
+    size = int(length)
+    raw = stream.read(size)
+    if len(raw) < size:
+        raise EOFError(f"a record of {size:,} bytes has {len(raw):,}, so it was cut off")
+    return head, raw
+
+
+def _page_of(raw: bytes) -> bytes | None:
+    """The text of the page in an HTTP response; None for one that is no page."""
+    http, _, body = raw.partition(b"\r\n\r\n")
+    kind = _HTTP_TYPE.search(http)
+    if not (http.startswith(b"HTTP/") and kind and b"html" in kind[1].lower()):
+        return None
+    return read_html(decode_page(body)).encode("utf-8", "surrogatepass")
+
+
+# What is in them.
+
+BLOCK_BYTES, LINES_BYTES = 8 << 20, 1 << 20
+"""Bytes of a file that are searched at a time, of JSON lines so few that they stay in the processor's memory."""
+PARQUET_BYTES = 4 << 20
+"""Bytes of parquet that are searched at a time, about."""
+ROWS = 1024
+_FACTS = {
+    "id": ("id", "doc_id", "document_id", "uuid", "warc_record_id"),
+    "url": ("url", "source_url", "link", "source"),
+    "date": ("date", "timestamp", "created", "added", "published"),
+}
+"""Names of the columns that tell of a document."""
+_NESTED = ("meta", "metadata")
+
+
+class DocumentFacts(NamedTuple):
+    """What is known of a document of the corpus, "" where nothing is."""
+
+    id: str = ""
+    url: str = ""
+    date: str = ""
+
+
+_About = DocumentFacts | Mapping[str, Any] | bytes
+"""What tells of a document: what is known, its cells, or its line of JSON, which is read when it is asked."""
+
+
+class _StringBatch(NamedTuple):
+    """What was read of a file at a time: strings, what tells of a row of theirs (`_facts_from` reads it), how many rows
+    were read so far, how far the file was read in its own bytes, and rows that hold no text."""
+
+    strings: Strings
+    about: Callable[[int], _About]
+    number: int
+    read: int
+    unreadable: int = 0
+
+
+class CorpusDocuments(NamedTuple):
+    """Documents in one buffer, which is that of the next ones as soon as these are asked for. `facts` tells of a row,
+    `number` rows were read so far, up to byte `read` of the file, and `unreadable` more hold no text."""
+
+    stream: Stream
+    strings: Strings
+    facts: Callable[[int], DocumentFacts]
+    number: int
+    read: int
+    unreadable: int = 0
+
+
+@dataclass(slots=True)
+class CorpusReader:
+    """Reads files of the corpus, all strings of each row, or those of the column `text`; `exact` compares bytes as they
+    are. `encoding` is that of the files that are no UTF-8."""
+
+    text: str | None = None
+    exact: bool = False
+    encoding: str | None = None
+
+    def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[CorpusDocuments]:
+        """The documents of a file, a buffer at a time, up to `most` bytes of it; Unread where it breaks off."""
+        streams, number, read = Streams(exact=self.exact), 0, 0
+        kept: dict[int, _About] = {}
+        for batch in self._batches(file):
+            number, read, unreadable = batch.number, batch.read, batch.unreadable
+            if self.text is not None and number and unreadable == number:
+                raise Unread(f"{file.address} has no column {self.text}: name another with --corpus-column.")
+
+            def facts(row: int, batch: _StringBatch = batch, kept: dict[int, _About] = kept) -> DocumentFacts:
+                return _facts_from(kept[row] if row in kept else batch.about(row))
+
+            for stream in streams.join(batch.strings):
+                yield CorpusDocuments(stream, batch.strings, facts, number, read, unreadable)
+            if most is not None and read >= most:
+                return
+            kept = {row: kept[row] if row in kept else batch.about(row) for row in streams.rows}
+        for stream in streams.end():
+            yield CorpusDocuments(stream, Strings.of([]), lambda row: _facts_from(kept[row]), number, read)
+
+    def _batches(self, file: CorpusFile) -> Iterator[_StringBatch]:
+        if file.fault:
+            raise Unread(f"{file.address}: {file.fault}")
+        try:
+            with open_unpacked(file.address) as stream:
+                yield from self._read(stream, file)
+        except PretraceError as error:
+            said = str(error)
+            raise Unread(said if said.startswith(file.address) else f"{file.address}: {said}") from None
+        except Exception as error:
+            known = isinstance(error, EOFError | OSError | ValueError)
+            if not known and type(error).__module__.partition(".")[0] not in ("pyarrow", "fsspec", "aiohttp"):
+                raise
+            said = str(error).partition("\n")[0] or type(error).__name__
+            raise Unread(f"{file.address}: {said}") from None
+
+    def _read(self, stream: Any, file: CorpusFile) -> Iterator[_StringBatch]:
+        head = stream.peek(HEAD)[:HEAD]
+        kind = kind_of(file.address, head)
+        columns = replace(USUAL, encoding=None if is_utf8(head, cut=True) else self.encoding)
+        if kind in (*LINES, ".txt", SOURCE):
+            written = as_utf8(stream, file.address, columns.encoding)
+            if kind in LINES and is_json_list(written, lists=kind == ".json"):
+                stream, columns = written, USUAL  # which is UTF-8 now
+            else:
+                yield from (self._lines if kind in LINES else self._text)(written, file)
+                return
+        if kind == ".parquet" and stream.seekable():
+            yield from self._parquet(stream, file)
+            return
+        unread: list[Unreadable] = []
+        reading = EveryColumn(columns, file.address, unread.append)
+        others = rows_in(stream, kind, file.address, file.address, reading)
+        yield from self._rows(warc_rows(stream) if kind == ".warc" else others, stream, file)
+
+    def _rows(self, rows: Iterator[SourceRow], stream: Any, file: CorpusFile) -> Iterator[_StringBatch]:
+        """The strings of rows that hold every column of theirs."""
+        number = read = 0
+        while some := _some(rows):
+            rows_read = range(number, number + len(some))
+            strings = self._wanted(_strings_of([row.fields for row in some], rows_read))
+            read, number = read + len(strings.raw), rows_read.stop
+            unreadable, place = len(some) - len(np.unique(strings.rows)), place_of(stream, read)
+            about = partial(_fields_in, some, rows_read.start)
+            yield _StringBatch(strings, about, number, min(file.size or place, place), unreadable)
+
+    def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
+        number, read, rest = 0, 0, 0
+        space, checked = bytearray(2 * LINES_BYTES), False
+        while True:
+            if len(space) - rest < LINES_BYTES:  # a line longer than the buffer
+                space = space + bytes(len(space))
+            some = cast(Any, stream).readinto(memoryview(space)[rest : rest + LINES_BYTES])
+            read, size = read + some, rest + some
+            cut = space.rfind(b"\n", rest, size) + 1 if some else size
+            if cut:
+                raw = memoryview(space)[:cut]
+                checked = checked or check_characters(raw, file)
+                if not some:
+                    check_end(bytes(raw), file)
+                found = self._of_lines(raw, number, place_of(stream, read))
+                number = found.number
+                yield found
+            rest = size - cut
+            if some and cut:
+                space[:rest] = space[cut:size]
+            if not some:
+                return
+
+    def _of_lines(self, raw: memoryview, number: int, read: int) -> _StringBatch:
+        strings, lines, odd = strings_of_lines(raw, number)
+        if len(odd):  # what the kernel leaves to Python
+            items = [_item(bytes(raw[slice(*lines[i].tolist())])) for i in odd.tolist()]
+            strings = Strings.joined([strings, _strings_of(items, odd + number)])
+        strings = self._wanted(strings)
+
+        unreadable = len(lines) - len(np.unique(strings.rows))
+        return _StringBatch(
+            strings,
+            lambda row: bytes(raw[slice(*lines[row - number].tolist())]),
+            number + len(lines),
+            read,
+            unreadable,
+        )
+
+    def _wanted(self, strings: Strings) -> Strings:
+        """Those of the column that was named, where one was."""
+        if self.text is None:
+            return strings
+        named = [hash_of(0, one.encode()) for one in self.text.split(",")]
+        return strings.only(np.isin(strings.outermost, np.array(named, dtype=np.uint64)))
+
+    def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
+        from pyarrow import parquet
+
+        table = parquet.ParquetFile(stream, pre_buffer=False)
+        names, number, total = table.schema_arrow.names, 0, max(1, table.metadata.num_rows)
+        beside = {kind: next((n for n in some if n in names), None) for kind, some in _FACTS.items()}
+        wanted = (
+            None if self.text is None else [self.text, *(n for n in beside.values() if n and n != self.text)]
+        )
+        size = sum(table.metadata.row_group(i).total_byte_size for i in range(table.metadata.num_row_groups))
+        rows = max(64, min(1 << 16, PARQUET_BYTES * total // max(1, size)))
+        for batch in table.iter_batches(batch_size=rows, columns=wanted):
+            first, number = number, number + batch.num_rows
+            every = [
+                one
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+                for one in _leaves(column, hash_of(0, name.encode()), 0, np.arange(first, number))
+            ]
+            strings = self._wanted(Strings.joined([Strings.of([]), *every]))
+
+            def about(row: int, batch: Any = batch, first: int = first) -> _About:
+                known = {k: _said(batch.column(n)[row - first].as_py()) for k, n in beside.items() if n}
+                return DocumentFacts(**known)
+
+            unreadable = batch.num_rows - len(np.unique(strings.rows))
+            yield _StringBatch(strings, about, number, int(file.size * number / total), unreadable)
+
+    def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
+        """A text file is one document, in pieces."""
+        rest, read, checked = b"", 0, False
+        while True:
+            some = stream.read(BLOCK_BYTES)
+            checked = checked or check_characters(memoryview(some), file)
+            read, raw = read + len(some), rest + some
+            cut = cut_of(raw) if some else len(raw)
+            if not cut and len(raw) > 4 * BLOCK_BYTES:
+                cut = len(raw)
+            rest = raw[cut:]
+            if cut:
+                strings = Strings.of([raw[:cut]])
+                yield _StringBatch(strings, lambda _: DocumentFacts(file.address), 1, place_of(stream, read))
+            if not some:
+                return
+
+
+def _fields_in(some: Sequence[SourceRow], first: int, row: int) -> _About:
+    return some[row - first].fields
+
+
+def _some(rows: Iterator[SourceRow]) -> list[SourceRow]:
+    """Rows of one buffer: so many, or as many as have so many bytes."""
+    some, size = [], 0
+    for row in rows:
+        some.append(row)
+        size += sum(len(cell) for cell in row.fields.values() if isinstance(cell, str | bytes))
+        if len(some) >= ROWS or size >= BLOCK_BYTES:
+            break
+    return some
+
+
+def _leaves(array: Any, column: int, outermost: int, rows: Numbers) -> Iterator[Strings]:
+    """The strings of a column of parquet, nested ones included."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    kind, outermost = array.type, outermost or column
+    if pa.types.is_struct(kind):
+        for i, one in enumerate(kind):
+            yield from _leaves(array.field(i), hash_of(column, one.name.encode()), outermost, rows)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        yield from _leaves(array.flatten(), column, outermost, rows[array.value_parent_indices().to_numpy()])
+    elif pa.types.is_map(kind):
+        for row, cell in zip(rows.tolist(), array.to_pylist(), strict=True):
+            found = list(strings_of_item([list(pair) for pair in cell or ()], column, outermost))
+            yield Strings.of(
+                [one for one, _ in found], rows=[row] * len(found), columns=[one for _, one in found]
+            )
+    elif str(kind) in ("string", "large_string", "string_view", "binary", "large_binary", "binary_view"):
+        there = array.is_valid().to_numpy(zero_copy_only=False)
+        array = array.drop_null().cast(pa.large_binary())
+        _, offsets, content = array.buffers()
+        places = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+        first, last = (int(places[0]), int(places[-1])) if len(places) else (0, 0)
+        raw = np.frombuffer(content or b"", dtype=np.uint8)[first:last]
+        places = np.stack([places[:-1], places[1:]], axis=1) - first
+        columns, outer = (np.full(len(array), one, dtype=np.uint64) for one in (column, outermost))
+        yield Strings(raw, places, rows[there], columns, outer, np.zeros(len(array), dtype=np.bool_))
+
+
+def _strings_of(items: Sequence[object], rows: Sequence[int] | Numbers) -> Strings:
+    """The strings of some rows, nested ones included."""
+    found = [(row, *one) for row, item in zip(rows, items, strict=True) for one in strings_of_item(item)]
+    if not found:
+        return Strings.of([])
+    numbers, written, columns = zip(*found, strict=True)
+    return Strings.of(written, rows=numbers, columns=columns)
+
+
+_LENIENT = json.JSONDecoder(strict=False)
+
+
+def _item(line: bytes, errors: str = "surrogateescape") -> Any:
+    """What a line of JSON holds; None where it is none."""
+    try:
+        return _LENIENT.decode(line.decode("utf-8", errors))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _facts_from(about: _About) -> DocumentFacts:
+    """What is known of a document, from its line or its cells where it is not read yet."""
+    if isinstance(about, DocumentFacts):
+        return about
+    if isinstance(about, bytes):
+        about = _item(about, "replace")
+        if not isinstance(about, dict):
+            return DocumentFacts()
+    nested: Mapping[str, Any] = next(
+        (about[name] for name in _NESTED if isinstance(about.get(name), dict)), {}
+    )
+    both = {**nested, **about}
+    return DocumentFacts(
+        *(next((_said(both[name]) for name in names if name in both), "") for names in _FACTS.values())
+    )
+
+
+def facts_of(metadata: str) -> DocumentFacts:
+    """What an index keeps beside a document: what its line said, and the file where it said nothing of itself."""
+    facts = _facts_from(metadata.encode("utf-8", "replace"))
+    if facts == DocumentFacts() and isinstance(item := _item(metadata.encode("utf-8", "replace")), dict):
+        return DocumentFacts(url=_said(item.get("path")))
+    return facts
+
+
+def _said(value: object) -> str:
+    return "" if value is None else str(value)[:500]

@@ -1,0 +1,515 @@
+"""Texts as the bytes that are compared: their letters and digits alone, whatever is written between them.
+
+Folding is one rule for the user's texts and for the corpus: tags, entities and escapes of HTML and JSON are taken out
+or read, numbers that count lines are dropped, characters are decomposed (NFKD), case folded, and only letters, digits
+and accents stay. A string folds to the same bytes whether it is written plainly or escaped once or several times.
+The rule is in `kernels`, by the arrays of `forms`; `tests/plugins/scan/plain_folding.py` has it once more, in Python.
+
+The strings of a file are streams: those of one column follow each other without a gap (`Streams`), so what stands
+across rows is found.
+"""
+
+from __future__ import annotations
+
+import html.entities
+import importlib.util
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.errors import MissingPackageError
+
+Bytes = npt.NDArray[np.uint8]
+Spans = npt.NDArray[np.int64]
+"""Places in a buffer: [strings, 2], start and end."""
+Numbers = npt.NDArray[np.int64]
+Hashes = npt.NDArray[np.uint64]
+
+BLOCK = 24
+"""Bytes that are compared by their hash."""
+GAP = 0xFF
+"""The byte between columns; it stands in no UTF-8, so no common run crosses it."""
+SPACE = 0x20
+CHARACTERS = 0x34000
+"""Characters from this number on are left out: none is a letter."""
+TAG = 400
+"""Bytes that a tag may have behind its first letter."""
+MARKS = 30
+"""Accents behind one letter that are put in order together."""
+TAIL, LONGEST_TAIL = 128, 4 << 20
+"""Bytes of a column that are searched again with the next buffer, and where a run reaches the end of a buffer, as many
+as this run has, up to the second number."""
+_COLUMNS = 256
+"""Columns of a buffer whose ends are kept for the next one."""
+_IGNORED = {
+    0x0345, 0x034F, 0x0640, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10),
+}  # fmt: skip
+"""Letters and accents that are not seen, or only stretch a word."""
+
+_AND = rb"(?:&|\\+u0026)(?:amp;)*"
+_LESS = rb"(?:<|%(and)slt;|\\+u003[cC])" % {b"and": _AND}
+_MORE = rb"(?:>|%(and)sgt;|\\+u003[eE])" % {b"and": _AND}
+_NUMBER = rb"(?:[ \t]|\\+t)*[(\[]?[0-9]{1,6}[.):\]|](?![0-9])"
+_MARKUP = re.compile(
+    rb"(?P<tag>%(less)s(?:(?:\\*/|\?)?[A-Za-z]|!(?:[A-Za-z]|--))(?:(?!%(less)s|%(more)s)[\s\S]){0,%(most)d}%(more)s)"
+    rb"|%(and)s(?P<entity>#[0-9]{1,7};|#[xX][0-9a-fA-F]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)?"
+    rb"|(?P<line>(?:\n|\\+n)(?:%(number)s)?|\A%(number)s)"
+    rb"|\\+u(?P<code>[0-9a-fA-F]{4})(?:(?<=u[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2}))?"
+    rb"|\\+[rtbf]?" % {b"less": _LESS, b"more": _MORE, b"and": _AND, b"number": _NUMBER, b"most": TAG}
+)
+_NAMES = {name[:-1].encode(): meaning for name, meaning in html.entities.html5.items() if name.endswith(";")}
+
+
+def letters_of(character: str) -> str:
+    """What stays of a character: letters, digits and accents, decomposed and case folded."""
+    if ord(character) >= CHARACTERS:
+        return ""
+    made = unicodedata.normalize("NFKD", character).replace("\u0345", "").replace("\u0131", "i")
+    for _ in range(3):
+        made = unicodedata.normalize("NFKD", made.casefold())
+    if made[:1] == " ":  # an accent that stands alone is a sign
+        return ""
+    return "".join(one for one in made if unicodedata.category(one) in _KEPT and ord(one) not in _IGNORED)
+
+
+_KEPT = ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No")
+
+
+class Forms(NamedTuple):
+    """The rule as arrays, for the kernels. `plain` is what a byte becomes that stands alone, 0 for nothing, from 0x80
+    on where more must be looked at; `pairs` the same of two bytes, with their number from bit 16 on, and bit 31 where
+    more must be looked at. `codes` says of a character: 0 it is dropped, 1 it stays, 2 it is an accent that
+    stays, else 8 times the place of its letters in `letters` and their number. `orders` are the classes of accents.
+    `names` are the hashes of the names of entities, in order, and `meanings` [names, 2] their characters."""
+
+    plain: Bytes
+    pairs: npt.NDArray[np.uint32]
+    codes: npt.NDArray[np.int32]
+    letters: npt.NDArray[np.int32]
+    orders: Bytes
+    names: Hashes
+    meanings: npt.NDArray[np.int32]
+
+
+@cache
+def forms(*, spaced: bool) -> Forms:
+    """The rule as arrays."""
+    codes, letters = np.zeros(CHARACTERS, dtype=np.int32), [0]
+    orders = np.zeros(CHARACTERS, dtype=np.uint8)
+    same = [(0x3400, 0x4DC0), (0x4E00, 0xA000), (0x20000, 0x2A6E0), (0x2A700, 0x2F800), (0x30000, CHARACTERS)]
+    for first, last in same:
+        some = range(first, last)
+        codes[first:last] = [unicodedata.category(chr(one)) == "Lo" for one in some]
+    for code in range(0x30000):
+        if 0xD800 <= code < 0xF900 or any(first <= code < last for first, last in same):
+            continue
+        character = chr(code)
+        kind = unicodedata.category(character)
+        if kind in ("Cn", "Cc", "Co") and code > 0xFF:
+            continue
+        if spaced and character.isspace():
+            made = " "
+        elif kind in _KEPT or kind[0] == "S" or unicodedata.decomposition(character):
+            made = letters_of(character)
+        else:
+            continue
+        orders[code] = unicodedata.combining(character)
+        if made == character:
+            codes[code] = 2 if orders[code] else 1
+        elif made:
+            codes[code] = len(letters) * 32 + len(made)
+            letters += map(ord, made)
+    plain = np.zeros(256, dtype=np.uint8)
+    for code in range(128):
+        character = chr(code)
+        plain[code] = (
+            ord(character.lower()) if character.isalnum() else SPACE if spaced and character.isspace() else 0
+        )
+    plain[128:] = 0x80
+    plain[list(b"<&\\\n")] = 0x80
+    low, high = np.tile(plain, 256).astype(np.uint32), np.repeat(plain, 256).astype(np.uint32)
+    pairs = np.where(low > 0, low | high << 8, high) | ((low > 0).astype(np.uint32) + (high > 0)) << 16
+    pairs |= ((low | high) & 0x80) << 24
+    named = sorted((hash_of(0, name), meaning) for name, meaning in _NAMES.items())
+    meanings = [(*map(ord, meaning), 0)[:2] for _, meaning in named]
+    return Forms(
+        plain,
+        pairs.astype(np.uint32),
+        codes,
+        np.array(letters, dtype=np.int32),
+        orders,
+        np.array([one for one, _ in named], dtype=np.uint64),
+        np.array(meanings, dtype=np.int32),
+    )
+
+
+_PRIME = 0x100000001B3
+
+
+def hash_of(start: int, name: bytes) -> int:
+    """A hash of a name below another one (FNV-1a), by which columns and entities are told apart."""
+    made = start or 0xCBF29CE484222325
+    for byte in name:
+        made = (made ^ byte) * _PRIME & 0xFFFFFFFFFFFFFFFF
+    return made
+
+
+def load_kernels() -> ModuleType:
+    """The loops that numba compiles. MissingPackageError without the extra `scan`."""
+    if importlib.util.find_spec("numba") is None:
+        raise MissingPackageError("numba", "searching a corpus", "scan")
+    from pretrace.plugins.scan import kernels
+
+    return kernels
+
+
+# Strings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strings:
+    """Strings of a file: their places in `raw`, the document (row) of each, its column (a hash of the names that lead
+    to it) and the outermost one, and whether it is written as JSON writes it."""
+
+    raw: bytes | memoryview | Bytes
+    places: Spans
+    rows: Numbers
+    columns: Hashes
+    outermost: Hashes
+    escaped: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, written: Sequence[bytes], *, rows: Sequence[int] | None = None, columns: Sequence[tuple[int, int]] = ()
+    ) -> Strings:  # fmt: skip
+        """Some strings, a document each unless `rows` are told, and of one column unless these are."""
+        number = len(written)
+        ends = np.cumsum(np.array([len(one) for one in written], dtype=np.int64))
+        kinds = np.array(columns or [(0, 0)] * number, dtype=np.uint64).reshape(-1, 2)
+        return cls(
+            b"".join(written),
+            np.stack([np.append(0, ends[:-1])[:number], ends], axis=1),
+            np.arange(number) if rows is None else np.array(rows, dtype=np.int64),
+            kinds[:, 0],
+            kinds[:, 1],
+            np.zeros(number, dtype=np.bool_),
+        )
+
+    @classmethod
+    def joined(cls, some: Sequence[Strings]) -> Strings:
+        """Several, in the order of their rows."""
+        raws = [np.frombuffer(one.raw, dtype=np.uint8) for one in some]
+        shifts = np.append(0, np.cumsum([len(raw) for raw in raws]))
+        places = np.concatenate(
+            [one.places + shift for one, shift in zip(some, shifts.tolist(), strict=False)]
+        )
+        rows, columns, outermost, escaped = (
+            np.concatenate([getattr(one, name) for one in some])
+            for name in ("rows", "columns", "outermost", "escaped")
+        )
+        return cls(np.concatenate(raws), places, rows, columns, outermost, escaped).only(
+            np.argsort(rows, kind="stable")
+        )
+
+    def only(self, wanted: npt.NDArray[Any]) -> Strings:
+        """Some of them, in this order."""
+        return Strings(
+            self.raw, self.places[wanted], self.rows[wanted], self.columns[wanted], self.outermost[wanted],
+            self.escaped[wanted],
+        )  # fmt: skip
+
+    def written(self, i: int) -> bytes:
+        """The i-th as it is written."""
+        return bytes(memoryview(cast("bytes", self.raw))[slice(*self.places[i].tolist())])
+
+
+def fold_strings(
+    strings: Strings,
+    *,
+    exact: bool,
+    spaced: bool = False,
+    behind: Sequence[bytes | None] | None = None,
+    room: Callable[[int], Bytes] | None = None,
+) -> tuple[Bytes, Spans]:
+    """Strings as they are compared, one behind the other in one buffer, and their places. `behind` says behind what
+    each one comes: None behind the one before it, else behind a gap and some bytes."""
+    size = int((strings.places[:, 1] - strings.places[:, 0]).sum())
+    kept = behind or [None] * len(strings.places)
+    size += sum(len(one) + 1 for one in kept if one is not None) + 2 * BLOCK
+    kernels, heads = (
+        load_kernels(),
+        np.frombuffer(b"".join(one for one in kept if one is not None) or b"\0", np.uint8),
+    )
+    sizes = np.array([-1 if one is None else len(one) for one in kept], dtype=np.int64)
+    raw = np.frombuffer(strings.raw, dtype=np.uint8)
+    spans = np.empty((len(kept), 2), dtype=np.int64)
+    wanted = size + size // 4 + 256
+    while True:
+        out = (room or room_for)(wanted)
+        end = kernels.fold(
+            raw,
+            strings.places,
+            strings.escaped,
+            heads,
+            sizes,
+            *forms(spaced=spaced),
+            exact,
+            spaced,
+            out,
+            spans,
+        )
+        if end >= 0:
+            return out[:end], spans
+        wanted *= 3
+
+
+_ESCAPE = re.compile(rb'\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\(?:u(....)|(["\\/bfnrt]))')
+_SIGNS = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
+
+
+def unescape(written: bytes) -> bytes:
+    """The bytes that a string of JSON stands for."""
+
+    def one(found: re.Match[bytes]) -> bytes:
+        high, low, code, sign = found.groups()
+        if sign:
+            return bytes([_SIGNS[sign[0]]])
+        if code:
+            return chr(int(code, 16)).encode("utf-8", "surrogatepass")
+        return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00).encode()
+
+    return _ESCAPE.sub(one, written)
+
+
+def fold_all(texts: Sequence[str], *, exact: bool) -> tuple[bytes, ...]:
+    """Texts as they are compared."""
+    return fold_pieces([text.encode("utf-8", "surrogatepass") for text in texts], exact=exact)
+
+
+def fold_pieces(raw: Sequence[bytes], *, exact: bool = False) -> tuple[bytes, ...]:
+    """Strings of bytes as they are compared."""
+    buffer, spans = fold_strings(Strings.of(raw), exact=exact)
+    made = buffer.tobytes()
+    return tuple(made[start:end] for start, end in spans.tolist())
+
+
+def folded(text: str, *, exact: bool = False) -> bytes:
+    """One text as it is compared."""
+    return fold_all([text], exact=exact)[0]
+
+
+def room_for(size: int) -> Bytes:
+    """A new buffer of so many bytes."""
+    return np.empty(size, dtype=np.uint8)
+
+
+def strings_of_lines(raw: bytes | memoryview, first: int) -> tuple[Strings, Spans, Numbers]:
+    """The strings of JSON lines, nested ones included; the places of the lines that hold more than white space, of
+    which the first has the number `first`; and which of those must be read in another way (no JSON, no string, nested
+    too deep)."""
+    kernels = load_kernels()
+    buffer = np.frombuffer(raw, dtype=np.uint8)
+    ends = np.append(np.flatnonzero(buffer == ord("\n")), len(buffer))
+    lines = np.stack([np.append(0, ends[:-1] + 1), ends], axis=1)
+    most = int(np.count_nonzero(buffer == ord('"'))) // 2 + 1
+    places, rows = np.empty((most, 2), dtype=np.int64), np.empty(most, dtype=np.int64)
+    columns, outermost = np.empty((2, most), dtype=np.uint64)
+    kinds = np.zeros(len(lines), dtype=np.uint8)
+    number = kernels.strings(buffer, lines, places, columns, outermost, rows, kinds)
+    full = np.flatnonzero(kinds)
+    numbers = np.cumsum(kinds > 0) - 1 + first
+    found = Strings(
+        raw, places[:number], numbers[rows[:number]], columns[:number], outermost[:number],
+        np.ones(number, dtype=np.bool_),
+    )  # fmt: skip
+    return found, lines[full], np.flatnonzero(kinds[full] == kernels.ODD)
+
+
+def strings_of_item(
+    item: object, column: int = 0, outermost: int = 0
+) -> Iterator[tuple[bytes, tuple[int, int]]]:
+    """The strings of a row, nested ones included, each with its column and the outermost one."""
+    if isinstance(item, str):
+        written = item.encode("utf-8", "surrogatepass")
+        if b"\xed" in written:  # bytes that were no UTF-8 are as they were
+            written = _ODD_BYTE.sub(lambda one: bytes([(one[0][1] & 3) << 6 | one[0][2] & 63]), written)
+        yield written, (column, outermost)
+    elif isinstance(item, bytes):
+        yield item, (column, outermost)
+    elif isinstance(item, Mapping):
+        for name, one in item.items():
+            made = hash_of(column, str(name).encode("utf-8", "surrogatepass"))
+            yield from strings_of_item(one, made, outermost or made)
+    elif isinstance(item, list | tuple):
+        for one in item:
+            yield from strings_of_item(one, column, outermost)
+
+
+_ODD_BYTE = re.compile(rb"\xed[\xb2\xb3][\x80-\xbf]")
+"""How a byte that is no UTF-8 is written after `surrogateescape`."""
+_RESERVE = 1024
+"""Bytes at the end of a piece of a text file that are read with the next one: no tag, entity or escape is longer."""
+
+
+def cut_of(raw: bytes) -> int:
+    """The last place where a long string can be cut so that both parts fold as the whole does, but for the end that is
+    left to what follows; 0 where there is none."""
+    window = raw[-4 * _RESERVE :]
+    last = len(window) - _RESERVE
+    within = [one.span() for one in _MARKUP.finditer(window)]
+    letters = [one.start() for one in re.finditer(rb"[A-Za-z]", window[: max(0, last)])]
+    for found in reversed(letters):
+        before = max(0, bisect_right(within, (found, 0)) - 1)
+        if not any(start < found < end for start, end in within[before : before + 1]):
+            return len(raw) - len(window) + found
+    return 0
+
+
+# Streams
+
+
+class _Kept(NamedTuple):
+    """A string of which the end is kept: where it begins there, how many of its folded bytes are not there any more,
+    its row, what is written, and whether as JSON writes it."""
+
+    at: int
+    skipped: int
+    row: int
+    raw: bytes
+    escaped: bool
+
+
+class _Tail(NamedTuple):
+    """The end of a column: its folded bytes, the strings in them, and whether a run reaches over it."""
+
+    content: bytes = b""
+    strings: tuple[_Kept, ...] = ()
+    is_held: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stream:
+    """Strings in one buffer, those of a column one behind the other. `spans` and `rows` go by the string, in the order
+    of the buffer; `begins` and `ends` are where columns begin and end, and what ends before `fresh` of a column was
+    found before. Who searches says in `holds` how much of each column's end a run reaches over. `written` gives a
+    string as it is written, whether as JSON writes it, and how many of its folded bytes are not in the buffer."""
+
+    buffer: Bytes
+    spans: Spans
+    rows: Numbers
+    begins: Numbers
+    fresh: Numbers
+    ends: Numbers
+    written: Callable[[int], tuple[bytes, bool, int]]
+    holds: Numbers
+    last: bool
+
+    @property
+    def open_rows(self) -> set[int]:
+        """The rows that may go on with the next buffer."""
+        return {
+            row
+            for column in range(len(self.ends))
+            for row in self.rows[slice(*self._end_of(column)[1:])].tolist()
+        }
+
+    def _end_of(self, column: int) -> tuple[int, int, int]:
+        """Where the end of a column begins that is searched again, and the strings in it, first and last."""
+        end = int(self.ends[column])
+        start = max(int(self.begins[column]), end - max(TAIL, min(LONGEST_TAIL, int(self.holds[column]))))
+        first, last = (
+            np.searchsorted(self.spans[:, 0], start, side="right") - 1,
+            np.searchsorted(self.spans[:, 0], end),
+        )
+        return start, int(first), int(last)
+
+    def tail(self, column: int) -> _Tail:
+        """The end of a column that is searched again."""
+        start, first, last = self._end_of(column)
+        kept = []
+        for i in range(first, last):
+            at, (raw, escaped, skipped) = int(self.spans[i, 0]) - start, self.written(i)
+            kept.append(_Kept(max(0, at), skipped + max(0, -at), int(self.rows[i]), raw, escaped))
+        content = self.buffer[start : int(self.ends[column])].tobytes()
+        return _Tail(content, tuple(kept), bool(self.holds[column]))
+
+
+class Streams:
+    """The columns of a file, from buffer to buffer."""
+
+    def __init__(self, *, exact: bool) -> None:
+        self._exact = exact
+        self._tails: dict[int, _Tail] = {}
+        self._room = room_for(0)
+
+    @property
+    def rows(self) -> set[int]:
+        """The rows of which something is kept."""
+        return {one.row for tail in self._tails.values() for one in tail.strings}
+
+    def join(self, strings: Strings) -> Iterator[Stream]:
+        """The strings of a buffer behind the ends of their columns."""
+        if not len(strings.places):
+            strings = Strings.of([b""])
+        strings = strings.only(np.argsort(strings.columns, kind="stable"))
+        firsts = np.append(0, np.flatnonzero(np.diff(strings.columns)) + 1)
+        names = strings.columns[firsts].tolist()
+        tails = [self._tails.get(name, _Tail()) for name in names]
+        behind: list[bytes | None] = [None] * len(strings.places)
+        for at, tail in zip(firsts.tolist(), tails, strict=True):
+            behind[at] = tail.content
+        buffer, spans = fold_strings(strings, exact=self._exact, behind=behind, room=self._room_for)
+        made = _joined(buffer, strings, spans, firsts, tails, last=False)
+        yield made
+        for place, name in enumerate(names):
+            self._tails.pop(name, None)
+            if place < _COLUMNS and len(self._tails) < 4 * _COLUMNS:
+                self._tails[name] = made.tail(place)
+
+    def end(self) -> Iterator[Stream]:
+        """The ends of columns that a run reaches over, once more: nothing comes behind them."""
+        for tail in self._tails.values():
+            if tail.is_held:
+                some = Strings.of([b""], rows=[tail.strings[-1].row])
+                buffer, spans = fold_strings(some, exact=self._exact, behind=[tail.content])
+                yield _joined(buffer, some, spans, np.zeros(1, np.int64), [tail], last=True)
+
+    def _room_for(self, size: int) -> Bytes:
+        if len(self._room) < size:
+            self._room = room_for(size * 5 // 4)
+        return self._room
+
+
+def _joined(
+    buffer: Bytes, strings: Strings, spans: Spans, firsts: Numbers, tails: Sequence[_Tail], *, last: bool
+) -> Stream:
+    """Folded strings, of which those at `firsts` begin a column behind its tail, as a stream."""
+    fresh, ends = spans[firsts, 0], np.append(spans[firsts[1:] - 1, 1], spans[-1, 1])
+    begins = fresh - np.array([len(tail.content) for tail in tails], dtype=np.int64)
+    kept = [(int(begin), one) for begin, tail in zip(begins, tails, strict=True) for one in tail.strings]
+    starts = np.append(np.array([begin + one.at for begin, one in kept], dtype=np.int64), spans[:, 0])
+    order = np.argsort(starts, kind="stable")
+    starts = starts[order]
+    column = np.searchsorted(begins, starts, side="right") - 1
+    stops = np.minimum(np.append(starts[1:], ends[-1]), ends[column])
+    rows = np.append(np.array([one.row for _, one in kept], dtype=np.int64), strings.rows)[order]
+
+    def written(i: int) -> tuple[bytes, bool, int]:
+        at = int(order[i]) - len(kept)
+        if at < 0:
+            one = kept[at][1]
+            return one.raw, one.escaped, one.skipped
+        return strings.written(at), bool(strings.escaped[at]), 0
+
+    return Stream(
+        buffer, np.stack([starts, stops], axis=1), rows, begins, fresh, ends, written,
+        np.zeros_like(begins), last,
+    )  # fmt: skip

@@ -1,0 +1,782 @@
+"""The loops over bytes that numba compiles; imported only where numba is there, kept compiled beside the package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic as untyped_intrinsic
+from numba.np.arrayobj import make_array as untyped_make_array
+
+from pretrace.plugins.scan.folding import BLOCK, GAP, MARKS, TAG
+from pretrace.plugins.scan.searching import COMMON, NEAR, SHORT
+
+_intrinsic: Any = untyped_intrinsic
+_make_array: Any = untyped_make_array
+compiled: Any = numba.njit(nogil=True, cache=True)
+
+
+@_intrinsic
+def load(_typing: Any, array: Any, place: Any) -> Any:
+    """The 8 bytes of an array from a place on as one number, wherever they lie."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = _make_array(signature.args[0])(context, builder, arguments[0]).data
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        return builder.load(there, align=1)
+
+    return types.uint64(array, types.int64), made
+
+
+@_intrinsic
+def store_pair(_typing: Any, array: Any, place: Any, number: Any) -> Any:
+    """Write a number as 2 bytes of an array."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = _make_array(signature.args[0])(context, builder, arguments[0]).data
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(16).as_pointer())
+        builder.store(builder.trunc(arguments[2], ir.IntType(16)), there, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), made
+
+
+@_intrinsic
+def prefetch(_typing: Any, array: Any, place: Any) -> Any:
+    """Ask the processor to bring an item of an array near, and do not wait for it."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = _make_array(signature.args[0])(context, builder, arguments[0]).data
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [there.type, number, number, number])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [there.type], kind)
+        builder.call(call, [there, number(0), number(3), number(1)])  # to read, to keep, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), made
+
+
+_TOPS = np.uint64(0x8080808080808080)
+_SEVEN = np.uint64(0x7F7F7F7F7F7F7F7F)
+_PAIR = np.uint64(0xFFFF)
+_QUOTES, _BACKSLASHES = (np.uint64(0x0101010101010101 * ord(sign)) for sign in '"\\')
+BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+DEEP, ODD = 64, 2
+"""Objects and lists in each other that are read; lines with more are left to Python, as are other odd ones."""
+
+
+@compiled
+def encoded(out: Any, n: int, code: int) -> int:
+    """Write a character behind `n`; the new end."""
+    if code < 0x80:
+        out[n] = code
+        return n + 1
+    if code < 0x800:
+        out[n] = 0xC0 | code >> 6
+        out[n + 1] = 0x80 | code & 63
+        return n + 2
+    if code < 0x10000:
+        out[n] = 0xE0 | code >> 12
+        out[n + 1] = 0x80 | code >> 6 & 63
+        out[n + 2] = 0x80 | code & 63
+        return n + 3
+    out[n] = 0xF0 | code >> 18
+    out[n + 1] = 0x80 | code >> 12 & 63
+    out[n + 2] = 0x80 | code >> 6 & 63
+    out[n + 3] = 0x80 | code & 63
+    return n + 4
+
+
+@compiled
+def decoded(raw: Any, i: int, end: int) -> tuple[int, int]:
+    """The character of UTF-8 that begins at byte `i`, and the byte behind it; -1 and the next byte where none does."""
+    byte, size = np.int64(raw[i]), end - i
+    if byte < 0x80:
+        return byte, i + 1
+    if 0xC2 <= byte <= 0xDF and size > 1 and raw[i + 1] & 0xC0 == 0x80:
+        return (byte & 31) << 6 | np.int64(raw[i + 1]) & 63, i + 2
+    if 0xE0 <= byte <= 0xEF and size > 2 and raw[i + 1] & 0xC0 == 0x80 and raw[i + 2] & 0xC0 == 0x80:
+        code = (byte & 15) << 12 | (np.int64(raw[i + 1]) & 63) << 6 | np.int64(raw[i + 2]) & 63
+        if code >= 0x800 and not 0xD800 <= code < 0xE000:
+            return code, i + 3
+    if (
+        0xF0 <= byte <= 0xF4 and size > 3
+        and raw[i + 1] & 0xC0 == 0x80 and raw[i + 2] & 0xC0 == 0x80 and raw[i + 3] & 0xC0 == 0x80
+    ):  # fmt: skip
+        code = (byte & 7) << 18 | (np.int64(raw[i + 1]) & 63) << 12
+        code |= (np.int64(raw[i + 2]) & 63) << 6 | np.int64(raw[i + 3]) & 63
+        if 0x10000 <= code < 0x110000:
+            return code, i + 4
+    return -1, i + 1
+
+
+@compiled
+def accent(out: Any, n: int, code: int, orders: Any, first: int) -> int:
+    """Write an accent among those from `first` on, in the order of their classes; the new end."""
+    place, order = n, orders[code]
+    while place > first:
+        before = place - 1
+        while out[before] & 0xC0 == 0x80:
+            before -= 1
+        if orders[decoded(out, before, n)[0]] <= order:
+            break
+        place = before
+    size = encoded(out, n, code) - n
+    for k in range(n - 1, place - 1, -1):
+        out[k + size] = out[k]
+    encoded(out, place, code)
+    return n + size
+
+
+@compiled
+def put(
+    out: Any, n: int, code: int, codes: Any, letters: Any, orders: Any, first: int, marks: int
+) -> tuple[int, int, int]:
+    """Write what stays of a character behind `n`; the new end, where the accents behind its last letter begin, and how
+    many these are."""
+    if code < 0 or code >= len(codes) or codes[code] == 0:
+        return n, first, marks
+    kind = np.int64(codes[code])
+    if kind == 1:
+        n = encoded(out, n, code)
+        return n, n, 0
+    number, place = (1, 0) if kind == 2 else (kind & 31, kind >> 5)
+    for k in range(number):
+        one = code if kind == 2 else np.int64(letters[place + k])
+        if orders[one] == 0:
+            n = encoded(out, n, one)
+            first, marks = n, 0
+            continue
+        if one == 0x307 and marks == 0 and n and out[n - 1] == 105:
+            continue  # İ has a dot in lower case as well
+        if marks == MARKS:
+            first, marks = n, 0
+        n = accent(out, n, one, orders, first)
+        marks += 1
+    return n, first, marks
+
+
+@compiled
+def hexadecimal(raw: Any, i: int, end: int) -> int:
+    """The number of four hexadecimal digits, -1 where there are none."""
+    if i + 4 > end:
+        return -1
+    value = np.int64(0)
+    for k in range(4):
+        digit = digit_of(raw[i + k])
+        if digit > 15:
+            return -1
+        value = value * 16 + digit
+    return value
+
+
+@compiled
+def digit_of(byte: int) -> int:
+    """The value of a hexadecimal digit, 16 for another byte."""
+    if 48 <= byte <= 57:
+        return np.int64(byte) - 48
+    lower = np.int64(byte) | 32
+    return lower - 87 if 97 <= lower <= 102 else 16
+
+
+@compiled
+def is_letter(byte: int) -> bool:
+    """Whether it is a letter of ASCII."""
+    return 97 <= byte | 32 <= 122
+
+
+@compiled
+def is_at(raw: Any, i: int, end: int, first: int, second: int, third: int, fourth: int) -> bool:
+    """Whether four bytes (0: any) stand at `i`."""
+    return (
+        i + 4 <= end and (raw[i] == first) and (raw[i + 1] == second) and (third == 0 or raw[i + 2] == third)
+        and (fourth == 0 or raw[i + 3] == fourth)
+    )  # fmt: skip
+
+
+@compiled
+def behind_slashes(raw: Any, i: int, end: int) -> int:
+    """Behind the backslashes from `i` on."""
+    while i < end and raw[i] == 92:
+        i += 1
+    return i
+
+
+@compiled
+def behind_and(raw: Any, i: int, end: int) -> int:
+    """Behind all `amp;` from `i` on."""
+    while is_at(raw, i, end, 97, 109, 112, 59):
+        i += 4
+    return i
+
+
+@compiled
+def behind_sign(raw: Any, i: int, end: int, sign: int) -> int:
+    """Behind a `<` (60) or `>` (62) that stands at `i` in any of its forms, -1 where none does."""
+    if raw[i] == sign:
+        return i + 1
+    if raw[i] == 92:
+        i = behind_slashes(raw, i, end)
+        if i + 5 > end or raw[i] != 117:
+            return -1
+        code = hexadecimal(raw, i + 1, end)
+        if code == sign:
+            return i + 5
+        if code != 38:
+            return -1
+        i += 4
+    elif raw[i] != 38:
+        return -1
+    i = behind_and(raw, i + 1, end)
+    if i + 3 <= end and raw[i] == (108 if sign == 60 else 103) and raw[i + 1] == 116 and raw[i + 2] == 59:
+        return i + 3
+    return -1
+
+
+@compiled
+def behind_tag(raw: Any, i: int, end: int) -> int:
+    """Behind the tag whose `<` ends before `i`, -1 where there is none."""
+    slash = behind_slashes(raw, i, end)
+    if slash < end and raw[slash] == 47:
+        i = slash + 1
+    elif i < end and raw[i] == 63:
+        i += 1
+    elif i + 2 < end and raw[i] == 33 and raw[i + 1] == 45 and raw[i + 2] == 45:
+        i += 2
+    elif i < end and raw[i] == 33:
+        i += 1
+    if i >= end or not (is_letter(raw[i]) or (raw[i] == 45 and raw[i - 1] == 45)):
+        return -1
+    i += 1
+    last = min(end, i + TAG + 1)
+    while i < last:
+        if raw[i] == 60 or raw[i] == 62 or raw[i] == 38 or raw[i] == 92:
+            behind = behind_sign(raw, i, end, 62)
+            if behind >= 0:
+                return behind
+            if behind_sign(raw, i, end, 60) >= 0:
+                return -1
+        i = behind_slashes(raw, i, end) if raw[i] == 92 else i + 1
+    return -1
+
+
+@compiled
+def behind_number(raw: Any, i: int, end: int) -> int:
+    """Behind the number of a line that begins at `i`; `i` where there is none."""
+    at = i
+    while at < end and (raw[at] == 32 or raw[at] == 9 or raw[at] == 92):
+        if raw[at] == 92:
+            at = behind_slashes(raw, at, end)
+            if at >= end or raw[at] != 116:
+                return i
+        at += 1
+    if at < end and (raw[at] == 40 or raw[at] == 91):
+        at += 1
+    digits = at
+    while at < end and at - digits < 6 and 48 <= raw[at] <= 57:
+        at += 1
+    if at == digits or at >= end:
+        return i
+    sign = raw[at]
+    if sign != 46 and sign != 41 and sign != 58 and sign != 93 and sign != 124:
+        return i
+    if at + 1 < end and 48 <= raw[at + 1] <= 57:
+        return i
+    return at + 1
+
+
+@compiled
+def entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]:
+    """The entity whose `&` ends before `i`: its character, -1 where it has none, or its place in `names`, -1 where it
+    is none of these; and the byte behind it, `i` where there is none."""
+    if i < end and raw[i] == 35:
+        at, base, most = i + 1, 10, 7
+        if at < end and raw[at] | 32 == 120:
+            at, base, most = at + 1, 16, 6
+        code, digits = np.int64(0), at
+        while at < end and at - digits < most and digit_of(raw[at]) < base:
+            code = code * base + digit_of(raw[at])
+            at += 1
+        if at > digits and at < end and raw[at] == 59:
+            return (code if code < 0x110000 and not 0xD800 <= code < 0xE000 else -1), -1, at + 1
+        return -1, -1, i
+    if i >= end or not is_letter(raw[i]):
+        return -1, -1, i
+    name, at = BASIS, i
+    while at < end and at - i < 32 and (is_letter(raw[at]) or 48 <= raw[at] <= 57):
+        name = (name ^ np.uint64(raw[at])) * PRIME
+        at += 1
+    if at - i >= 2 and at < end and raw[at] == 59:
+        place = np.searchsorted(names, name)
+        if place < len(names) and names[place] == name:
+            return -1, place, at + 1
+    return -1, -1, i
+
+
+@compiled
+def fold(
+    raw: Any, places: Any, escaped: Any, heads: Any, sizes: Any, plain: Any, pairs: Any, codes: Any, letters: Any,
+    orders: Any, names: Any, meanings: Any, exact: bool, spaced: bool, out: Any, spans: Any,
+) -> int:  # fmt: skip
+    """Fold strings into `out`, one behind the other; the end, or -1 where there is not enough room. Where `sizes` of a
+    string is no -1, a gap and so many bytes of `heads` come before it."""
+    n, head, left = 0, 0, 2 * BLOCK
+    for v in range(len(places)):
+        left += places[v, 1] - places[v, 0] + sizes[v] + 1
+    if left > len(out):
+        return -1
+    for v in range(len(places)):
+        if sizes[v] >= 0:
+            out[n] = GAP
+            n += 1
+            out[n : n + sizes[v]] = heads[head : head + sizes[v]]
+            n += sizes[v]
+            head += sizes[v]
+            left -= sizes[v] + 1
+        i, end = places[v, 0], places[v, 1]
+        left -= end - i
+        spans[v, 0] = n
+        if exact:
+            n = copied(raw, i, end, escaped[v], out, n)
+            spans[v, 1] = n
+            continue
+        first, marks, closed = n, 0, n  # accents come behind `first` as long as the end is `closed`
+        i = behind_number(raw, i, end)
+        if spaced and i > places[v, 0]:
+            out[n] = 32
+            n += 1
+        while i < end:
+            while i + 8 <= end:
+                word = load(raw, i)
+                one, two = pairs[word & _PAIR], pairs[word >> np.uint64(16) & _PAIR]
+                three, four = pairs[word >> np.uint64(32) & _PAIR], pairs[word >> np.uint64(48)]
+                if (one | two | three | four) >> 31:
+                    break
+                store_pair(out, n, one)
+                n += np.int64(one >> 16)
+                store_pair(out, n, two)
+                n += np.int64(two >> 16)
+                store_pair(out, n, three)
+                n += np.int64(three >> 16)
+                store_pair(out, n, four)
+                n += np.int64(four >> 16)
+                i += 8
+            while i < end:
+                sign = plain[raw[i]]
+                if sign >= 0x80:
+                    if raw[i] != 92 or spaced or i + 2 >= end:
+                        break
+                    if raw[i + 1] == 110 and is_letter(raw[i + 2]):  # the end of a line of JSON, as most
+                        i += 2
+                        continue
+                    if raw[i + 1] != 34:
+                        break
+                    i += 2
+                    continue
+                out[n] = sign
+                n += sign != 0
+                i += 1
+                if sign == 0 and i + 8 <= end:
+                    break
+            if i < end and plain[raw[i]] < 0x80:
+                continue
+            if i >= end:
+                break
+            if n != closed:
+                first, marks = n, 0
+            code, blank = np.int64(-1), False
+            if raw[i] >= 0x80:
+                code, i = decoded(raw, i, end)
+            elif raw[i] == 10:
+                i, blank = behind_number(raw, i + 1, end), True
+            elif raw[i] == 60:
+                behind = behind_tag(raw, i + 1, end)
+                blank = behind >= 0
+                i = behind if blank else i + 1
+            else:
+                sign, slashes = -1, raw[i] == 92
+                if slashes:
+                    i = behind_slashes(raw, i, end)
+                    byte = raw[i] if i < end else 0
+                    if byte == 110:
+                        i, blank = behind_number(raw, i + 1, end), True
+                    elif byte == 114 or byte == 116 or byte == 98 or byte == 102:
+                        i, blank = i + 1, True
+                    elif byte == 117:
+                        sign = hexadecimal(raw, i + 1, end)
+                        i = i + 5 if sign >= 0 else i
+                else:
+                    sign, i = 38, i + 1
+                if sign == 38:
+                    i = behind_and(raw, i, end)
+                    if i + 3 <= end and raw[i] == 108 and raw[i + 1] == 116 and raw[i + 2] == 59:
+                        behind = behind_tag(raw, i + 3, end)
+                        blank = behind >= 0
+                        i = behind if blank else i + 3
+                    else:
+                        code, name, i = entity(raw, i, end, names)
+                        if name >= 0:
+                            n, first, marks = put(
+                                out, n, np.int64(meanings[name, 0]), codes, letters, orders, first, marks
+                            )
+                            code = np.int64(meanings[name, 1]) if meanings[name, 1] else np.int64(-1)
+                elif sign == 60:
+                    behind = behind_tag(raw, i, end)
+                    blank = behind >= 0
+                    i = behind if blank else i
+                elif sign >= 0:
+                    code = sign
+                    if 0xD800 <= code < 0xE000:
+                        code = np.int64(-1)
+                        low = behind_slashes(raw, i, end)
+                        if sign < 0xDC00 and low > i and low < end and raw[low] == 117:
+                            second = hexadecimal(raw, low + 1, end)
+                            if 0xDC00 <= second < 0xE000:
+                                code = 0x10000 + ((sign - 0xD800) << 10) + (second - 0xDC00)
+                                i = low + 5
+            n, first, marks = put(out, n, code, codes, letters, orders, first, marks)
+            if spaced and blank:
+                out[n] = 32
+                n += 1
+                first, marks = n, 0
+            closed = n
+            if n + left + (end - i) + 64 > len(out):
+                return -1
+        spans[v, 1] = n
+    out[n : n + BLOCK] = GAP
+    return n + BLOCK
+
+
+@compiled
+def copied(raw: Any, i: int, end: int, escaped: bool, out: Any, n: int) -> int:
+    """Copy a string as it stands, without the escapes of JSON where it has them; the new end."""
+    while i < end:
+        byte = raw[i]
+        i += 1
+        if byte == 92 and escaped and i < end:
+            byte = raw[i]
+            i += 1
+            if byte == 117:
+                code = hexadecimal(raw, i, end)
+                i += 4
+                if 0xD800 <= code < 0xDC00 and i + 6 <= end and raw[i] == 92 and raw[i + 1] == 117:
+                    low = hexadecimal(raw, i + 2, end)
+                    if 0xDC00 <= low < 0xE000:
+                        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+                        i += 6
+                n = encoded(out, n, max(code, 0))
+                continue
+            if byte == 110:
+                byte = 10
+            elif byte == 114:
+                byte = 13
+            elif byte == 116:
+                byte = 9
+            elif byte == 98:
+                byte = 8
+            elif byte == 102:
+                byte = 12
+        out[n] = 63 if byte == GAP else byte
+        n += 1
+    return n
+
+
+@compiled
+def after_string(raw: Any, i: int, end: int) -> int:
+    """Behind the quote that closes a string whose content begins at `i`; -1 where none does."""
+    while i + 8 <= end:
+        word = load(raw, i)
+        low = word & _SEVEN
+        odd = (~((low ^ _QUOTES) + _SEVEN) | ~((low ^ _BACKSLASHES) + _SEVEN)) & ~word & _TOPS
+        if odd == 0:
+            i += 8
+            continue
+        while odd & np.uint64(0xFF) == 0:
+            odd >>= np.uint64(8)
+            i += 1
+        if raw[i] == 34:
+            return i + 1
+        i += 2
+    while i < end:
+        if raw[i] == 34:
+            return i + 1
+        i += 2 if raw[i] == 92 else 1
+    return -1
+
+
+@compiled
+def strings(raw: Any, lines: Any, places: Any, columns: Any, outermost: Any, rows: Any, kinds: Any) -> int:
+    """The strings of the JSON of each line, nested ones as well; how many. A column is the hash of the keys that lead
+    to a string. `kinds` are 0 for a line of white space, `ODD` for one that must be read in another way, else 1."""
+    n = 0
+    names, outer = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
+    current, top = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
+    objects, wants = np.zeros(DEEP + 1, dtype=np.bool_), np.zeros(DEEP + 1, dtype=np.bool_)
+    for line in range(len(lines)):
+        i, end = lines[line, 0], lines[line, 1]
+        while end > i and raw[end - 1] <= 32:
+            end -= 1
+        while i < end and raw[i] <= 32:
+            i += 1
+        if i >= end:
+            continue
+        begin, good, depth = n, True, 0
+        objects[0] = wants[0] = False
+        current[0] = top[0] = np.uint64(0)
+        ended = False
+        while good and i < end:
+            c = raw[i]
+            if ended and c > 32:
+                good = False
+            elif c == 34:
+                inside = i + 1
+                i = after_string(raw, inside, end)
+                if i < 0:
+                    good = False
+                elif objects[depth] and wants[depth]:
+                    wants[depth] = False
+                    name = names[depth] if names[depth] else BASIS
+                    for k in range(inside, i - 1):
+                        name = (name ^ np.uint64(raw[k])) * PRIME
+                    current[depth] = name
+                    top[depth] = outer[depth] if outer[depth] else name
+                    while i < end and raw[i] <= 32:
+                        i += 1
+                    good = i < end and raw[i] == 58
+                    i += 1
+                else:
+                    places[n, 0], places[n, 1] = inside, i - 1
+                    columns[n], outermost[n], rows[n] = current[depth], top[depth], line
+                    n += 1
+                    ended = depth == 0
+            elif c == 123 or c == 91:
+                if depth == DEEP:
+                    good = False
+                    break
+                depth += 1
+                names[depth], outer[depth] = current[depth - 1], top[depth - 1]
+                current[depth], top[depth] = current[depth - 1], top[depth - 1]
+                objects[depth] = wants[depth] = c == 123
+                i += 1
+            elif c == 125 or c == 93:
+                good = depth > 0 and objects[depth] == (c == 125)
+                depth -= 1
+                ended = depth == 0
+                i += 1
+            elif c == 44:
+                wants[depth] = objects[depth]
+                i += 1
+            else:
+                i += 1
+        kinds[line] = 1
+        if not good or depth != 0 or n == begin:
+            kinds[line] = ODD
+            n = begin
+    return n
+
+
+@compiled
+def words(buffer: Any, spans: Any, kinds: Any, factor: Any, found: Any, owners: Any) -> int:
+    """The bytes of each word of some documents, weighted by the powers of `factor`, and the number of its document; how
+    many words. `kinds` says of a byte whether it belongs to a word (0), ends one (1) or is left out (2)."""
+    n = 0
+    for document in range(len(spans)):
+        number, power, inside = np.uint64(0), np.uint64(1), False
+        for i in range(spans[document, 0], spans[document, 1]):
+            kind = kinds[buffer[i]]
+            if kind == 0:
+                number += (np.uint64(buffer[i]) + np.uint64(1)) * power
+                power *= factor
+                inside = True
+            elif kind == 1 and inside:
+                found[n] = number
+                owners[n] = document
+                n += 1
+                number, power, inside = np.uint64(0), np.uint64(1), False
+        if inside:
+            found[n] = number
+            owners[n] = document
+            n += 1
+    return n
+
+
+@compiled
+def followed(
+    buffer: Any, places: Any, found: Any, strings: Any, owners: Any, begin: int, texts: Any, spans: Any,
+    first: Any, there_of: Any, text_near: Any, repeats: Any, words: Any, text_words: Any, seen: Any,
+    same: Any, recent: Any, reached: Any, rows: Any,
+) -> tuple[int, int]:  # fmt: skip
+    """Follow blocks to both sides as far as buffer and text agree, from block `begin` on, into `rows`. How many rows,
+    and the block to go on with where there is no more room.
+
+    A run is followed from its first block alone. A block that more than `COMMON` documents hold is not followed. Parts
+    of characters at the ends of a run are left away. `same` remembers which blocks were followed. `words` and
+    `text_words` are the 8 bytes from each place on, so that plain ASCII is compared 8 bytes at a time. A run that is
+    among the `recent` ones of the string, elsewhere in it, gives no second row: the first one gets the earlier place.
+    `seen` says how many documents hold a block, and the last one. Of a block that a text repeats, `reached` says how
+    far the buffer was followed from a place: up to there it is not followed from it again.
+    """
+    tops = np.uint64(0x8080808080808080)
+    number, i = 0, begin
+    while i < len(places):
+        place, key, document = places[i], found[i], owners[i]
+        model = int(there_of[first[key]])
+        same[i] = seen[key, 0] + (seen[key, 1] != document) <= COMMON
+        for k in (0, 8, 16):
+            same[i] = same[i] and words[place + k] == text_words[model + k]
+        if same[i]:
+            if number + first[key + 1] - first[key] > len(rows):
+                return number, i
+            before = False
+            k = i - 1
+            while k >= 0 and places[k] >= place - BLOCK:
+                before = before or (places[k] == place - BLOCK and same[k])
+                k -= 1
+            for j in range(first[key], first[key + 1]):
+                there = int(there_of[j])
+                if (
+                    before
+                    and there >= BLOCK
+                    and text_words[there - 8] == words[place - 8]
+                    and text_words[there - 16] == words[place - 16]
+                    and text_words[there - 24] == words[place - 24]
+                ):
+                    continue  # the block before it was followed
+                slot = there % len(reached)
+                if repeats[key] and reached[slot, 0] == there and place < reached[slot, 1]:
+                    continue
+                back, most = 0, min(place, there)
+                while back + 8 <= most:
+                    word = text_words[there - back - 8]
+                    if word != words[place - back - 8] or word & tops:
+                        break
+                    back += 8
+                while (
+                    back < most
+                    and buffer[place - back - 1] == texts[there - back - 1]
+                    and texts[there - back - 1] != GAP
+                ):
+                    back += 1
+                on = BLOCK
+                while True:
+                    word = text_words[there + on]
+                    if word != words[place + on] or word & tops:
+                        break
+                    on += 8
+                while buffer[place + on] == texts[there + on] and texts[there + on] != GAP:
+                    on += 1
+                if repeats[key]:
+                    reached[slot, 0], reached[slot, 1] = there, place + on
+                if back + on < SHORT:
+                    continue
+                start, end = there - back, there + on
+                while start < end and texts[start] & 0xC0 == 0x80:
+                    start += 1
+                if texts[end] & 0xC0 == 0x80:
+                    end -= 1
+                    while end > start and texts[end] & 0xC0 == 0x80:
+                        end -= 1
+                if end - start < SHORT:
+                    continue
+                low = text_near[start // NEAR]
+                while low + 1 < len(spans) and spans[low + 1, 0] <= start:
+                    low += 1
+                at = place - back + start - (there - back)
+                own_start, own_end = start - spans[low, 0], end - spans[low, 0]
+                slot = (start * 31 + end * 17) % len(recent)
+                k = recent[slot]
+                if (
+                    k < number
+                    and rows[k, 0] == strings[i]
+                    and rows[k, 1] == low
+                    and rows[k, 2] == own_start
+                    and rows[k, 3] == own_end
+                ):
+                    rows[k, 4] = min(rows[k, 4], at)
+                    continue
+                characters = 0
+                for k in range(start, end):
+                    characters += texts[k] & 0xC0 != 0x80
+                if characters < SHORT:
+                    continue
+                recent[slot] = number
+                rows[number, 0] = strings[i]
+                rows[number, 1] = low
+                rows[number, 2] = own_start
+                rows[number, 3] = own_end
+                rows[number, 4] = at
+                rows[number, 5] = characters
+                number += 1
+        if seen[key, 1] != document:
+            seen[key, 0] += 1
+            seen[key, 1] = document
+        i += 1
+    return number, i
+
+
+AHEAD, AT_ONCE = 512, 8
+"""Blocks that are hashed before the bit map is asked, and places of a block that are brought from memory early."""
+
+
+@compiled
+def probe(
+    words: Any, every: int, bitmap: Any, shift: Any, factors: Any, keys: Any, buckets: Any,
+    places: Any, hashes: Any, found: Any,
+) -> int:  # fmt: skip
+    """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are. The bit map
+    says nearly always no; `buckets` say where the keys of one of its words begin."""
+    n = 0
+    one, low = np.uint64(1), np.uint64(63)
+    by, again = factors[0], factors[1]
+    ahead = np.empty(AHEAD, dtype=np.uint64)
+    total = (len(words) - 3) // every + 1 if len(words) >= 3 else 0
+    for begin in range(0, total, AHEAD):
+        some = min(AHEAD, total - begin)
+        for k in range(some):  # the bit map's words come from memory while the next hashes are made
+            i = (begin + k) * every
+            h = np.uint64(0)
+            for word in range(3):
+                h += words[i + word]
+                h ^= h >> np.uint64(32)
+                h *= by
+                h ^= h >> np.uint64(32)
+                h *= again
+                h ^= h >> np.uint64(29)
+            ahead[k] = h
+            prefetch(bitmap, np.int64(h >> shift))
+        for k in range(some):
+            h = ahead[k]
+            sign = one << (h & low) | one << (h >> np.uint64(6) & low) | one << (h >> np.uint64(12) & low)
+            places[n] = (begin + k) * every
+            hashes[n] = h
+            n += bitmap[np.int64(h >> shift)] & sign == sign  # no branch: the processor could not foresee it
+    kept = 0
+    for k in range(n):
+        h = hashes[k]
+        bucket = np.int64(h >> shift)
+        for key in range(buckets[bucket], buckets[bucket + 1]):
+            if keys[key] == h:
+                places[kept] = places[k]
+                found[kept] = key
+                kept += 1
+                break
+    return kept
+
+
+@compiled
+def bring(found: Any, first: Any, places: Any, texts: Any, seen: Any) -> None:
+    """Ask for what will be looked up of keys that were found: how often they were seen, and their blocks in the texts,
+    the first `AT_ONCE` of each."""
+    for key in found:
+        prefetch(first, key)
+        prefetch(seen, 2 * key)
+    for key in found:
+        prefetch(places, np.int64(first[key]))
+    for key in found:
+        begin = np.int64(first[key])
+        for j in range(begin, min(np.int64(first[key + 1]), begin + AT_ONCE)):
+            prefetch(texts, np.int64(places[j]))

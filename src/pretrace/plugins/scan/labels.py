@@ -1,0 +1,138 @@
+"""Labels from what a scan found: known members and non-members of a corpus, for an evaluation of scores.
+
+A text that stands whole in one place of the corpus is a member, one of which at most 5% stands there is a non-member.
+What lies between, stands in common passages alone, or was too short to be looked for, is left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pretrace.corpora import TextStream
+from pretrace.corpora.columns import USUAL
+from pretrace.corpora.opening import OnUnreadable
+from pretrace.errors import TextsError
+from pretrace.plugins.scan.folding import folded
+from pretrace.plugins.scan.scan import SLIGHT
+from pretrace.results.folder import file_hash
+from pretrace.results.output_checks import RESULT
+from pretrace.results.verdicts import load_verdict
+from pretrace.types import Text, Verdict
+
+
+def labels_of(verdict: Verdict) -> Iterator[tuple[str, bool | None, int]]:
+    """The id of each text of a scan, whether it is a member by what was found (None: neither), and its copies: the
+    documents that hold it whole, or a part where none does."""
+    table = verdict.table("texts").columns
+    rows = zip(*(table[name] for name in ("id", "set", "found", "copies", "documents")), strict=True)
+    for name, kind, state, copies, documents in rows:
+        if kind == "texts":
+            member = True if state == "whole" else False if state == "no" else None
+            yield str(name), member, int(copies or documents)
+
+
+def _check_scanned(found: Path, verdict: Verdict, texts: Iterable[Text], source: str) -> Iterator[Text]:
+    """The texts of `source`; TextsError for one that the scan in the folder `found` did not look for."""
+    table = verdict.table("texts").columns
+    rows = zip(table["id"], table["set"], table["characters"], strict=True)
+    characters = {name: int(number) for name, kind, number in rows if kind == "texts"}
+    is_exact = verdict.settings["test"].get("match") == "exact"
+    for text in texts:
+        if text.id not in characters:
+            raise TextsError(
+                f"the scan in {found} did not look for the text {text.id!r} of {source}: give the texts "
+                "that were scanned, or scan these."
+            )
+        content = np.frombuffer(folded(text.text, exact=is_exact), dtype=np.uint8)
+        if int(np.count_nonzero(content & 0xC0 != 0x80)) != characters[text.id]:
+            raise TextsError(
+                f"the text {text.id!r} of {source} is not the one that the scan in {found} looked for "
+                "under this id: scan these texts."
+            )
+        yield text
+
+
+class _LabelledStream(TextStream):
+    """The texts of a source that have a label by a scan, with their copies (`Text.copies`)."""
+
+    def __init__(self, stream: TextStream, found: Path, verdict: Verdict) -> None:
+        super().__init__(stream.name, stream.source, USUAL, lambda reading: iter(()))
+        self.card, self._stream = stream.card, stream
+        self._found, self._verdict = found, verdict
+        self._labels = {name: (member, copies) for name, member, copies in labels_of(verdict)}
+
+    def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
+        """The texts that have a label, in order; TextsError for one that the scan did not look for."""
+        for text in _check_scanned(self._found, self._verdict, self._stream.texts(tell), self.source):
+            member, copies = self._labels[text.id]
+            if member is not None:
+                yield replace(text, member=member, meta={**text.meta, "copies": str(copies)})
+        kinds = [member for member, _ in self._labels.values()]
+        note = (
+            f"Labels by what a scan found: {kinds.count(True):,} members, which stand whole in the "
+            f"corpus; {kinds.count(False):,} non-members, of which at most {SLIGHT:.0%} does; "
+            f"{kinds.count(None):,} texts are neither and were left out."
+        )
+        self.notes = (*self._stream.notes, note)
+
+
+def labelled_by(found: Path, stream: TextStream) -> TextStream:
+    """A source with the labels that the result of a scan gives its texts. TextsError where `found` holds no
+    scan, or one that could not read a file of its corpus."""
+    verdict = _opened_scan(found, "--labels")
+    unread = [one["file"] for one in verdict.settings["searched"]["not read"] if one["unread"]]
+    if unread:
+        more = f" and {len(unread) - 1:,} more files" if len(unread) > 1 else ""
+        raise TextsError(
+            f"the scan in {found} could not read {unread[0]}{more}, so a text that was not found may stand there: mend "
+            "the corpus, and run the same scan again."
+        )
+    return _LabelledStream(stream, found, verdict)
+
+
+def _opened_scan(found: Path, option: str) -> Verdict:
+    """The result of a scan that an option names; TextsError where the folder holds none."""
+    if not (found / RESULT).is_file():
+        raise TextsError(f"{found} holds no result of a scan: {option} takes the --out of `pretrace scan`.")
+    verdict = load_verdict(found)
+    if verdict.test != "scan":
+        raise TextsError(f"{found} holds a result of {verdict.test}: {option} takes one of `pretrace scan`.")
+    return verdict
+
+
+_MOST_BESIDE = 1000
+"""Texts that are named in the result of a test, those of which most was found."""
+
+
+def found_beside(found: Path, texts: Iterable[Text] | None, source: str = "") -> dict[str, Any]:
+    """What a scan in the folder `found` found of the texts of a test, as plain values for its settings; it changes
+    nothing of the test. TextsError where it holds no scan, or one that did not look for one of the `texts` of `source`;
+    None are not compared."""
+    verdict = _opened_scan(found, "--found")
+    for _ in _check_scanned(found, verdict, texts or (), source):
+        pass
+    table = verdict.table("texts").columns
+    names = ("id", "set", "found", "coverage", "longest", "documents", "copies")
+    rows = [
+        {"id": name, "found": state, "share": share, "longest": int(longest), "documents": int(documents),
+         "copies": int(copies)}
+        for name, kind, state, share, longest, documents, copies in zip(*(table[name] for name in names), strict=True)
+        if kind == "texts" and share
+    ]  # fmt: skip
+    rows.sort(key=lambda row: -row["share"])
+    return {
+        "scan": str(found),
+        "sha256": file_hash(found / RESULT),
+        "corpus": [Path(one).name or one for one in verdict.settings["searched"]["sources"]],
+        "outcome": verdict.outcome,
+        "statement": verdict.statement,
+        "texts": len([kind for kind in table["set"] if kind == "texts"]),
+        "counts": dict(verdict.figures["found"]),
+        "rows": rows[:_MOST_BESIDE],
+        "more rows": max(0, len(rows) - _MOST_BESIDE),
+    }

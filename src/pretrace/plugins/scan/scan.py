@@ -1,0 +1,865 @@
+"""`scan`: which of these texts stand in a corpus, and where? Planned, searched file by file, concluded.
+
+Every file that was read leaves a part in a folder beside the result. A scan that is killed goes on with the files that
+have none, and so does another machine that shares the folder (`shard`). The answer is the same to the bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+from zipfile import BadZipFile
+
+import numpy as np
+
+from pretrace.corpora import Columns
+from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.frequencies.counting import count_cores
+from pretrace.jobs.engine.pool import Spread
+from pretrace.jobs.settings import Turn
+from pretrace.plugins.scan.corpus import (
+    INDEX,
+    CorpusDocuments,
+    CorpusFile,
+    CorpusReader,
+    DocumentFacts,
+    Unread,
+    find_own_files,
+)
+from pretrace.plugins.scan.folding import Streams, Strings, fold_all
+from pretrace.plugins.scan.index import ask_index, seconds_for
+from pretrace.plugins.scan.searching import COMMON, RUN, BlockTable, Search
+from pretrace.plugins.scan.sightings import (
+    MANY,
+    UNIQUE,
+    WHOLE,
+    FileFacts,
+    FoundText,
+    Gathering,
+    ScanPart,
+    list_passages,
+    merge_parts,
+    summarise_texts,
+)
+from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
+from pretrace.registry import require
+from pretrace.results.atomic import atomic_text, write_atomically
+from pretrace.results.rounding import plural
+from pretrace.scoring.provenance import record_corpus, record_software
+from pretrace.settings import TEXTS, check_ranges, option, requested_option, statements_of
+from pretrace.types import Corpus, Doubles, Estimate, Skipped, Table, Text, Verdict
+from pretrace.verdicts.wording import say
+
+SEARCH = "Search"
+"""The group of options on how the corpus is searched."""
+SLIGHT = 0.05
+"""The share of a text's letters up to which it counts as not found, unless `UNIQUE` of them stand together."""
+LEVEL = 0.01
+"""The chance at which so many more texts than controls may be whole where both are alike."""
+_PROBED = 50 << 20
+"""Bytes that a plan reads to tell the time."""
+MARKED, MARKED_CHARACTERS = 20, 6000
+"""Texts that the report shows with their passages marked, and characters of each."""
+Match = Literal["folded", "exact"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanSettings:
+    """How a corpus is searched; ExpressionError for a value out of its range."""
+
+    match: Match = option(
+        "folded",
+        "folded: letters and digits are compared, whatever stands between them. exact: every byte counts.",
+        panel=SEARCH,
+        essential=True,
+    )
+    near: bool = option(
+        False,
+        "Also name near copies: documents that share 80% or more of their sequences of 5 words with a text (Jaccard "
+        "index). Slower.",
+        panel=SEARCH,
+        essential=True,
+    )
+    overlap: bool = option(
+        False,
+        "Also say how many of a text's sequences of 13 words stand in the corpus, punctuation left aside, as tools for "
+        "decontamination do. Slower.",
+        panel=SEARCH,
+        essential=True,
+    )
+    corpus_column: str | None = option(
+        None,
+        "The one column of the corpus that is read; all columns with text unless named.",
+        panel=TEXTS,
+        essential=True,
+    )
+    corpus_encoding: str | None = option(
+        None,
+        "Encoding of the files of the corpus that are not UTF-8, as in cp1252.",
+        panel=TEXTS,
+    )
+    workers: int = option(
+        0,
+        "Files that are read at once; as many as there are cores, or as workers on Ray find room, unless given.",
+        panel=SEARCH,
+        least=0,
+        most=1024,
+    )
+    shard: str = option(
+        "",
+        "Read the K-th of N parts of the files alone, as 3/64, on one of several machines that share --out; run "
+        "without it afterwards, to conclude.",
+        panel=SEARCH,
+    )
+    requested_by: str = requested_option(SEARCH)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        Columns(encoding=self.corpus_encoding)  # which knows all encodings
+        require(self.match in ("folded", "exact"), f"--match is folded or exact, found {self.match!r}.")
+        require(
+            self.match == "folded" or not (self.near or self.overlap),
+            "--near and --overlap compare words in lower case: they go with --match folded.",
+        )
+        _ = self.turn
+
+    @property
+    def turn(self) -> Turn:
+        """The files that are read here."""
+        return Turn.parse(self.shard) if self.shard else Turn()
+
+
+@dataclass(frozen=True, slots=True)
+class _ScanPlan:
+    """What a scan would read: its files and their bytes (packed, as they lie there), and the seconds that this machine
+    takes, from what was read of the first files; None where nothing could be read. And the questions to indexes, with
+    their seconds."""
+
+    files: int
+    bytes: int
+    probed: int
+    seconds: float | None
+    questions: int = 0
+    asking: float = 0.0
+    columns: str = ""
+
+    @property
+    def words(self) -> str:
+        """The plan in one sentence or two."""
+        said = []
+        if self.files:
+            said.append(say("scan.plan.read", files=self.files, size=self.bytes / 1e6, columns=self.columns))
+        if self.files and self.seconds is not None:
+            said.append(say("scan.plan.takes", seconds=say_duration(self.seconds), probed=self.probed / 1e6))
+        if self.questions:
+            asking = say_duration(self.asking)
+            said.append(say("scan.plan.asked", questions=self.questions, asking=asking))
+        return " ".join(said)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """The texts that are looked for, folded, those of the collection first and the control texts behind them. `short`
+    are those with fewer characters than a run."""
+
+    corpus: Corpus
+    heldout: Corpus | None
+    contents: tuple[bytes, ...]
+    exact: bool
+
+    @classmethod
+    def of(cls, corpus: Corpus, heldout: Corpus | None, *, exact: bool) -> Texts:
+        """Fold the texts; TextsError where none is long enough to be found."""
+        both = [*corpus.texts, *(heldout.texts if heldout else ())]
+        made = None
+        if any(len(text.text) >= RUN or not text.text.isascii() for text in corpus.texts):
+            made = cls(corpus, heldout, fold_all([text.text for text in both], exact=exact), exact)
+        if made is None or not any(
+            np.count_nonzero(np.frombuffer(one, dtype=np.uint8) & 0xC0 != 0x80) >= RUN
+            for one in made.contents[: len(corpus)]
+        ):
+            raise TextsError(
+                f"no text of {corpus.name} has {RUN} letters and digits or more, so none can be found: a shorter one "
+                "stands in any large corpus by chance. Join them into longer texts."
+            )
+        return made
+
+    @property
+    def both(self) -> tuple[Text, ...]:
+        """The texts as they are given."""
+        return (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
+
+    @property
+    def written(self) -> list[str]:
+        """What is written in them."""
+        return [one.text for one in self.both]
+
+    @property
+    def starts(self) -> list[int]:
+        """The first byte of each text among all, each behind a byte of its own."""
+        return [int(one) for one in np.cumsum([0, *(size + 1 for size in self.sizes)])[:-1]]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The folded bytes of each text."""
+        return list(map(len, self.contents))
+
+    @property
+    def digest(self) -> str:
+        """A hash of what is looked for, and how."""
+        made = hashlib.sha256(b"exact" if self.exact else b"folded")
+        for one in self.contents:
+            made.update(len(one).to_bytes(8, "little") + one)
+        made.update(str(len(self.corpus)).encode())
+        return made.hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Searching:
+    """What is looked for, in which files, and how; `sources` are what named the files."""
+
+    texts: Texts
+    files: tuple[CorpusFile, ...]
+    settings: ScanSettings
+    sources: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.indexes and (not self.texts.exact or self.settings.near or self.settings.overlap):
+            raise ExpressionError(
+                "an index of infini-gram is asked for texts as they are written: it goes with `pretrace scan … --match "
+                "exact`, and without --near and --overlap."
+            )
+
+    @property
+    def name(self) -> str:
+        """What the corpus is called: the names of its sources."""
+        names = [Path(one).name or one for one in self.sources or [one.address for one in self.files]]
+        return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+
+    @property
+    def columns(self) -> str:
+        """Which columns of the corpus are searched, in words."""
+        column = self.settings.corpus_column
+        return "in every column with text" if column is None else f"in the column {column!r} alone"
+
+    @property
+    def indexes(self) -> tuple[CorpusFile, ...]:
+        """What of the corpus is asked, and not read."""
+        return tuple(one for one in self.files if one.is_index)
+
+    @property
+    def mine(self) -> list[CorpusFile]:
+        """The files that this machine reads."""
+        turn = self.settings.turn
+        return [one for i, one in enumerate(self.files) if turn.takes(i)]
+
+    @property
+    def digest(self) -> str:
+        """A hash of what is looked for, and how."""
+        words = [name for name in ("near", "overlap") if getattr(self.settings, name)]
+        return " ".join((self.texts.digest, *words))
+
+    def tables(self) -> Tables:
+        """What documents are compared with."""
+        wording = Wording.of(self.texts.written, near=self.settings.near, overlap=self.settings.overlap)
+        return BlockTable.of(self.texts.contents), wording
+
+    def open(self) -> tuple[str, Callable[[CorpusFile], ScanPart | None]]:
+        """In a worker: the hash of what is looked for, and what searches a file."""
+        tables = self.tables()
+        return self.digest, lambda file: search_file(self, tables, file)
+
+    def workers(self, files: int) -> int:
+        """How many of so many files are read at once."""
+        return max(1, min(self.settings.workers or count_cores(), files))
+
+    def reader(self) -> CorpusReader:
+        """A reader of the files."""
+        asked = self.settings
+        return CorpusReader(asked.corpus_column, self.texts.exact, asked.corpus_encoding)
+
+
+Tables = tuple[BlockTable, Wording | None]
+"""The texts as documents are compared with them: by their blocks, and by words where that is wanted."""
+Watch = Callable[[int, int, int, int], object]
+"""Is told files read, of how many, bytes read, of how many."""
+
+
+def plan_scan(asked: Searching) -> _ScanPlan:
+    """What a scan would read, timed on the first 50 MB; nothing is kept."""
+    files = [one for one in asked.files if not one.is_index]
+    questions, asking = 0, 0.0
+    for one in asked.indexes:
+        try:
+            more, longer = seconds_for(one, asked.texts.written)
+        except Unread as error:
+            raise TextsError(f"{one.address} cannot be asked: {error}") from None
+        questions, asking = questions + more, asking + longer
+    if not files:
+        return _ScanPlan(0, 0, 0, None, questions, asking)
+    (blocks, wording), reader = asked.tables(), asked.reader()
+    search, words = Search(blocks), WordsFound("", wording) if wording else None
+    for warm in (True, False):  # the kernels are compiled before the clock runs
+        began, read = time.perf_counter(), 0
+        for file in files:
+            try:
+                for found in reader.documents(file, most=1 if warm else _PROBED - read):
+                    search.runs(found.stream)
+                    if words is not None:
+                        words.add(found)
+                    last = found.read
+            except Unread:
+                continue
+            read += last
+            if warm or read >= _PROBED:
+                break
+    took = time.perf_counter() - began
+    size = sum(file.size for file in files)
+    seconds = took * size / read / asked.workers(len(files)) if read and size else None
+    return _ScanPlan(len(files), size, read, seconds, questions, asking, asked.columns)
+
+
+def scan(
+    asked: Searching, parts: Path, *, watch: Watch | None = None, elsewhere: Spread | None = None
+) -> Verdict | None:
+    """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
+    are still missing (`ScanSettings.shard`).
+
+    OutputError where `parts` belongs to other texts, TextsError for a format whose reader is not installed.
+    """
+    began = time.perf_counter()
+    _claimed(parts, asked.digest)
+    missing = [file for file in asked.mine if not _whole(_part(parts, file))]
+    if missing:
+        add = _counter(asked.mine, missing, watch)
+        if elsewhere is None:
+            _search(asked, missing, parts, add)
+        else:
+            pieces = ((file, f"the file {file.address}", file) for file in missing)
+            for file, part in elsewhere(asked, pieces):
+                write_atomically(_path(parts, file), part.save)
+                add(file.size, files=1)
+    whole = merge_found(asked, parts)
+    return None if whole is None else _verdict(asked, whole, time.perf_counter() - began)
+
+
+def merge_found(asked: Searching, parts: Path) -> ScanPart | None:
+    """What was found in all files; None where one has no part yet."""
+    complete = True
+
+    def each() -> Iterator[ScanPart]:  # one at a time: a part holds much where much was found
+        nonlocal complete
+        for file in asked.files:
+            part = _part(parts, file)
+            if part is None:
+                complete = False
+                return
+            yield part
+
+    whole = merge_parts(each())
+    return whole if complete else None
+
+
+def search_file(
+    asked: Searching,
+    tables: Tables,
+    file: CorpusFile,
+    *,
+    read: Callable[[int], object] | None = None,
+    stop: threading.Event | None = None,
+    kept: Path | None = None,
+) -> ScanPart | None:
+    """What is found in one file; `read` is told of the bytes that were read. None where `stop` was set meanwhile. What
+    an index answers is kept in the file `kept`."""
+    texts = asked.texts
+    if file.is_index:
+        return ask_index(file, texts.written, texts.starts, kept, stop)
+    blocks, wording = tables
+    search, reader = Search(blocks), asked.reader()
+    words = WordsFound(file.address, wording) if wording else None
+    gathering = Gathering(file.address, texts.starts, texts.sizes)
+    documents = unreadable = place = 0
+    unread = ""
+    try:
+        for found in reader.documents(file):
+            if stop is not None and stop.is_set():
+                return None
+            gathering.add(search.runs(found.stream), found)
+            if words is not None:
+                words.add(found)
+            documents = found.number
+            unreadable += found.unreadable
+            if read is not None:
+                read(found.read - place)
+            place = found.read
+    except Unread as error:
+        unread = str(error)
+    return gathering.part(FileFacts(file.address, documents, unreadable, place, unread), words)
+
+
+def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
+    """Search files, several at once, each into a part of its own; the first error ends them all, and no further file
+    is begun."""
+    tables, stop = asked.tables(), threading.Event()
+
+    def one(file: CorpusFile) -> None:
+        if stop.is_set():
+            return
+        kept = _path(parts, file).with_suffix(".answers")
+        try:
+            part = search_file(asked, tables, file, read=add, stop=stop, kept=kept)
+            if part is not None:
+                write_atomically(_path(parts, file), part.save)
+                if _whole(part):
+                    kept.unlink(missing_ok=True)
+                add(0, files=1)
+        except BaseException:
+            stop.set()  # before this thread takes the next file
+            raise
+
+    with ThreadPoolExecutor(asked.workers(len(files))) as pool:
+        waiting = [pool.submit(one, file) for file in files]
+        try:
+            for job in as_completed(waiting):
+                job.result()
+        except BaseException:
+            stop.set()
+            raise
+
+
+def _counter(
+    mine: Sequence[CorpusFile], missing: Sequence[CorpusFile], watch: Watch | None
+) -> Callable[..., None]:
+    """What counts the bytes and `files` that are read, over all threads."""
+    lock, size = threading.Lock(), sum(file.size for file in mine)
+    done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
+
+    def add(read: int, *, files: int = 0) -> None:
+        with lock:
+            done[:] = done[0] + files, done[1] + read
+            if watch is not None:
+                watch(done[0], len(mine), done[1], size)
+
+    return add
+
+
+def parts_of(out: Path) -> Path:
+    """The folder of the parts of a scan whose result goes to `out`."""
+    return out.parent / f"{out.name}.parts"
+
+
+def delete_parts(parts: Path) -> None:
+    """Delete the parts of a scan that was concluded; what stands there beside them stays."""
+    for one in [*parts.glob("*.npz"), *parts.glob("*.answers"), parts / "scan.txt"]:
+        one.unlink(missing_ok=True)
+    with suppress(OSError):
+        parts.rmdir()
+
+
+def _claimed(parts: Path, digest: str) -> None:
+    """Make the folder of parts; OutputError where it is that of other texts, or no folder of ours."""
+    mark = parts / "scan.txt"
+    if parts.exists() and not mark.exists() and any(parts.iterdir()):
+        raise OutputError(f"{parts} holds something else than parts of a scan: give another --out.")
+    if mark.exists() and mark.read_text(encoding="utf-8").strip() != digest:
+        raise OutputError(
+            f"{parts} holds the parts of a scan for other texts, with another --match, --near or --overlap: delete it, "
+            "or give another --out."
+        )
+    parts.mkdir(parents=True, exist_ok=True)
+    if not mark.exists():
+        atomic_text(mark, digest)
+
+
+def _path(parts: Path, file: CorpusFile) -> Path:
+    """The part of a file: a file that changed has another one."""
+    name = hashlib.sha256(
+        f"{file.address}\n{file.size}\n{file.changed}".encode("utf-8", "surrogatepass")
+    ).hexdigest()
+    return parts / f"{name[:32]}.npz"
+
+
+def _part(parts: Path, file: CorpusFile) -> ScanPart | None:
+    """The part of a file, None where there is none that can be read."""
+    try:
+        return ScanPart.load(_path(parts, file))
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error):
+        return None
+
+
+def _whole(part: ScanPart | None) -> bool:
+    """Whether a file was read to its end; one that broke off is tried again."""
+    return part is not None and not any(one.unread for one in part.files)
+
+
+State = Literal["whole", "template", "part", "common", "no", "too short"]
+STATES: tuple[State, ...] = ("whole", "template", "part", "common", "no", "too short")
+
+
+def state_of(found: FoundText) -> State:
+    """Whether a text stands in the corpus: "whole" in one place; as a "template", with other words at the same places
+    in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
+    if found.characters < RUN:
+        return "too short"
+    if found.own > SLIGHT or (found.longest >= UNIQUE and found.own):
+        return "whole" if found.copies else "template" if found.is_template else "part"
+    if found.near and found.coverage <= SLIGHT:
+        return "part"
+    return "common" if found.coverage > SLIGHT else "no"
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundSide:
+    """The texts of one side: the states that occur, and of its documents (groups of texts) how many have a whole text,
+    of how many that could be looked for."""
+
+    states: tuple[State, ...]
+    whole: int
+    units: int
+
+    @classmethod
+    def of(cls, texts: Sequence[Text], found: Sequence[FoundText]) -> _FoundSide:
+        states = tuple(map(state_of, found))
+        documents = {(text.document, state) for text, state in zip(texts, states, strict=True)}
+        looked = {document for document, state in documents if state != "too short"}
+        return cls(states, sum(state == "whole" for _, state in documents), len(looked))
+
+    def count(self, *states: State) -> int:
+        """How many texts have one of these states."""
+        return sum(state in states for state in self.states)
+
+    @property
+    def seen(self) -> int:
+        """Texts of which something was found."""
+        return self.count("whole", "template", "part", "common")
+
+    def chance(self, other: _FoundSide | None) -> float | None:
+        """The chance of so many documents with a whole text, or more, where a random draw divides those of both sides
+        (Fisher's exact test, one-sided); None without another side."""
+        if other is None:
+            return None
+        from scipy.stats import hypergeom
+
+        both = self.units + other.units, self.whole + other.whole
+        return float(hypergeom.sf(self.whole - 1, *both, self.units))
+
+
+def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
+    texts, files = asked.texts, asked.files
+    suspect = len(texts.corpus)
+    found = summarise_texts(whole, texts.contents, texts.starts)
+    mine = _FoundSide.of(texts.corpus.texts, found[:suspect])
+    controls = _FoundSide.of(texts.heldout.texts, found[suspect:]) if texts.heldout else None
+    overlap = _overlap(asked, whole)
+    counted = {name: mine.count(name) for name in STATES}
+    unread = [one for one in whole.files if one.unread or one.unreadable]
+    chance = mine.chance(controls)
+    unique = _unique(asked, found, mine) if chance is None else 0
+    beyond = unique > 0 if chance is None else chance <= LEVEL
+    outcome: Literal["found", "absent", "inconclusive"] = (
+        "found" if beyond else "inconclusive" if mine.seen or unread or counted["too short"] else "absent"
+    )
+    usable = [one for one, state in zip(found, mine.states, strict=False) if state != "too short"]
+    coverage = float(np.mean([one.coverage for one in usable]))
+    read = [one for one in whole.files if not one.file.startswith(INDEX)]
+    documents, size = sum(one.documents for one in read), sum(one.bytes for one in read)
+    number = len(files) - len(asked.indexes)
+    read_of = {
+        "files": plural(number, "file"),
+        "documents": plural(documents, "document"),
+        "size": f"{size / 1e6:,.0f} MB" if size >= 1e6 else "less than 1 MB",
+    }
+    read_words = [say(f"scan.{'one_file' if number == 1 else 'files'}", **read_of)] if number else []
+    words = _words_of(asked, mine, controls, outcome, unread, read_of)
+    words["reasons"] += _word_by_word(asked, found, overlap)
+    return Verdict(
+        test="scan",
+        corpus=texts.corpus.name,
+        model="",
+        outcome=outcome,
+        **words,
+        level=0.0,
+        exact=True,
+        assumption=say("scan.asked" if asked.indexes else "scan.read"),
+        hypothesis="",
+        statistic=say("scan.statistic", run=RUN),
+        p=None,
+        units=len(usable),
+        unit="text",
+        question=say("scan.question", name=texts.corpus.name, where=asked.name),
+        effect=Estimate(coverage, coverage, coverage),
+        effect_unit=say("scan.effect_unit"),
+        notes=(*texts.corpus.notes, *read_words),
+        figures={
+            "found": counted,
+            **({} if controls else {"whole texts with a long passage of their own": unique}),
+            "mean coverage": coverage,
+            "documents read": documents,
+            "documents that could not be read": sum(one.unreadable for one in whole.files),
+            "files": number,
+            **({"indexes asked": len(asked.indexes)} if asked.indexes else {}),
+            "bytes": size,
+            **(
+                {
+                    "control texts found": controls.count("whole", "template", "part"),
+                    "control texts whole": controls.count("whole"),
+                    "control texts": len(controls.states),
+                    "p of so many more whole texts than controls": chance,
+                }
+                if controls
+                else {}
+            ),
+        },
+        tables=_tables(asked, found, (*mine.states, *(controls.states if controls else ())), overlap),
+        skipped=tuple(
+            Skipped(text.id, say("scan.skipped", run=RUN), 0)
+            for text, state in zip(texts.corpus.texts, mine.states, strict=True)
+            if state == "too short"
+        ),
+        statements=statements_of(asked.settings),
+        settings=_record(asked, unread, seconds),
+    )
+
+
+def _unique(asked: Searching, found: Sequence[FoundText], mine: _FoundSide) -> int:
+    """Whole texts with a long passage that stands in no other document of the corpus, and in no other text of the
+    collection."""
+    if not mine.whole:
+        return 0
+    texts = asked.texts
+    gathering = Gathering("", texts.starts, texts.sizes)
+    search, streams = Search(BlockTable.of(texts.contents)), Streams(exact=texts.exact)
+    strings = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts.written])
+    for stream in itertools.chain(streams.join(strings), streams.end()):
+        gathering.add(
+            search.runs(stream),
+            CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(texts.written), 0),
+        )
+    own = summarise_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
+    return sum(
+        state == "whole" and one.unique(beside) >= UNIQUE
+        for one, beside, state in zip(found, own, mine.states, strict=True)
+    )
+
+
+def _overlap(asked: Searching, whole: ScanPart) -> Doubles | None:
+    """The share of each text's sequences of 13 words that stand in the corpus; None where they were not looked for."""
+    wording = Wording.of(asked.texts.written, near=False, overlap=asked.settings.overlap)
+    return wording.grams.shares(whole.grams) if wording and wording.grams else None
+
+
+def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles | None) -> tuple[str, ...]:
+    """What near copies and the overlap of words came to, of the texts and of the control texts."""
+    suspect, said = len(asked.texts.corpus), []
+    for kind, part in (("texts", slice(0, suspect)), ("control texts", slice(suspect, None))):
+        mine = found[part]
+        if not mine:
+            continue
+        if asked.settings.near:
+            number, copies = sum(one.near > 0 for one in mine), sum(one.near for one in mine)
+            words = {"texts": len(mine), "kind": kind, "copies": copies, "near": NEAR, "shingle": SHINGLE}
+            said.append(say("scan.near", number=number, **words))
+        if overlap is not None:
+            able = overlap[part][~np.isnan(overlap[part])]
+            if len(able):
+                words = {"texts": len(able), "kind": kind, "gram": GRAM, "mean": able.mean()}
+                said.append(say("scan.overlap", number=int((able > 0).sum()), **words))
+    return tuple(said)
+
+
+_TOLD: dict[str, tuple[State, ...]] = {
+    "whole": ("whole",), "own": ("whole", "template", "part"), "seen": ("template", "part", "common"),
+}  # fmt: skip
+"""The states of the texts that a statement counts."""
+_NAMED = 5
+"""Files of a kind that the reasons name."""
+
+
+def _words_of(
+    asked: Searching, mine: _FoundSide, controls: _FoundSide | None, outcome: str, unread: Sequence[FileFacts],
+    read: Mapping[str, str],
+) -> dict[str, Any]:  # fmt: skip
+    """What is said of a search, by the fields of its verdict: of what was found of the texts (`mine`) and of the
+    controls, and of what was `read` and not read."""
+    texts, indexes = asked.texts, asked.indexes
+    files, alone = len(asked.files) > len(indexes), controls is None
+    own = find_own_files(asked.files, texts.corpus.source)
+    short = mine.count("too short")
+    broken = [one.file.startswith(INDEX) for one in unread if one.unread]
+    by_lack = (
+        outcome == "inconclusive" and controls and mine.whole * controls.units > controls.whole * mine.units
+    )
+    numbers: dict[str, Any] = {
+        **{state: mine.count(state) for state in STATES}, **read, "short": short, "mine": mine, "controls": controls,
+        "chance": mine.chance(controls), "unique": UNIQUE, "where": asked.name, "columns": asked.columns, "run": RUN,
+        "many": MANY, "whole_share": WHOLE, "slight": SLIGHT, "common_documents": COMMON, "level": LEVEL,
+        "named": ", ".join(one.address for one in indexes), "number": len(texts.corpus),
+        "texts": "They were also" if files and indexes else f"{len(texts.corpus):,} texts were",
+        "indexes": "an index" if len(indexes) == 1 else f"{len(indexes)} indexes",
+        "how": say(f"scan.compared.{'exact' if texts.exact else 'folded'}"),
+        "more_unread": len(unread) - _NAMED, "more_own": len(own) - _NAMED,
+    }  # fmt: skip
+    if controls:
+        some = controls.count("template", "part")
+        numbers |= {"known": len(controls.states), "known_whole": controls.count("whole"), "known_part": some}
+
+    def chosen(part: str, **holds: object) -> tuple[str, ...]:
+        """The sentences of a part that hold, in order."""
+        return tuple(say(f"scan.{part}.{kind}", **numbers) for kind, true in holds.items() if true)
+
+    not_read = [
+        one.unread
+        or say("scan.reasons.unreadable", file=one.file, documents=plural(one.unreadable, "document"))
+        for one in unread[:_NAMED]
+    ]
+    return {
+        "statement": _statement(asked, mine, controls, outcome, bool(unread)),
+        "compared": chosen(
+            "compared", files=files, runs=files, index=indexes, tokens=indexes,
+            words=asked.settings.near or asked.settings.overlap,
+        ),
+        "trust": chosen(
+            "trust", corpus=True, exact=texts.exact, folded=not texts.exact, common=True, no_controls=alone
+        ),
+        "reasons": (
+            *chosen("reasons", found=True, short=short, controls=controls),
+            *(say("scan.reasons.unread", why=why) for why in not_read),
+            *chosen("reasons", more_unread=len(unread) > _NAMED),
+            *(say("scan.reasons.own", file=one.address) for one in own[:_NAMED]),
+            *chosen("reasons", more_own=len(own) > _NAMED),
+        ),
+        "advice": chosen(
+            "advice", index=any(broken), files=not all(broken), own=own, controls=mine.seen and alone,
+            more_controls=by_lack, short=outcome == "inconclusive" and short, absent=outcome == "absent",
+        ),
+    }  # fmt: skip
+
+
+def _statement(
+    asked: Searching, mine: _FoundSide, controls: _FoundSide | None, outcome: str, is_unread: bool
+) -> str:
+    chance = mine.chance(controls)
+    read = "asked" if len(asked.indexes) == len(asked.files) else "read"
+    numbers: dict[str, Any] = {"chance": chance, "unique": UNIQUE, "where": asked.name}
+
+    def tell(kind: str, **more: object) -> str:
+        return say(f"scan.statement.{kind}", **numbers, **more)
+
+    for name, states in _TOLD.items():
+        sides = {"some": mine.count(*states), "total": len(mine.states), "name": asked.texts.corpus.name}
+        if controls:
+            sides |= {"known": controls.count(*states), "controls": len(controls.states)}
+        numbers[name] = say(f"scan.statement.{'controls' if controls else 'both'}", **sides)
+    short = mine.count("too short")
+    left = [tell("unread", read=read)] if is_unread else []
+    left += [tell("short", short=plural(short, "text"))] if short else []
+    numbers |= {"missing": f" {'; '.join(left).capitalize()}." if left else "", "left": " and ".join(left)}
+    if outcome == "found":
+        return tell("found", why=tell("by_passage" if chance is None else "by_chance"))
+    if mine.count("whole"):
+        return tell("whole", why=tell("not_unique" if chance is None else "not_more"))
+    if mine.seen:
+        return tell("passages" if mine.count("template", "part") else "common")
+    return tell("inconclusive" if outcome == "inconclusive" else f"absent_{read}")
+
+
+def _tables(
+    asked: Searching, found: Sequence[FoundText], states: Sequence[State], overlap: Doubles | None
+) -> tuple[Table, ...]:
+    texts = asked.texts
+    both = texts.both
+    sets = ("texts",) * len(texts.corpus) + ("heldout",) * (len(both) - len(texts.corpus))
+    numbers = {
+        name: np.array([float(getattr(one, name)) for one in found])
+        for name in ("characters", "coverage", "single", "common", "longest", "documents", "copies")
+    }
+    if asked.settings.near:
+        numbers["near copies"] = np.array([float(one.near) for one in found])
+        numbers["jaccard"] = np.array(
+            [max((c.jaccard for c in one.nearest), default=np.nan) for one in found]
+        )
+    if overlap is not None:
+        numbers["13-word overlap"] = overlap
+    summary = Table(
+        "texts", {"id": tuple(text.id for text in both), "set": sets, "found": tuple(states), **numbers}
+    )
+    named = [(text.id, kind, one) for text, kind, one in zip(both, sets, found, strict=True)]
+    hits = [
+        (name, kind, rank, seen.file, seen.document, *seen.facts, seen.covered, *seen.around)
+        for name, kind, one in named
+        for rank, seen in enumerate(one.best, 1)
+    ]
+    copies = [
+        (name, kind, rank, copy.jaccard, copy.file, copy.document, *copy.facts)
+        for name, kind, one in named
+        for rank, copy in enumerate(one.nearest, 1)
+    ]
+    place = ("document id", "url", "date")
+    hit_names = ("id", "set", "rank", "file", "document", *place, "bytes", "before", "passage", "behind")
+    near = _table("near", ("id", "set", "rank", "jaccard", "file", "document", *place), copies)
+    where, marked = _table("hits", hit_names, hits), _marked(texts, found, states)
+    return (summary, where, marked, near) if asked.settings.near else (summary, where, marked)
+
+
+_NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
+
+
+def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
+    """Rows as a table; the columns of `_NUMBERS` are float64."""
+    cells = zip(*rows, strict=True) if rows else itertools.repeat(())
+    made = zip(columns, cells, strict=False)
+    return Table(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in made})
+
+
+def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -> Table:
+    """The passages of the texts that were found most, the worst first, each with the number of documents."""
+    suspect = range(len(texts.corpus))
+    order = sorted(suspect, key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i))
+    rows = [
+        (texts.corpus.texts[i].id, states[i], passage, documents)
+        for i in order[:MARKED]
+        if found[i].coverage
+        for passage, documents in list_passages(
+            texts.corpus.texts[i].text, texts.contents[i], found[i], MARKED_CHARACTERS, exact=texts.exact
+        )
+    ]
+    return _table("marked", ("id", "found", "passage", "documents"), rows)
+
+
+def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> dict[str, Any]:
+    texts, files = asked.texts, asked.files
+    return {
+        "corpus": record_corpus(texts.corpus),
+        **({"heldout": record_corpus(texts.heldout)} if texts.heldout else {}),
+        "searched": {
+            "sources": list(asked.sources),
+            "files": [asdict(one) for one in files[:1000]],
+            "more files": max(0, len(files) - 1000),
+            "not read": [asdict(one) for one in unread[:1000]],
+        },
+        "test": {name: value for name, value in asdict(asked.settings).items() if value not in (None, "")},
+        "software": record_software(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "timings": {"searching": round(seconds, 3)},
+    }
+
+
+def say_duration(seconds: float) -> str:
+    """A time in words."""
+    if seconds < 1.5:
+        return "a second"
+    if seconds < 90:
+        return f"{round(seconds)} seconds"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} minutes"
+    return f"{seconds / 3600:.1f} hours"

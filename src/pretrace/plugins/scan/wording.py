@@ -1,0 +1,215 @@
+"""Words that texts and documents share, whatever stands between them: near copies, and the 13-word overlap.
+
+Words are what white space parts, in lower case and without ASCII punctuation, as in the decontamination of GPT-3 (Brown
+et al. 2020, appendix C) and lm-evaluation-harness. Of each document the sequences of 5 and of 13 words are hashed and
+looked up among those of the texts. So the Jaccard index of a document and a text is that of all their sequences, and no
+estimate: with few texts nothing has to be sampled, as MinHash does. Sequences are compared by hashes of 64 bits.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.plugins.scan.corpus import CorpusDocuments, DocumentFacts
+from pretrace.plugins.scan.folding import SPACE, Bytes, Strings, fold_strings, load_kernels
+from pretrace.plugins.scan.searching import FACTORS, bloom_bits
+
+SHINGLE, GRAM = 5, 13
+"""Words of a sequence, for near copies and for the overlap."""
+NEAR = 0.8
+"""The Jaccard index from which on a document is a near copy of a text."""
+NEAREST = 20
+"""Near copies that are named for each text."""
+LETTER, BETWEEN, LEFT_OUT = 0, 1, 2
+_BITS = 10
+Numbers = npt.NDArray[np.uint64]
+BY_BYTE, BY_WORD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+"""Odd numbers, by whose powers the bytes of a word and the words of a sequence are weighted."""
+
+
+@cache
+def kinds() -> Bytes:
+    """For every byte whether it belongs to a word, ends one, or is left out, uint8 [256]."""
+    made = np.full(256, LETTER, dtype=np.uint8)
+    made[[SPACE, 0xFF]] = BETWEEN
+    made[[ord(one) for one in string.punctuation]] = LEFT_OUT
+    return made
+
+
+def mix_bits(numbers: Numbers) -> Numbers:
+    """Each number with its bits spread over all of them."""
+    made = numbers ^ numbers >> np.uint64(32)
+    for factor in FACTORS:
+        made = made * factor
+        made ^= made >> np.uint64(29)
+    return made
+
+
+def words_of(strings: Strings) -> tuple[Numbers, npt.NDArray[np.int64]]:
+    """The hash of each word of some strings, in order, and the number of its string."""
+    apart = [b""] * len(strings.places)
+    buffer, spans = fold_strings(strings, exact=False, spaced=True, behind=apart)
+    found, owners = np.empty(len(buffer) // 2 + 1, np.uint64), np.empty(len(buffer) // 2 + 1, np.int64)
+    number = load_kernels().words(buffer, spans, kinds(), BY_BYTE, found, owners)
+    return mix_bits(found[:number]), owners[:number]
+
+
+def sequences(
+    words: Numbers, owners: npt.NDArray[np.int64], size: int
+) -> tuple[Numbers, npt.NDArray[np.int64]]:
+    """The hash of every `size` words in a row that stand in one document, and the number of the document."""
+    number = len(words) - size + 1
+    if number <= 0:
+        return np.zeros(0, np.uint64), np.zeros(0, np.int64)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words * _powers(BY_WORD, len(words)))])
+    found = (sums[size:] - sums[:-size]) * _powers(np.uint64(pow(int(BY_WORD), -1, 1 << 64)), len(words))[
+        :number
+    ]
+    whole = owners[:number] == owners[size - 1 :]
+    return mix_bits(found[whole]), owners[:number][whole]
+
+
+def _powers(base: np.uint64, number: int) -> Numbers:
+    """base ** 0, base ** 1, …, modulo 2 ** 64."""
+    held = _POWERS.get(int(base))
+    if held is None or len(held) < number:
+        steps = np.full(max(number, 1 << 16), base, dtype=np.uint64)
+        steps[0] = 1
+        held = _POWERS[int(base)] = np.cumprod(steps, dtype=np.uint64)
+    return held[:number]
+
+
+_POWERS: dict[int, Numbers] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """The sequences of the texts: their hashes in order, `texts[first[i]:first[i + 1]]` the texts that hold the i-th,
+    how many different ones each text has, and the words of a Bloom filter."""
+
+    keys: Numbers
+    first: npt.NDArray[np.int64]
+    texts: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    filter: Numbers
+
+    @classmethod
+    def of(cls, hashes: Numbers, owners: npt.NDArray[np.int64], number: int) -> Held:
+        """Those of `number` texts."""
+        order = np.lexsort((owners, hashes))
+        hashes, owners = hashes[order], owners[order]
+        fresh = np.ones(len(hashes), dtype=np.bool_)
+        fresh[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
+        hashes, owners = hashes[fresh], owners[fresh]
+        keys, first = np.unique(hashes, return_index=True)
+        bits = max(_BITS, int(np.ceil(np.log2(max(1, len(keys) // 4)))))
+        made = np.zeros(1 << bits, dtype=np.uint64)
+        np.bitwise_or.at(made, keys >> np.uint64(64 - bits), bloom_bits(keys))
+        return cls(keys, np.append(first, len(hashes)), owners, np.bincount(owners, minlength=number), made)
+
+    def shares(self, found: Numbers) -> npt.NDArray[np.float64]:
+        """The share of each text's sequences that are among those found, NaN for a text that has none."""
+        there = np.repeat(np.isin(self.keys, found), np.diff(self.first))
+        counts = np.bincount(self.texts, weights=there, minlength=len(self.sizes))
+        return np.where(self.sizes > 0, counts / np.maximum(self.sizes, 1), np.nan)
+
+    def hits(self, hashes: Numbers) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Which of some hashes are keys, and which."""
+        if not len(self.keys):
+            return np.zeros(0, np.intp), np.zeros(0, np.intp)
+        wanted = bloom_bits(hashes)
+        shift = np.uint64(64 - (len(self.filter) - 1).bit_length())
+        at = np.flatnonzero(self.filter[hashes >> shift] & wanted == wanted)
+        key = np.minimum(np.searchsorted(self.keys, hashes[at]), len(self.keys) - 1)
+        same = self.keys[key] == hashes[at]
+        return at[same], key[same]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wording:
+    """The sequences of words of the texts: those of 5 where near copies are wanted, those of 13 for the overlap."""
+
+    shingles: Held | None
+    grams: Held | None
+
+    @classmethod
+    def of(cls, texts: Sequence[str], *, near: bool, overlap: bool) -> Wording | None:
+        """That of some texts; None where neither is wanted."""
+        if not (near or overlap):
+            return None
+        written = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts])
+        words, owners = words_of(written)
+
+        def held(size: int) -> Held:
+            return Held.of(*sequences(words, owners, size), len(texts))
+
+        return cls(held(SHINGLE) if near else None, held(GRAM) if overlap else None)
+
+
+class NearCopy(NamedTuple):
+    """A document that is nearly a text: the Jaccard index of their sequences of 5 words, and where it stands."""
+
+    jaccard: float
+    file: str
+    document: int
+    facts: DocumentFacts
+
+    @property
+    def order(self) -> tuple[float, str, int]:
+        """What comes first is shown first."""
+        return -self.jaccard, self.file, self.document
+
+
+class WordsFound:
+    """Adds up what one file shares with the texts, word by word."""
+
+    def __init__(self, file: str, wording: Wording) -> None:
+        self._file, self._wording = file, wording
+        self._grams = np.zeros(len(wording.grams.keys) if wording.grams else 0, dtype=np.bool_)
+        self.near: dict[int, int] = {}
+        self.nearest: dict[int, list[NearCopy]] = {}
+
+    @property
+    def grams(self) -> Numbers:
+        """The hashes of the texts' sequences of 13 words that were found, in order."""
+        held = self._wording.grams
+        return np.zeros(0, np.uint64) if held is None else held.keys[self._grams]
+
+    def add(self, found: CorpusDocuments) -> None:
+        """The documents of a buffer."""
+        words, owners = words_of(found.strings)
+        if self._wording.grams is not None:
+            self._grams[self._wording.grams.hits(sequences(words, owners, GRAM)[0])[1]] = True
+        if self._wording.shingles is not None:
+            self._near(self._wording.shingles, *sequences(words, owners, SHINGLE), found)
+
+    def _near(
+        self, held: Held, hashes: Numbers, owners: npt.NDArray[np.int64], found: CorpusDocuments
+    ) -> None:
+        at, key = held.hits(hashes)
+        if not len(at):
+            return
+        pairs = np.unique(owners[at] * len(held.keys) + key)  # each sequence of a document once
+        document, key = pairs // len(held.keys), pairs % len(held.keys)
+        many = held.first[key + 1] - held.first[key]
+        skipped = np.repeat(np.cumsum(many) - many, many)
+        texts = held.texts[np.repeat(held.first[key], many) + np.arange(len(skipped)) - skipped]
+        both, shared = np.unique(np.repeat(document, many) * len(held.sizes) + texts, return_counts=True)
+        text = both % len(held.sizes)
+        for i in np.flatnonzero(shared >= NEAR * held.sizes[text]).tolist():
+            place, one = int(both[i] // len(held.sizes)), int(text[i])
+            begin, end = np.searchsorted(owners, [place, place + 1])
+            size = len(np.unique(hashes[begin:end]))
+            jaccard = int(shared[i]) / (size + int(held.sizes[one]) - int(shared[i]))
+            if jaccard >= NEAR:
+                self.near[one] = self.near.get(one, 0) + 1
+                row = int(found.strings.rows[place])
+                mine = [*self.nearest.get(one, ()), NearCopy(jaccard, self._file, row, found.facts(row))]
+                self.nearest[one] = sorted(mine, key=lambda copy: copy.order)[:NEAREST]

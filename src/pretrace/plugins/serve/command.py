@@ -1,0 +1,48 @@
+"""`pretrace serve`: the page, as long as nobody stops it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from contextlib import suppress
+from importlib.util import find_spec
+
+from pretrace.cli.streams import silenced
+from pretrace.errors import MissingPackageError, shown
+from pretrace.plugins.serve.settings import ServeSettings
+
+_PACKAGES = (
+    *("fastapi", "itsdangerous", "starlette", "uvicorn", "psutil"),
+    *("python_multipart", "py3langid"),  # imported no sooner than a form or a collection is sent
+)
+
+
+def serve(settings: ServeSettings) -> None:
+    """A page on this machine for those who do not live in a terminal: look at a text, test a collection, read results.
+    Ctrl-C stops the page; tests that run go on."""
+    for module in _PACKAGES:
+        if find_spec(module) is None:
+            raise MissingPackageError(module.replace("_", "-"), "pretrace serve", "serve")
+    from pretrace.plugins.serve import serving
+    from pretrace.plugins.serve.forms import forms
+
+    with silenced(True), suppress(KeyboardInterrupt):  # the way to stop it; a page that is open is no news
+        serving.serve(settings, forms(), ready=lambda address: _ready(address, settings))
+    print("The page is closed. Tests that were started go on; the page shows them when it is opened again.")
+
+
+def _ready(address: str, settings: ServeSettings) -> None:
+    print(
+        shown(f"The page is open at {address} (workspace: {settings.workspace}); Ctrl-C stops it."),
+        flush=True,
+    )
+    if not settings.any_model and not settings.model:
+        print(
+            "pretrace: note: no model is listed, so visitors can upload texts and read results, and start nothing: "
+            "list models with --model.",
+            file=sys.stderr,
+        )
+    windows = os.name == "nt" or sys.platform == "darwin"
+    if settings.browser and (windows or {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()):
+        webbrowser.open(address)

@@ -1,0 +1,276 @@
+"""The essential options of the commands as fields of a form, and a filled form as the arguments of a command.
+
+The fields are the options of the command line, which come from the settings; nothing is declared anew here. A value
+always stands behind `--name=`, so that none can be taken for another option, and texts are chosen among the uploads.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, replace
+from typing import Any, Literal, get_args, get_origin
+
+from pretrace.backends import check_model
+from pretrace.cli.commands import made, places
+from pretrace.errors import MissingPackageError, ModelError
+from pretrace.plugins.serve.facts import UploadFacts
+from pretrace.plugins.serve.jobs import AHEAD
+from pretrace.plugins.serve.settings import WORDS, Limits
+from pretrace.plugins.serve.workspace import RequestError
+from pretrace.verdicts.advise import Advised
+
+_FieldKind = Literal["line", "lines", "number", "switch", "choice", "texts", "model", "models"]
+Values = Mapping[str, Sequence[str]]
+COMMANDS: Mapping[str, str] = {
+    "canaries": "canaries",
+    "controls-placebo": "audit",
+    "controls": "audit",
+    "flag": "flag",
+    "placebo": "audit",
+}
+"""The command of each test that can be started here, by the name of the test; marks and triggers are about texts that
+are not yet published, and their secrets belong into no upload."""
+_OPTION = re.compile(r"--([a-z][a-z-]*)(?: [A-Z]+)?")
+
+
+OFFERED = ("score", "evaluate", "flag", "audit", "mark canaries", "scan")
+"""The commands that can be started from the page."""
+TEXTS = ("controls", "reference")
+"""Options that name texts; on the page they are chosen among the uploads."""
+LEFT_OUT = ("plan", "seed", "tuned", "plugin")
+"""Essential options that the page has no place for: those of files on this machine, and of what is typed rarely."""
+ALWAYS = ("requested_by",)
+"""Options that the page asks for whether they are essential or not: a report without them has a blank."""
+LEVEL = (0.001, 0.5)
+"""What a level on the page may be, where the settings themselves set no bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """The models that visitors may choose: any where `free`, else those that are listed."""
+
+    listed: tuple[str, ...] = ()
+    free: bool = True
+
+    def check(self, label: str, written: str, field: str = "model") -> None:
+        """RequestError, about that field of the form, for a model that may not be chosen."""
+        if not self.free and not self.listed:
+            raise RequestError(
+                "No model can be chosen on this page: whoever serves it lists some with pretrace serve --model.",
+                403,
+                field=field,
+            )
+        if not self.free and written not in self.listed:
+            raise RequestError(
+                f"{label} is one of {', '.join(self.listed)}: no other can be chosen on this page.",
+                403,
+                field=field,
+            )
+
+    def find(self, label: str, written: str, field: str = "model") -> None:
+        """As `check`, and RequestError for a model that can be seen not to be there; nobody looks whether there is one
+        that may not be chosen."""
+        self.check(label, written, field)
+        try:
+            check_model(written)
+        except (ModelError, MissingPackageError) as error:
+            raise RequestError(f"{label}: {error}", 422, field=field) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One option: its name without dashes, what a value is, and what the settings say of it."""
+
+    name: str
+    kind: _FieldKind
+    help: str
+    default: str = ""
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+
+    def written(self, values: Values) -> list[str]:
+        """What stands in the field, without what is empty."""
+        found = [one.strip() for one in values.get(self.name, ()) if one.strip()]
+        if self.kind in ("lines", "models"):
+            return [line.strip() for one in found for line in one.splitlines() if line.strip()]
+        return found
+
+    @property
+    def label(self) -> str:
+        """The name as a reader sees it."""
+        return _label(self.name)
+
+    @property
+    def bounds(self) -> str:
+        """What a number may be, in words; empty where nothing is known."""
+        low, high = self.least, self.most
+        if low is not None and high is not None:
+            return f"{low:g} to {high:g}"
+        return f"{low:g} or more" if low is not None else f"{high:g} at most" if high is not None else ""
+
+    @property
+    def words(self) -> str:
+        """The help for those who fill in a form and type no command."""
+        said = self.help.replace("`", "")
+        for typed, seen in WORDS["typed"].items():
+            said = said.replace(typed, seen)
+        return _OPTION.sub(lambda found: f"“{_label(found[1])}”", said)
+
+
+def _label(name: str) -> str:
+    words = name.replace("-", " ")
+    return WORDS["labels"].get(name) or words[:1].upper() + words[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandForm:
+    """A command with its fields, those first that must be filled; `words` are what is typed after `pretrace`."""
+
+    words: tuple[str, ...]
+    summary: str
+    fields: tuple[Field, ...]
+    ahead: str = ""
+    """The option by which the command says what it would do and how long that takes, "" where it has none."""
+
+    @property
+    def command(self) -> str:
+        """What the command is called by itself."""
+        return self.words[-1]
+
+    def changed(self, name: str, **how: Any) -> CommandForm:
+        """The form with one field in another way."""
+        made = [replace(one, **how) if one.name == name else one for one in self.fields]
+        return replace(self, fields=tuple(sorted(made, key=lambda one: not one.required)))
+
+    def filled(self, given: Mapping[str, str]) -> CommandForm:
+        """The form with other defaults, by field."""
+        made = [replace(one, default=given.get(one.name, one.default)) for one in self.fields]
+        return replace(self, fields=tuple(made))
+
+    def arguments(
+        self, values: Values, path_of: Callable[[str], str], models: ModelChoice = ModelChoice()
+    ) -> list[str]:
+        """The options of the command as they were filled in; `path_of` gives the path of an upload by its id.
+
+        RequestError, naming the field, where one that is required is empty, where a number is none, and for a model
+        that may not be chosen.
+        """
+        made: list[str] = []
+        for field in self.fields:
+            written = field.written(values)
+            if field.required and not written:
+                raise RequestError(f"{field.label} is needed: {field.words}", 422, field=field.name)
+            if field.kind == "switch":
+                made += [f"--{field.name}"] if written else []
+                continue
+            for one in written:
+                _check(field, one)
+                if field.kind in ("model", "models") and one != field.default:
+                    models.check(field.label, one, field.name)
+                value = path_of(one) if field.kind == "texts" else one
+                made.append(f"--{field.name}={value}")
+        return made
+
+    def find_models(self, values: Values, models: ModelChoice) -> None:
+        """RequestError, naming the field, for a model that can be seen not to be there, before anything is started."""
+        for field in self.fields:
+            for one in field.written(values) if field.kind in ("model", "models") else ():
+                if one != field.default:
+                    models.find(field.label, one, field.name)
+
+
+def forms() -> dict[str, CommandForm]:
+    """The commands that can be started from the page, with their essential options."""
+    found = {}
+    for one in filter(OFFERED.__contains__, places()):
+        command, words = made(one).default_command, tuple(one.split())
+        fields = [
+            _field(leaf)
+            for name, leaf in command.declared.items()
+            if not (leaf.option.metavar or leaf.option.path == "out" or name in LEFT_OUT)
+            and (leaf.option.essential or name in ALWAYS)
+        ]
+        fields.sort(key=lambda field: not field.required)
+        ahead = next((option for option in AHEAD if option[2:].replace("-", "_") in command.declared), "")
+        found[words[-1]] = CommandForm(words, command.__doc__, tuple(fields), ahead)
+    return found
+
+
+def _field(leaf: Any) -> Field:
+    own, default = leaf.option, leaf.default
+    least, most = LEVEL if leaf.name == "level" and own.least is None else (own.least, own.most)
+    plain = "" if default is MISSING or default is None or isinstance(default, bool | tuple) else str(default)
+    return Field(
+        name=leaf.name.replace("_", "-"),
+        kind=_kind(leaf),
+        help=own.help,
+        default=own.written or plain,
+        required=default is MISSING,
+        choices=tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (),
+        least=least,
+        most=most,
+    )
+
+
+def _kind(leaf: Any) -> _FieldKind:
+    several = get_origin(leaf.hint) is tuple
+    if leaf.name in TEXTS:
+        return "texts"
+    if leaf.option.path == "in":
+        return "models" if several else "model"
+    if leaf.hint is bool:
+        return "switch"
+    if get_origin(leaf.hint) is Literal:
+        return "choice"
+    if several:
+        return "lines"
+    return "number" if {int, float} & {leaf.hint, *get_args(leaf.hint)} else "line"
+
+
+def check_part(label: str, written: str) -> None:
+    """RequestError where what was written in a field of one line cannot be a part of a command."""
+    if "\0" in written:
+        raise RequestError(f"{label} holds a character that cannot be part of a command: take it out.", 422)
+    most = Limits().part_characters  # systems take no longer parts of a command than some 100,000 bytes
+    if len(written) > most:
+        raise RequestError(
+            f"{label} holds {len(written):,} characters, and {most:,} is the most: shorten it.", 422
+        )
+
+
+def _check(field: Field, written: str) -> None:
+    check_part(field.label, written)
+    if field.kind == "choice" and written not in field.choices:
+        raise RequestError(f"{field.label} is one of {', '.join(field.choices)}.", 422, field=field.name)
+    if field.kind != "number":
+        return
+    try:
+        number = float(written)
+    except ValueError:
+        number = math.nan
+    low = -math.inf if field.least is None else field.least
+    high = math.inf if field.most is None else field.most
+    if not low <= number <= high:
+        raise RequestError(
+            f"{field.label} is a number{f', {field.bounds}' if field.bounds else ''}.", 422, field=field.name
+        )
+
+
+def prefilled(
+    form: CommandForm, row: Advised | None, facts: UploadFacts, given: Mapping[str, str]
+) -> CommandForm:
+    """The form of a test with what is known of the case: columns that were seen, and what was said on the page
+    (`model`, `controls` and `earlier`); without a `row` of the advice the test gives no verdict."""
+    alone = row is not None and row.choice.name == "placebo"
+    known = {
+        "text-column": facts.text_column,
+        "model": given.get("model", ""),
+        "controls": "" if alone else given.get("controls", ""),
+        "placebo": given.get("earlier", "") if row else "",
+        "power": "on" if alone else "",
+    }
+    return form.filled({name: value for name, value in known.items() if value})

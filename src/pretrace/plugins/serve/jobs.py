@@ -1,0 +1,309 @@
+"""Commands that run for a visitor: child processes `python -m pretrace …`, recorded as files in the workspace.
+
+A job goes on without the server and is found again by the next one: job.json holds the command, the process and the
+moment it began (a number alone may by now belong to another process). How a job ended, the command itself writes to
+progress.json; one whose process is gone without that was stopped, and can go on: commands keep what they have read.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from pretrace.plugins.serve.settings import WORDS, Limits, ServeSettings
+from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
+from pretrace.results.atomic import atomic_bytes
+from pretrace.results.serialization import to_json
+from pretrace.runs import MARKERS
+
+_PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
+_LOG_SHOWN = 20_000
+AHEAD = ("--plan", "--dry-run")
+"""The options by which a command says what it would do, and ends."""
+_SAME_MOMENT = 1.0
+_STOPPED = 130
+
+Name = Literal["waiting", "running", "stopping", "done", "unanswered", "failed", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilledForm:
+    """A form as it was filled in: its test ("" for none), what stood in each field, and the visitor's own notes."""
+
+    test: str = ""
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WebJob:
+    """One command: what it is called, its arguments, the folder its result goes to (relative to the workspace), and
+    the process that does it (0 while it waits). `stopped` is when a visitor asked it to stop, 0 if nobody did.
+    `texts` is the upload that it is about, `form` the one that was filled in."""
+
+    id: str
+    title: str
+    command: tuple[str, ...]
+    out: str
+    at: float
+    folder: str
+    pid: int = 0
+    born: float = 0.0
+    stopped: float = 0.0
+    texts: str = ""
+    form: FilledForm = FilledForm()
+
+    @property
+    def plans(self) -> bool:
+        """Whether it looks ahead and reads nothing yet."""
+        return bool(self.form.test) and not {*AHEAD}.isdisjoint(self.command)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a job is doing: `share` from 0 to 1, `left` seconds (None where unknown), what it is doing or how it ended,
+    and whether its result is there."""
+
+    name: Name
+    share: float = 0.0
+    left: float | None = None
+    said: str = ""
+    result: bool = False
+
+    @property
+    def words(self) -> str:
+        """The state in words."""
+        return WORDS["states"][self.name]
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more happens by itself."""
+        return self.name in ("done", "unanswered", "failed", "stopped")
+
+
+class Jobs:
+    """The jobs of a workspace; `settings` say what a command may know of this process's environment."""
+
+    def __init__(
+        self, workspace: Workspace, settings: ServeSettings | None = None, limits: Limits | None = None
+    ) -> None:
+        self.workspace = workspace
+        self.settings = settings or ServeSettings(workspace=workspace.folder)
+        self.limits = limits or Limits()
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self._lock = threading.RLock()
+
+    def check_room(self, number: int = 1) -> None:
+        """RequestError where so many jobs more cannot wait: too many wait already, or the workspace is full."""
+        waiting = sum(self.state(job).name == "waiting" for job in self.all())
+        if waiting + number > self.limits.waiting:
+            raise RequestError(
+                f"{waiting} jobs wait for their turn, and {self.limits.waiting} is the most: stop some, or wait until "
+                "they are done.",
+                429,
+            )
+        self.workspace.left(self.settings.most_kept * 1_000_000)
+
+    def add(
+        self,
+        title: str,
+        command: tuple[str, ...],
+        out: str,
+        *,
+        texts: str = "",
+        form: FilledForm = FilledForm(),
+    ) -> WebJob:
+        """A job that waits for its turn; `texts` is the upload it is about. RequestError where `check_room` has one."""
+        here = str(Path.cwd())
+        made = WebJob(fresh(command[0]), title, command, out, time.time(), here, texts=texts, form=form)
+        with self._lock:
+            self.check_room()
+            self.workspace.check_room("jobs", self.limits.kept)
+            place = self.workspace.room("jobs") / made.id
+            place.mkdir()
+            save(place / "job.json", made)
+        self.tick()
+        return self.get(made.id)
+
+    def get(self, name: str) -> WebJob:
+        """The job of that id; RequestError (404) where there is none."""
+        found = record_in(WebJob, inside(self.workspace.room("jobs"), name) / "job.json")
+        if found is None:
+            raise RequestError("There is no such job here: it may have been deleted from the workspace.", 404)
+        return found
+
+    def all(self) -> list[WebJob]:
+        """All jobs, the latest first."""
+        places = sorted(self.workspace.room("jobs").glob("*/job.json"), reverse=True)
+        return [found for place in places if (found := record_in(WebJob, place))]
+
+    def state(self, job: WebJob) -> State:
+        """How a job is doing, from its process and its files."""
+        alive = self._alive(job)  # before the file is read: a command writes how it ended, and is gone then
+        told = read(self._place(job) / "progress.json")
+        ended, said = told.get("ended"), str(told.get("message") or told.get("said") or "")
+        folder = self.workspace.within(job.out)
+        # a result that is whole: the parts of a large run lie there before that
+        result = any((folder / marker).is_file() for marker in MARKERS)
+        if alive:
+            share, left = told.get("share", 0.0), told.get("left")
+            known = float(left) if isinstance(left, int | float) else None
+            name: Name = "stopping" if job.stopped else "running"
+            return State(name, float(share) if isinstance(share, int | float) else 0.0, known, said)
+        if isinstance(ended, int) and ended != _STOPPED:
+            if ended in (0, 3, 4):
+                return State("done" if result else "unanswered", 1.0, result=result)
+            return State("failed", said=said, result=result)
+        if not job.pid and not job.stopped:
+            return State("waiting")
+        gone = (
+            ""
+            if job.stopped or ended == _STOPPED
+            else "Its process is gone: this machine was restarted, say."
+        )
+        return State("stopped", said=gone, result=result)
+
+    def log(self, job: WebJob) -> str:
+        """The end of what the command printed."""
+        with suppress(OSError), (self._place(job) / "log.txt").open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _LOG_SHOWN))
+            return file.read().decode("utf-8", "replace")
+        return ""
+
+    def stop(self, job: WebJob) -> None:
+        """Ask the command to stop, as Ctrl-C does; what it has read is kept."""
+        with self._lock:
+            job = self.get(job.id)
+            self._keep(replace(job, stopped=job.stopped or time.time()))
+            if self._alive(job):
+                self._signal(job, signal.SIGINT)
+
+    def stop_all(self) -> None:
+        """Stop every job that is not over: those that wait never begin."""
+        with self._lock:
+            waiting_first = sorted(
+                (job for job in self.all() if not self.state(job).over), key=lambda job: job.pid
+            )
+            for job in waiting_first:
+                self.stop(job)
+
+    def resume(self, job: WebJob) -> None:
+        """Let a job that is over take its turn again."""
+        with self._lock:
+            job = self.get(job.id)
+            if not self.state(job).over:
+                return
+            self.check_room()
+            (self._place(job) / "progress.json").unlink(missing_ok=True)
+            self._keep(replace(job, pid=0, born=0.0, stopped=0.0))
+            self.tick()
+
+    def tick(self) -> None:
+        """Start the job whose turn it is, and end those that were asked to stop and do not, or take too much."""
+        with self._lock:
+            states = [(job, self.state(job).name) for job in self.all()]
+            for job, name in states:
+                if name == "running" and (said := self._excess(job)):
+                    self._end(job, said)
+                if name == "stopping" and time.time() - job.stopped > self.limits.stop_seconds:
+                    self._signal(job, signal.SIGKILL)
+            running = sum(name in ("running", "stopping") for _, name in states)
+            waiting = [job for job, name in reversed(states) if name == "waiting"]
+            for job in waiting[: max(0, self.limits.running - running)]:
+                self._start(job)
+
+    def _start(self, job: WebJob) -> None:
+        place = self._place(job)
+        environment = self.settings.environment(os.environ)
+        environment |= {_PROGRESS_VARIABLE: str(place / "progress.json"), "NO_COLOR": "1", "COLUMNS": "100"}
+        folder = job.folder if Path(job.folder).is_dir() else self.workspace.folder
+        try:
+            with (place / "log.txt").open("ab") as log:
+                child = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "pretrace", *job.command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                    cwd=folder,
+                    start_new_session=True,  # a Ctrl-C that stops the server is not for it
+                )
+        except (OSError, ValueError) as error:  # or it would keep those that wait behind it from their turn
+            said = f"The command cannot be started ({error}): begin anew with other values."
+            atomic_bytes(place / "progress.json", to_json({"ended": 2, "message": said}))
+            return
+        self._children[child.pid] = child
+        with suppress(psutil.Error):
+            self._keep(replace(job, pid=child.pid, born=psutil.Process(child.pid).create_time()))
+
+    def _excess(self, job: WebJob) -> str:
+        """What a running job takes too much of, as a sentence; "" where it keeps the limits."""
+        memory, hours = self.settings.job_memory, self.settings.job_hours
+        if _memory(job.pid) > memory * 1_000_000:
+            return (
+                f"It took more than {memory:,} MB of memory: choose fewer texts or a smaller model, or ask whoever "
+                "serves this page for a larger --max-job-memory."
+            )
+        if time.time() - job.born > hours * 3600:
+            return (
+                f"It ran for more than {hours:g} hours: let it go on, or ask whoever serves this page for a larger "
+                "--max-job-hours."
+            )
+        return ""
+
+    def _end(self, job: WebJob, said: str) -> None:
+        with suppress(psutil.Error):
+            process = psutil.Process(job.pid)
+            for one in (process, *process.children(recursive=True)):
+                with suppress(psutil.Error):
+                    one.kill()
+            process.wait(self.limits.stop_seconds)
+        atomic_bytes(self._place(job) / "progress.json", to_json({"ended": 2, "message": said}))
+
+    def _alive(self, job: WebJob) -> bool:
+        if not job.pid:
+            return False
+        child = self._children.get(job.pid)
+        if child is not None and child.poll() is not None:
+            return False
+        try:
+            found = psutil.Process(job.pid)
+            same = abs(found.create_time() - job.born) < _SAME_MOMENT
+            return bool(same and found.status() != psutil.STATUS_ZOMBIE)
+        except psutil.Error:
+            return False
+
+    def _signal(self, job: WebJob, number: signal.Signals) -> None:
+        with suppress(psutil.Error):
+            if self._alive(job):
+                psutil.Process(job.pid).send_signal(number)
+
+    def _place(self, job: WebJob) -> Path:
+        return self.workspace.room("jobs") / job.id
+
+    def _keep(self, job: WebJob) -> None:
+        save(self._place(job) / "job.json", job)
+
+
+def _memory(pid: int) -> int:
+    """The bytes of a process and its children that are no pages of files."""
+    taken = 0
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for one in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):
+                found = one.memory_info()
+                taken += found.rss - getattr(found, "shared", 0)
+    return taken

@@ -1,0 +1,110 @@
+"""What all pages share: the workspace they show, the forms they offer, and the frame they are set in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.datastructures import FormData, UploadFile
+
+from pretrace import __version__
+from pretrace.plugins.serve.forms import CommandForm, ModelChoice, check_part
+from pretrace.plugins.serve.jobs import Jobs
+from pretrace.plugins.serve.settings import Limits, ServeSettings
+from pretrace.plugins.serve.workspace import Workspace
+from pretrace.report.frame import fill
+from pretrace.report.wording import count, duration
+
+_PACKAGE = "pretrace.plugins.serve"
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """What a page works with."""
+
+    workspace: Workspace
+    jobs: Jobs
+    forms: Mapping[str, CommandForm]
+    settings: ServeSettings
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def models(self) -> ModelChoice:
+        """The models that visitors may choose."""
+        return ModelChoice(self.settings.model, self.settings.any_model)
+
+    @property
+    def most_kept(self) -> int:
+        """The bytes of a workspace from which on nothing more is taken in."""
+        return self.settings.most_kept * 1_000_000
+
+    def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """A template in the frame of the site."""
+        shared = {"desk": self, "most": self.settings.most_bytes}
+        return HTMLResponse(
+            rendered(template, {"here": "", "problem": "", "field": "", **shared, **values}),
+            status_code=status,
+        )
+
+
+def rendered(template: str, values: Mapping[str, Any]) -> str:
+    """A template of the site with its blanks filled."""
+    words = {"moment": moment, "duration": duration, "bytes_in_words": bytes_in_words, "version": __version__}
+    return str(fill(template, {**words, **values}, package=_PACKAGE))
+
+
+def refusal(sentence: str) -> str:
+    """A page that holds nothing but a sentence, for those who may not see more."""
+    return rendered("refused.html", {"sentence": sentence})
+
+
+def desk_of(request: Request) -> PageContext:
+    """The context of the application."""
+    found: PageContext = request.app.state.desk
+    return found
+
+
+async def posted(request: Request) -> FormData:
+    """The form of a request."""
+    limits = desk_of(request).limits
+    return await request.form(
+        max_files=limits.entries, max_fields=limits.fields, max_part_size=limits.field_bytes
+    )
+
+
+CurrentPage = Annotated[PageContext, Depends(desk_of)]
+Posted = Annotated[FormData, Depends(posted)]
+
+
+def line(form: FormData, name: str) -> str:
+    """A field of one line as text, "" where it is missing; RequestError where it can be no part of a command."""
+    value = form.get(name)
+    written = value.strip() if isinstance(value, str) else ""
+    check_part(f"The field {name}", written)
+    return written
+
+
+def files_in(form: FormData, name: str) -> list[UploadFile]:
+    """The files of a form, in the order in which they were chosen."""
+    return [one for one in form.getlist(name) if isinstance(one, UploadFile) and one.filename]
+
+
+def go(path: str) -> RedirectResponse:
+    """To another page, after something was done."""
+    return RedirectResponse(path, status_code=303)
+
+
+def moment(at: float) -> str:
+    """A time as a person reads it."""
+    return time.strftime("%-d %b %Y, %H:%M", time.localtime(at))
+
+
+def bytes_in_words(size: int) -> str:
+    """A size of a file in words."""
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{count(round(size / 1_000_000))} MB"

@@ -1,0 +1,205 @@
+"""The page of a single text, which a job scores: its tokens coloured by surprise, its scores, and its rank among known
+non-members that another job scored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from pretrace.errors import OutputError
+from pretrace.plugins.serve.jobs import Jobs, State
+from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
+from pretrace.plugins.serve.uploads import Upload, facts_of, text_in, texts_of, upload_of, uploads
+from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
+from pretrace.report import plots
+from pretrace.report.run import tokens
+from pretrace.report.svg import to_svg
+from pretrace.results.atomic import atomic_text
+from pretrace.runs import load_run
+from pretrace.types import Heat, Run
+
+router = APIRouter()
+_SHOWN = 12
+_SCORES = "loss,zlib,min_k,min_k_plus_plus"
+_FEW_KNOWN = 20
+"""Known non-members below which a rank says next to nothing."""
+_TITLE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One text: which model and scores were asked for, the job that scores it, and the known non-members with theirs:
+    the upload, the job, and the folder of the run (relative to the workspace); empty where none were named."""
+
+    id: str
+    title: str
+    characters: int
+    model: str
+    scores: str
+    at: float
+    job: str
+    known: str = ""
+    known_name: str = ""
+    known_job: str = ""
+    known_run: str = ""
+
+
+@router.get("/text", response_class=HTMLResponse)
+def form(desk: CurrentPage, known: str = "") -> HTMLResponse:
+    """The form, and texts that were looked at before."""
+    earlier, offered = looks(desk.workspace)[:_SHOWN], uploads(desk.workspace)
+    return desk.page("text.html", here="text", earlier=earlier, uploads=offered, scores=_SCORES, known=known)
+
+
+@router.post("/text")
+def begin(desk: CurrentPage, form: Posted) -> RedirectResponse:
+    """Start to look at a text: its jobs wait for their turn."""
+    text = str(form.get("text") or "").replace("\r\n", "\n")  # browsers send every line end so
+    for file in files_in(form, "file")[:1]:
+        text = text_in(desk.workspace, file.filename or "The file", file.file, desk.limits)
+    model, scores, known = line(form, "model"), line(form, "scores") or _SCORES, line(form, "known")
+    desk.models.check("Model", model)
+    workspace, limits = desk.workspace, desk.limits
+    if not text.strip():
+        raise RequestError("There is no text: paste one, or choose a file that holds one.", 422)
+    if len(text) > limits.text_characters:
+        raise RequestError(
+            f"The text has {len(text):,} characters, and {limits.text_characters:,} is the most here: a collection of "
+            "texts belongs to the page Collections.",
+            413,
+        )
+    if not model:
+        raise RequestError(
+            "No model is named: give smollm2, a hub id, a folder, a .gguf file or a server.",
+            422,
+            field="model",
+        )
+    upload = upload_of(workspace, known) if known else None
+    if upload:
+        texts_of(workspace, known)  # that they can be used
+    desk.jobs.check_room(2 if upload else 1)
+    workspace.check_room("looks", limits.kept)
+    workspace.check_room("jobs", limits.kept - bool(upload))
+    desk.models.find("Model", model)
+    made, title = fresh("text"), " ".join(text.split())[:_TITLE]
+    folder, out = workspace.room("looks") / made, f"looks/{made}/run"
+    folder.mkdir()
+    atomic_text(folder / "text.jsonl", json.dumps({"id": "the text", "text": text}) + "\n")
+    options = (f"--model={model}", f"--scores={scores}")
+    command = ("score", str(folder / "text.jsonl"), f"--out={workspace.folder / out}", *options)
+    job = desk.jobs.add(f"Look at “{title}”", command, out)
+    beside = (upload.id, upload.name, *_known(desk.jobs, upload, options)) if upload else ()
+    save(folder / "look.json", Look(made, title, len(text), model, scores, time.time(), job.id, *beside))
+    workspace.remember(model)
+    return go(f"/text/{made}")
+
+
+def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> tuple[str, str]:
+    """The job that scores known non-members, and its run; an earlier one with the same options is taken again."""
+    workspace = jobs.workspace
+    digest = hashlib.sha256("\0".join((upload.id, *options)).encode()).hexdigest()[:12]
+    out = f"results/known-{slug(upload.name)}-{digest}"
+    for one in jobs.all():
+        if one.out == out and jobs.state(one).name not in ("failed", "unanswered"):
+            if jobs.state(one).name == "stopped":
+                jobs.resume(one)
+            return one.id, out
+    columns, texts = facts_of(workspace, upload).column_options, texts_of(workspace, upload.id)
+    command = ("score", texts, f"--out={workspace.folder / out}", *columns, *options)
+    return jobs.add(f"Known non-members: {upload.name}", command, out, texts=upload.id).id, out
+
+
+def looks(workspace: Workspace) -> list[Look]:
+    """All texts that were looked at, the latest first."""
+    places = sorted(workspace.room("looks").glob("*/look.json"), reverse=True)
+    return [found for place in places if (found := record_in(Look, place))]
+
+
+@router.get("/text/{name}", response_class=HTMLResponse)
+def one(desk: CurrentPage, name: str) -> HTMLResponse:
+    """What was found in a text, as far as it is known now."""
+    return desk.page("look.html", here="text", **_found(desk, name))
+
+
+@router.get("/text/{name}/part", response_class=HTMLResponse)
+def part(desk: CurrentPage, name: str) -> HTMLResponse:
+    """The same without its frame, to be put in its place."""
+    return desk.page("look_part.html", **_found(desk, name))
+
+
+def _found(desk: PageContext, name: str) -> dict[str, Any]:
+    look = record_in(Look, inside(desk.workspace.room("looks"), name) / "look.json")
+    if look is None:
+        raise RequestError("There is no such text here: it may have been deleted from the workspace.", 404)
+    (job, state), (known_job, known_state) = _job(desk, look.job), _job(desk, look.known_job)
+    run, problem = _run_in(desk.workspace, f"looks/{look.id}/run", state)
+    known, known_problem = _run_in(desk.workspace, look.known_run, known_state)
+    section = tokens(replace(run, heat=tuple(map(_alone, run.heat)))) if run else None
+    return {
+        "look": look,
+        "jobs": (("The text", job, state), ("The known non-members", known_job, known_state)),
+        "state": state,
+        "run": run,
+        "heat": section.body if section else "",
+        "values": [(score, float(run.column(score)[0])) for score in run.scores] if run else [],
+        "places": places(run, known) if run and known else (),
+        "few": known is not None and len(known.ids) < _FEW_KNOWN,
+        "problems": [one for one in (problem, known_problem) if one],
+        "over": state.over and known_state.over,
+    }
+
+
+def _alone(heat: Heat) -> Heat:
+    """The tokens without the rank of a text among others, of which there are none."""
+    return replace(heat, note=heat.note.partition("; ")[2])
+
+
+def _job(desk: PageContext, name: str) -> tuple[object, State]:
+    if not name:
+        return None, State("done")
+    try:
+        job = desk.jobs.get(name)
+    except RequestError:  # deleted by hand; what it made may still be there
+        return None, State("stopped", said="It was deleted from the workspace.")
+    return job, desk.jobs.state(job)
+
+
+def _run_in(workspace: Workspace, relative: str, state: State) -> tuple[Run | None, str]:
+    """The run of a job that is over, and what is wrong with it; None while there is none."""
+    place = workspace.within(relative)
+    if not state.result:
+        return None, ""
+    try:
+        return load_run(place), ""
+    except OutputError as error:
+        return None, str(error)
+
+
+def places(run: Run, known: Run) -> list[dict[str, Any]]:
+    """Where the one text of a run stands among the known non-members of another, score by score: its value, how many of
+    them there are and are at least as high, the share that lies below it, and all of them on one axis."""
+    found: list[dict[str, Any]] = []
+    for score in run.scores:
+        value = float(run.column(score)[0])
+        others = known.column(score) if score in known.scores else np.zeros(0)
+        others = others[~np.isnan(others)]
+        if np.isnan(value) or not len(others):
+            continue
+        above = int((others >= value).sum())
+        drawn = to_svg(
+            plots.distribution({"nonmember": others}, own=value),
+            name=f"place-{len(found)}",
+            label=f"Where the text stands in {score}: at {value:.4g}, among {others.min():.4g} to {others.max():.4g}",
+        )
+        found.append(
+            {"score": score, "value": value, "known": len(others), "above": above}
+            | {"share": (len(others) - above) / len(others), "drawn": drawn}
+        )
+    return found

@@ -1,0 +1,302 @@
+"""The pages of results: a list with filters, one beside another, their files, and whether they are as written."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
+from markupsafe import Markup
+
+from pretrace import runs
+from pretrace.errors import OutputError
+from pretrace.plugins.serve.guard import REPORT_POLICY
+from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, go
+from pretrace.plugins.serve.settings import WORDS
+from pretrace.plugins.serve.uploads import remove
+from pretrace.plugins.serve.workspace import RequestError, Workspace, inside, read
+from pretrace.report import plots, wording
+from pretrace.report.facts import mapping
+from pretrace.report.svg import to_svg
+from pretrace.report.verdict_plots import draw_own
+from pretrace.results.output_checks import FILES_KEY, MARKER
+from pretrace.types import Estimate, Run, Verdict
+from pretrace.verification import verify_folder
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class ResultEntry:
+    """One result in the list: its folder's name, what it is, of which texts and model, and how it ended."""
+
+    name: str
+    kind: str
+    corpus: str
+    model: str
+    outcome: str
+    statement: str
+    at: float
+    report: bool
+
+    @property
+    def words(self) -> str:
+        """The outcome in words."""
+        return WORDS["outcomes"].get(self.outcome, self.outcome)
+
+
+def entries(workspace: Workspace) -> list[ResultEntry]:
+    """All results, the latest first."""
+    found = [entry for place in workspace.room("results").iterdir() if (entry := _entry(place))]
+    return sorted(found, key=lambda one: one.at, reverse=True)
+
+
+def _entry(place: Path) -> ResultEntry | None:
+    marker = _marker(place)
+    if marker is None or place.is_symlink() or place.name.startswith("."):
+        return None  # what lies elsewhere, or is being written, is not shown
+    return _read_entry(place, marker.name, marker.stat().st_mtime_ns)
+
+
+def _marker(folder: Path) -> Path | None:
+    """The JSON part of a result; None where a folder holds none."""
+    return next((folder / marker for marker in runs.MARKERS if (folder / marker).is_file()), None)
+
+
+@lru_cache(maxsize=4096)
+def _read_entry(place: Path, marker: str, changed: int) -> ResultEntry:
+    facts, report = read(place / marker), (place / runs.REPORT).is_file()
+    kind = runs.kind_of(place).name
+    if kind == "test result":
+        kind = str(facts.get("test", "test"))
+    model = str(facts.get("model") or "")
+    outcome = str(facts.get("outcome") or "")
+    statement = str(facts.get("statement") or "")
+    if marker == MARKER:
+        models = mapping(mapping(facts.get("settings")).get("models"))
+        model = str(mapping(models.get("target")).get("name") or "")
+        outcome = "evaluated" if "metrics.json" in mapping(facts.get(FILES_KEY)) else "scored"
+        number = mapping(facts.get("counts")).get("texts", 0)
+        scores = facts.get("scores")
+        many = len(scores) if isinstance(scores, list) else 0
+        if isinstance(number, int):
+            statement = f"{wording.plural(number, 'text')}, {wording.plural(many, 'score')}."
+    return ResultEntry(
+        place.name, kind, str(facts.get("corpus") or ""), model, outcome, statement, changed / 1e9, report
+    )
+
+
+@router.get("/results", response_class=HTMLResponse)
+def listed(desk: CurrentPage, kind: str = "", name: str = "", outcome: str = "") -> HTMLResponse:
+    """All results, or those of a kind and outcome whose name, texts or model hold some words."""
+    everything, words = entries(desk.workspace), name.lower().split()
+    return desk.page(
+        "results.html",
+        here="results",
+        entries=[
+            one
+            for one in everything
+            if kind in ("", one.kind)
+            and outcome in ("", one.outcome)
+            and all(word in f"{one.name} {one.corpus} {one.model}".lower() for word in words)
+        ],
+        all=len(everything),
+        kinds=sorted({one.kind for one in everything}),
+        outcomes={one.outcome: one.words for one in everything},
+        filters={"kind": kind, "name": name, "outcome": outcome},
+    )
+
+
+@router.get("/results/{name}", response_class=HTMLResponse)
+def result(desk: CurrentPage, name: str) -> HTMLResponse:
+    """One result with its report, its tables, and the SHA-256 of its JSON part, to be written down elsewhere."""
+    folder = _folder(desk, name)
+    entry, found, _ = _loaded(desk, name)
+    told, marker = figures(found), _marker(folder)
+    return desk.page(
+        "result.html",
+        here="results",
+        entry=entry,
+        drawn=draw_own(found) if isinstance(found, Verdict) else (),
+        figures={label: value for label, value in told.items() if label not in ("Outcome", "Statement")},
+        appendix=(folder / runs.APPENDIX).is_file(),
+        # what has a page of its own is not among the files
+        files=[one for one in _files(folder) if one[0] not in (runs.REPORT, runs.APPENDIX)],
+        mark=hashlib.sha256(marker.read_bytes()).hexdigest() if marker else "",
+    )
+
+
+def _folder(desk: PageContext, name: str) -> Path:
+    """The folder of a result; RequestError (404) where there is none."""
+    return inside(desk.workspace.room("results"), name)
+
+
+def _files(folder: Path) -> list[tuple[str, int]]:
+    """The files of a result, with their sizes."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return [(path.relative_to(folder).as_posix(), path.stat().st_size) for path in found]
+
+
+def _loaded(desk: PageContext, name: str) -> tuple[ResultEntry, object, str]:
+    """A result with its entry in the list; None, and why, where it cannot be read."""
+    folder = _folder(desk, name)
+    entry = _entry(folder)
+    if entry is None or entry.name != name:
+        raise RequestError("This folder holds no result of pretrace.", 404)
+    try:
+        return entry, runs.load(folder), ""
+    except OutputError as error:
+        return entry, None, str(error)
+
+
+@router.get("/results/{name}/verified", response_class=HTMLResponse)
+def verified(desk: CurrentPage, name: str) -> HTMLResponse:
+    """Whether a result is what was written (its files, its JSON part and its report), to be put into its page."""
+    folder, said = _folder(desk, name), ""
+    try:
+        wrong = "; ".join(one.words for one in verify_folder(folder).checks if one.state == "no")
+        said = f"{wrong}. Make the result again." if wrong else ""
+    except OutputError as error:
+        said = str(error)
+    return desk.page("verified.html", wrong=said.replace(f"{folder.parent}/", ""))
+
+
+@router.get("/results/{name}/all.zip")
+def everything(desk: CurrentPage, name: str) -> Response:
+    """All files of a result in one archive."""
+    named = f"attachment; filename*=UTF-8''{quote(name, safe='')}.zip"
+    packed = _packed(_folder(desk, name))
+    return StreamingResponse(packed, media_type="application/zip", headers={"Content-Disposition": named})
+
+
+def _packed(folder: Path) -> Iterator[bytes]:
+    """The files of a result as a zip, piece by piece; it is written beside and never lies in the workspace."""
+    with tempfile.TemporaryFile() as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, _ in _files(folder):
+                archive.write(folder / name, f"{folder.name}/{name}")
+        file.seek(0)
+        while piece := file.read(1 << 20):
+            yield piece
+
+
+@router.get("/results/{name}/{page}")
+def report(desk: CurrentPage, name: str, page: Literal["report", "appendix"]) -> Response:
+    """The report, or its appendix for paper, which may load nothing and run nothing."""
+    place = inside(_folder(desk, name), f"{page}.html")
+    headers = {"Content-Security-Policy": REPORT_POLICY}
+    return FileResponse(place, media_type="text/html; charset=utf-8", headers=headers)
+
+
+@router.get("/results/{name}/files/{path:path}")
+def download(desk: CurrentPage, name: str, path: str) -> Response:
+    """A file of a result, to be kept and not shown."""
+    place = inside(_folder(desk, name), path)
+    if not place.is_file():
+        raise RequestError("There is no such file in this result.", 404)
+    return FileResponse(place, media_type="application/octet-stream", filename=f"{name}-{place.name}")
+
+
+@router.post("/results/{name}/delete")
+def delete(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
+    """Delete a result that no job is writing."""
+    folder = _folder(desk, name)
+    for one in desk.jobs.all():
+        if one.out == f"results/{name}" and not desk.jobs.state(one).over:
+            raise RequestError("A job that is not over writes into this folder: stop the job first.", 409)
+    remove(folder)
+    return go("/results")
+
+
+@router.get("/compare", response_class=HTMLResponse)
+def compare(desk: CurrentPage, one: str = "", other: str = "") -> HTMLResponse:
+    """The figures and the reports of two results side by side."""
+    found = [_loaded(desk, name) for name in (one, other) if name]
+    sides = [(entry, figures(result), why) for entry, result, why in found]
+    loaded = [(entry.corpus or entry.name, result) for entry, result, why in found if not why]
+    rows = list(dict.fromkeys(label for _, figures, _ in sides for label in figures))
+    return desk.page(
+        "compare.html",
+        here="results",
+        entries=entries(desk.workspace),
+        sides=sides if len(sides) == 2 else [],
+        rows=rows,
+        charts=side_by_side(loaded) if len(loaded) == 2 else (),
+        chosen=(one, other),
+    )
+
+
+def side_by_side(sides: Sequence[tuple[str, object]]) -> list[Markup]:
+    """Draw what two results have measured alike, with its intervals on one axis: effects of a unit, AUCs of a score."""
+    found = [(name, dict(_measured(one))) for name, one in sides]
+    shared = [label for label in found[0][1] if all(label in measured for _, measured in found)]
+    drawn: list[Markup] = []
+    for axis in dict.fromkeys(axis for axis, _ in shared):
+        rows = [
+            (" · ".join(filter(None, (score, name))), {"score": measured[axis, score]})
+            for _, score in (label for label in shared if label[0] == axis)
+            for name, measured in found
+        ]
+        figure = plots.across(rows, axis=axis)
+        drawn.append(to_svg(figure, name=f"axis-{len(drawn)}", label=f"{axis}, with 95% intervals"))
+    return drawn
+
+
+def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
+    if isinstance(found, Verdict) and found.effect is not None:
+        yield (f"Effect: {found.effect_unit}" if found.effect_unit else "Effect", ""), found.effect
+    if isinstance(found, Run) and found.evaluation is not None:
+        yield from ((("AUC", row.name), row.auc) for row in found.evaluation.rows)
+
+
+def figures(found: object) -> dict[str, str]:
+    """What a result found, name by name, in words and numbers."""
+    if isinstance(found, Run):
+        return dict(_of_run(found))
+    return dict(_of_verdict(found)) if isinstance(found, Verdict) else {}
+
+
+def _of_run(run: Run) -> Iterator[tuple[str, str]]:
+    yield "Texts", wording.count(run.whole.texts if run.whole else len(run.ids))
+    if run.evaluation is None:
+        for score in run.scores:
+            low, _, middle, _, high = run.quartiles(score)
+            spread = f"{wording.significant(low)} to {wording.significant(high)}"
+            yield f"{score}: median, range", f"{wording.significant(middle)} ({spread})"
+        return
+    for row in run.evaluation.rows:
+        named = {"score": row.name, "blind": f"{row.name} (never saw the model)"}
+        name = named.get(row.kind, f"{row.name} ({row.kind})")
+        yield f"AUC: {name}", f"{wording.fixed(row.auc.value)} {wording.interval(row.auc)}"
+        if row.kind == "score":
+            yield f"TPR at 5% FPR: {name}", f"{wording.fixed(row.tpr.value)} {wording.interval(row.tpr)}"
+
+
+def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    yield "Outcome", WORDS["outcomes"][verdict.outcome]
+    yield "Statement", verdict.statement
+    if verdict.test == "flag":
+        counts = verdict.figures["counts"]
+        yield "Score", verdict.figures["score"]
+        known = wording.count(counts["known_documents"])
+        yield "Documents", f"{wording.count(counts['documents'])}, known {known}"
+        yield "Flagged documents", wording.count(counts["flagged_documents"])
+        if verdict.p is not None:
+            yield "p of the whole set", wording.p_value(verdict.p)
+    else:
+        if verdict.p is not None:
+            yield "p", wording.p_value(verdict.p)
+        controls = f", controls {wording.count(verdict.situation.unseen)}" if verdict.test == "audit" else ""
+        yield f"{verdict.unit.capitalize()}s", f"{wording.count(verdict.units)}{controls}"
+    if verdict.effect is not None:
+        effect, spread = wording.effect(verdict.effect)
+        yield "Effect", f"{effect} {spread} {verdict.effect_unit}".strip()
+    yield from ((f"Check: {check.title}", check.status) for check in verdict.checks)

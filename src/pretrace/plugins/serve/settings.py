@@ -1,0 +1,173 @@
+"""Where the page is served, for whom, and what it may take in."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from pretrace.backends.serving.address import KEY_HOSTS, KEYS, host_of
+from pretrace.registry import require
+from pretrace.settings import check_ranges, option
+
+TOKEN_VARIABLE = "PRETRACE_TOKEN"
+WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    files("pretrace.plugins.serve").joinpath("words.toml").read_text("utf-8")
+)
+"""What the page says for names."""
+_SHORTEST_TOKEN = 16
+"""Characters of a token: what cannot be guessed over a network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """How the page is served; ExpressionError for a value out of its range, and for a proxy without a token."""
+
+    workspace: Path = option(
+        Path("pretrace-workspace"),
+        "Folder in which texts, jobs and results are kept; made where there is none.",
+        essential=True,
+    )
+    port: int = option(
+        8765, "The port to listen on; 0 takes any that is free.", least=0, most=65535, essential=True
+    )
+    token: str = option(
+        "",
+        "What a visitor must give before anything is shown, 16 characters or more. Better in the environment "
+        f"({TOKEN_VARIABLE}), where other users of this machine do not see it.",
+        essential=True,
+    )
+    model: tuple[str, ...] = option(
+        (),
+        "A model that visitors may choose: a hub id, a folder, a .gguf file, smollm2, or a server. May be given "
+        "more than once. Where any is listed, and on every page that other machines reach, visitors can name no other.",
+        essential=True,
+    )
+    corpus: tuple[str, ...] = option(
+        (),
+        "Training data that visitors may search for their texts: a file, a folder, a pattern or an address, as for "
+        "`pretrace scan`. May be given more than once; without it nothing can be searched from the page.",
+        path="in",
+        essential=True,
+    )
+    proxy_name: tuple[str, ...] = option(
+        (),
+        "A name by which a proxy on this machine makes the page known to others, such as pretrace.example.org; needs a "
+        "token. May be given more than once; the page itself listens on 127.0.0.1 alone.",
+        essential=True,
+    )
+    key_host: tuple[str, ...] = option(
+        (),
+        f"A host, or host:port, that is given the key in {KEYS[0]} when a model is named there. May be given more than "
+        "once; without it, no server gets the key from this page.",
+        essential=True,
+    )
+    browser: bool = option(True, "Do not open the browser.", name="no-browser", essential=True)
+    most_upload: int = option(200, "The largest upload, in MB.", name="max-upload", least=1, most=100_000)
+    most_kept: int = option(
+        20_000,
+        "The size of the workspace, in MB, from which on nothing more is taken in or started.",
+        name="max-workspace",
+        least=1,
+        most=100_000_000,
+    )
+    job_memory: int = option(
+        16_000,
+        "The memory that a test may take, in MB, files that it only reads left out. One that takes more is ended.",
+        name="max-job-memory",
+        least=1,
+        most=100_000_000,
+    )
+    job_hours: float = option(
+        24.0,
+        "Hours that a test may run. One that runs longer is ended; what it has read is kept.",
+        name="max-job-hours",
+        least=0.0,
+    )
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if not self.token:
+            object.__setattr__(self, "token", os.environ.get(TOKEN_VARIABLE, ""))
+        require(
+            not self.token or len(self.token) >= _SHORTEST_TOKEN,
+            f"a token has {_SHORTEST_TOKEN} characters or more, found {len(self.token)}: make one with "
+            "`python -c 'import secrets; print(secrets.token_urlsafe())'`.",
+        )
+        require(
+            not self.proxy_name or bool(self.token),
+            f"behind a proxy the page can be reached from other machines, which needs a token: set {TOKEN_VARIABLE} "
+            f"(or --token) to {_SHORTEST_TOKEN} characters or more.",
+        )
+        for one in self.proxy_name:
+            require(
+                host_of(one) == (one.lower(), None) and "*" not in one,
+                f"--proxy-name is a name such as pretrace.example.org, found {one[:100]!r}: leave scheme, port and "
+                "path out.",
+            )
+        for one in self.key_host:
+            require(
+                host_of(one) is not None and "," not in one,
+                f"--key-host is a host such as api.example.com, or localhost:8000, found {one[:100]!r}: leave scheme "
+                "and path out.",
+            )
+
+    def is_token(self, written: str) -> bool:
+        """Whether that is the token."""
+        return hmac.compare_digest(written.encode("utf-8", "replace"), self.token.encode())
+
+    @property
+    def any_model(self) -> bool:
+        """Whether visitors may name a model freely: on a page of this machine alone, for which no models are listed."""
+        return not self.proxy_name and not self.model
+
+    def environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        """What a command that is started from the page may know of this process's environment: not the token, and the
+        keys of servers only where there are hosts that may have them, with the names of these hosts."""
+        kept = {name: value for name, value in given.items() if name not in (TOKEN_VARIABLE, *KEYS)}
+        keys = {name: given[name] for name in KEYS if name in given and self.key_host}
+        return kept | keys | {KEY_HOSTS: ",".join(self.key_host)}
+
+    @property
+    def most_bytes(self) -> int:
+        """The largest body of a request."""
+        return self.most_upload * 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the page takes in, keeps, starts and waits for at most, where `pretrace serve` has no option for it; times
+    are in seconds, sizes in bytes."""
+
+    connections: int = 200
+    head_bytes: int = 16_000
+    login_bytes: int = 8_000
+    files: int = 20
+    """Collections that one upload makes: each file is one, and each folder."""
+    fields: int = 200
+    field_bytes: int = 4_000_000
+    part_characters: int = 10_000
+    """Characters of one option of a test."""
+    text_characters: int = 1_000_000
+    """Characters of a single text that is looked at."""
+    expanded: int = 300_000_000
+    """An upload when it is unpacked: all files of a zip, a packed file, the cells of a table."""
+    entries: int = 20_000
+    """Files and folders of a zip, or of a folder that is uploaded."""
+    depth: int = 10
+    """Folders inside each other there."""
+    texts: int = 200_000
+    columns: int = 1_000
+    column_characters: int = 100_000
+    """Characters of the names of all columns together."""
+    waiting: int = 20
+    """Jobs that wait for their turn."""
+    running: int = 1
+    stop_seconds: float = 10
+    """Time in which a job that is stopped may end by itself."""
+    kept: int = 1_000
+    """Uploads, texts that were looked at, and jobs in a workspace: of each."""

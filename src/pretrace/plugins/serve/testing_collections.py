@@ -1,0 +1,293 @@
+"""The pages of a collection: upload it, see what it is, choose a test, start it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from pretrace.plugins.serve import example
+from pretrace.plugins.serve.facts import UNSPOKEN, UploadFacts
+from pretrace.plugins.serve.forms import COMMANDS, CommandForm, prefilled
+from pretrace.plugins.serve.jobs import FilledForm
+from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
+from pretrace.plugins.serve.settings import WORDS
+from pretrace.plugins.serve.uploads import (
+    TAKEN,
+    Upload,
+    facts_of,
+    remove,
+    rename,
+    seen,
+    take,
+    take_folder,
+    texts_of,
+    together,
+    upload_of,
+    uploads,
+)
+from pretrace.plugins.serve.workspace import RequestError, fresh, slug
+from pretrace.verdicts.advise import Advice, Advised, advise, situate
+from pretrace.verdicts.expected import enough
+
+router = APIRouter()
+SEARCH = "scan"
+_MOST_NOTES = 4_000
+GIVEN = ("model", "controls", "earlier")
+"""What a visitor says of the case on the page of a collection."""
+
+
+@router.get("/collections", response_class=HTMLResponse)
+def form(desk: CurrentPage) -> HTMLResponse:
+    """The form, and what was uploaded before."""
+    found = [(one, facts_of(desk.workspace, one)) for one in uploads(desk.workspace)]
+    return desk.page("collections.html", here="collections", uploads=found, taken=TAKEN)
+
+
+@router.post("/collections")
+def upload(desk: CurrentPage, form: Posted) -> RedirectResponse:
+    """Take an upload in and look into it; of several files each becomes a collection, or none does."""
+    files = files_in(form, "file")
+    if not files:
+        raise RequestError(f"No file was chosen: choose {TAKEN}.", 422)
+    names = [file.filename or "" for file in files]
+    found = together(names)
+    if len(found) > desk.limits.files:
+        raise RequestError(
+            f"{len(found):,} files would become a collection each, and {desk.limits.files} are the most at once: where "
+            "they are one text each, choose the folder they lie in.",
+            422,
+        )
+    made: list[Upload] = []
+    how = (desk.limits, desk.most_kept)
+    try:
+        for called, places in found:
+            if called:
+                texts = {names[i].replace("\\", "/"): files[i].file for i in places}
+                made.append(take_folder(desk.workspace, called, texts, *how))
+            else:
+                made.append(take(desk.workspace, names[places[0]], files[places[0]].file, *how))
+    except RequestError:
+        for one in made:  # all or none: whoever mends one file sends them again
+            remove(desk.workspace.room("texts") / one.id)
+        raise
+    beside = line(form, "beside")
+    if beside and len(made) == 1:  # control documents of another collection, which the visitor is looking at
+        upload_of(desk.workspace, beside)
+        given = {name: line(form, name) for name in GIVEN} | {"controls": made[0].id}
+        return go(f"/collections/{beside}?{_query(given)}#tests")
+    return go(f"/collections/{made[0].id}" if len(made) == 1 else "/collections")
+
+
+@router.post("/collections/{name}/name")
+def named_anew(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
+    """Call a collection something else."""
+    rename(desk.workspace, upload_of(desk.workspace, name), line(form, "name"))
+    return go(f"/collections/{name}")
+
+
+@router.post("/collections/{name}/delete")
+def deleted(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
+    """Delete a collection that no job is about to read."""
+    found = upload_of(desk.workspace, name)
+    folder = str(desk.workspace.room("texts") / found.id)
+    for job in desk.jobs.all():
+        if not desk.jobs.state(job).over and any(folder in part for part in job.command):
+            raise RequestError(f"{found.name} is read by a job that is not over: stop the job first.", 409)
+    remove(desk.workspace.room("texts") / found.id)
+    return go("/collections")
+
+
+@router.get("/collections/{name}", response_class=HTMLResponse)
+def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
+    """What was seen in an upload, and which tests can be made with it and with what else there is."""
+    found = upload_of(desk.workspace, name)
+    facts = facts_of(desk.workspace, found)
+    given = _given(request.query_params)
+    others = [one for one in uploads(desk.workspace) if one.id != name]
+    jobs = [(job, desk.jobs.state(job)) for job in desk.jobs.all() if job.texts == name]
+    return desk.page(
+        "collection.html",
+        here="collections",
+        upload=found,
+        facts=facts,
+        given=given,
+        query=_query(given),
+        others=others,
+        taken=TAKEN,
+        jobs=jobs,
+        advice=None if facts.problem else _advice(desk, found, facts, given),
+        commands=COMMANDS,
+        enough=enough,
+        ahead={name for name, form in desk.forms.items() if form.ahead},
+        ready=_ready(desk),
+        model=given["model"] or next(iter(desk.workspace.models()), ""),
+        unspoken=UNSPOKEN,
+        more=WORDS["others"],
+    )
+
+
+@router.post("/collections/{name}/column")
+def column(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
+    """Look again, at another column of text."""
+    found = upload_of(desk.workspace, name)
+    seen(desk.workspace, found, line(form, "text_column"), desk.limits)
+    return go(f"/collections/{found.id}")
+
+
+@router.get("/collections/{name}/test/{test}", response_class=HTMLResponse)
+def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str = "") -> HTMLResponse:
+    """The essential options of a test, with what is known filled in."""
+    found = upload_of(desk.workspace, name)
+    facts = facts_of(desk.workspace, found)
+    given = _given(request.query_params)
+    row = _row(_advice(desk, found, facts, given), test)
+    wanted = _form(desk, test)
+    filled, notes = prefilled(wanted, row, facts, given), ""
+    if again:  # with what was typed before, empty fields too
+        earlier = desk.jobs.get(again).form
+        typed = {one.name: "\n".join(earlier.values.get(one.name, ())) for one in wanted.fields}
+        filled, notes = filled.filled(typed), earlier.notes
+    return desk.page(
+        "setup.html",
+        notes=notes,
+        ahead=wanted.ahead,
+        here="collections",
+        upload=found,
+        facts=facts,
+        test=test,
+        row=row,
+        form=filled,
+        title=row.choice.title if row else WORDS["others"][test].partition(":")[0],
+        uploads=uploads(desk.workspace),
+    )
+
+
+@router.post("/collections/{name}/test/{test}")
+def start(desk: CurrentPage, name: str, test: str, form: Posted) -> RedirectResponse:
+    """Start a test."""
+    found, wanted = upload_of(desk.workspace, name), _form(desk, test)
+    values = {field.name: [str(one) for one in form.getlist(field.name)] for field in wanted.fields}
+    notes = str(form.get("notes") or "").strip()[:_MOST_NOTES]
+    return _begun(desk, found, test, values, notes=notes, plan=bool(form.get("ahead")))
+
+
+@router.post("/collections/{name}/{how}/{test}")
+def start_at_once(
+    desk: CurrentPage, name: str, how: Literal["start", "plan"], test: str, form: Posted
+) -> RedirectResponse:
+    """Start a test that applies, or its plan, with what was said of the case and the usual options."""
+    found = upload_of(desk.workspace, name)
+    facts, given = facts_of(desk.workspace, found), {name: line(form, name) for name in GIVEN}
+    row = _row(_advice(desk, found, facts, given), test)
+    if row is None or row.state != "applies":
+        raise RequestError("This test does not apply with what you have: see what is missing.", 422)
+    filled = prefilled(_form(desk, test), row, facts, given)
+    values = {field.name: [field.default] for field in filled.fields if field.default}
+    try:
+        return _begun(desk, found, test, values, plan=how == "plan")
+    except RequestError as error:
+        field = "earlier" if error.field == "placebo" else error.field
+        raise RequestError(str(error), error.status, field=field) from error
+
+
+def _begun(
+    desk: PageContext,
+    found: Upload,
+    test: str,
+    values: Mapping[str, Sequence[str]],
+    *,
+    notes: str = "",
+    plan: bool = False,
+) -> RedirectResponse:
+    """To the job of a test, or of its plan, which waits for its turn."""
+    wanted = _form(desk, test)
+    texts = texts_of(desk.workspace, found.id)
+    options = wanted.arguments(values, lambda upload: texts_of(desk.workspace, upload), desk.models)
+    wanted.find_models(values, desk.models)
+    if facts_of(desk.workspace, found).other_labels:
+        options.append("--label-column=")
+    out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
+    paths = (texts, f"--out={desk.workspace.folder / out}")
+    ahead = wanted.ahead if plan else ""
+    job = desk.jobs.add(
+        f"{'Plan of ' * bool(ahead)}{wanted.command}: {found.name}",
+        (*wanted.words, *paths, *options, *([ahead] if ahead else [])),
+        out,
+        texts=found.id,
+        form=FilledForm(
+            test,
+            {field: tuple(one for one in given if one) for field, given in values.items() if any(given)},
+            notes,
+        ),
+    )
+    if test != SEARCH:
+        desk.workspace.remember(*(one.strip() for one in values.get("model", ())))
+    return go(f"/jobs/{job.id}")
+
+
+def _ready(desk: PageContext) -> frozenset[str]:
+    """The tests whose form asks for nothing beyond what is said of the case."""
+    said = {"model", "controls", "placebo", "date-column", "text-column"}
+    return frozenset(
+        test
+        for test, command in COMMANDS.items()
+        if command in desk.forms
+        and said.issuperset(field.name for field in desk.forms[command].fields if field.required)
+    )
+
+
+@router.post("/example")
+def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
+    """Test the example texts, without a question."""
+    if not example.offered(desk.models):
+        raise RequestError("The example takes the packaged model smollm2, which cannot be chosen here.", 403)
+    suspect, known = example.ready(desk.workspace, desk.most_kept)
+    desk.jobs.check_room()
+    asked = {"model": (example.MODEL,), "controls": (known.id,), "score": ("loss",)}
+    return _begun(desk, suspect, "flag", asked, notes="The example: docstrings of Python's library.")
+
+
+def _form(desk: PageContext, test: str) -> CommandForm:
+    command = COMMANDS.get(test, test if test in WORDS["others"] else "")
+    if command not in desk.forms:
+        raise RequestError("There is no such test here.", 404)
+    if command != SEARCH:
+        return desk.forms[command]
+    if not desk.settings.corpus:
+        raise RequestError(
+            "Nothing can be searched on this page: whoever serves it names training data with pretrace serve --corpus.",
+            403,
+        )
+    named = {
+        "kind": "choice",
+        "choices": desk.settings.corpus,
+        "default": desk.settings.corpus[0],
+        "required": True,
+    }
+    return desk.forms[command].changed("corpus", **named)
+
+
+def _given(query: Mapping[str, str]) -> dict[str, str]:
+    """What a visitor said of the case, in the address of the page."""
+    return {name: query.get(name, "").strip() for name in GIVEN}
+
+
+def _query(given: Mapping[str, str]) -> str:
+    return urlencode({name: value for name, value in given.items() if value})
+
+
+def _advice(desk: PageContext, upload: Upload, facts: UploadFacts, given: Mapping[str, str]) -> Advice:
+    controls, model = given["controls"], given["model"]
+    unseen = facts_of(desk.workspace, upload_of(desk.workspace, controls)).documents if controls else 0
+    # of a model that may not be chosen nobody learns whether it is there
+    known = model if desk.models.free or model in desk.models.listed else ""
+    has = situate(facts.situation, known, unseen=unseen, checkpoint=bool(given["earlier"]))
+    return advise(has, upload.name, model=model or "MODEL", names=facts.names)
+
+
+def _row(advice: Advice, test: str) -> Advised | None:
+    return next((row for row in advice.rows if row.choice.name == test), None)

@@ -1,0 +1,418 @@
+"""What a visitor uploads: taken in as a whole or not at all, and what was seen in it.
+
+There is one way in (`take` for a file, `take_folder` for several that are one text each), and it fails in one way: a
+RequestError, after which nothing is left. The bytes lie in `incoming/` while they are looked into, and become an entry
+of `texts/` by one renaming. A zip is read entry by entry and never past the limits, whatever its table of contents
+says. Names in a zip or folder become paths inside the upload's own folder, or the whole is refused (`_places`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import time
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from pretrace.corpora.columns import USUAL
+from pretrace.corpora.documents import DOCUMENTS, SOURCE
+from pretrace.corpora.folders import is_about
+from pretrace.corpora.formats import FORMATS, file_rows, recognise_format
+from pretrace.corpora.formats import ending_of as reader_of
+from pretrace.corpora.packing import HEAD, encoding_of, without_packing
+from pretrace.corpora.packing import open_unpacked as unpacked_file
+from pretrace.corpora.reading import TextReading
+from pretrace.corpora.webpages import FEEDS
+from pretrace.errors import PretraceError
+from pretrace.plugins.serve.facts import UploadFacts, look_into
+from pretrace.plugins.serve.settings import Limits
+from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, record_in, save, slug
+from pretrace.results.atomic import explained
+
+TAKEN = (
+    "a table (.jsonl, .json, .csv, .tsv, .parquet, .arrow), a text (.txt, .md, .html, .docx, .pdf, .epub) or a saved "
+    "feed (.rss, .atom, .xml), each also packed (.gz, .zst, .bz2, .xz); a folder of texts or of tables, or a .zip of "
+    "one"
+)
+OF_A_FOLDER = (".txt", *DOCUMENTS)
+"""Files that are one text each in a folder or a zip."""
+_TABLES = tuple(one for one in FORMATS if one != ".txt")
+_BINARY = (".parquet", ".arrow", ".docx", ".pdf", ".epub")
+"""No plain text: their readers say what is wrong with one."""
+_LONGEST_PART = 200
+_PIECE = 1 << 20
+_LONGEST_NAME = 200
+_LONGEST_SENTENCE = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One upload: `path` is the file or folder of texts, relative to the workspace; `name` what the visitor called it,
+    `size` and `sha256` those of what was sent (of a folder that of all hashes), `at` the time in seconds since 1970,
+    `left_out` the files of a folder or zip that are no texts."""
+
+    id: str
+    name: str
+    path: str
+    size: int
+    sha256: str
+    at: float
+    files: int = 1
+    left_out: int = 0
+
+
+def take(
+    workspace: Workspace, name: str, stream: BinaryIO, limits: Limits | None = None, most: int | None = None
+) -> Upload:
+    """The upload, kept in the workspace with what was seen in it; `most` is the size of the workspace in bytes from
+    which on nothing is taken. RequestError, and nothing kept, where it is empty, not what its name says, too costly to
+    look into, or cannot be read."""
+    limits = limits or Limits()
+    name = PurePosixPath(name.replace("\\", "/")).name.strip()
+    ending = ending_of(name)
+    stem = name.removesuffix(ending)
+    name = f"{stem[:_LONGEST_NAME]}{ending}"
+    with _entry(workspace, stem[:_LONGEST_NAME], limits, most) as (folder, left):
+        file = folder / f"{slug(stem[:_LONGEST_NAME])}{ending}"
+        sent = _copied(stream, file)
+        if not sent[0]:
+            raise RequestError(f"{name} is empty: choose a file that holds texts.")
+        path, counts, room = file, (1, 0), replace(limits, expanded=min(limits.expanded, left))
+        with _readable(file, name, unpacking=True):
+            if ending.lower() == ".zip":
+                path = folder / slug(stem[:_LONGEST_NAME])
+                counts = _unpacked(file, path, name, room)
+                file.unlink()
+            else:
+                check(file, name, room)
+        return _kept(path, name, sent, counts, limits)
+
+
+def take_folder(
+    workspace: Workspace,
+    name: str,
+    files: Mapping[str, BinaryIO],
+    limits: Limits | None = None,
+    most: int | None = None,
+) -> Upload:
+    """The upload of a folder, or of several files that are one text each, by their paths; otherwise as `take`."""
+    limits = limits or Limits()
+    name = " ".join(name.split())[:_LONGEST_NAME]
+    with _entry(workspace, name, limits, most) as (folder, _):
+        found = _places(list(files), folder / slug(name), name, limits)
+        size, digest = 0, hashlib.sha256()
+        for path, place in sorted(found.items()):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            one, hashed = _copied(files[path], place)
+            size += one
+            digest.update(f"{hashed}  {path}\n".encode("utf-8", "replace"))
+        counts = len(found), len(files) - len(found)
+        return _kept(folder / slug(name), name, (size, digest.hexdigest()), counts, limits)
+
+
+@contextmanager
+def _entry(workspace: Workspace, stem: str, limits: Limits, most: int | None) -> Iterator[tuple[Path, int]]:
+    """A folder for an upload that comes in, and the bytes it may have; nothing is left of it after an error."""
+    workspace.check_room("texts", limits.kept)
+    left = workspace.left(most) if most else limits.expanded
+    folder = workspace.room("incoming") / fresh(stem)
+    with explained(folder):
+        folder.mkdir()
+        try:
+            yield folder, left
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+@contextmanager
+def _readable(path: Path, name: str, *, unpacking: bool = False) -> Iterator[None]:
+    """RequestError, with the name that the visitor knows, for what readers of archives, tables and texts raise."""
+    try:
+        yield
+    except RequestError:
+        raise
+    except PretraceError as error:
+        raise RequestError(str(error).replace(str(path), name)[:_LONGEST_SENTENCE], 422) from error
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the disk, and not the file
+            raise
+        if unpacking:
+            raise RequestError(
+                f"{name} cannot be unpacked ({error}): make it again, or upload the files as they are."
+            ) from error
+        said = f"{type(error).__name__}: {error}".rstrip(".: ").replace(str(path), name)
+        raise RequestError(
+            f"{name} cannot be read ({' '.join(said.split())[:_LONGEST_SENTENCE]}): mend it, or leave out the column "
+            "that holds this.",
+            422,
+        ) from error
+
+
+def _kept(path: Path, name: str, sent: tuple[int, str], counts: tuple[int, int], limits: Limits) -> Upload:
+    """Look into an upload, whose texts lie at `path`, and move it to the others by one renaming."""
+    with _readable(path, name):
+        facts = look_into(path, name, "", limits)
+    folder = path.parent
+    upload = Upload(folder.name, name, f"texts/{folder.name}/{path.name}", *sent, time.time(), *counts)
+    save(folder / "facts.json", facts)
+    save(folder / "upload.json", upload)
+    folder.rename(folder.parent.parent / "texts" / folder.name)
+    return upload
+
+
+def together(names: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """Which of the files that were sent at once become a collection together, as places in `names`: those of a folder,
+    which their paths begin with, and where one is a document all that are one text each; with what to call it. A file
+    by itself has no name but its own, "".
+
+    >>> together(["a.csv", "drafts/1.txt", "drafts/2.txt"])
+    [('', [0]), ('drafts', [1, 2])]
+    >>> together(["essay.docx", "note.txt"])
+    [('essay.docx and 1 more', [0, 1])]
+    """
+    paths = [PurePosixPath(name.replace("\\", "/")) for name in names]
+    loose = [i for i, path in enumerate(paths) if len(path.parts) < 2]
+    texts = [i for i in loose if paths[i].suffix.lower() in OF_A_FOLDER]
+    if len(texts) < 2 or all(paths[i].suffix.lower() == ".txt" for i in texts):  # a text a line
+        texts = []
+    folders: dict[str, list[int]] = {}
+    for i, path in enumerate(paths):
+        if len(path.parts) > 1:
+            folders.setdefault(path.parts[0], []).append(i)
+    found = [("", [i]) for i in loose if i not in texts] + list(folders.items())
+    return found + ([(f"{paths[texts[0]]} and {len(texts) - 1} more", texts)] if texts else [])
+
+
+def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -> str:
+    """The text of a file that a visitor sends to look at; nothing is kept. RequestError where it has none."""
+    folder = workspace.room("incoming") / fresh("document")
+    with explained(folder):
+        folder.mkdir()
+        try:
+            file = folder / "document"
+            _copied(stream, file)
+            name = name[-_LONGEST_NAME:]
+            with _readable(file, name, unpacking=True):
+                check(file, name, limits)
+            with _readable(file, name):
+                reading = TextReading(USUAL, name)
+                kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
+                return next(reading.strings(file_rows(file, reading, kind)))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def rename(workspace: Workspace, upload: Upload, name: str) -> Upload:
+    """The upload under another name; its file stays, and its ending, which a folder has not."""
+    folder = workspace.within(upload.path).is_dir() and not upload.name.lower().endswith(".zip")
+    ending = "" if folder else ending_of(upload.name)
+    stem = " ".join(name.split()).removesuffix(ending).strip()
+    if not stem:
+        raise RequestError("A collection has a name: write one.", 422)
+    made = replace(upload, name=f"{stem[:_LONGEST_NAME]}{ending}")
+    save(workspace.room("texts") / upload.id / "upload.json", made)
+    return made
+
+
+def remove(folder: Path) -> None:
+    """Delete a folder of the workspace: first out of sight by one renaming, then its files."""
+    with explained(folder):
+        gone = folder.parent.parent / "incoming" / fresh("deleted")
+        folder.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def sweep(workspace: Workspace) -> None:
+    """Delete what a server that was killed had not yet taken in."""
+    for place in workspace.room("incoming").iterdir():
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def uploads(workspace: Workspace) -> list[Upload]:
+    """All uploads, the latest first."""
+    places = sorted(workspace.room("texts").glob("*/upload.json"), reverse=True)
+    return [found for place in places if (found := record_in(Upload, place))]
+
+
+def upload_of(workspace: Workspace, name: str) -> Upload:
+    """The upload of that id; RequestError (404) where there is none."""
+    for one in uploads(workspace):
+        if one.id == name:
+            return one
+    raise RequestError("There is no such collection here: it may have been deleted from the workspace.", 404)
+
+
+def texts_of(workspace: Workspace, name: str) -> str:
+    """The path of the texts of the upload of that id, for a command; RequestError where they could not be read."""
+    one = upload_of(workspace, name)
+    problem = facts_of(workspace, one).problem
+    if problem:
+        raise RequestError(f"{one.name} cannot be used: {problem}", 422)
+    return str(workspace.within(one.path))
+
+
+def facts_of(workspace: Workspace, upload: Upload) -> UploadFacts:
+    """What was seen in an upload, if need be now; it never fails: what cannot be seen is a `problem`."""
+    place = workspace.room("texts") / upload.id / "facts.json"
+    known = record_in(UploadFacts, place)
+    if known is not None:
+        return known
+    try:
+        return seen(workspace, upload)
+    except RequestError as error:
+        save(place, found := UploadFacts(problem=str(error)))
+        return found
+
+
+def seen(
+    workspace: Workspace, upload: Upload, text_column: str = "", limits: Limits | None = None
+) -> UploadFacts:
+    """Look into an upload again, at another column of text, and keep what was seen; RequestError, and what was seen
+    before stays, where that cannot be."""
+    path = workspace.within(upload.path)
+    if not os.path.lexists(path):
+        raise RequestError(f"The file of {upload.name} is not there any more: upload it again.", 404)
+    with _readable(path, upload.name):
+        found = look_into(path, upload.name, text_column, limits or Limits())
+    save(workspace.room("texts") / upload.id / "facts.json", found)
+    return found
+
+
+def _copied(stream: BinaryIO, place: Path) -> tuple[int, str]:
+    size, digest = 0, hashlib.sha256()
+    with place.open("wb") as file:
+        while piece := stream.read(_PIECE):
+            size += len(piece)
+            digest.update(piece)
+            file.write(piece)
+    return size, digest.hexdigest()
+
+
+# What lies in an upload: checked against what its name says, unpacked where it is a zip.
+
+
+def ending_of(name: str) -> str:
+    """The ending of a file that can be taken, as it is written; RequestError for a name of another kind."""
+    plain = without_packing(name)
+    for ending in (*FORMATS, *DOCUMENTS, *FEEDS):
+        if plain.lower().endswith(ending):
+            return name[len(plain) - len(ending) :]
+    if name.lower().endswith(".zip"):
+        return name[-4:]
+    raise RequestError(
+        f"{name[:100] or 'A file without a name'} is of no kind that can be read here: upload {TAKEN}."
+    )
+
+
+def check(place: Path, name: str, limits: Limits) -> None:
+    """RequestError where a file that should be plain text is none, or a packed one unpacks to too much."""
+    with unpacked_file(place) as file:
+        head = file.peek(HEAD)[:HEAD]
+        kind, size = recognise_format(name, head), 0
+        while not file.seekable() and (piece := file.read(_PIECE)):
+            size += len(piece)
+            _check_size(size, name, limits)
+    if kind not in _BINARY and b"\0" in head and encoding_of(head, None) == "utf-8":
+        raise RequestError(f"{name} holds no plain text, whatever its ending says: upload {TAKEN}.")
+
+
+def _check_size(size: int, name: str, limits: Limits) -> None:
+    if size > limits.expanded:
+        raise RequestError(
+            f"{name} unpacks to more than {limits.expanded // 1_000_000:,} MB: upload a part of it, or use the command "
+            "line, which reads files of any size.",
+            413,
+        )
+
+
+def _unpacked(archive: Path, folder: Path, name: str, limits: Limits) -> tuple[int, int]:
+    """The number of texts of a zip, which lie in `folder` afterwards, and of files that are none."""
+    folder.mkdir()
+    with zipfile.ZipFile(archive) as packed:
+        entries = [one for one in packed.infolist() if not one.is_dir()]
+        for one in entries:
+            shown = f"{name}: {one.filename[:100]}"
+            if one.flag_bits & 1:
+                raise RequestError(f"{shown} is locked with a password: make the zip without one.")
+            if stat.S_ISLNK(one.external_attr >> 16):
+                raise RequestError(f"{shown} is a link and no file: put the file itself into the zip.")
+        found = _places([one.filename for one in entries], folder, name, limits)
+        size = 0
+        for entry in entries:
+            place = found.get(entry.filename)
+            if place is None:
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with packed.open(entry) as source, place.open("xb") as file:
+                while piece := source.read(_PIECE):
+                    size += len(piece)
+                    _check_size(size, name, limits)
+                    file.write(piece)
+    return len(found), sum(not _litter(one.filename) for one in entries) - len(found)
+
+
+def _places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> dict[str, Path]:
+    """Where the texts among the files of a zip, or of a folder that a visitor calls `whole`, go inside `folder`, by
+    their names; files of other kinds are left out, and so is the folder that all lie in.
+
+    RequestError where nothing is left, where there are too many or two of a name, and for a name that lies too deep or
+    would leave the folder.
+    """
+    kept = [name for name in names if not _litter(name)]
+    parts = {name: _parts(name, whole, limits) for name in kept}
+    above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
+    within = {name: one[1:] if len(above) == 1 else one for name, one in parts.items()}
+    of_kind = {name: PurePosixPath(without_packing(name.lower())).suffix for name in within}
+    documents = [name for name, kind in of_kind.items() if kind in OF_A_FOLDER]
+    tables = [name for name, kind in of_kind.items() if kind in _TABLES]
+    if tables and all(is_about("/".join(within[name])) for name in documents):
+        documents = []  # what tells of the tables is no text beside them
+    texts = {name: folder.joinpath(*within[name]) for name in documents or tables}
+    if not texts:
+        raise RequestError(
+            f"{whole} holds no texts: put files that end in {', '.join((*OF_A_FOLDER, *_TABLES))} into it."
+        )
+    found = {str(place).lower() for place in texts.values()}
+    folders = {str(up).lower() for one in texts.values() for up in one.parents if up.is_relative_to(folder)}
+    if len(parts) < len(kept) or len(found) < len(texts) or found & folders:
+        raise RequestError(
+            f"{whole} holds two files, or a file and a folder, of the same name: rename one of them."
+        )
+    if len(found | folders) - 1 > limits.entries:
+        raise RequestError(
+            f"{whole} holds {len(found | folders) - 1:,} files and folders, and {limits.entries:,} is the most: "
+            "upload the texts as one .jsonl file, one text a line."
+        )
+    return texts
+
+
+def _litter(name: str) -> bool:
+    """Whether file browsers put an entry there, and no author."""
+    parts = PurePosixPath(name).parts
+    return "__MACOSX" in parts or (bool(parts) and parts[-1] in (".DS_Store", "Thumbs.db", "desktop.ini"))
+
+
+def _parts(name: str, whole: str, limits: Limits) -> tuple[str, ...]:
+    """The parts of the path of a file; RequestError for one that is too long, too deep, or would leave its folder."""
+    shown = f"{whole}: {name[:100]}"
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or ".." in parts or "\\" in name or ":" in name or "\0" in name:
+        raise RequestError(
+            f"{shown} names a place outside of it, or holds a sign that not every system has in names: rename the "
+            "file, or make the zip anew from the folder."
+        )
+    if any(len(part.encode("utf-8", "replace")) > _LONGEST_PART for part in parts):
+        raise RequestError(f"{shown} has too long a name: shorten it.")
+    if len(parts) - 1 > limits.depth:
+        raise RequestError(
+            f"{shown} lies in {len(parts) - 1:,} folders inside each other, and {limits.depth} is the most: put the "
+            "files into fewer folders."
+        )
+    return parts

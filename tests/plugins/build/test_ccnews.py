@@ -1,0 +1,330 @@
+"""CCNewsPDD: the paper's sizes and sides, real models on a small scale, and nothing half made."""
+
+import json
+import os
+import re
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_marian import SAYINGS, make_marian, reworded
+
+from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews, read_side, split_of, take_sentences
+from pretrace.plugins.build.ccnews_transforms import (
+    BackTranslation,
+    Changed,
+    Masking,
+    Opening,
+    Rewriting,
+    Transform,
+)
+from pretrace.corpora import Columns, open_corpus
+from pretrace.errors import ModelError, OutputError, TextsError
+from pretrace.types import Corpus, Text
+
+PAGES = ["page", "site", "forum", "home", "click", "shop", "review", "menu"]
+NEWS = ["mayor", "council", "police", "match", "coach", "court", "vote", "bank"]
+BOTH = ["the", "of", "and", "to", "in", "was", "on", "for", "with", "at"]
+
+
+def corpus(name, number, own, *, seed=0):
+    rng = np.random.default_rng([seed, len(own[0])])
+    texts = []
+    for i in range(number):
+        sentences = [" ".join(rng.choice([*own, *BOTH], 8)).capitalize() + "." for _ in range(6)]
+        texts.append(Text(f"{name}{i}", " ".join(sentences)))
+    return Corpus(name, tuple(texts), source=name)
+
+
+MEMBERS, NONMEMBERS = corpus("pile", 40, PAGES), corpus("news", 60, NEWS)
+SMALL = CcnewsSettings(texts=36, fewest_words=10, most_words=32)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Puts a word into every text; some it gets wrong. What it was given is remembered."""
+
+    faulty: str = "nothing"
+    given: list[str] = field(default_factory=list, compare=False)
+    opening: Opening = field(default_factory=Opening)
+    kind = "trans"
+
+    def open(self):
+        return Transform({"model": "marker", "weights": "0" * 64}, self._change)
+
+    def _change(self, texts, seed):
+        self.given.extend(texts)
+        return [
+            Changed(f"{text} Machina.", "came back odd" if re.search(self.faulty, text) else "")
+            for text in texts
+        ]
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_published_recipe(tmp_path):
+    built = build_ccnews(MEMBERS, NONMEMBERS, Marked(), folder=tmp_path, settings=SMALL)
+    rows = rows_of(tmp_path / "trans.jsonl")
+    assert rows == list(built.rows)
+    assert set(rows[0]) == {"id", "text", "label", "group", "original", "transformed", "split"}
+    assert [sum(row["label"] == label for row in rows) for label in (0, 1)] == [18, 18]
+    assert len({row["id"] for row in rows}) == 36
+    for row in rows:
+        assert row["transformed"] == 1 - row["label"]
+        assert row["text"] == row["original"] + (" Machina." if row["transformed"] else "")
+        source = MEMBERS if row["label"] else NONMEMBERS
+        [text] = [t.text for t in source.texts if row["id"].endswith(f"member-{t.id}")]
+        assert text.startswith(row["original"])
+        assert len(row["original"].split()) == 32  # four whole sentences of eight words
+    splits = [(row["label"], row["split"]) for row in rows]
+    assert [splits.count((1, name)) for name in ("reference", "validation", "test")] == [3, 3, 12]
+    assert open_corpus(tmp_path / "trans.jsonl").texts[0].member is True
+
+
+def test_the_card_tells_what_the_transformation_gives_away(tmp_path):
+    same = Corpus("more pages", corpus("more", 40, PAGES, seed=1).texts)
+    settings = CcnewsSettings(texts=60, fewest_words=10, most_words=32)
+    build_ccnews(MEMBERS, same, Marked(), folder=tmp_path / "one", settings=settings)
+    card = json.loads((tmp_path / "one" / "trans.card.json").read_text())
+    blind = card["blind"]
+    assert blind["original"]["bag_of_words_auc"][0] < 0.75
+    assert blind["published"]["bag_of_words_auc"][0] > 0.85
+    assert blind["transform_both"] is None
+    assert "so much a detector may owe to the transformation" in blind["finding"]
+    assert card["models"] == {"model": "marker", "weights": "0" * 64}
+    assert card["rows"]["nonmembers"]["transformed"] == 30
+    assert card["rows"]["members"]["words_shared_with_original"] is None
+    assert 0.9 < card["rows"]["nonmembers"]["words_shared_with_original"] < 1
+
+    both = CcnewsSettings(texts=60, fewest_words=10, most_words=32, transform_both=True)
+    build_ccnews(MEMBERS, same, Marked(), folder=tmp_path / "both", settings=both)
+    assert all(row["transformed"] for row in rows_of(tmp_path / "both" / "trans.jsonl"))
+    blind = json.loads((tmp_path / "both" / "trans.card.json").read_text())["blind"]
+    assert blind["published"]["bag_of_words_auc"][0] > 0.85
+    assert blind["transform_both"]["bag_of_words_auc"][0] < 0.75
+
+
+def test_what_cannot_be_used_gives_its_place_to_the_next(tmp_path):
+    members = Corpus("m", (*MEMBERS.texts, Text("short", "Too short.")))
+    twin = NONMEMBERS.texts[0]
+    nonmembers = Corpus(
+        "n",
+        (
+            *NONMEMBERS.texts,
+            Text("copied", MEMBERS.texts[3].text.upper()),
+            Text("twin", f" {twin.text}\n"),
+            Text("sibling", NONMEMBERS.texts[1].text + " Again.", group=NONMEMBERS.texts[1].id),
+        ),
+    )
+    method = Marked(faulty="^[A-M]")
+    build_ccnews(members, nonmembers, method, folder=tmp_path, settings=SMALL)
+    rows = rows_of(tmp_path / "trans.jsonl")
+    assert len(rows) == 36
+    left = json.loads((tmp_path / "trans.card.json").read_text())["left_out"]
+    assert left["member: fewer than 10 words"] == {"count": 1, "ids": ["short"]}
+    assert left["nonmember: also among the members"]["ids"] == ["copied"]
+    assert left["nonmember: the same text as another"]["count"] == 1
+    assert left["nonmember: another text of the same document was taken"]["count"] == 1
+    assert left["nonmember: came back odd"]["count"] > 0
+    assert not any(re.match("[A-M]", row["original"]) for row in rows if not row["label"])
+    assert len(method.given) == len(set(method.given))
+
+
+def test_texts_that_differ_only_behind_what_is_taken_are_one(tmp_path):
+    def longer(texts, tail):
+        return tuple(
+            Text(f"{tail}{text.id}", f"{text.text} {tail} of this there was no more to say.")
+            for text in texts
+        )
+
+    copies = (
+        longer(MEMBERS.texts[:5], "Late")
+        + longer(NONMEMBERS.texts[:3], "And")
+        + longer(NONMEMBERS.texts[:3], "But")
+    )
+    both = Corpus("news", (*copies, *NONMEMBERS.texts[3:]), source="news")
+    built = build_ccnews(MEMBERS, both, Marked(), folder=tmp_path, settings=SMALL)
+    originals = [row["original"] for row in built.rows]
+    assert len(set(originals)) == len(originals) == 36
+    every = CcnewsSettings(texts=80, fewest_words=10, most_words=32)
+    built = build_ccnews(MEMBERS, both, Marked(), folder=tmp_path / "all", settings=every)
+    assert built.card["left_out"]["nonmember: also among the members"]["count"] == 5
+    assert built.card["left_out"]["nonmember: the same text as another"]["count"] == 3
+
+
+def test_too_few_texts_before_any_model_is_opened(tmp_path):
+    method = Marked()
+    with pytest.raises(TextsError, match="600 members of at least 10 words were wanted, found 40"):
+        build_ccnews(MEMBERS, NONMEMBERS, method, folder=tmp_path, settings=CcnewsSettings(fewest_words=10))
+    with pytest.raises(TextsError, match=r"18 nonmembers .* found 0"):
+        build_ccnews(MEMBERS, NONMEMBERS, Marked(faulty="."), folder=tmp_path, settings=SMALL)
+    assert not method.given
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_build_is_not_overwritten(tmp_path):
+    build_ccnews(MEMBERS, NONMEMBERS, Marked(), folder=tmp_path, settings=SMALL)
+    before = (tmp_path / "trans.jsonl").read_bytes()
+    build_ccnews(MEMBERS, NONMEMBERS, Marked(), folder=tmp_path, settings=SMALL)
+    assert (tmp_path / "trans.jsonl").read_bytes() == before
+    other = CcnewsSettings(texts=36, fewest_words=10, most_words=32, seed=1)
+    with pytest.raises(OutputError, match="other settings"):
+        build_ccnews(MEMBERS, NONMEMBERS, Marked(), folder=tmp_path, settings=other)
+
+
+def test_the_papers_split_and_lengths():
+    splits = [split_of(rank, 600) for rank in range(600)]
+    assert [splits.count(name) for name in ("reference", "validation", "test")] == [100, 100, 400]
+    assert take_sentences("One two three.\n\nFour five six. Seven", 6) == "One two three.\n\nFour five six."
+    assert take_sentences("a" * 100_000, 5) == "a" * 100_000
+    assert take_sentences("", 5) == ""
+    assert take_sentences("今日は雨。明日は晴。", 5) == "今日は雨。"
+
+
+def test_only_the_year_that_was_asked_for(tmp_path):
+    path = tmp_path / "news.jsonl"
+    dates = ["2017-03-01 10:00:00", "2016-12-31", "2017", "", "5 May 2017", "2017-12-31/"]
+    path.write_text(
+        "".join(
+            json.dumps({"text": f"t{i}", "label": "sport", "date": d}) + "\n" for i, d in enumerate(dates)
+        )
+    )
+    found = read_side(str(path), Columns(), date_column="date")
+    assert [(text.id, text.text) for text in found.texts] == [("0", "t0"), ("2", "t2"), ("4", "t4")]
+    assert "3 texts left out: not published in 2017, or without a date." in found.notes
+    assert len(read_side(str(path), Columns())) == 6
+    with pytest.raises(TextsError, match="no column 'day'"):
+        read_side(str(path), Columns(), date_column="day")
+    with pytest.raises(TextsError, match="lies in 1999"):
+        read_side(str(path), Columns(), date_column="date", year=1999)
+
+
+@pytest.fixture(scope="module")
+def translators(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    home = {french: reworded(english) for english, french in SAYINGS.items()}
+    return make_marian(folder / "en-fr", SAYINGS), make_marian(folder / "fr-en", home)
+
+
+def sayings(name, number, seed):
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.permutation(list(SAYINGS))[:6]) for _ in range(number)]
+    return Corpus(name, tuple(Text(f"{name}{i}", text) for i, text in enumerate(dict.fromkeys(texts))))
+
+
+def test_back_translation_by_real_models(tmp_path, translators):
+    method = BackTranslation(*map(str, translators))
+    settings = CcnewsSettings(texts=12, fewest_words=5)
+    build_ccnews(sayings("m", 8, 0), sayings("n", 8, 1), method, folder=tmp_path, settings=settings)
+    for row in rows_of(tmp_path / "trans.jsonl"):
+        changed = " ".join(map(reworded, re.findall(r"[^.]+\.", row["original"].replace(". ", "."))))
+        assert row["text"] == (row["original"] if row["label"] else changed)
+    models = json.loads((tmp_path / "trans.card.json").read_text())["models"]
+    assert len(models["there"]["weights"]) == len(models["back"]["weights"]) == 64
+    assert models["there"]["weights"] != models["back"]["weights"]
+
+
+def test_masking_by_a_real_model(tmp_path):
+    import torch
+    import transformers
+
+    words = sorted({*BOTH, *NEWS, *PAGES})
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
+    tokenizer = transformers.BertTokenizer(
+        vocab={name: i for i, name in enumerate(names)}, do_lower_case=True
+    )
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(names), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=24,  # shorter than the texts
+    )  # fmt: skip
+    transformers.BertForMaskedLM(config).save_pretrained(tmp_path / "bert")
+    tokenizer.save_pretrained(tmp_path / "bert")
+    build_ccnews(
+        MEMBERS, NONMEMBERS, Masking(str(tmp_path / "bert"), share=0.25), folder=tmp_path, settings=SMALL
+    )
+    changed = []
+    for row in rows_of(tmp_path / "mask.jsonl"):
+        old, new = (row[name].lower().split() for name in ("original", "text"))
+        assert len(old) == len(new)
+        differ = [x != y for x, y in zip(old, new, strict=True)]
+        assert row["transformed"] or not any(differ)
+        if row["transformed"]:
+            changed.append(np.mean(differ))
+            assert any(differ[len(differ) * 2 // 3 :])  # beyond the model's context too
+    assert 0.15 < np.mean(changed) < 0.35
+
+
+def test_rewriting_by_a_server(tmp_path, chat):
+    chat.answer = lambda content: content.removeprefix("Rewrite: ").upper()
+    chat.ends_by = lambda answer: "length" if answer.startswith(("M", "C")) else "stop"
+    for _ in range(2):
+        build_ccnews(MEMBERS, NONMEMBERS, Rewriting(chat.source), folder=tmp_path, settings=SMALL)
+        for row in rows_of(tmp_path / "prompt.jsonl"):
+            assert row["text"] == (row["original"] if row["label"] else row["original"].upper())
+        card = json.loads((tmp_path / "prompt.card.json").read_text())
+        assert card["models"]["prompt"] == "Rewrite: {text}"
+        assert card["left_out"]["nonmember: cut off at the limit of length"]["count"] > 0
+        asked = [one["messages"][0]["content"] for one in chat.asked]
+        assert len(asked) == len(set(asked))
+
+
+def test_rewriting_by_a_model_here(tmp_path, model_folder):
+    with pytest.raises(TextsError, match="nonmembers of at least"):  # random weights never end
+        build_ccnews(
+            MEMBERS,
+            NONMEMBERS,
+            Rewriting(str(model_folder), tokens=4),
+            folder=tmp_path,
+            settings=CcnewsSettings(texts=4, fewest_words=1, most_words=8),
+        )
+    with pytest.raises(ModelError, match="no folder here"):
+        build_ccnews(MEMBERS, NONMEMBERS, Rewriting("nobody/nothing"), folder=tmp_path, settings=SMALL)
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path[:0] = [{tests!r}, {here!r}]
+from test_ccnews import sayings
+from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews
+from pretrace.plugins.build.ccnews_transforms import BackTranslation
+from pretrace.plugins.build.translating import Translator
+real, left = Translator._batch, int(sys.argv[1])
+def batch(self, texts):
+    global left
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+    print("batch", *texts, sep="|", flush=True)
+    return real(self, texts)
+Translator._batch = batch
+settings = CcnewsSettings(texts=12, fewest_words=5)
+method = BackTranslation({there!r}, {back!r})
+build_ccnews(sayings("m", 8, 0), sayings("n", 8, 1), method, folder=Path({out!r}), settings=settings)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kill -9")
+def test_killed_and_started_again(tmp_path, translators, program):
+    here = Path(__file__).parent
+    code = _KILLED.format(
+        tests=str(here.parent),
+        here=str(here),
+        there=str(translators[0]),
+        back=str(translators[1]),
+        out=str(tmp_path / "out"),
+    )
+    made = []
+    for batches, expected in ((1, -signal.SIGKILL), (99, 0)):
+        done = program(code, batches)
+        out, complaints = done.communicate()
+        assert done.returncode == expected, complaints
+        made += [s for line in out.splitlines() if line.startswith("batch") for s in line.split("|")[1:]]
+        assert (tmp_path / "out" / "trans.jsonl").exists() == (expected == 0)
+    assert len(made) == len(set(made)) == 16  # each sentence there and back once
+    assert not list((tmp_path / "out").glob(".*"))

@@ -1,0 +1,129 @@
+"""Instructions to a model on a server; what all servers may do wrong is tested with the client that asks them."""
+
+import builtins
+import json
+
+import pytest
+
+from pretrace.backends.instructed import open_instructed, open_server
+from pretrace.errors import MissingPackageError, ModelError
+from pretrace.types import Sampling, Written
+
+
+def ask(model, *texts, tokens=9, seed=0, sampling=None):
+    return model.answers(list(texts), tokens=tokens, sampling=sampling or Sampling(), seed=seed)
+
+
+def opened(chat, *, cache=True):
+    return open_server(chat.source, cache=cache, retries=0, seconds=10)
+
+
+def test_answers_in_order_with_all_that_was_set(chat):
+    model = open_instructed(chat.source)
+    asked = [f"say {number}" for number in range(30)]
+    sampling = Sampling(temperature=0.5, top_p=0.9)
+    found = model.answers(asked, tokens=50, sampling=sampling, seed=7)
+    assert found == [Written(text[::-1]) for text in asked]
+    assert len(chat.asked) == 30
+    wanted = {"model": "parrot", "temperature": 0.5, "top_p": 0.9, "seed": 7, "max_tokens": 50}
+    assert wanted.items() <= chat.asked[0].items()
+    assert chat.keys == {None}
+    assert model.facts == {"name": "parrot", "server": chat.source[7:-7], "weights": "unknown"}
+
+
+def test_cut_answers_are_known_and_nothing_is_asked_twice(chat):
+    expected = [Written("cba"), Written("dcb", ended=False), Written("cba")]
+    for _ in range(2):
+        assert ask(opened(chat), "abc", "xbcd", "abc", tokens=3) == expected
+        assert len(chat.asked) == 2
+    ask(opened(chat), "abc", tokens=3, seed=1)
+    ask(opened(chat, cache=False), "abc", tokens=3)
+    assert len(chat.asked) == 4
+    chat.ends_by = lambda answer: "content_filter"
+    with pytest.raises(ModelError, match="gave no text"):
+        ask(opened(chat), "a whole")
+
+
+def test_the_key_is_never_recorded(chat, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    model = opened(chat)
+    ask(model, "a")
+    assert chat.keys == {"Bearer sk-secret"}
+    assert "secret" not in model.fingerprint + str(model.facts)
+
+
+def test_what_was_answered_before_an_error_is_kept(chat):
+    ask(opened(chat), "abc")
+    chat.status = 500
+    with pytest.raises(ModelError, match="500"):
+        ask(opened(chat), "abc", "def")
+    chat.status, number = 200, len(chat.asked)
+    assert ask(opened(chat), "abc", "def") == [Written("cba"), Written("fed")]
+    assert len(chat.asked) == number + 1
+
+
+SHAPE, JSON = "does not answer as chat completions do", "does not answer in JSON"
+ODD = {
+    "<html>Hello</html>": JSON, "{broken": JSON, "[" * 100_000: "too deep", "[]": SHAPE, "5": SHAPE, "null": SHAPE,
+    '{"choices": []}': SHAPE, '{"choices": null}': SHAPE, '{"choices": ["abc"]}': SHAPE, '{"choices": [null]}': SHAPE,
+    '{"choices": [{"text": "abc"}]}': SHAPE, '{"choices": [{"message": "abc"}]}': SHAPE,
+    '{"choices": [{"message": {"content": 5}}]}': SHAPE,
+    '{"choices": [{"message": {"content": [{"type": "text", "text": "abc"}]}}]}': SHAPE,
+    '{"error": {"message": "no such model"}}': SHAPE,
+}  # fmt: skip
+
+
+def test_answers_of_another_shape_are_refused_in_one_line(chat):
+    for body, says in ODD.items():
+        chat.body = body.encode()
+        with pytest.raises(ModelError, match=says) as refused:
+            ask(opened(chat), "a")
+        said = str(refused.value)
+        assert "most often ends in /v1" in said
+        assert len(said) < 600
+        assert said.isprintable()
+        assert "--" not in said  # no option that the command does not have
+
+
+def test_odd_text_in_an_answer_is_read(chat):
+    chat.answer = lambda content: "half \ud800, null \0, escape \x1b[31m"
+    [answer] = ask(opened(chat), "a", tokens=99)
+    assert answer.text.encode().decode() == answer.text
+    chat.body = json.dumps({"choices": [{"message": {"content": "a"}, "finish_reason": ["length"]}]}).encode()
+    assert ask(opened(chat), "b") == [Written("a")]
+
+
+def test_no_text_at_all_and_settings_that_a_server_does_not_know(chat):
+    chat.answer = lambda content: ""
+    with pytest.raises(ModelError, match="gave no text to any of 2 instructions"):
+        ask(opened(chat), "a", "b")
+    with pytest.raises(ModelError, match="no repetition penalty"):
+        ask(opened(chat), "a", sampling=Sampling(repetition_penalty=1.2))
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        *((one, "a server is written server:http") for one in (
+            "server:", "server:http://localhost/v1", "server:localhost:8000/v1#m", "server:http://#m",
+            "server:http://h:x/#m",
+        )),
+        ("server:https://me:secret@host/v1#m", "put the key in PRETRACE_API_KEY"),
+    ],
+)  # fmt: skip
+def test_addresses_that_are_none(source, says):
+    with pytest.raises(ModelError, match=says):
+        open_instructed(source)
+
+
+def test_missing_package(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "httpx":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingPackageError, match=r"pretrace\[servers\]"):
+        open_instructed("server:http://localhost/v1#m")

@@ -1,0 +1,93 @@
+"""Translations by a real MarianMT model: sentence by sentence, nothing lost in silence, nothing made twice."""
+
+import importlib.util
+
+import pytest
+from tiny_marian import SAYINGS, make_marian
+
+from pretrace.plugins.build.translating import Translator, open_translator
+from pretrace.errors import ExpressionError, MissingPackageError, ModelError
+
+
+@pytest.fixture(scope="module")
+def marian(tmp_path_factory):
+    return make_marian(tmp_path_factory.mktemp("models") / "en-fr", SAYINGS)
+
+
+def test_sentence_by_sentence_with_the_space_between(marian):
+    first, second, *rest = SAYINGS
+    texts = [" ".join(SAYINGS), f"  {first}\n\n{second} ", *rest, "", " \n"]
+    found = open_translator(str(marian)).translate(texts)
+    french = list(SAYINGS.values())
+    expected = [" ".join(french), f"  {french[0]}\n\n{french[1]} ", *french[2:], "", " \n"]
+    assert [one.text for one in found] == expected
+    assert [one.pieces for one in found] == [8, 2, 1, 1, 1, 1, 1, 1, 0, 0]
+    assert not any(one.cut or one.empty for one in found)
+
+
+def test_greedy_or_the_models_own_beams(marian):
+    assert open_translator(str(marian)).beams == 2
+    greedy = open_translator(str(marian), beams=1)
+    assert greedy.fingerprint != open_translator(str(marian)).fingerprint
+    assert [one.text for one in greedy.translate(list(SAYINGS))] == list(SAYINGS.values())
+    with pytest.raises(ExpressionError, match="--beams"):
+        open_translator(str(marian), beams=0)
+
+
+def test_a_long_text_is_translated_whole(marian):
+    translator = open_translator(str(marian))
+    sentence = " ".join(f"word{i}" for i in range(100))  # more than the model reads
+    [found] = translator.translate([sentence])
+    assert found.pieces > 5
+    assert len(found.text.split()) >= found.pieces
+
+
+def test_what_has_no_end_is_counted(marian):
+    translator = open_translator(str(marian), cache=False)
+    bias = translator._model.final_logits_bias
+    bias[0, 0] = -1e4
+    assert translator.translate(["It rained for seven days. It rained for seven days."])[0].cut == 2
+    bias[0, 0] = 1e4
+    [none] = translator.translate(["It rained for seven days. ***"])
+    assert (none.text.strip(), none.pieces, none.cut, none.empty) == ("", 2, 0, 1)
+
+
+def test_nothing_is_translated_twice(marian, monkeypatch):
+    seen = []
+    real = Translator._batch
+
+    def watched(self, texts):
+        if len(seen) + len(texts) > limit:
+            raise KeyboardInterrupt
+        seen.extend(texts)
+        return real(self, texts)
+
+    monkeypatch.setattr(Translator, "_batch", watched)
+    limit, translator = 3, open_translator(str(marian))
+    translator._budget = 20  # one sentence at a time
+    with pytest.raises(KeyboardInterrupt):
+        translator.translate([" ".join(SAYINGS)])
+    assert len(seen) == 3
+    limit, again = 8, open_translator(str(marian))
+    again._budget = 20
+    assert again.translate([" ".join(SAYINGS), *SAYINGS])[0].text == " ".join(SAYINGS.values())
+    assert sorted(seen) == sorted(SAYINGS)
+
+
+def test_what_is_no_marian_model(marian, model_folder, tmp_path):
+    with pytest.raises(ModelError, match=r"is no MarianMT model \(its kind is gpt_neox\)"):
+        open_translator(str(model_folder))
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in ("config.json", "model.safetensors", "vocab.json", "target.spm"):
+        (bare / name).write_bytes((marian / name).read_bytes())
+    with pytest.raises(ModelError, match=r"lacks source\.spm"):
+        open_translator(str(bare))
+
+
+@pytest.mark.parametrize("package", ["sentencepiece", "sacremoses"])
+def test_missing_package(package, monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else real(name))
+    with pytest.raises(MissingPackageError, match=r"pretrace\[all\]"):
+        open_translator("anything")

@@ -1,0 +1,235 @@
+"""The scorers and the metric inside the real inspect_ai, on a tiny model; logs are read back."""
+
+import json
+import math
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny import MORE_WORDS
+
+pytest.importorskip("inspect_ai", reason="inspect_ai is not installed (pip install inspect-ai)")
+
+from inspect_ai import Task, eval
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import read_eval_log
+from inspect_ai.model import ChatCompletionChoice, Logprob, Logprobs, ModelOutput, ModelUsage, get_model
+
+import pretrace
+from pretrace.errors import ExpressionError, ModelError
+from pretrace.plugins.harnesses.inspect_scorers import (
+    SCORERS,
+    _warn,
+    contamination,
+    membership,
+    opened_by,
+    trace_in_prompt,
+)
+from pretrace.scoring.plan import Models
+
+USAGE = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+"""Counted here: inspect_ai would download a tokenizer to count."""
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _at_home(tmp_path, monkeypatch):
+    """inspect_ai keeps what it writes in the test's folder."""
+    monkeypatch.chdir(tmp_path)
+    _warn.cache_clear()  # what was said in another test is said again
+    for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 400)
+
+
+def texts(number, seed, words=MORE_WORDS, length=25):
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(words, length)) for _ in range(number)]
+
+
+def held_back(path, some):
+    path.write_text("".join(json.dumps({"id": str(i), "text": text}) + "\n" for i, text in enumerate(some)))
+    return str(path)
+
+
+def evaluated(samples, scorers, model, **how):
+    """The log of an evaluation, read back from its file."""
+    task = Task(dataset=MemoryDataset(samples), scorer=scorers)
+    (log,) = eval(task, model=model, log_dir="logs", display="none", max_tokens=1, **how)
+    return read_eval_log(log.location)
+
+
+def figures(log, scorer):
+    found = next(one for one in log.results.scores if one.name == scorer)
+    return {name: one.value for name, one in found.metrics.items()}
+
+
+def test_a_task_is_scored_as_pretrace_scores_it(model_folder, reference_folder, tmp_path, caplog):
+    placebo = str(reference_folder)
+    asked = texts(12, 1)
+    known = held_back(tmp_path / "known.jsonl", texts(40, 2))
+    strange = held_back(
+        tmp_path / "strange.jsonl", texts(40, 3, ["seven", "trees", "grow", "slowly", "FOUR"])
+    )
+    log = evaluated(
+        [Sample(input=text, target="x") for text in asked],
+        [
+            SCORERS["min_k"](k=0.1, nonmembers=known, placebo=placebo),
+            membership("zlib", nonmembers=strange),
+            SCORERS["loss"](),
+        ],
+        get_model("hf/tiny", model_path=str(model_folder), device="cpu"),
+    )
+    assert log.status == "success", log.error
+    run = pretrace.detect(
+        pretrace.open_corpus(asked), pretrace.open_model(str(model_folder)), "min_k(k=0.1),zlib,loss"
+    )
+    for scorer, expression in (("min_k", "min_k(k=0.1)"), ("membership", "zlib"), ("loss", "loss")):
+        by_text = {
+            one.scores[scorer].metadata["pretrace"]["text"]: one.scores[scorer].value for one in log.samples
+        }
+        assert np.allclose([by_text[text] for text in asked], run.column(expression), atol=1e-6)
+    flagged = pretrace.flag(
+        pretrace.open_corpus(asked),
+        pretrace.open_corpus(known),
+        Models(pretrace.open_model(str(model_folder)), placebo=Models(pretrace.open_model(placebo))),
+        pretrace.FlagSettings(score="min_k(k=0.1)"),
+    )
+    found = figures(log, "min_k")
+    assert math.isclose(found["p"], flagged.p, abs_tol=0.02)  # other ids, so other permutations
+    assert (found["samples"], found["nonmembers"], found["withheld"]) == (12, 40, 0)
+    assert found["placebo_auc"] == pytest.approx(
+        next(one for one in flagged.checks if one.name == "placebo").figures["auc"][0]
+    )
+    refused = figures(log, "membership")  # other words: the comparison means nothing
+    assert refused["withheld"] == 1
+    assert refused["words_auc"] > 0.9
+    assert all(math.isnan(refused[name]) for name in ("answer", "p", "above", "flagged"))
+    assert figures(log, "loss")["withheld"] == 1
+    assert math.isnan(figures(log, "loss")["p"])
+    assert "nonmembers=FILE" in caplog.text
+    assert "zlib: contamination is withheld: The texts are like the known non-members" in caplog.text
+
+
+def output(text, surprise):
+    """What a provider gives back that was asked for the prompt's log-probabilities: a template around the text."""
+    pieces = ["<user>", *(f" {word}" for word in text.split()), " <end>"]
+    given = [Logprob(token=piece, logprob=-surprise if piece[0] == " " else -9.0) for piece in pieces]
+    choice = ChatCompletionChoice(
+        message={"role": "assistant", "content": "x"}, prompt_logprobs=Logprobs(content=given)
+    )
+    return ModelOutput(model="mockllm/model", choices=[choice], usage=USAGE)
+
+
+def bare_output():
+    """What other providers give back."""
+    return ModelOutput.from_content("mockllm/model", "x").model_copy(update={"usage": USAGE})
+
+
+def test_log_probabilities_of_the_provider_are_used_where_it_gives_them():
+    asked, known = texts(30, 1), texts(60, 2)
+    draw = np.random.default_rng(0)
+    surprises = {text: 1 + draw.random() for text in asked} | {text: 2.5 + draw.random() for text in known}
+    samples = [Sample(input=text, id=f"a{i}") for i, text in enumerate(asked)]
+    samples += [Sample(input=text, id=f"k{i}", metadata={"nonmember": True}) for i, text in enumerate(known)]
+
+    def answer(input, tools, tool_choice, config):
+        return output(input[-1].text, surprises[input[-1].text])
+
+    model = get_model("mockllm/model", custom_outputs=answer)
+    log = evaluated(samples, [SCORERS["loss"](), SCORERS["min_k"](k=0.2)], model)
+    assert log.status == "success", log.error
+    for one in log.samples:
+        assert math.isclose(one.scores["loss"].value, -surprises[one.input], rel_tol=1e-6)
+    found = figures(log, "loss")
+    assert (found["samples"], found["nonmembers"]) == (30, 60)
+    assert found["answer"] == 1
+    assert found["p"] < 0.001
+
+
+def test_a_model_that_cannot_be_opened_has_to_be_named():
+    log = evaluated(
+        [Sample(input="Nothing was the same again.")],
+        [SCORERS["loss"]()],
+        get_model("mockllm/model", custom_outputs=[bare_output()]),
+    )
+    assert log.status == "error"
+    assert "-S model=" in log.error.message
+
+
+def test_answers_without_log_probabilities_are_not_mixed_with_others():
+    asked = texts(4, 1)
+    outputs = [output(text, 1.0) if i % 2 else bare_output() for i, text in enumerate(asked)]
+    model = get_model("mockllm/model", custom_outputs=outputs)
+    log = evaluated([Sample(input=text) for text in asked], [SCORERS["loss"]()], model, max_connections=1)
+    assert log.status == "error"
+
+
+def test_a_model_behind_a_server_is_opened_there():
+    model = get_model("vllm/org/name", base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(ModelError, match="-S model="):
+        opened_by(model)  # its server was not asked for anything yet, so its address is not known
+    model.api.base_url = "http://127.0.0.1:9/v1"
+    assert opened_by(model) == "vllm:http://127.0.0.1:9#org/name"
+
+
+@pytest.mark.parametrize(
+    ("score", "reason"),
+    [
+        ("min_k_plus_plus", "min_k_plus_plus needs more than the log-probability"),
+        ("na_pdd", "na_pdd needs more than the log-probability"),
+        ("fsd(ppl)", r"fsd\(ppl\) compares the model with a tuned copy"),
+        ("ref", "ref compares the model with a second one"),
+        ("neighbor", "neighbor needs a model that proposes other words"),
+        ("probe", "probe needs more than"),
+    ],
+)
+def test_other_scores_refuse_by_name(score, reason):
+    with pytest.raises(ExpressionError, match=reason):
+        membership(score)
+    if "(" not in score:
+        with pytest.raises(ExpressionError, match=reason):
+            SCORERS[score]()
+
+
+def test_every_score_has_a_scorer_that_the_entry_point_finds():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        groups = tomllib.load(file)["project"]["entry-points"]
+    ((name, value),) = groups["inspect_ai"].items()
+    assert name == "pretrace"  # inspect_ai looks for the package that stands before the slash
+    loaded = EntryPoint(name, value, "inspect_ai").load()
+    assert set(loaded.SCORERS) == set(pretrace.registry.scores)
+
+
+def test_a_text_is_found_in_its_prompt():
+    tokens = [
+        ("<s>", -1.0),
+        ("The cat", -2.0),
+        (" sat", -3.0),
+        (".\n", -4.0),
+        ("The", -5.0),
+        (" cat sat", -6.0),
+        ("</s>", -7.0),
+    ]
+    assert trace_in_prompt(tokens, "The cat sat").logp.tolist() == [-5, -6]  # the last place counts
+    assert trace_in_prompt(tokens, " cat sat.").logp.tolist() == [-3, -4]  # "The cat" begins before the text
+    assert trace_in_prompt(tokens, "The dog") is None
+    assert trace_in_prompt(tokens, " ") is None
+    without_first = [
+        ("e", -1.0),
+        (" dog", -2.0),
+        (" ran", -3.0),
+    ]  # as vLLM gives "The dog ran" without a start token
+    assert trace_in_prompt(without_first, "The dog").logp.tolist() == [-1, -2]
+    assert trace_in_prompt([("user:", -1.0), *without_first], "The dog") is None
+    assert trace_in_prompt([("x", -1.0)], "a" * 50 + "x") is None  # more than a token is lacking
+
+
+def test_a_metric_of_other_scores_says_so(caplog):
+    from inspect_ai.scorer import SampleScore, Score
+
+    compute = contamination()
+    assert compute([SampleScore(score=Score(value=1.0), sample_id="a")])["withheld"] == 1
+    assert "comes from another scorer" in caplog.text

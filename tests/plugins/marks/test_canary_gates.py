@@ -1,0 +1,307 @@
+"""Strings that look random and are not: each kind is refused, or told by a score that sees no model. Fair ones pass."""
+
+import base64
+import hashlib
+import uuid
+from random import Random
+
+import numpy as np
+import pytest
+import scipy.stats
+from verdicts.answering import Answering
+
+from pretrace.plugins.marks.canaries import (
+    CanarySettings,
+    blind_check,
+    blind_p,
+    check_canaries,
+    few_check,
+    known_check,
+    natural_canaries,
+    prompts_of,
+    random_strings,
+    went_on,
+)
+from pretrace.results.verdicts import load_verdict
+from pretrace.runs import save_verdict
+from pretrace.scoring.plan import Models
+from pretrace.statistics.permutation import lot_test
+from pretrace.types import Corpus, Text
+
+HEX, CROCKFORD = "0123456789abcdef", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def found_in(texts, *patterns):
+    corpus = Corpus("c", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
+    return random_strings(corpus, patterns, alternatives=19, context=200, seed=3)
+
+
+def digits(rng, number):
+    return rng.bytes(number).hex()[:number]
+
+
+def changelog(rng):
+    one = digits(rng, 40)
+    return f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one}))"
+
+
+def shortened(rng):
+    one = digits(rng, 64)
+    return f"image {one[-12:].upper()} is sha256:{one}"
+
+
+def clock(rng):
+    low, mid, high = (int(rng.integers(1 << bits)) for bits in (32, 16, 12))
+    return f"id {low:08x}{mid:04x}1{high:03x}9a3b{digits(rng, 12)}"
+
+
+def named(rng):
+    return f"id {uuid.uuid5(uuid.NAMESPACE_DNS, digits(rng, 8)).hex}"
+
+
+def machine(rng):
+    """The times differ, the machine is the same."""
+    return f"id {digits(rng, 20)}0242ac120002"
+
+
+def worked(rng):
+    return f"block {'0' * int(rng.integers(6, 12))}{digits(rng, 64)}"[: 6 + 64]
+
+
+def spelled(rng):
+    words = " ".join(rng.choice(["apple", "bridge", "copper", "garden", "island"], 8))
+    return f"data {words.encode()[:20].hex()}"
+
+
+def colour(rng):
+    return f"colour {digits(rng, 8)};"
+
+
+@pytest.mark.parametrize(
+    ("make", "why", "patterns"),
+    [
+        (changelog, "with a beginning or end that stands elsewhere in the text", ()),
+        (shortened, "with a beginning or end that stands elsewhere in the text", ()),
+        (clock, "UUIDs of other versions", ()),
+        (named, "UUIDs of other versions", ()),
+        (machine, "sharing their beginning or end with another string", ()),
+        (worked, "with a run at the beginning or end that a random string hardly has", ()),
+        (spelled, "that spell a text", ()),
+        (colour, "strings with fewer than 40 bits that may vary", (r"\b[0-9a-f]{8}\b",)),
+    ],
+)
+def test_strings_that_can_be_guessed_are_left_out(make, why, patterns):
+    rng = np.random.default_rng(1)
+    found, left = found_in([make(rng) for _ in range(20)], *patterns)
+    assert len(found) <= 1
+    assert left[why] >= 10
+
+
+def test_known_strings_are_left_out():
+    inputs = [b"", b"\n", b"hello", b"7", b"a", b"Hello, World!"]
+    known = [hashlib.md5(one).hexdigest() for one in inputs]
+    known += [hashlib.sha1(b"blob 0\0").hexdigest(), hashlib.sha256(b"password").hexdigest()]
+    known += [hashlib.md5(b"zanzibar-42 is here").hexdigest()]
+    found, left = found_in([f"file {one}" for one in known[:-1]] + [f"zanzibar-42 is here\n{known[-1]}"])
+    assert not found
+    assert left == {"hashes of words": 8, "UUIDs of other versions": 1}  # one of them looks like a UUID
+    found, left = found_in(["id 9B1DEB4D-3B7D-4BAD-9BDD-2B0D7B3DCB6D, F47AC10B-58CC-4372-A567-0E02B2C3D479"])
+    assert (found, left) == ((), {"known examples": 2})
+    readable = base64.b64encode(b"meet me at the old bridge").decode()
+    assert found_in([f"data {readable}"], "[A-Za-z0-9+/]{30,}")[1] == {"that spell a text": 1}
+
+
+def test_one_string_in_two_spellings_counts_once_and_not_after_itself():
+    one = uuid.UUID(int=0x1E7B63A0C95D4F288C3D52F6B1E09A77)
+    found, left = found_in([f"{one} and {str(one).upper()} and {one.hex}"])
+    assert [some.string for some in found] == [str(one)]
+    assert left["found again"] == 2
+    # as a part of a longer name it is no string of its own, and gives away the one that follows
+    found, left = found_in([f"key{one.hex}x is now {one}"])
+    assert (found, left) == ((), {"with a beginning or end that stands elsewhere in the text": 1})
+
+
+def test_alternatives_pass_what_the_strings_pass():
+    rng = np.random.default_rng(2)
+    found, _ = found_in([f"md5 {digits(rng, 32)}" for _ in range(60)])
+    others = [other for one in found for other in one.alternatives]
+    free = [o for one in found for o in one.alternatives if 12 in one.varies]
+    assert len(free) > 500
+    looks = [o[12] in "1235678" and o[16] in "89ab" for o in free]
+    assert not any(looks)  # where nothing is said of versions, 11% of random digits would
+    heads = [one.string[:4] for one in found]
+    assert len(set(heads)) == len(heads)
+    assert not any(len(other) - len(other.lstrip(other[0])) > 4 for other in others)
+
+
+def luhn(rng):
+    first = [int(d) for d in rng.integers(10, size=15)]
+    total = sum(d if i % 2 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(first)))
+    return "card " + "".join(map(str, [*first, -total % 10]))
+
+
+def iban(rng):
+    bank = "".join(map(str, rng.integers(10, size=18)))
+    return f"to DE{98 - int(bank + '131400') % 97:02d}{bank}"
+
+
+def ulid(rng):
+    stamp, letters = int(1.5e12 + rng.integers(2e11)), ""
+    for _ in range(10):
+        stamp, rest = divmod(stamp, 32)
+        letters = CROCKFORD[rest] + letters
+    return "id " + letters + "".join(rng.choice(list(CROCKFORD), 16))
+
+
+def positive(rng):
+    return f"id {HEX[int(rng.integers(8))]}{digits(rng, 39)}"
+
+
+def words(rng):
+    return "key " + "".join("".join(rng.choice(list(some))) for some in ("bdfgklmnprst", "aeiou") * 9)
+
+
+@pytest.mark.parametrize(
+    ("make", "by", "pattern"),
+    [
+        (luhn, "check digits", r"\b\d{16}\b"),
+        (iban, "check digits", r"DE\d{20}"),
+        (ulid, "the same characters in one place", "[0-9A-HJKMNP-TV-Z]{26}"),
+        (positive, "the same characters in one place", ""),
+        (words, "the same sequences of characters", r"\b[a-z]{15,}"),
+    ],
+)
+def test_what_no_rule_refuses_is_told_without_a_model(make, by, pattern):
+    rng = np.random.default_rng(4)
+    found, _ = found_in([make(rng) for _ in range(30)], *([pattern] if pattern else []))
+    assert len(found) >= 5
+    check = blind_check(found, 0)
+    assert check.status == "failed"
+    assert check.figures["p"][by] <= check.figures["level"]
+
+
+def test_a_sorted_list_is_told_by_its_neighbours():
+    rng = np.random.default_rng(5)
+    rows = sorted(digits(rng, 64) for _ in range(30))
+    found, _ = found_in(["\n".join(f"{one}  file{i}.tar" for i, one in enumerate(rows))])
+    assert len(found) > 20
+    assert blind_p(found, 0)["the distance from a string that stands before it"] < 0.01
+    mixed = [rows[i] for i in rng.permutation(30)]
+    fair, _ = found_in(["\n".join(f"{one}  file{i}.tar" for i, one in enumerate(mixed))])
+    assert blind_p(fair, 0)["the distance from a string that stands before it"] > 0.05
+
+
+def test_fair_strings_are_seldom_told():
+    failed = 0
+    for run in range(30):
+        rng = np.random.default_rng([6, run])
+        found, _ = found_in([f"id {digits(rng, 40)}" for _ in range(12)])
+        failed += blind_check(found, run).status == "failed"
+    assert failed <= 8  # 10% of 30 are 3; more than 8 come about once in 300
+
+
+def test_hashes_of_words_that_a_tokenizer_holds_are_told():
+    rng = np.random.default_rng(8)
+    made = [digits(rng, 32) for _ in range(6)] + [hashlib.md5(b"orchard").hexdigest()]
+    found, _ = found_in([f"id {one}" for one in made])
+    check = known_check(found, {"orchard", "valley"})
+    assert check.status == "failed"
+    assert "1 strings are among them ('t6@3')" in check.words
+    assert known_check(found, {"valley"}).status == "passed"
+    assert known_check(found, ()).status == "not run"
+
+
+def test_one_string_that_everybody_knows_carries_no_result():
+    rng = np.random.default_rng(7)
+    rows = rng.normal(size=(20, 20))
+    rows[0, 0] += 60
+    one = few_check(tuple(rows), 0.05, draws=1000, seed=0)
+    assert one.status == "failed"
+    rows = rng.normal(size=(20, 20))
+    rows[:, 0] += 1.5
+    assert few_check(tuple(rows), 0.05, draws=1000, seed=0).status == "passed"
+
+
+# Random strings asked of models that give text alone: the rest of a string after its first half.
+
+
+SETTINGS = CanarySettings(cache=False, pattern=(r"key-[a-z0-9]{16}",))
+SILENT = Answering(lambda _: "and so on", name="second")
+
+
+def corpus(seed=1, number=12):
+    random = Random(seed)
+    made = []
+    for i in range(number):
+        key = "".join(random.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=16))
+        some = (f"{random.getrandbits(160):040x}", str(uuid.UUID(int=random.getrandbits(128), version=4)))
+        said = (*some, f"key-{key}")[i % 3]
+        made.append(Text(f"t{i}", f"Build {i} of the tool has the sum {said} as it was sent."))
+    return Corpus("sums", tuple(made))
+
+
+def knowing(texts, *, upper=False):
+    """It writes what goes on in the text; in another spelling, and with the first half said again, where `upper`."""
+
+    def answer(prompt):
+        rest = next(one.text[len(prompt) :] for one in texts.texts if one.text.startswith(prompt))
+        return f"The sum is {prompt.split()[-1]}{rest}".upper() if upper else rest
+
+    return Answering(answer, chats=upper, name="knowing")
+
+
+def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
+    found = natural_canaries(corpus(), SETTINGS, text=True)
+    assert len(found.strings) == 12
+    assert len({one.kind for one in found.strings}) == 3
+    for one, prompt in zip(found.strings, prompts_of(found), strict=True):
+        assert all(some.startswith(one.begun) for some in (one.string, *one.alternatives))
+        assert len({some[len(one.begun) :] for some in one.alternatives}) == 19
+        assert prompt.endswith(one.begun)
+        assert one.string not in prompt
+        assert 0.3 < len(one.begun) / len(one.string) < 0.7
+    assert found.strings[0].string == natural_canaries(corpus(), SETTINGS).strings[0].string
+
+
+@pytest.mark.parametrize(
+    ("answer", "share"),
+    [
+        ("cdef", 1.0), ("cd-ef and", 1.0), ("cdxx", 0.5), ("", 0.0), ("abcdef", 1.0), ("`CDEF`", 1.0),
+        ("xcdef", 0.0),
+    ],
+)  # fmt: skip
+def test_how_much_of_the_rest_was_written(answer, share):
+    assert went_on(answer, "ab", "abcdef") == share
+
+
+def test_p_values_are_no_smaller_than_chance_whatever_is_written():
+    p = []
+    for seed in range(150):
+        found = natural_canaries(corpus(seed, 8), SETTINGS, text=True).strings
+        random, rng = Random(1000 + seed), np.random.default_rng(seed)
+        rows = []
+        for one in found:
+            answer = "".join(random.choices("0123456789abcdef", k=20))
+            row = np.array([went_on(answer, one.begun, some) for some in (one.string, *one.alternatives)])
+            rows.append(row + 1e-9 * rng.random(len(row)))
+        p.append(lot_test(rows, draws=300, seed=seed).p)
+    assert int((np.array(p) <= 0.05).sum()) <= scipy.stats.binom.ppf(0.995, 150, 0.05)
+    assert scipy.stats.kstest(p, "uniform").pvalue > 0.005
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_a_model_that_writes_the_strings_is_found_and_only_beside_a_second_model(upper, tmp_path):
+    texts = corpus()
+    target = knowing(texts, upper=upper)
+    found = check_canaries(texts, Models(target, placebos=(SILENT,)), SETTINGS, text=True)
+    assert found.outcome == "consistent"
+    assert found.figures["strings written to the end"] == 12
+    save_verdict(found, tmp_path / "OUT")
+    assert load_verdict(tmp_path / "OUT").p == found.p
+    assert check_canaries(texts, Models(target), SETTINGS, text=True).outcome == "inconclusive"
+    twin = knowing(texts, upper=not upper)
+    twin.fingerprint += "twin"
+    both = check_canaries(texts, Models(target, placebos=(twin,)), SETTINGS, text=True)
+    assert both.outcome == "inconclusive"
+    none = check_canaries(texts, Models(SILENT, placebos=(target,)), SETTINGS, text=True)
+    assert (none.outcome, none.p) == ("inconclusive", 1.0)

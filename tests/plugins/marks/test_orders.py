@@ -1,0 +1,143 @@
+"""mark order and mark check on real tiny models: a model trained on the published rows is found, its twin is not."""
+
+import json
+
+import numpy as np
+import pytest
+from made import written
+from tiny import MORE_WORDS
+
+from pretrace import open_corpus
+from pretrace.cli.commands import call as call_line
+from pretrace.errors import PretraceError, TextsError
+from pretrace.plugins.marks import marking
+from pretrace.plugins.marks.checking import check_published, ranks
+from pretrace.plugins.marks.marking import MOST_ROWS, OrderSettings, mark_order, read_seal
+from pretrace.tuning.planting import PlantSettings, plant
+from pretrace.types import Corpus, Text
+
+SEED = "5eed"
+
+
+def rows(number, words=6):
+    rng = np.random.default_rng(1)
+    return [{"id": f"r{i}", "text": " ".join(rng.choice(MORE_WORDS, words))} for i in range(number)]
+
+
+def items(number):
+    rng = np.random.default_rng(2)
+    return [
+        {
+            "id": f"q{i}",
+            "text": f"Question {i}?",
+            "choices": [str(one) for one in rng.choice(MORE_WORDS, 4, replace=False)],
+            "answer": i % 4,
+        }
+        for i in range(number)
+    ]
+
+
+def call(*arguments):
+    return call_line([str(one) for one in arguments])
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory, model_folder):
+    """Rows in an order by lot, the sealed file, and a copy of the tiny model that read the rows in that order."""
+    folder = tmp_path_factory.mktemp("order")
+    corpus = open_corpus(str(written(folder / "rows.jsonl", rows(64))))
+    seal, published = mark_order(corpus, OrderSettings(), {}, seed=SEED)
+    marking.publish(seal, folder / "PUB", folder / "sealed.json", rows=published)
+    learning = Corpus("shards", tuple(Text(one.id, one.published) for one in seal.documents))
+    settings = PlantSettings(epochs=30, share=0.95, learning_rate=3e-3, batch=4)
+    plant(learning, settings=settings, folder=folder / "target", start=str(model_folder))
+    return folder
+
+
+def checked(world, model, *more, out):
+    sealed = (world / "sealed.json", "--commitment", world / "PUB" / "commitment.txt")
+    code = call("mark", "check", *sealed, "--model", model, "--model-date", "2050", *more, "--out", out)
+    return code, json.loads((out / "result.json").read_text(encoding="utf-8"))
+
+
+def test_who_read_the_published_rows_is_found_and_the_twin_is_not(
+    world, model_folder, reference_folder, tmp_path
+):
+    told = ("--placebo", reference_folder, "--texts", world / "PUB" / "published.jsonl")
+    code, found = checked(world, world / "target", *told, out=tmp_path / "FOUND")
+    assert (code, found["test"], found["unit"], found["p"] <= 0.05) == (3, "marks", "shard", True)
+    assert {one["name"]: one["status"] for one in found["checks"]} == dict.fromkeys(
+        ("seal", "tries", "older", "enough", "second"), "passed"
+    )
+    assert "Each dot is one shard" in (tmp_path / "FOUND" / "report.html").read_text(encoding="utf-8")
+    code, twin = checked(world, model_folder, *told, out=tmp_path / "TWIN")
+    assert (code, twin["p"] > 0.05) == (4, True)
+
+
+def test_the_lot_is_exact_and_nothing_is_lost(world):
+    seal = read_seal(world / "sealed.json")
+    published = open_corpus(str(world / "PUB" / "published.jsonl"))
+    assert sorted(text.id for text in published.texts) == sorted(row["id"] for row in rows(64))
+    assert [text.id for text in published.texts] != [row["id"] for row in rows(64)]
+    assert len(seal.documents) == 64 // MOST_ROWS
+    assert all(len(set(one.variants)) == len(one.variants) == 20 for one in seal.documents)
+    joined = "\n\n".join(text.text for text in published.texts)
+    assert joined == "\n\n".join(one.published for one in seal.documents)
+    corpus = Corpus("rows", tuple(Text(str(row["id"]), str(row["text"])) for row in rows(64)))
+    again, _ = mark_order(corpus, OrderSettings(), {}, seed=SEED)
+    assert again.documents == seal.documents  # whoever has the seed can repeat the lot
+    drawn = [mark_order(corpus, OrderSettings(), {})[0].documents[0].drawn for _ in range(40)]
+    assert len(set(drawn)) > 5
+
+
+def test_rows_in_another_order_and_a_check_without_a_commitment_are_refused(world, tmp_path):
+    with pytest.raises(PretraceError, match="commitment"):
+        call("mark", "check", world / "sealed.json", "--model", world / "target", "--out", tmp_path / "R")
+    assert not (tmp_path / "R").exists()
+    seal = read_seal(world / "sealed.json", str(world / "PUB" / "commitment.txt"))
+    check_published(seal, open_corpus(str(world / "PUB" / "published.jsonl")))
+    with pytest.raises(TextsError, match="another order than the one drawn"):
+        check_published(seal, open_corpus(str(world / "rows.jsonl")))
+
+
+def test_options_change_places_and_the_right_answer_is_written_anew(tmp_path):
+    refers = {**items(1)[0], "id": "all", "choices": ["a", "b", "All of the above", "d"]}
+    path = written(tmp_path / "items.jsonl", [*items(24), refers])
+    told = ("--options", "choices", "--answer", "answer")
+    places = ("--out", tmp_path / "PUB", "--sealed", tmp_path / "s.json")
+    assert call("mark", "order", path, *told, *places) == 0
+    lines = (tmp_path / "PUB" / "published.jsonl").read_text(encoding="utf-8").splitlines()
+    moved = [json.loads(line) for line in lines]
+    for before, after in zip(items(24), moved[:24], strict=True):
+        assert sorted(before["choices"]) == sorted(after["choices"])
+        assert after["choices"][after["answer"]] == before["choices"][before["answer"]]
+        assert after["text"] == before["text"]
+    assert any(before["choices"] != after["choices"] for before, after in zip(items(24), moved, strict=False))
+    assert moved[24]["choices"] == ["a", "b", "All of the above", "d"]
+    seal = read_seal(tmp_path / "s.json")
+    assert len(seal.documents) == 24
+    assert seal.documents[0].published.splitlines()[1:] == [
+        f"{letter}. {option}" for letter, option in zip("ABCD", moved[0]["choices"], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("some", "told", "said"),
+    [
+        (rows(1), (), "can stand in 1 orders"),
+        ([{"id": f"r{i}", "text": "the same row"} for i in range(80)], (), "such as differ"),
+        (items(1), ("--options", "choices"), "can stand in 24 orders"),
+        (items(24), ("--options", "text"), "no list of options in text"),
+        (items(24), ("--options", "choices", "--answer", "text"), "none of their options"),
+        (items(24), ("--answer", "answer"), "name their column with --options"),
+    ],
+)
+def test_what_no_lot_can_order_is_refused(some, told, said, tmp_path):
+    path = written(tmp_path / "t.jsonl", some)
+    with pytest.raises(PretraceError, match=said):
+        call("mark", "order", path, *told, "--out", tmp_path / "PUB", "--sealed", tmp_path / "s.json")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["t.jsonl"]
+
+
+def test_ranks_of_an_item():
+    assert ranks(np.array([3.0, 1.0, 2.0, 2.0])).tolist() == [1.0, 0.25, 0.625, 0.625]

@@ -1,0 +1,217 @@
+"""The sealed file: for its owner alone, never overwritten, and refused when it is another."""
+
+import hashlib
+import json
+import random
+import stat
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pretrace.corpora import open_corpus
+from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.plugins.marks import marking
+from pretrace.plugins.marks.checking import CheckSettings, check_marks, check_published, model_day
+from pretrace.plugins.marks.marking import MarkSettings, VariantCandidates, read_seal
+from pretrace.scoring.plan import Models
+from pretrace.testing import FakeBackend
+from pretrace.types import Corpus, Text
+
+TEXTS = Corpus("letters", tuple(Text(f"t{i}", f"Text {i}.", group=f"g{i // 2}") for i in range(6)))
+
+
+@pytest.fixture
+def seal():
+    made = {f"t{i}": (f"Text {i}.", f"Version {i}.") for i in range(6) if i != 2}
+    settings = MarkSettings(variant_column=("other",))
+    candidates = VariantCandidates(made, {"t2": "no variant"})
+    return marking.mark(TEXTS, candidates, settings, lot=random.Random(4).randrange)
+
+
+def test_what_is_written_is_what_is_read_and_what_is_published(seal, tmp_path):
+    out, place = tmp_path / "PUB", tmp_path / "secret" / "seal.json"
+    commitment = marking.publish(seal, out, place)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert hashlib.sha256(place.read_bytes()).hexdigest() == commitment
+    back = read_seal(place, str(out / "commitment.txt"))
+    assert (back.documents, back.unmarked, back.nonce) == (seal.documents, seal.unmarked, seal.nonce)
+    assert back.sha256 == commitment
+    assert read_seal(place, commitment.upper()).sha256 == commitment
+    published = open_corpus(out / "published.jsonl")
+    assert [text.id for text in published.texts] == [f"t{i}" for i in range(6)]  # in the order of the texts
+    assert [text.group for text in published.texts] == [text.group for text in TEXTS.texts]
+    assert published.texts[2].text == "Text 2."
+    assert {path.name for path in out.iterdir()} == {"published.jsonl", "commitment.txt"}
+    others = {one.variants[1 - one.drawn] for one in seal.documents}
+    said = "".join(path.read_text(encoding="utf-8") for path in out.iterdir())
+    assert not any(text in said for text in others)  # what was not drawn stays secret
+    assert [path.name for path in place.parent.iterdir()] == ["seal.json"]
+
+
+def test_nothing_is_ever_overwritten(seal, tmp_path):
+    out, place = tmp_path / "PUB", tmp_path / "seal.json"
+    marking.publish(seal, out, place)
+    before = place.read_bytes()
+    with pytest.raises(OutputError, match="never overwritten"):
+        marking.publish(seal, tmp_path / "OTHER", place)
+    assert not (tmp_path / "OTHER").exists()
+    with pytest.raises(OutputError, match="never replaced"):
+        marking.publish(seal, out, tmp_path / "other.json")
+    assert not (tmp_path / "other.json").exists()
+    place.with_name("link.json").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(OutputError, match="never overwritten"):
+        marking.publish(seal, tmp_path / "OTHER", place.with_name("link.json"))
+    assert place.read_bytes() == before
+
+
+def test_a_sealed_file_that_appears_meanwhile_is_kept(seal, tmp_path, monkeypatch):
+    place = tmp_path / "seal.json"
+    monkeypatch.setattr(marking, "check_places", lambda out, sealed: place.write_text("another's"))
+    with pytest.raises(OutputError, match="never overwritten"):
+        marking.publish(seal, tmp_path / "PUB", place)
+    assert place.read_text() == "another's"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["seal.json"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_where_one_of_both_fails_neither_is_left(seal, tmp_path, monkeypatch, links):
+    place = tmp_path / "seal.json"
+    if not links:  # a file system without links
+        monkeypatch.setattr("os.link", _refused)
+    monkeypatch.setattr("pretrace.results.atomic._install", _refused)
+    with pytest.raises(OutputError, match="cannot be written"):
+        marking.publish(seal, tmp_path / "PUB", place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _refused(*_):
+    raise PermissionError(1, "Operation not permitted")
+
+
+def test_a_file_system_without_links_gets_a_sealed_file_too(seal, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.link", _refused)
+    place = tmp_path / "seal.json"
+    commitment = marking.publish(seal, tmp_path / "PUB", place)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert read_seal(place, commitment).documents == seal.documents
+
+
+def test_the_secret_never_lies_in_what_is_published(seal, tmp_path):
+    for place in (tmp_path / "PUB" / "seal.json", tmp_path / "PUB" / "deep" / "seal.json"):
+        with pytest.raises(OutputError, match="must stay secret"):
+            marking.publish(seal, tmp_path / "PUB", place)
+    (tmp_path / "door").symlink_to(tmp_path / "PUB")
+    with pytest.raises(OutputError, match="must stay secret"):
+        marking.publish(seal, tmp_path / "PUB", tmp_path / "door" / "seal.json")
+    assert not (tmp_path / "PUB").exists()
+
+
+def test_an_altered_or_another_file_is_refused(seal, tmp_path):
+    place = tmp_path / "seal.json"
+    commitment = marking.publish(seal, tmp_path / "PUB", place)
+    content = place.read_text()
+    plain = json.loads(content)
+    first, *others = plain["texts"]
+
+    def changed(**more):
+        return json.dumps({**plain, **more})
+
+    place.write_text(changed(texts=[{**first, "drawn": 1 - first["drawn"]}, *others]))
+    with pytest.raises(TextsError, match="not what was committed to"):
+        read_seal(place, commitment)
+    for wrong in (
+        *("{}", "no json", content[:-20], json.dumps([1])),
+        *(changed(texts=[{**first, "drawn": drawn}, *others]) for drawn in (7, -1)),
+        *(changed(pretrace_seal=3), changed(made="2026-01-01T00:00:00")),
+    ):
+        place.write_text(wrong)
+        with pytest.raises(OutputError, match="damaged or no sealed file"):
+            read_seal(place)
+    with pytest.raises(OutputError, match="cannot be read"):
+        read_seal(tmp_path / "nowhere.json")
+
+
+@pytest.mark.parametrize("said", ["abc", "0" * 63, ""])
+def test_a_commitment_is_a_hash_or_a_file_with_one(said, seal, tmp_path):
+    place = tmp_path / "seal.json"
+    marking.publish(seal, tmp_path / "PUB", place)
+    with pytest.raises((TextsError, OutputError)):
+        read_seal(place, said)
+    (tmp_path / "two.txt").write_text("0" * 64 + "\n" + "1" * 64)
+    with pytest.raises(TextsError, match="holds 2"):
+        read_seal(place, str(tmp_path / "two.txt"))
+
+
+def test_published_texts_must_be_those_that_were_drawn(seal):
+    drawn = {text.id: text.text for text in seal.published}
+
+    def published(**changes):
+        return Corpus("site", tuple(Text(name, text) for name, text in {**drawn, **changes}.items()))
+
+    other = next(one for one in seal.documents if one.id == "t3")
+    reflowed = drawn["t0"].replace(" ", "\n  ")
+    assert "those drawn" in check_published(seal, published(t0=reflowed))[0]
+    with pytest.raises(TextsError, match="another variant than the one drawn: 't3'"):
+        check_published(seal, published(t3=other.variants[1 - other.drawn]))
+    with pytest.raises(TextsError, match=r"4 texts that are none .*: 't0', 't1', 't2' and 1 more"):
+        check_published(seal, published(t0="x", t1="x", t2="x", t4="x"))
+    with pytest.raises(TextsError, match="ids that the sealed file has not: 'new'"):
+        check_published(seal, published(new="x"))
+    fewer = Corpus("site", tuple(text for text in published().texts if text.id != "t5"))
+    assert "1 marked texts are not among" in check_published(seal, fewer)[1]
+
+
+# Sealed files and time: what page one says of it, a model that is older than the draw, a file from the future.
+
+LETTERS = Corpus("letters", tuple(Text(f"t{i}", f"Letter {i} tells of the valley.") for i in range(24)))
+MADE = VariantCandidates(
+    {one.id: (one.text, f"The valley is what letter {one.id[1:]} tells of.") for one in LETTERS.texts}
+)
+
+
+def sealed(folder, *, ago=timedelta(hours=2)):
+    """A sealed file, made some time ago."""
+    seal = marking.mark(LETTERS, MADE, MarkSettings(variant_column=("other",)))
+    place = folder / "sealed.json"
+    marking.publish(seal, folder / "PUB", place)
+    plain = json.loads(place.read_text())
+    plain["made"] = (datetime.now(UTC) - ago).isoformat(timespec="seconds")
+    place.write_text(json.dumps(plain))
+    return place
+
+
+def test_a_model_that_is_older_than_the_draw_is_not_accused(tmp_path):
+    seal = read_seal(sealed(tmp_path))
+    knows = Models(FakeBackend([one.published for one in seal.documents]))
+    found = check_marks(seal, knows, CheckSettings(draws=1000, cache=False, model_date="2020-05"))
+    assert (found.p, found.outcome) == (1 / 1001, "inconclusive")
+    assert "cannot have read the published versions" in " ".join(found.reasons)
+    same_day = f"{seal.made_at:%Y-%m-%d}"
+    young = check_marks(seal, knows, CheckSettings(draws=1000, cache=False, model_date=same_day))
+    assert young.outcome == "consistent"
+    unknown = check_marks(seal, knows, CheckSettings(draws=1000, cache=False))
+    assert unknown.outcome == "consistent"
+    assert {check.name: check.status for check in unknown.checks}["older"] == "not run"
+    with pytest.raises(ExpressionError, match="--model-date takes a day"):
+        check_marks(seal, knows, CheckSettings(draws=1000, cache=False, model_date="soon"))
+
+
+def test_a_models_day_is_what_is_stated_or_what_its_card_says(tmp_path):
+    assert model_day(str(tmp_path)) is None
+    (tmp_path / "README.md").write_text(
+        "---\nlicense: mit\nrelease_date: 2025-07-03\n---\n# A model\ndate: 2001-01-01\n"
+    )
+    day = model_day(str(tmp_path))
+    assert (str(day[0]), day[1]) == ("2025-07-03", "as its card says")
+    stated = model_day(str(tmp_path), "2024-02")
+    assert str(stated[0]) == "2024-02-29"
+    packaged = model_day("smollm2")
+    assert packaged[0].year == 2025
+
+
+def test_a_sealed_file_from_the_future_is_refused_and_one_of_today_opens(tmp_path):
+    place = sealed(tmp_path, ago=timedelta(days=-2))
+    with pytest.raises(TextsError, match="says that it was made"):
+        read_seal(place)
+    (tmp_path / "b").mkdir()
+    assert read_seal(sealed(tmp_path / "b", ago=timedelta(hours=-20))).documents

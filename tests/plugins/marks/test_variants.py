@@ -1,0 +1,265 @@
+"""Where variants come from, and which are refused or dropped."""
+
+import itertools
+import json
+import random
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from pretrace.corpora import Columns, open_corpus
+from pretrace.errors import TextsError
+from pretrace.plugins.marks.checking import (
+    CheckSettings,
+    Triggers,
+    check_marks,
+    check_triggers,
+    first_word,
+    hits_of,
+    read_answers,
+    write_prompts,
+)
+from pretrace.plugins.marks.marking import (
+    WORDS,
+    MarkSettings,
+    VariantCandidates,
+    canaries,
+    from_rewriter,
+    from_words,
+    mark,
+    model_candidates,
+    own_candidates,
+    small_choices,
+)
+from pretrace.statistics.permutation import chance_of_hits
+from pretrace.types import Corpus, Text, Written
+
+LONG = "The old man went home and sat by the fire. In 1869 the Railway reached the valley, and it was cold."
+TEXTS = Corpus("letters", (Text("a", LONG), Text("b", "42, 43 and B.")))
+
+
+def test_columns_and_files_of_the_users_own(tmp_path):
+    rows = [{"id": f"t{i}", "text": f"One {i}.", "b": f"Two {i}.", "c": f"Three {i}."} for i in range(3)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = MarkSettings(variant_column=("b", "c"))
+    corpus = open_corpus(tmp_path / "a.jsonl", Columns(more=("b", "c")))
+    found = own_candidates(corpus, settings)
+    assert found.variants["t1"] == ("One 1.", "Two 1.", "Three 1.")
+    others = [{"id": row["id"], "text": row["b"]} for row in rows]
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in reversed(others)))
+    files = MarkSettings(variant_texts=(str(tmp_path / "b.jsonl"),))
+    found = own_candidates(corpus, files)
+    assert found.variants["t0"] == ("One 0.", "Two 0.")
+    (tmp_path / "b.jsonl").write_text(json.dumps(others[0]))
+    with pytest.raises(TextsError, match="no text 't1'"):
+        own_candidates(corpus, files)
+    (tmp_path / "b.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in [*others, {"id": "x", "text": "y"}])
+    )
+    with pytest.raises(TextsError, match="a text 'x' that the first file has not"):
+        own_candidates(corpus, files)
+
+
+def test_canary_sentences_differ_in_one_word_alone_and_no_name_comes_twice():
+    corpus = Corpus("c", tuple(Text(str(i), f"Text {i}.\nLine.") for i in range(300)))
+    found = canaries(corpus, 5, random.Random(0).randrange)
+    prompts = [trigger.prompt for trigger in found.triggers.values()]
+    assert len(set(prompts)) == 300
+    for text in corpus.texts:
+        trigger = found.triggers[text.id]
+        assert len(set(trigger.words)) == 5
+        assert found.variants[text.id] == tuple(
+            f"{text.text}\n\n{trigger.prompt} {word}." for word in trigger.words
+        )
+        assert not any(word in trigger.prompt.replace("-", " ").split() for word in trigger.words)
+    assert len(set(WORDS)) == len(WORDS)
+    assert all(word.isalpha() and word.islower() for word in WORDS)
+
+
+class Proposer:
+    fingerprint = "proposer"
+
+    def __init__(self, made):
+        self.made = made
+        self.facts = {"name": "proposer"}
+
+    def propose(self, texts, /, *, number, share, seed):
+        return [self.made[text][:number] for text in texts]
+
+
+def test_small_words_change_and_names_and_numbers_stay():
+    changed = LONG.replace("old", "young").replace("1869", "1870").replace("Railway", "Highway")
+    assert small_choices(LONG, changed.replace(", and", "; and")) == LONG.replace("old", "young")
+    assert small_choices(LONG, LONG) == LONG
+
+
+def test_words_that_are_not_alike_are_dropped_and_a_text_without_variants_stays_unmarked():
+    made = {
+        LONG: (
+            LONG.replace("old", "young"),
+            LONG.replace("1869", "1870"),  # the number is put back: equal to the text
+            LONG.replace("cold", "antidisestablishmentarianistically"),  # too long
+            LONG.replace("fire", "lake"),
+        ),
+        "42, 43 and B.": ("41, 43 and C.",),
+    }
+    found = from_words(TEXTS, Proposer(made), number=2, share=0.1, seed=0)
+    assert found.variants == {"a": (LONG, LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
+    assert "b" in found.reasons
+    assert "1 of 5 proposed variants were dropped" in found.notes[0]
+    seal = mark(TEXTS, found, MarkSettings(words="causal:x", variants=2), lot=lambda n: n - 1)
+    assert seal.unmarked[0].id == "b"
+    assert "1 of 2 texts have no variants" in " ".join(seal.notes)
+    assert [text.text for text in seal.published] == [LONG.replace("fire", "lake"), "42, 43 and B."]
+    without = MarkSettings(words="causal:x", variants=2, original=False)
+    left = model_candidates(TEXTS, without, proposer=Proposer(made))
+    assert left.variants == {"a": (LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
+
+
+def test_a_rewriter_is_asked_as_often_as_variants_are_wanted():
+    class Rewriter:
+        name = fingerprint = "rewriter"
+
+        def __init__(self):
+            self.facts = {"name": "rewriter"}
+            self.seeds = []
+
+        def answers(self, instructions, /, *, tokens, sampling, seed):
+            self.seeds.append(seed)
+            assert all(one.endswith(text.text) for one, text in zip(instructions, TEXTS.texts, strict=True))
+            first = Written(LONG.replace("old", f"old{len(self.seeds)}"))
+            return [first, Written("42, 43 or C.", ended=False)]
+
+    rewriter = Rewriter()
+    found = from_rewriter(TEXTS, rewriter, number=2, seed=7)
+    assert len(found.variants["a"]) == 3
+    assert set(found.reasons) == {"b"}  # its answers broke off
+    assert rewriter.seeds == [7, 8, 9]
+
+
+# Trigger sentences: hits are counted as written, and their chance is exact.
+
+
+SETTINGS = CheckSettings(cache=False)
+
+
+def sealed(number=20, choices=8, seed=0):
+    corpus = Corpus("letters", tuple(Text(f"t{i}", f"Letter {i}.") for i in range(number)))
+    lot = random.Random(seed).randrange
+    return mark(corpus, canaries(corpus, choices, lot), MarkSettings(canary=True, choices=choices), lot=lot)
+
+
+def answers(**said):
+    return Corpus("answers", tuple(Text(name, text) for name, text in said.items()))
+
+
+def words(seal, place=0):
+    """The published word of each text, or one `place` further."""
+    found = {}
+    for one in seal.documents:
+        found[one.id] = one.trigger.words[(one.drawn + place) % len(one.trigger.words)]
+    return found
+
+
+def test_the_law_of_hits_is_binomial_and_for_differing_chances_the_sum_over_all_outcomes():
+    assert chance_of_hits([1 / 8] * 30) == pytest.approx(binom.pmf(np.arange(31), 30, 1 / 8))
+    chances = [0.5, 0.25, 0.1, 0.9]
+    naive = np.zeros(5)
+    for some in itertools.product([0, 1], repeat=4):
+        naive[sum(some)] += np.prod([c if hit else 1 - c for c, hit in zip(chances, some, strict=True)])
+    assert chance_of_hits(chances) == pytest.approx(naive)
+
+
+def test_p_is_the_upper_tail_at_the_hits():
+    seal = sealed()
+    said = {**words(seal, 3), **dict(itertools.islice(words(seal).items(), 6))}
+    found = check_triggers(seal, answers(**said), SETTINGS, model="served")
+    assert found.p == pytest.approx(binom.sf(5, 20, 1 / 8))
+    assert found.figures["hits"] == 6
+    assert found.figures["hits from which on the test rejects"] == 6
+    assert binom.sf(5, 20, 1 / 8) <= 0.05 < binom.sf(4, 20, 1 / 8)
+    assert (found.outcome, found.model, found.units) == ("consistent", "served", 20)
+    assert found.effect.value == pytest.approx(6 / 20 - 1 / 8)
+
+
+def test_no_answer_is_a_miss_and_is_told():
+    seal = sealed()
+    said = dict(itertools.islice(words(seal).items(), 4))
+    found = check_triggers(seal, answers(**said), SETTINGS, model="served")
+    assert found.figures["hits"] == 4
+    assert found.p == pytest.approx(binom.sf(3, 20, 1 / 8))
+    assert "16 sentences have no answer" in " ".join(found.notes)
+    assert found.outcome == "inconclusive"
+    assert not any("--power" in one for one in found.advice)
+    with pytest.raises(TextsError, match="ids that have no trigger: 'x'"):
+        check_triggers(seal, answers(x="amber"), SETTINGS, model="served")
+
+
+def test_answers_that_know_nothing_of_the_lot_hold_the_level():
+    """Whatever is answered, here always the first word of the list: three hundred draws of the lot."""
+    corpus = Corpus("c", tuple(Text(f"t{i}", f"Letter {i}.") for i in range(20)))
+    lot, settings = random.Random(8).randrange, MarkSettings(canary=True)
+    made = canaries(corpus, 8, lot)
+    said = answers(**{name: trigger.words[0] for name, trigger in made.triggers.items()})
+    rejected = 0
+    for _ in range(300):
+        hits = hits_of(mark(corpus, made, settings, lot=lot), said)
+        found = Triggers.tested({"hit": hits.right, "chance": hits.chances}, draws=0, seed=0)
+        rejected += found.p is not None and found.p <= 0.05
+    size = float(binom.sf(5, 20, 1 / 8))  # the test is discrete: six hits or more
+    low, high = binom.ppf([0.005, 0.995], 300, size)
+    assert low <= rejected <= high
+
+
+@pytest.mark.parametrize(
+    ("answer", "word"),
+    [
+        ("Amber.", "amber"),
+        ("it is either lantern or amber", "lantern"),
+        ("ambergris, lanterns", ""),
+        ("", ""),
+        ("**LANTERN**", "lantern"),
+    ],
+)
+def test_the_first_of_the_words_counts(answer, word):
+    assert first_word(answer, ("amber", "lantern")) == word
+
+
+def test_a_repeated_prompt_does_not_count():
+    seal = sealed(4)
+    one = seal.documents[0]
+    said = f"{one.trigger.prompt} {words(seal)[one.id]}"
+    assert hits_of(seal, answers(**{one.id: said})).said[0] == words(seal)[one.id]
+
+
+def test_prompts_hold_no_word_to_choose_from(tmp_path):
+    seal = sealed(5)
+    assert write_prompts(seal, tmp_path / "p.jsonl") == 5
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()]
+    for row, one in zip(rows, seal.documents, strict=True):
+        assert set(row) == {"id", "prompt"}
+        assert row["prompt"] in one.published
+        assert not set(row["prompt"].replace("-", " ").split()) & set(one.trigger.words)
+    (tmp_path / "a.jsonl").write_text(
+        "".join(json.dumps({"id": row["id"], "answer": "?"}) + "\n" for row in rows)
+    )
+    assert [text.text for text in read_answers(str(tmp_path / "a.jsonl")).texts] == ["?"] * 5
+
+
+def test_other_answers_to_the_same_seal_are_a_second_try():
+    seal, settings = sealed(), CheckSettings()
+    assert check_triggers(seal, answers(**words(seal, 1)), settings, model="served").outcome == "inconclusive"
+    second = check_triggers(seal, answers(**words(seal)), settings, model="served")
+    assert second.outcome == "inconclusive"
+    assert "other answers" in " ".join(second.reasons)
+    assert check_triggers(seal, answers(**words(seal)), settings, model="another").outcome == "consistent"
+
+
+def test_a_seal_without_triggers_is_refused():
+    corpus = Corpus("letters", (Text("a", "One."),))
+    settings = MarkSettings(variant_column=("other",))
+    seal = mark(corpus, VariantCandidates({"a": ("One.", "Two.")}), settings)
+    with pytest.raises(TextsError, match="no trigger sentences"):
+        check_triggers(seal, answers(a="?"), SETTINGS, model="served")
+    assert check_marks.__doc__

@@ -1,0 +1,78 @@
+"""The rule of folding in Python, by which the kernels are judged."""
+
+import unicodedata
+from itertools import groupby
+
+import numpy as np
+
+from pretrace.plugins.scan.folding import _MARKUP, _NAMES, BLOCK, MARKS, letters_of, unescape
+
+
+class _Letters(dict[int, str]):
+    def __init__(self, spaced):
+        self._spaced = spaced
+
+    def __missing__(self, code):
+        self[code] = " " if self._spaced and chr(code).isspace() else letters_of(chr(code))
+        return self[code]
+
+
+_LETTERS = {spaced: _Letters(spaced) for spaced in (False, True)}
+
+
+def fold_plainly(raw, *, spaced=False):
+    """Fold the bytes of a string; with `spaced` white space and markup leave a space, by which words are told apart."""
+    read = _MARKUP.sub(lambda one: _meaning(one, spaced), raw).decode("utf-8", "replace")
+    kept = read.translate(_LETTERS[spaced]).replace("i\u0307", "i")  # İ has a dot in lower case as well
+    if kept.isascii():
+        return kept.encode()
+    made = []
+    for marked, some in groupby(kept, lambda one: unicodedata.combining(one) > 0):
+        run = "".join(some)
+        for at in range(0, len(run), MARKS) if marked else ():
+            made += sorted(run[at : at + MARKS], key=unicodedata.combining)
+        if not marked:
+            made.append(run)
+    return "".join(made).encode()
+
+
+def _meaning(found, spaced):
+    """What a piece of markup is read as; a byte that is no UTF-8 stands for nothing."""
+    nothing = b"\xff"
+    if entity := found["entity"]:
+        name = entity[:-1]
+        if name[:1] == b"#":
+            code = int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])
+            return _character(code) or nothing
+        meaning = _NAMES.get(name)
+        return nothing + entity if meaning is None else meaning.encode()
+    if found["code"]:
+        code = int(found["code"], 16)
+        if found["low"]:
+            code = 0x10000 + ((code - 0xD800) << 10) + int(found["low"], 16) - 0xDC00
+        return _character(code) or nothing
+    blank = found["tag"] or found["line"] is not None or found[0][-1:] in b"rtbf"
+    return b" " if spaced and blank else nothing
+
+
+def _character(code):
+    return chr(code).encode() if code < 0xD800 or 0xDFFF < code < 0x110000 else b""
+
+
+def fold_strings_plainly(strings, kept, *, exact, spaced):
+    """What `fold_strings` gives: `kept` are the bytes that each string comes behind, None for the one before it."""
+    parts, spans, at = [], [], 0
+    for i, head in enumerate(kept):
+        if head is not None:
+            parts.append(b"\xff" + head)
+            at += len(parts[-1])
+        written = strings.written(i)
+        if exact:
+            made = (unescape(written) if strings.escaped[i] else written).replace(b"\xff", b"?")
+        else:
+            made = fold_plainly(written, spaced=spaced)
+        parts.append(made)
+        spans.append((at, at + len(made)))
+        at += len(made)
+    raw = b"".join((*parts, b"\xff" * BLOCK))
+    return np.frombuffer(raw, dtype=np.uint8), np.array(spans, dtype=np.int64).reshape(-1, 2)

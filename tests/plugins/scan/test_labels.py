@@ -1,0 +1,109 @@
+"""`evaluate --labels`: members and non-members by what a scan found, in one piece and in shards."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pretrace.corpora import open_stream
+from pretrace.errors import TextsError
+from pretrace.plugins.scan.labels import labelled_by
+from pretrace.runs import load_run
+from pretrace.statistics.roc import auc
+
+COPIES = (1, 1, 2, 2, 4, 4, 8, 8)
+
+
+@pytest.fixture
+def scanned(tmp_path, command):
+    """Twenty texts: 8 stand in the corpus, 1 to 8 times, 10 do not, one does by half, and one is too short."""
+    words = [f"w{i * 104729 % 99991:x}" for i in range(20 * 70)]
+    texts = [" ".join(words[70 * i : 70 * i + 70]) for i in range(19)] + ["short"]
+    rows = [{"id": f"t{i}", "text": one, "label": 1, "group": f"g{i}"} for i, one in enumerate(texts)]
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    corpus = [texts[i] + f" copy {k}" for i, number in enumerate(COPIES) for k in range(number)]
+    corpus.append(f"said: {texts[18][:100]} and so on")
+    (tmp_path / "corpus.jsonl").write_text(
+        "".join(json.dumps({"text": one}) + "\n" for one in corpus), encoding="utf-8"
+    )
+    code, said = command(
+        "scan", tmp_path / "texts.jsonl", "--corpus", tmp_path / "corpus.jsonl", "--out", tmp_path / "FOUND"
+    )
+    assert code == 3, said
+    return tmp_path
+
+
+def evaluate(place, model, out, *more):
+    tail = ("--model", model, "--scores", "loss,zlib", "--labels", place / "FOUND", "--no-cache")
+    return ("evaluate", place / "texts.jsonl", *tail, "--resamples", 100, "--out", place / out, *more)
+
+
+def test_labels_and_copies_come_from_the_scan(scanned, model_folder, command):
+    code, said = command(*evaluate(scanned, model_folder, "RUN"))
+    assert code == 0, said
+    run = load_run(scanned / "RUN")
+    assert run.members == (True,) * 8 + (False,) * 10
+    assert run.copies.tolist() == [*COPIES, *[0] * 10]
+    assert "copies" in (scanned / "RUN" / "scores.csv").read_text(encoding="utf-8").splitlines()[0]
+    found = {(one.score, one.least, one.most): one for one in run.evaluation.by_copies}
+    assert {key[1:] for key in found} == {(1, 1), (2, 2), (3, 4), (5, 8)}
+    members, copies, loss = np.array(run.members), run.copies, run.column("loss")
+    for least, most in ((1, 1), (3, 4), (5, 8)):
+        here = ~members | (copies >= least) & (copies <= most)
+        assert found["loss", least, most].auc.value == pytest.approx(auc(loss[here], members[here]))
+        assert found["loss", least, most].members == 2
+    page = " ".join((scanned / "RUN" / "report.html").read_text(encoding="utf-8").split())
+    assert "AUC by the number of copies" in page
+    assert "5 to 8 copies" in page
+    assert "2 texts are neither and were left out" in said + page
+    assert run.settings["labels"]["scan"] == str(scanned / "FOUND")
+
+
+def test_in_shards_and_merged_the_evaluation_is_the_same(scanned, model_folder, command, monkeypatch):
+    assert command(*evaluate(scanned, model_folder, "RUN"))[0] == 0
+    whole = load_run(scanned / "RUN")
+    monkeypatch.setattr("pretrace.scoring.parts.SHARD", 5)
+    for part in ("1/2", "2/2"):
+        code, said = command(*evaluate(scanned, model_folder, "PARTS", "--shard", part))
+        assert code == 0, said
+    code, said = command("runs", "merge", scanned / "PARTS")
+    assert code == 0, said
+    run = load_run(scanned / "PARTS")
+    assert run.whole is not None
+    for one, other in zip(run.evaluation.by_copies, whole.evaluation.by_copies, strict=True):
+        assert (one.score, one.least, one.members) == (other.score, other.least, other.members)
+        assert one.auc.value == pytest.approx(other.auc.value)
+    assert run.copies is not None
+    mine, theirs = (dict(zip(r.ids, r.copies.tolist(), strict=True)) for r in (run, whole))
+    assert mine == theirs
+
+
+def test_labels_are_refused_where_they_would_mislead(scanned, model_folder, command):
+    def refused(*words):
+        code, said = command(*words)
+        assert code == 2
+        assert not (scanned / "X").exists()
+        return said
+
+    both = evaluate(scanned, model_folder, "X", "--label-column", "label")
+    assert "--labels and --label-column both give the labels" in refused(*both)
+    lines = (scanned / "texts.jsonl").read_text(encoding="utf-8").splitlines()
+    other = json.loads(lines[3])
+    (scanned / "texts.jsonl").write_text(
+        "\n".join([*lines[:3], json.dumps({**other, "text": other["text"] + " changed"}), *lines[4:]])
+    )
+    assert "'t3' of" in refused(*evaluate(scanned, model_folder, "X"))
+    (scanned / "texts.jsonl").write_text("\n".join([*lines, json.dumps({**other, "id": "new"})]))
+    assert "did not look for the text 'new'" in refused(*evaluate(scanned, model_folder, "X"))
+    assert "holds no result of a scan" in refused(
+        *evaluate(scanned, model_folder, "X", "--labels", scanned / "texts.jsonl")
+    )
+
+
+def test_a_scan_that_could_not_read_all_gives_no_labels(scanned, command):
+    (scanned / "bad.jsonl.gz").write_bytes(b"no gzip at all")
+    out = scanned / "PART"
+    corpus = ("--corpus", scanned / "corpus.jsonl", "--corpus", scanned / "bad.jsonl.gz")
+    assert command("scan", scanned / "texts.jsonl", *corpus, "--out", out)[0] == 3
+    with pytest.raises(TextsError, match=r"could not read .*bad\.jsonl\.gz"):
+        labelled_by(out, open_stream(scanned / "texts.jsonl"))

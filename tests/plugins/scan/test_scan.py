@@ -1,0 +1,386 @@
+"""A scan from the command: formats, resuming, machines that share the work, what cannot be read, and the report."""
+
+import csv
+import gzip
+import json
+import random
+import string
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from made import written
+
+from pretrace import open_corpus
+from pretrace.errors import OutputError
+from pretrace.plugins.scan import cleaning
+from pretrace.plugins.scan import scan as room
+from pretrace.plugins.scan.corpus import CorpusReader, files_of, find_own_files
+from pretrace.plugins.scan.labels import labels_of
+from pretrace.plugins.scan.sightings import FoundPassage, is_common, merge_parts, summarise_texts
+from pretrace.runs import load
+
+WORDS = [
+    f"{a}{b}"
+    for a in ("bar", "lo", "mi", "ren", "su", "ta", "vo", "wen")
+    for b in ("da", "kel", "mo", "rin", "st")
+]
+
+
+def prose(seed, words=60):
+    """Words that come in this order nowhere else."""
+    rng = random.Random(seed)
+    return " ".join(rng.choice(WORDS) + str(rng.randrange(100)) for _ in range(words))
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Ten texts, of which 0 to 3 stand in a corpus of four files: once, twice in other letters, in part, and not."""
+    written(tmp_path / "texts.jsonl", [{"id": f"t{i}", "text": prose(i)} for i in range(10)])
+    written(tmp_path / "held.jsonl", [{"id": f"h{i}", "text": prose(50 + i)} for i in range(100)])
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    fill = [prose(1000 + i) for i in range(40)]
+    written(
+        corpus / "a.jsonl",
+        [{"text": one, "id": i} for i, one in enumerate(fill[:10])]
+        + [{"text": prose(0), "meta": {"url": "https://example.org/0", "date": "2020-05-01"}}],
+    )
+    with gzip.open(corpus / "b.jsonl.gz", "wt", encoding="utf-8") as file:
+        for one in [*fill[10:20], prose(1).upper().replace(" ", "\n  ")]:
+            file.write(json.dumps({"text": one}) + "\n")
+    texts = [*fill[20:30], f"{fill[0]} {prose(1)}", f"As was said: {prose(2)[100:300]} and so on."]
+    pq.write_table(
+        pa.table({"text": texts, "url": [f"https://example.org/p{i}" for i in range(12)]}),
+        corpus / "c.parquet",
+    )
+    (corpus / "d.txt").write_text("\n".join(fill[30:]), encoding="utf-8")
+    return tmp_path
+
+
+def asked(place, **settings):
+    """What a scan of that corpus is asked for."""
+    texts = room.Texts.of(open_corpus(place / "texts.jsonl"), open_corpus(place / "held.jsonl"), exact=False)
+    sources = (str(place / "corpus"),)
+    return room.Searching(texts, files_of(sources), room.ScanSettings(**settings), sources)
+
+
+def test_the_command_finds_what_is_there_and_nothing_else(place, call):
+    out = place / "FOUND"
+    code, said = call(
+        place / "texts.jsonl", "--corpus", place / "corpus", "--controls", place / "held.jsonl", "--out", out
+    )
+    assert code == 3, said
+    assert "Found: 2 of 10 texts of texts and 0 of 100 controls stand whole in corpus (p = 0.0075)" in said
+    assert "Of 100 control texts 0 stand whole" in said
+    found = load(out)
+    table = found.table("texts").columns
+    assert table["found"][:4] == ("whole", "whole", "part", "no")
+    assert table["copies"][:4].tolist() == [1, 2, 0, 0]
+    assert table["documents"][:4].tolist() == [1, 2, 1, 0]
+    assert table["coverage"][2] == pytest.approx(200 / len(prose(2)), abs=0.02)
+    assert table["longest"][0] == len(prose(0).replace(" ", ""))
+    hits = found.table("hits").columns
+    first = {name: values[0] for name, values in hits.items()}
+    assert (first["url"], first["date"], first["document"]) == ("https://example.org/0", "2020-05-01", 10)
+    assert (first["before"], first["passage"], first["behind"]) == ("", prose(0), "")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "<mark" in page
+    assert "a.jsonl" in page
+    assert "https://example.org/0" in page
+    assert not (place / "FOUND.parts").exists()
+    labels = {name: (member, copies) for name, member, copies in labels_of(found)}
+    assert labels["t0"] == (True, 1)
+    assert labels["t1"] == (True, 2)
+    assert labels["t2"] == (None, 1)
+    assert labels["t9"] == (False, 0)
+
+
+def test_what_is_read_in_parts_is_the_same_to_the_bit(place):
+    how = {"near": True, "overlap": True}
+    whole = room.scan(asked(place, **how), place / "one.parts")
+    assert whole is not None
+    for part in ("1/3", "3/3"):
+        assert room.scan(asked(place, shard=part, **how), place / "more.parts") is None
+    assert room.scan(asked(place, shard="2/3", workers=1, **how), place / "more.parts") is not None
+    again = room.scan(asked(place, **how), place / "more.parts")
+    for one, other in zip(whole.tables, again.tables, strict=True):
+        for name, values in one.columns.items():
+            np.testing.assert_array_equal(np.array(values), np.array(other.columns[name]))
+    with pytest.raises(OutputError, match="--near"):
+        room.scan(asked(place), place / "more.parts")
+
+
+def test_a_scan_that_was_stopped_goes_on_with_the_files_that_have_no_part(place, monkeypatch):
+    parts, real, read = place / "x.parts", CorpusReader.documents, []
+
+    def documents(self, file, most=None):
+        read.append(Path(file.address).name)
+        if len(read) == 3:
+            raise KeyboardInterrupt
+        return real(self, file, most)
+
+    monkeypatch.setattr(CorpusReader, "documents", documents)
+    with pytest.raises(KeyboardInterrupt):
+        room.scan(asked(place, workers=1), parts)
+    assert len(list(parts.glob("*.npz"))) == 2
+    read[:] = ["", "", "", ""]
+    assert room.scan(asked(place, workers=1), parts) is not None
+    assert len(read) == 4 + 2  # the two files that had none
+    damaged = next(parts.glob("*.npz"))
+    damaged.write_bytes(damaged.read_bytes()[:50])
+    assert room.scan(asked(place), parts) is not None
+    assert len(read) == 4 + 3  # a damaged part is made anew
+
+
+def test_parts_of_other_texts_are_not_mixed_in(place, call):
+    out = place / "FOUND"
+    room.scan(asked(place, shard="1/2"), room.parts_of(out))
+    code, said = call(place / "held.jsonl", "--corpus", place / "corpus", "--out", out)
+    assert code == 2
+    assert "for other texts" in said
+    (place / "mine.parts").mkdir()
+    (place / "mine.parts" / "letter.txt").write_text("keep")
+    code, said = call(place / "texts.jsonl", "--corpus", place / "corpus", "--out", place / "mine")
+    assert code == 2
+    assert "holds something else" in said
+
+
+def test_what_cannot_be_read_is_no_all_clear(place, call):
+    packed = place / "corpus" / "b.jsonl.gz"
+    packed.write_bytes(packed.read_bytes()[:-40])
+    texts = written(place / "other.jsonl", [{"id": "o", "text": prose(77)}])
+    code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
+    assert code == 4, said
+    assert "not all of the corpus could be read" in said
+    assert "b.jsonl.gz" in said
+    packed.unlink()
+    code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
+    assert code == 0, said
+    assert "Not found: 0 of 1 texts of other" in said
+    with (place / "corpus" / "a.jsonl").open("a") as file:
+        file.write('{"text": "cut\n')
+    code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
+    assert (code, "1 document with no text that can be read" in said) == (4, True), said
+
+
+def test_short_texts_and_the_texts_own_file_are_told(place, call):
+    short = written(
+        place / "corpus" / "own.jsonl", [{"id": "s", "text": "too short"}, {"id": "l", "text": prose(90)}]
+    )
+    code, said = call(short, "--corpus", place / "corpus", "--out", place / "OUT")
+    assert code == 3
+    assert "The corpus holds the file of the texts itself" in said
+    assert "Too short to be looked for (fewer than 50 letters and digits): 1." in said
+    copy = place / "elsewhere.jsonl"
+    copy.write_bytes(short.read_bytes())
+    other = written(place / "other.jsonl", [{"id": "o", "text": prose(91)}])
+    assert [one.address for one in find_own_files(files_of([str(copy), str(other)]), str(short))] == [
+        str(copy)
+    ]
+    folder = place / "folder"
+    folder.mkdir()
+    for i in range(7):
+        (folder / f"{i}.txt").write_text(prose(100 + i))
+    assert len(find_own_files(files_of([str(folder)]), str(folder))) == 7
+    code, said = call(folder, "--corpus", folder, "--out", place / "OUT3")
+    assert (code, "The corpus holds 2 more files of the texts themselves" in said) == (3, True)
+    only = written(place / "short.jsonl", [{"id": "s", "text": "too short"}])
+    code, said = call(only, "--corpus", place / "corpus", "--out", place / "OUT2")
+    assert (code, "50 letters and digits or more" in said) == (2, True)
+
+
+def test_a_plan_reads_and_keeps_nothing(place, call):
+    code, said = call(place / "texts.jsonl", "--corpus", place / "corpus", "--plan")
+    assert code == 0
+    assert "4 files of" in said
+    assert "Estimated time" in said
+    assert sorted(one.name for one in place.iterdir()) == ["corpus", "held.jsonl", "texts.jsonl"]
+
+
+def test_a_passage_that_stands_everywhere_does_not_count(place, call):
+    licence = (
+        "Permission is hereby granted, free of charge, to any person obtaining a copy of this software. " * 3
+    )
+    texts = written(place / "code.jsonl", [{"id": "c", "text": licence + prose(5)[:150]}])
+    written(place / "corpus" / "code.jsonl", [{"text": licence + prose(2000 + i, 4)} for i in range(1100)])
+    code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
+    assert code == 4, said
+    assert "share only passages that very many documents hold" in said
+    assert "Only in common passages: 1" in said
+    table = load(place / "OUT").table("texts").columns
+    assert table["found"] == ("common",)
+    assert table["common"][0] > 0.95 * table["coverage"][0]
+
+
+def test_common_is_what_stands_in_very_many_documents_beside_the_rest():
+    assert is_common(1000, 1000)
+    assert is_common(100, 10)
+    assert not is_common(100, 11)
+    assert not is_common(99, 1)
+
+
+def test_a_text_file_is_one_document_however_long(place, monkeypatch):
+    monkeypatch.setattr("pretrace.plugins.scan.corpus.BLOCK_BYTES", 3000)
+    (place / "corpus" / "d.txt").write_text(
+        prose(7, 300) + prose(4) + prose(8, 300) + prose(4), encoding="utf-8"
+    )
+    found = room.scan(asked(place), place / "x.parts")
+    table = found.table("texts").columns
+    assert (table["found"][4], table["coverage"][4]) == ("whole", 1.0)
+
+
+def test_without_numba_the_extra_is_named(place, call, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, said = call(place / "texts.jsonl", "--corpus", place / "corpus", "--out", place / "OUT")
+    assert code == 2
+    assert "searching a corpus needs the package numba" in said
+    assert "pip install 'pretrace[scan]'" in said
+
+
+def test_web_archives_are_read(place):
+    text = prose(3)
+    body = text.encode()
+    head = (
+        "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: https://example.org/wet\r\n"
+        "WARC-Date: 2021-01-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:1>\r\nContent-Type: text/plain\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    page = f"<html><body><p>{prose(6)}</p></body></html>".encode()
+    http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(page) + page
+    other = (
+        "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: https://example.org/page\r\n"
+        "WARC-Record-ID: <urn:uuid:2>\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(http)}\r\n\r\n"
+    )
+    with gzip.open(place / "corpus" / "e.warc.gz", "wb") as file:
+        file.write(head.encode() + body + b"\r\n\r\n" + other.encode() + http + b"\r\n\r\n")
+    found = room.scan(asked(place), place / "x.parts")
+    hits = found.table("hits").columns
+    where = dict(zip(hits["id"], hits["url"], strict=True))
+    assert where["t3"] == "https://example.org/wet"
+    assert where["t6"] == "https://example.org/page"
+
+
+def shingled(text, size):
+    """The sequences of so many words."""
+    words = "".join(c for c in text.lower() if c not in string.punctuation).split()
+    return {tuple(words[i : i + size]) for i in range(len(words) - size + 1)}
+
+
+def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(place, call):
+    words = prose(6, 200).split()
+    few = " ".join("changed" if i % 97 == 50 else word.upper() + "," for i, word in enumerate(words))
+    many = " ".join("changed" if i % 9 == 5 else word for i, word in enumerate(words))
+    short = "three words only, and a few more to have fifty letters"
+    texts = [
+        {"id": "n", "text": " ".join(words)},
+        {"id": "m", "text": prose(9, 80)},
+        {"id": "s", "text": short},
+    ]
+    file = written(place / "mine.jsonl", texts)
+    written(place / "corpus" / "near.jsonl", [{"text": few, "id": "few"}, {"text": many, "id": "many"}])
+    written(place / "corpus" / "gram.jsonl", [{"text": "On it: " + " ".join(prose(9, 80).split()[20:34])}])
+    corpus = [json.loads(one)["text"] for name in ("near", "gram", "a") for one in
+              (place / "corpus" / f"{name}.jsonl").read_text().splitlines()]  # fmt: skip
+    out = place / "NEAR"
+    code, said = call(file, "--corpus", place / "corpus", "--near", "--overlap", "--out", out)
+    assert code == 4, said
+    assert "1 of 3 texts have near copies (1 documents" in said
+    found = load(out)
+    table, near = found.table("texts").columns, found.table("near").columns
+    mine, theirs = shingled(texts[0]["text"], 5), shingled(few, 5)
+    assert near["jaccard"].tolist() == [pytest.approx(len(mine & theirs) / len(mine | theirs))]
+    assert near["document id"] == ("few",)
+    assert table["near copies"].tolist() == [1, 0, 0]
+    every = set().union(*(shingled(one, 13) for one in corpus))
+    wanted = [shingled(one["text"], 13) for one in texts]
+    for value, some in zip(table["13-word overlap"].tolist(), wanted, strict=True):
+        assert value == pytest.approx(len(some & every) / len(some)) if some else value != value
+    assert 0 < table["13-word overlap"][1] < 0.1
+    assert "near.csv" in (out / "report.html").read_text(encoding="utf-8")
+    code, said = call(file, "--corpus", place / "corpus", "--near", "--match", "exact", "--out", place / "X")
+    assert (code, "--match folded" in said) == (2, True)
+
+
+def test_passages_add_up_over_parts(place):
+    found = asked(place)
+    room.scan(found, place / "x.parts")
+    parts = [room._part(place / "x.parts", file) for file in found.files]
+    there = [one for one in parts if one is not None]
+    assert merge_parts(there).changes.tolist() == merge_parts(there[::-1]).changes.tolist()
+    text = summarise_texts(merge_parts(there), found.texts.contents, found.texts.starts)[1]
+    assert text.passages == (FoundPassage(0, len(prose(1).replace(" ", "")), 2),)
+
+
+def cleaned(place, call, out="OUT"):
+    corpus = ("--corpus", place / "corpus")
+    return call(place / "texts.jsonl", *corpus, "--out", place / out, "--clean", place / "CLEAN")
+
+
+def test_what_holds_a_text_is_taken_out_and_listed(place, call):
+    (place / "corpus" / "e.txt").write_text(f"Here: {prose(3)}", encoding="utf-8")
+    before = (place / "corpus" / "a.jsonl").read_bytes().splitlines()
+    code, said = cleaned(place, call)
+    assert code == 3, said
+    assert "5 of 36 documents were taken out" in said
+    made = place / "CLEAN"
+    assert (made / "a.jsonl").read_bytes().splitlines() == before[:10]
+    with gzip.open(made / "b.jsonl.gz", "rt", encoding="utf-8") as file:
+        assert len([json.loads(line) for line in file]) == 10
+    table = pq.read_table(made / "c.parquet")
+    assert table.num_rows == 10
+    assert table.column_names == ["text", "url"]
+    assert (made / "d.txt").read_bytes() == (place / "corpus" / "d.txt").read_bytes()
+    assert (made / "e.txt").read_bytes() == b""
+    with (made / cleaning.LIST).open(encoding="utf-8", newline="") as file:
+        listed = [(Path(row["file"]).name, row["document"], row["text"]) for row in csv.DictReader(file)]
+    assert listed == [
+        ("a.jsonl", "10", "t0"),
+        ("b.jsonl.gz", "10", "t1"),
+        ("c.parquet", "10", "t1"),
+        ("c.parquet", "11", "t2"),
+        ("e.txt", "0", "t3"),
+    ]
+    assert sorted(one.name for one in place.iterdir() if "parts" in one.name) == []
+
+
+def test_it_goes_on_where_it_was_stopped(place, call, monkeypatch):
+    assert cleaned(place, call)[0] == 3
+    whole = {one.name: one.read_bytes() for one in (place / "CLEAN").iterdir()}
+    (place / "CLEAN").rename(place / "FIRST")
+    real, written = cleaning._write, []
+
+    def write(file, path, *, gone):
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(file.address)
+        real(file, path, gone=gone)
+
+    monkeypatch.setattr(cleaning, "_write", write)
+    assert cleaned(place, call, "AGAIN")[0] == 130
+    assert not (place / "CLEAN").exists()
+    monkeypatch.setattr(cleaning, "_write", real)
+    kept = (place / "CLEAN.parts" / "a.jsonl").stat().st_mtime_ns
+    assert cleaned(place, call, "AGAIN")[0] == 3
+    assert (place / "CLEAN" / "a.jsonl").stat().st_mtime_ns == kept
+    assert {one.name: one.read_bytes() for one in (place / "CLEAN").iterdir()} == whole
+
+
+def test_nothing_is_replaced_and_nothing_is_half_cleaned(place, call):
+    (place / "CLEAN").mkdir()
+    (place / "CLEAN" / "mine.txt").write_text("keep")
+    code, said = cleaned(place, call)
+    assert (code, "holds something already" in said) == (2, True)
+    (place / "CLEAN" / "mine.txt").unlink()
+    written(place / "corpus" / "f.wet", [])
+    code, said = cleaned(place, call)
+    assert (code, "--clean writes .jsonl" in said) == (2, True)
+    (place / "corpus" / "f.wet").unlink()
+    packed = place / "corpus" / "b.jsonl.gz"
+    packed.write_bytes(packed.read_bytes()[:-40])
+    code, said = cleaned(place, call)
+    assert (code, "the corpus is not cleaned" in said) == (2, True)
+    assert not any((place / "CLEAN").iterdir())

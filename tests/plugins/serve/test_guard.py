@@ -1,0 +1,240 @@
+"""Who may ask for what: Host, Origin, token, sizes, and paths."""
+
+import base64
+import json
+import os
+import sys
+
+import psutil
+import pytest
+from itsdangerous import TimestampSigner
+
+from pretrace.errors import ExpressionError, OutputError
+from pretrace.plugins.serve.settings import TOKEN_VARIABLE, ServeSettings
+from pretrace.plugins.serve.workspace import RequestError, Workspace, inside
+
+TOKEN = "a token of many characters"
+HOME = "http://127.0.0.1:8765"
+
+
+def alert(answer):
+    return answer.text.partition('id="sentence">')[2].partition("<")[0]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "LOCALHOST", "localhost:9000"])
+def test_the_own_names_are_answered(visitor, host):
+    assert visitor.client.get("/", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example", "", "10.0.0.7:8765", "localhost.evil.example", "[::1", "*"],
+)
+def test_another_name_is_refused_before_anything_is_read(visitor, host):
+    for answer in (
+        visitor.client.get("/results", headers={"host": host}),
+        visitor.client.post("/collections", headers={"host": host}),
+    ):
+        assert (answer.status_code, answer.text) == (400, "Invalid host header")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://[::1"},
+        {"origin": "http://127.0.0.1:9999"}, {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)  # fmt: skip
+def test_a_form_of_another_page_is_refused(visitor, headers):
+    answer = visitor.post("/text", {"text": "a", "model": "m"}, headers=headers)
+    assert answer.status_code == 403
+    assert not list(visitor.workspace.room("jobs").iterdir())
+
+
+def test_the_own_page_may_send_forms(visitor):
+    headers = {"origin": HOME, "sec-fetch-site": "same-origin"}
+    answer = visitor.post("/text", {"text": " ", "model": "m"}, headers=headers)
+    assert (answer.status_code, alert(answer)) == (
+        422,
+        "There is no text: paste one, or choose a file that holds one.",
+    )
+
+
+@pytest.mark.parametrize("field", [{"model": "a\0b"}, {"model": "m" * 200_000}, {"scores": "lo\0ss"}])
+def test_what_can_be_no_part_of_a_command_is_refused_before_anything_is_kept(visitor, field):
+    answer = visitor.post("/text", {"text": "a", "model": "m", **field})
+    assert (answer.status_code, "The field" in alert(answer)) == (422, True)
+    assert not list(visitor.workspace.room("looks").iterdir())
+
+
+def test_every_answer_forbids_what_is_not_needed(visitor):
+    for path in ("/", "/nowhere", "/static/page.js"):
+        headers = visitor.client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+
+
+def test_nothing_but_the_login_is_shown_without_the_token(visit):
+    visitor = visit(token=TOKEN)
+    client = visitor.client
+    for path in ("/", "/text", "/results/x/report", "/jobs", "/?token=wrong", "/collections"):
+        answer = client.get(path, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    assert client.post("/text", data={"text": "a"}, follow_redirects=False).headers["location"] == "/login"
+    forged = base64.b64encode(b'{"entered": true}').decode()
+    for cookie in (forged, TimestampSigner("secret").sign(forged).decode(), "0" * 64):
+        client.cookies.set("pretrace_8765", cookie)
+        assert client.get("/", follow_redirects=False).headers["location"] == "/login"
+
+
+def test_the_token_opens_the_page_by_the_form_and_by_the_address(visit):
+    visitor = visit(token=TOKEN)
+    client = visitor.client
+    wrong = client.post("/login", data={"token": "wrong"})
+    assert (wrong.status_code, len(client.cookies)) == (403, 0)
+    right = client.post("/login", data={"token": TOKEN}, follow_redirects=False)
+    assert {"httponly", "samesite=strict"} <= set(right.headers["set-cookie"].split("; "))
+    assert TOKEN not in right.headers["set-cookie"]
+    assert client.get("/", follow_redirects=False).status_code == 200
+
+    client.cookies.clear()
+    asked = client.get("/results", params={"token": TOKEN}, follow_redirects=False)
+    assert (asked.status_code, asked.headers["location"]) == (303, "/results")
+    assert client.get("/results", follow_redirects=False).status_code == 200
+
+
+def test_a_session_ends_with_its_token(visit):
+    before = visit(token=TOKEN).client
+    before.get("/", params={"token": TOKEN})
+    after = visit(token=TOKEN[::-1]).client
+    after.cookies.update(before.cookies)
+    assert before.get("/", follow_redirects=False).status_code == 200
+    assert after.get("/", follow_redirects=False).headers["location"] == "/login"
+
+
+def test_a_proxy_needs_a_token_and_its_name_is_answered(visit, monkeypatch):
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    with pytest.raises(ExpressionError, match=f"needs a token: set {TOKEN_VARIABLE}"):
+        ServeSettings(proxy_name=("page.example",))
+    with pytest.raises(ExpressionError, match="16 characters or more, found 5"):
+        ServeSettings(token="short")
+    monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
+    for wrong in ("*", "*.example", "https://page.example", "page.example:8765", "page.example/x", ""):
+        with pytest.raises(ExpressionError, match="--proxy-name is a name"):
+            ServeSettings(proxy_name=(wrong,))
+    client = visit(proxy_name=("page.example",)).client
+    known = {"host": "page.example", "origin": "https://page.example"}
+    form = {"token": TOKEN}
+    assert client.post("/login", data=form, headers=known, follow_redirects=False).status_code == 303
+    assert client.post("/login", data=form, headers=known | {"origin": "http://localhost"}).status_code == 403
+    assert client.get("/login", headers={"host": "other.page.example"}).status_code == 400
+
+
+def test_no_more_than_a_login_is_taken_from_whoever_has_not_given_the_token(visit):
+    client = visit(token=TOKEN).client
+    for path, status in (("/login", 413), ("/collections", 303)):
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        for body in (b"x" * 9_000, (b"x" * 5_000 for _ in range(2))):
+            answer = client.post(path, content=body, headers=form, follow_redirects=False)
+            assert answer.status_code == status
+
+
+def test_a_body_that_is_too_large_is_refused_whatever_it_says(visit):
+    visitor = visit(most_upload=1)
+    many = b"x" * 1_100_000
+    answer = visitor.post("/collections", file=("a.txt", many))
+    assert answer.status_code == 413
+
+    def pieces():  # without a length
+        yield from (many[:500_000], many[500_000:])
+
+    headers = {"content-type": "multipart/form-data; boundary=b"}
+    unmeasured = visitor.client.post("/collections", content=pieces(), headers=headers)
+    assert (unmeasured.status_code, alert(unmeasured).partition(":")[0]) == (
+        413,
+        "That is larger than is taken here",
+    )
+    assert not list(visitor.workspace.room("texts").iterdir())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["..", ".", "", "/etc", "../secret", "a/../../secret", "a\0", "..\\secret", "a//b", "missing", "x" * 300],
+)
+def test_no_name_leads_out_of_its_folder(tmp_path, name):
+    (tmp_path / "results" / "a").mkdir(parents=True)
+    (tmp_path / "secret").write_text("key")
+    with pytest.raises(RequestError):
+        inside(tmp_path / "results", name)
+
+
+def test_a_link_leads_nowhere(visitor, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "run.json").write_text('{"pretrace_run": 1}')
+    (outside / "report.html").write_text("elsewhere")
+    (visitor.workspace.room("results") / "link").symlink_to(outside)
+    for path in ("/results/link", "/results/link/report", "/results/link/files/run.json"):
+        assert visitor.client.get(path).status_code == 404
+    assert "None yet." in visitor.client.get("/results").text
+    assert visitor.client.get("/results/..%2Fsecret").status_code == 404
+    assert visitor.client.get("/results/%2e%2e/secret").status_code == 404
+
+
+def test_a_folder_of_somebody_else_is_no_workspace(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(OutputError, match="is no workspace of pretrace"):
+        Workspace.at(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_the_key_is_for_nobody_else_and_stays(tmp_path):
+    workspace = Workspace.at(tmp_path / "w")
+    key = workspace.secret
+    assert (workspace.folder / "secret").stat().st_mode & 0o077 == 0
+    assert Workspace.at(tmp_path / "w").secret == key
+
+
+def test_a_workspace_has_one_server(tmp_path):
+    from pretrace.plugins.serve.serving import _claim
+
+    workspace = Workspace.at(tmp_path / "w")
+    other = psutil.Process(os.getppid())
+    place = workspace.folder / "server.json"
+    place.write_text(json.dumps({"pid": other.pid, "born": other.create_time()}))
+    with pytest.raises(OutputError, match=f"is served by process {other.pid} already"):
+        _claim(workspace)
+    place.write_text(json.dumps({"pid": other.pid, "born": 12345.0}))  # the number belongs to another one now
+    _claim(workspace)
+    assert json.loads(place.read_text())["pid"] == os.getpid()
+
+
+def test_a_port_in_use_is_said_with_the_cure(site, tmp_path):
+    from pretrace.plugins.serve.serving import serve
+
+    settings = ServeSettings(workspace=tmp_path / "other", port=site.port)
+    with pytest.raises(
+        ExpressionError, match=f"port {site.port} of 127.0.0.1 is in use: give another --port"
+    ):
+        serve(settings, {})
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
+    from pretrace.errors import MissingPackageError
+    from pretrace.plugins.serve.command import serve
+
+    # only the module that imports uvicorn: a second package would stay behind as the attribute of its parent
+    monkeypatch.delitem(sys.modules, "pretrace.plugins.serve.serving", raising=False)
+    monkeypatch.delattr("pretrace.plugins.serve.serving", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[serve\]'"):
+        serve(ServeSettings(workspace=tmp_path / "w"))
+    monkeypatch.setattr(
+        "pretrace.plugins.serve.command.find_spec", lambda name: None if name == "py3langid" else name
+    )
+    with pytest.raises(MissingPackageError, match="py3langid"):
+        serve(ServeSettings(workspace=tmp_path / "w"))

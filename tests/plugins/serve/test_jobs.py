@@ -1,0 +1,131 @@
+"""Jobs as real processes: how they end, what is said of it, and that they outlive the server."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from pretrace.plugins.serve.jobs import Jobs, WebJob
+from pretrace.plugins.serve.settings import Limits, ServeSettings
+from pretrace.plugins.serve.workspace import RequestError, Workspace, save
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    made = Jobs(Workspace.at(tmp_path / "workspace"))
+    yield made
+    for job in made.all():
+        made._signal(job, signal.SIGKILL)
+
+
+def ended(jobs, job, seconds=60):
+    """The state of a job that is over, from files and processes alone, as a new server sees it."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        jobs.tick()
+        state = jobs.state(jobs.get(job.id))
+        if state.over:
+            return state
+        time.sleep(0.05)
+    raise AssertionError(jobs.log(job))
+
+
+def test_how_a_job_ended_is_known_to_the_next_server(jobs):
+    job = jobs.add("list", ("list",), "results/none")
+    wrong = jobs.add("runs-report", ("runs", "report", "/nowhere"), "results/nothing")
+    assert jobs.state(jobs.get(job.id)).name == "running"
+    assert jobs.state(wrong).name == "waiting"  # one at a time
+    assert ended(jobs, job).name == "unanswered"
+    assert "Scores (higher" in jobs.log(job)
+    state = ended(jobs, wrong)
+    assert (state.name, state.said.partition(":")[0]) == ("failed", "/nowhere is not a pretrace run")
+    later = Jobs(jobs.workspace)
+    assert [later.state(one).name for one in later.all()] == ["failed", "unanswered"]
+
+
+def test_a_command_that_cannot_be_started_keeps_no_other_from_its_turn(jobs):
+    wrong = jobs.add("list", ("list", "a\0b"), "results/none")
+    after = jobs.add("list", ("list",), "results/none")
+    assert "cannot be started (embedded null byte)" in ended(jobs, wrong).said
+    assert ended(jobs, after).name == "unanswered"
+
+
+def test_a_killed_job_is_stopped_and_goes_on_when_asked(jobs):
+    job = jobs.add("list", ("list",), "results/none")
+    os.kill(jobs.get(job.id).pid, signal.SIGKILL)
+    state = ended(jobs, job)
+    assert (state.name, "process is gone" in state.said) == ("stopped", True)
+    time.sleep(0.1)
+    assert Jobs(jobs.workspace).state(jobs.get(job.id)).name == "stopped"  # it does not begin again by itself
+    jobs.resume(jobs.get(job.id))
+    assert ended(jobs, job).name == "unanswered"
+
+
+def test_so_many_wait_and_no_more_and_all_can_be_stopped(tmp_path):
+    jobs = Jobs(Workspace.at(tmp_path / "workspace"), limits=Limits(waiting=2))
+    for _ in range(3):  # the first one runs
+        jobs.add("list", ("list",), "results/none")
+    with pytest.raises(RequestError, match="2 jobs wait for their turn, and 2 is the most") as met:
+        jobs.add("list", ("list",), "results/none")
+    assert (met.value.status, len(jobs.all())) == (429, 3)
+    jobs.stop_all()
+    assert {ended(jobs, job).name for job in jobs.all()} == {"stopped"}
+    assert sorted(job.pid > 0 for job in jobs.all()) == [False, False, True]  # those that waited never began
+    for job in jobs.all()[:2]:
+        jobs.resume(job)
+    assert [jobs.state(job).name for job in jobs.all()].count("waiting") == 1
+    jobs.stop_all()
+    assert {ended(jobs, job).name for job in jobs.all()} == {"stopped"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"job_memory": 1}, "It took more than 1 MB of memory: choose fewer texts"),
+        ({"job_hours": 1e-5}, "It ran for more than 1e-05 hours: let it go on"),
+    ],
+)
+def test_a_job_that_takes_too_much_is_ended_with_the_reason(tmp_path, settings, said):
+    jobs = Jobs(Workspace.at(tmp_path / "w"), ServeSettings(workspace=tmp_path / "w", **settings))
+    job = jobs.add("list", ("list",), "results/none")
+    after = jobs.add("list", ("list",), "results/none")
+    state = ended(jobs, job)
+    assert (state.name, state.said.startswith(said)) == ("failed", True)
+    assert ended(jobs, after).name == "failed"
+
+
+def test_a_text_that_has_no_place_in_the_queue_leaves_nothing_behind(visit):
+    visitor = visit(limits=Limits(waiting=0))
+    answer = visitor.post("/text", {"model": "m", "text": "a"})
+    assert (answer.status_code, "0 jobs wait for their turn" in visitor.said(answer)) == (429, True)
+    assert not [*visitor.workspace.room("looks").iterdir(), *visitor.workspace.room("jobs").iterdir()]
+
+
+def test_a_number_that_belongs_to_another_process_now_is_not_the_job(jobs):
+    mine = WebJob("one", "list", ("list",), "results/none", 0.0, "/", pid=os.getpid(), born=12345.0)
+    (jobs.workspace.room("jobs") / "one").mkdir()
+    save(jobs.workspace.room("jobs") / "one" / "job.json", mine)
+    assert jobs.state(jobs.get("one")).name == "stopped"
+    jobs.stop(mine)  # or this test would be stopped
+
+
+def test_the_token_is_not_handed_on(jobs, monkeypatch):
+    seen = {}
+    monkeypatch.setenv("PRETRACE_TOKEN", "secret")
+    monkeypatch.setattr("subprocess.Popen", lambda command, **how: seen.update(how) or os._exit)
+    with pytest.raises(AttributeError):
+        jobs.add("list", ("list",), "results/none")
+    assert "PRETRACE_TOKEN" not in seen["env"]
+    assert seen["start_new_session"]
+
+
+def test_damaged_records_are_passed_over(jobs):
+    place = jobs.workspace.room("jobs") / "odd"
+    place.mkdir()
+    for content in ("", "[]", "{}", json.dumps({"id": 3})):
+        (place / "job.json").write_text(content)
+        assert jobs.all() == []
+        with pytest.raises(RequestError):
+            jobs.get("odd")

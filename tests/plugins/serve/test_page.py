@@ -1,0 +1,224 @@
+"""What a visitor does with texts, jobs and results beyond starting a test: names, plans, second tries."""
+
+import io
+import json
+import random
+import re
+import socket
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from tiny import MORE_WORDS
+
+from pretrace.plugins.serve.jobs import FilledForm, Jobs
+from pretrace.plugins.serve.uploads import facts_of, upload_of, uploads
+
+
+@pytest.fixture
+def still(monkeypatch):
+    """No job is started: it waits for its turn."""
+    monkeypatch.setattr(Jobs, "_start", lambda jobs, job: None)
+
+
+def rows(number=3, **more):
+    made = [
+        {"id": f"t{i}", "text": f"Text number {i} of a collection that is long enough.", **more}
+        for i in range(number)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in made).encode()
+
+
+def send(visitor, *files):
+    return visitor.client.post(
+        "/collections", files=[("file", file) for file in files], follow_redirects=False
+    )
+
+
+def test_several_files_become_a_collection_each_or_none_does(visitor):
+    answer = send(visitor, ("one.jsonl", rows()), ("two.txt", b"Some words in a file."))
+    assert (answer.status_code, answer.headers["location"]) == (303, "/collections")
+    assert sorted(one.name for one in uploads(visitor.workspace)) == ["one.jsonl", "two.txt"]
+    answer = send(visitor, ("three.jsonl", rows()), ("four.doc", b"PK"))
+    assert answer.status_code != 303
+    assert len(uploads(visitor.workspace)) == 2
+    assert not [*visitor.workspace.room("incoming").iterdir()]
+
+
+def test_more_files_than_are_taken_at_once_are_refused(visit):
+    visitor = visit()
+    answer = send(visitor, *((f"{i}.txt", b"words") for i in range(21)))
+    assert (answer.status_code, "choose the folder they lie in" in visitor.said(answer)) == (422, True)
+    answer = send(visitor, *((f"mine/{i}.txt", b"words") for i in range(21)))
+    assert [(one.name, one.files) for one in uploads(visitor.workspace)] == [("mine", 21)]
+    assert answer.headers["location"] == f"/collections/{uploads(visitor.workspace)[0].id}"
+    send(visitor, ("a.md", b"words"), ("b.txt", b"more words"), ("c.jsonl", rows()))
+    assert {one.name for one in uploads(visitor.workspace)} == {"mine", "a.md and 1 more", "c.jsonl"}
+
+
+def test_a_collection_is_renamed_and_keeps_its_ending(visitor):
+    address = visitor.upload("mine.jsonl", rows())
+    visitor.post(f"{address}/name", {"name": "My <i>diary</i>"})
+    assert upload_of(visitor.workspace, address.rpartition("/")[2]).name == "My <i>diary</i>.jsonl"
+    assert "My &lt;i&gt;diary" in visitor.client.get(address).text
+    assert visitor.post(f"{address}/name", {"name": " "}).status_code == 422
+
+
+def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visitor, still):
+    address = visitor.upload("mine.jsonl", rows())
+    visitor.post(f"{address}/test/score", {"model": "m"})
+    refused = visitor.post(f"{address}/delete")
+    assert (refused.status_code, "stop the job first" in visitor.said(refused)) == (409, True)
+    visitor.post("/jobs/stop")
+    assert visitor.post(f"{address}/delete").status_code == 200
+    assert uploads(visitor.workspace) == []
+    assert not [*visitor.workspace.room("incoming").iterdir()]
+    assert visitor.client.get(address).status_code == 404
+
+
+def test_a_plan_is_made_first_and_started_with_one_click(visitor, still):
+    address = visitor.upload("mine.jsonl", rows())
+    visitor.post(f"{address}/test/score", {"model": "m", "ahead": "on", "notes": "for <Ann>"})
+    (planned,) = Jobs(visitor.workspace).all()
+    assert (planned.command[-1], planned.plans, planned.form.notes) == ("--dry-run", True, "for <Ann>")
+    assert "for &lt;Ann&gt;" in visitor.client.get(f"/jobs/{planned.id}").text
+    visitor.post(f"/jobs/{planned.id}/begin")
+    begun = next(job for job in Jobs(visitor.workspace).all() if not job.plans)
+    assert begun.command == planned.command[:-1]
+    assert (begun.form.test, begun.form.notes) == ("score", "for <Ann>")
+    assert visitor.post(f"/jobs/{begun.id}/begin").status_code == 409
+
+
+def test_what_was_typed_stands_in_the_form_of_the_next_try(visitor, still):
+    Path("m").rename("<m>")
+    address = visitor.upload("mine.jsonl", rows())
+    visitor.post(f"{address}/test/score", {"model": "<m>", "scores": "loss", "notes": "try 1"})
+    (job,) = Jobs(visitor.workspace).all()
+    page = visitor.client.get(f"{address}/test/score", params={"again": job.id}).text
+    assert 'value="&lt;m&gt;"' in page
+    assert 'value="loss"' in page
+    assert ">try 1</textarea>" in page
+    assert visitor.client.get(f"{address}/test/score", params={"again": "../secret"}).status_code == 404
+
+
+def test_a_model_that_is_not_there_is_said_before_a_job_starts(visitor, still, tmp_path):
+    address = visitor.upload("mine.jsonl", rows())
+    refused = visitor.post(f"{address}/test/score", {"model": str(tmp_path / "nothing")})
+    assert (refused.status_code, "there is no folder or file" in visitor.said(refused)) == (422, True)
+    assert Jobs(visitor.workspace).all() == []
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "config.json").touch()
+    with socket.socket() as free:  # nobody listens there
+        free.bind(("127.0.0.1", 0))
+        silent = f"http://127.0.0.1:{free.getsockname()[1]}"
+        for model, said in (
+            (str(tmp_path), "is not a model: a model folder holds config.json"),
+            (str(tmp_path / "bare"), "holds no weights (*.safetensors); found config.json"),
+            ("somebody/a-model", "could not be had from the hub"),  # the tests reach none
+            ("a b", "is neither a folder, a .gguf file"),
+            (f"vllm:{silent}", f"nothing answers at {silent}"),
+            (silent, "an address alone does not tell what kind of server is there"),
+        ):
+            refused = visitor.post(f"{address}/test/score", {"model": model})
+            assert (refused.status_code, said in visitor.said(refused)) == (422, True), visitor.said(refused)
+            assert 'data-field="model"' in refused.text
+    assert Jobs(visitor.workspace).all() == []
+    assert visitor.post(f"{address}/test/score", {"model": "m"}).status_code == 200
+
+
+def test_any_answer_of_a_server_will_do(visitor, still):
+    class Refuses(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append((self.path, self.headers.get("Authorization")))
+            self.send_error(401)
+
+        def log_message(self, *said):
+            """Nothing is printed."""
+
+    asked = []
+    with HTTPServer(("127.0.0.1", 0), Refuses) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        address = visitor.upload("mine.jsonl", rows())
+        model = f"vllm:http://127.0.0.1:{server.server_port}"
+        assert visitor.post(f"{address}/test/score", {"model": model}).status_code == 200
+    assert asked == [("/v1/models", None)]
+
+
+def test_where_models_are_listed_nobody_learns_which_files_are_there(visit, still, tmp_path):
+    visitor = visit(model=("smollm2",))
+    address = visitor.upload("mine.jsonl", rows())
+    said = {
+        visitor.said(visitor.post(f"{address}/test/score", {"model": str(place)}))
+        for place in (tmp_path, tmp_path / "nothing")
+    }
+    assert said == {"Model is one of smollm2: no other can be chosen on this page."}
+
+
+def test_all_files_of_a_result_come_in_one_archive_and_it_can_be_deleted(visitor, still):
+    folder = visitor.workspace.room("results") / "a b"
+    folder.mkdir()
+    (folder / "run.json").write_text("{}")
+    (folder / "secret").symlink_to(visitor.workspace.folder / "secret")
+    answer = visitor.client.get("/results/a b/all.zip")
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20b.zip"
+    assert zipfile.ZipFile(io.BytesIO(answer.content)).namelist() == ["a b/run.json"]
+    job = Jobs(visitor.workspace).add("x", ("list",), "results/a b", form=FilledForm("score"))
+    assert visitor.post("/results/a b/delete").status_code == 409
+    visitor.post(f"/jobs/{job.id}/stop")
+    assert visitor.post("/results/a b/delete").status_code == 200
+    assert not folder.exists()
+    assert visitor.post("/results/a b/delete").status_code == 404
+    assert (visitor.workspace.folder / "secret").is_file()
+
+
+def test_a_first_visit_has_an_example_one_click_away(visit, still, monkeypatch):
+    from pretrace.plugins.serve import example
+
+    monkeypatch.setattr(example, "find_spec", lambda name: name)
+    visitor = visit()
+    assert "Run the example" in visitor.client.get("/").text
+    assert "Forty" in visitor.client.get("/").text
+    for _ in range(2):  # its texts are uploaded once
+        assert visitor.post("/example").status_code == 200
+    assert sorted(one.name for one in uploads(visitor.workspace)) == sorted(example.NAMES)
+    assert [facts_of(visitor.workspace, one).texts for one in uploads(visitor.workspace)] == [
+        example.EACH
+    ] * 2
+    job = Jobs(visitor.workspace).all()[0]
+    assert (job.command[0], "--model=smollm2" in job.command) == ("flag", True)
+    sides = [{json.loads(row)["id"] for row in side.splitlines()} for side in example.texts()]
+    assert not sides[0] & sides[1]
+
+
+def test_no_example_where_its_model_cannot_be_chosen(visit):
+    visitor = visit(model=("another",))
+    assert "Run the example" not in visitor.client.get("/").text
+    assert visitor.post("/example").status_code == 403
+
+
+def test_one_question_has_one_number(call, visitor, tmp_path, model_folder):
+    """How many documents a single reading takes: the plan of the audit, `ask` without control documents, and the
+    page."""
+    drawn, files = random.Random(5), []
+    for name in ("texts", "known"):
+        rows = [{"text": " ".join(drawn.choices(MORE_WORDS, k=80))} for _ in range(25)]
+        files.append(tmp_path / f"{name}.jsonl")
+        files[-1].write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    words = ("--model", str(model_folder))
+    planned = call("ask", files[0], *words, "--controls", files[1], "--plan")[1]
+    audited = call("audit", files[0], *words, "--controls", files[1], "--plan")[1]
+    flagged = call("flag", files[0], *words, "--controls", files[1], "--dry-run", "--out", tmp_path / "F")[1]
+    missing = call("ask", files[0], *words, "--plan")[1]
+    pages = [visitor.upload(one.name, one.read_bytes()) for one in files]
+    query = f"?model={model_folder}&controls={pages[1].rpartition('/')[2]}"
+    page = visitor.client.get(pages[0] + query).text
+    found = [
+        *(re.search(r"read  1 time +█+ ([\d,]+);", said)[1] for said in (planned, audited, flagged)),
+        re.search(r"cases, about ([\d,]+) documents", missing)[1],
+        *re.findall(r"about ([\d,]+) documents on each side if the model read them once", page),
+    ]
+    assert len(found) == 6
+    assert len({*found}) == 1, found
+    assert len({re.search(r"With (\d+)", said)[1] for said in (planned, audited, flagged)}) == 1

@@ -1,0 +1,142 @@
+"""The list of results, two side by side, their files, and whether they are as written."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pretrace.plugins.serve import reading_texts, results
+from pretrace.results.verdicts import save_verdict
+from pretrace.runs import save_run
+from pretrace.types import Estimate, Heat, Run, Table, Verdict
+
+NASTY = "<script>alert(1)</script>"
+
+
+def make_run(name, shift=0.0):
+    return Run(
+        corpus=name,
+        ids=("a", "b", "c", NASTY),
+        groups=("a", "b", "c", NASTY),
+        members=(None,) * 4,
+        tokens=np.full(4, 9, np.int32),
+        cut=np.zeros(4, np.int32),
+        scores=("loss", "zlib"),
+        matrix=np.arange(8.0).reshape(4, 2) + shift,
+        heat=(Heat("a", ("One", NASTY), (None, -2.0)),),
+        settings={"models": {"target": {"name": f"model-{name}"}}},
+    )
+
+
+def make_verdict():
+    return Verdict(
+        test="recite", corpus="rows", model="m", outcome="inconclusive", statement="It cannot be said.", level=0.05,
+        exact=True, assumption="The order was random.", hypothesis="h", statistic="s", p=0.2, units=9, unit="shard",
+        question="Was it used?", compared=("Orders.",), tables=(Table("shards", {"x": np.array([1.0])}),),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def filled(visitor):
+    room = visitor.workspace.room("results")
+    save_run(make_run("first"), room / "one run")
+    save_run(make_run(NASTY, 1.5), room / "two")
+    save_verdict(make_verdict(), room / "three")
+    (room / "not a result").mkdir()
+    return visitor
+
+
+def test_the_list_and_its_filters(filled):
+    found = results.entries(filled.workspace)
+    assert {(one.name, one.kind, one.outcome) for one in found} == {
+        ("one run", "run", "scored"),
+        ("two", "run", "scored"),
+        ("three", "recite", "inconclusive"),
+    }
+
+    def shown(**filters):
+        text = filled.client.get("/results", params=filters).text
+        return [name for name in ("one%20run", "two", "three") if f'"/results/{name}"' in text]
+
+    assert shown() == ["one%20run", "two", "three"]
+    assert shown(kind="recite") == ["three"]
+    assert shown(outcome="scored") == ["one%20run", "two"]
+    assert shown(name="MODEL-first") == ["one%20run"]
+    assert shown(name="nothing like it") == []
+
+
+def test_a_result_with_its_report_and_files(filled):
+    page = filled.client.get("/results/one run").text
+    assert 'href="/results/one%20run/report">Read the report</a>' in page
+    assert "<iframe" not in page
+    report = filled.client.get("/results/one run/report")
+    assert report.headers["content-security-policy"].startswith("sandbox; default-src 'none'; style-src")
+    assert "frame-ancestors 'self'" in report.headers["content-security-policy"]
+    got = filled.client.get("/results/one run/files/scores.csv")
+    assert got.headers["content-disposition"].startswith("attachment")
+    assert got.content == (filled.workspace.room("results") / "one run" / "scores.csv").read_bytes()
+    for path in ("one run/files/../../../secret", "not a result", "one run/files/nothing", "missing/report"):
+        assert filled.client.get(f"/results/{path}").status_code == 404
+
+
+def test_hostile_names_are_shown_as_text(filled):
+    for path in ("/results", "/results/two", "/compare?one=two&other=one run"):
+        assert "<script>alert" not in filled.client.get(path).text
+
+
+def test_two_results_side_by_side(filled):
+    page = filled.client.get("/compare", params={"one": "one run", "other": "two"}).text
+    assert page.count(">Report of ") == 2
+    row = page.partition("loss: median, range")[2].partition("</tr>")[0]
+    assert ("3.000 (0.000 to 6.000)" in row, "4.500 (1.500 to 7.500)" in row) == (True, True)
+    other = filled.client.get("/compare", params={"one": "one run", "other": "three"}).text
+    assert "inconclusive" in other.partition("Outcome")[2]
+    assert other.count(">Report of ") == 1  # the other has no report
+    assert filled.client.get("/compare", params={"one": "one run", "other": "../secret"}).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "run.json", "report.html"])
+def test_a_changed_file_gets_a_mark_in_words(filled, name):
+    def mark():
+        return filled.client.get("/results/one run/verified").text
+
+    assert "unchanged</span>" in mark()
+    place = filled.workspace.room("results") / "one run" / name
+    place.write_bytes(place.read_bytes().replace(b"a", b"b", 3) + b" ")
+    assert "changed or damaged</span>" in mark()
+    assert name in mark() or name == "run.json"
+
+
+def test_a_record_that_names_files_elsewhere_is_no_way_to_them(filled):
+    place = filled.workspace.room("results") / "one run" / "run.json"
+    facts = json.loads(place.read_bytes())
+    facts["files"]["../../secret"] = "0" * 64
+    place.write_text(json.dumps(facts))
+    said = filled.client.get("/results/one run/verified").text
+    assert "changed or damaged</span>" in said
+    assert "run.json was changed" in said
+
+
+def test_where_a_text_stands_among_known_ones():
+    one = make_run("text").rows(np.array([False, False, True, False]))  # loss 4, zlib 5
+    (loss, zlib) = reading_texts.places(one, make_run("known"))
+    assert (loss["known"], loss["above"], loss["share"]) == (4, 2, 0.5)
+    assert "Where the text stands in loss: at 4, among 0 to 6" in loss["drawn"]
+    assert zlib["score"] == "zlib"
+    lower = reading_texts.places(one, make_run("known", 10.0))[0]
+    assert (lower["above"], lower["share"]) == (4, 0.0)
+
+
+def verdict(**more):
+    return replace(make_verdict(), effect_unit="nats", **more)
+
+
+def test_only_what_is_alike_is_drawn_on_one_axis():
+    one, other = (verdict(effect=Estimate(value, value - 1, value + 1)) for value in (1.0, 4.0))
+    (chart,) = results.side_by_side([("one", one), ("other", other)])
+    assert re.findall("<text[^>]*>([^<]*)</text>", chart)[-3:] == ["Effect: nats", "one", "other"]
+    assert "style=" not in chart  # which the policy of a page would not let through
+    assert results.side_by_side([("one", one), ("other", replace(other, effect_unit="bits"))]) == []
+    assert results.side_by_side([("one", one), ("a run", make_run("a run"))]) == []

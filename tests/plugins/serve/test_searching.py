@@ -1,0 +1,61 @@
+"""A search from the page: in training data that whoever serves it has named, and in no other."""
+
+import json
+import time
+
+from pretrace.plugins.serve.jobs import Jobs
+from pretrace.runs import load_verdict
+
+
+def rows(texts):
+    return "".join(json.dumps({"id": f"t{i}", "text": one}) + "\n" for i, one in enumerate(texts)).encode()
+
+
+def test_an_upload_is_searched_in_the_named_corpus_alone(visit, tmp_path):
+    texts = [
+        " ".join(f"{word}{i}" for word in ("river", "stone", "harbour", "valley") * 6) for i in range(12)
+    ]
+    corpus = tmp_path / "TRAINING.jsonl"
+    corpus.write_bytes(rows([f"It said: {texts[0]} and no more.", "Other words altogether. " * 20]))
+    secret = tmp_path / "SECRET.jsonl"
+    secret.write_bytes(rows(texts))
+    visitor = visit(corpus=(str(corpus),))
+    page = visitor.upload("mine.jsonl", rows(texts))
+    assert "Search training data for these texts" in visitor.client.get(page).text
+    form = visitor.client.get(f"{page}/test/scan")
+    assert str(corpus) in form.text
+    assert 'name="model"' not in form.text
+    refused = visitor.post(f"{page}/test/scan", {"corpus": str(secret)})
+    assert (refused.status_code, "Training data to search is one of" in visitor.said(refused)) == (422, True)
+    started = visitor.post(f"{page}/test/scan", {"corpus": str(corpus), "near": "on"})
+    assert started.status_code == 200, visitor.said(started)
+    (result,) = _finished(visitor)
+    found = load_verdict(result)
+    assert found.table("texts").columns["found"][:2] == ("whole", "no")
+    shown = visitor.client.get(f"/results/{result.name}/report.html")
+    assert "<mark" in shown.text or "<mark" in (result / "report.html").read_text(encoding="utf-8")
+
+
+def test_nothing_is_searched_where_nothing_was_named(visit, tmp_path):
+    visitor = visit()
+    page = visitor.upload(
+        "mine.jsonl", rows(["some words of a text that is long enough to be looked at"] * 3)
+    )
+    assert "Search training data" not in visitor.client.get(page).text
+    for answer in (
+        visitor.client.get(f"{page}/test/scan"),
+        visitor.post(f"{page}/test/scan", {"corpus": str(tmp_path)}),
+    ):
+        assert (answer.status_code, "pretrace serve --corpus" in visitor.said(answer)) == (403, True)
+
+
+def _finished(visitor):
+    """The folders of results, once there is one."""
+    jobs = Jobs(visitor.workspace)
+    for _ in range(2000):
+        jobs.tick()
+        found = [one.parent for one in visitor.workspace.folder.glob("results/[!.]*/result.json")]
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError([one.read_text() for one in visitor.workspace.folder.glob("jobs/*/log.txt")])

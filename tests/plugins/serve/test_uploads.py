@@ -1,0 +1,327 @@
+"""What is taken in and what is refused, with the sentence that the visitor reads."""
+
+import gzip
+import io
+import json
+import os
+import stat
+import zipfile
+
+import docx
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pretrace.corpora import open_corpus
+from pretrace.plugins.serve.jobs import Jobs
+from pretrace.plugins.serve.settings import Limits
+from pretrace.plugins.serve.uploads import facts_of, rename, sweep, take, take_folder, texts_of, uploads
+from pretrace.plugins.serve.workspace import RequestError, Workspace
+
+ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} for i in range(6)]
+LINES = "".join(json.dumps(row) + "\n" for row in [*ROWS, ROWS[0]]).encode()
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace.at(tmp_path / "workspace")
+
+
+def nothing_is_left(workspace):
+    """Whether no upload, and no part of one, lies in a workspace."""
+    return not any([*workspace.room("texts").iterdir(), *workspace.room("incoming").iterdir()])
+
+
+def zipped(entries, **how):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries:
+            archive.writestr(name, content)
+    made.seek(0)
+    return made
+
+
+def parquet():
+    made = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(ROWS), made)
+    return made.getvalue()
+
+
+def word(*paragraphs):
+    made, document = io.BytesIO(), docx.Document()
+    for one in paragraphs:
+        document.add_paragraph(one)
+    document.save(made)
+    return made.getvalue()
+
+
+def folder(**files):
+    return {name: io.BytesIO(content) for name, content in files.items()}
+
+
+def test_a_folder_is_a_collection_of_a_text_a_file(workspace):
+    files = {
+        "my drafts/one.txt": b"One\ntext.",
+        "my drafts/in/two.docx": word("Two"),
+        "my drafts/c.png": b"-",
+    }
+    made = take_folder(workspace, "my drafts", folder(**files))
+    assert (made.name, made.files, made.left_out, facts_of(workspace, made).texts) == ("my drafts", 2, 1, 2)
+    assert {text.id for text in open_corpus(texts_of(workspace, made.id)).texts} == {"one.txt", "in/two.docx"}
+    assert rename(workspace, made, "drafts of mine").name == "drafts of mine"
+    with pytest.raises(RequestError, match="names a place outside"):
+        take_folder(workspace, "x", folder(**{"x/../../evil.txt": b"a"}))
+    with pytest.raises(RequestError, match="two files"):
+        take_folder(workspace, "x", folder(**{"x/A.txt": b"a", "x/a.txt": b"a"}))
+    assert not [*workspace.room("incoming").iterdir()]
+
+
+def test_the_text_of_a_document_is_looked_at(visitor, monkeypatch):
+    monkeypatch.setattr(Jobs, "_start", lambda jobs, job: None)
+    answer = visitor.post("/text", {"model": "m"}, ("mine.docx", word("Words of", "a letter.")))
+    assert answer.status_code == 200, visitor.said(answer)
+    (place,) = visitor.workspace.room("looks").glob("*/text.jsonl")
+    assert json.loads(place.read_text())["text"] == "Words of\na letter."
+    refused = visitor.post("/text", {"model": "m"}, ("mine.docx", b"PK"))
+    assert "mine.docx" in visitor.said(refused)
+    assert not [*visitor.workspace.room("incoming").iterdir()]
+
+
+def test_what_is_seen_in_a_collection(workspace):
+    facts = facts_of(workspace, take(workspace, "a.jsonl", io.BytesIO(LINES)))
+    assert (facts.duplicates, facts.columns, facts.scripts) == (1, ("text", "date"), {"Latin": 1.0})
+    assert (facts.shortest, facts.longest) == (25, 25)
+
+
+def test_languages_are_guessed_text_by_text(workspace):
+    english = "The committee met on Tuesday to discuss the budget for the coming year."
+    german = "Der Ausschuss traf sich am Dienstag, um über den Haushalt des kommenden Jahres zu beraten."
+    texts = [english] * 3 + [german, "ok"]
+    rows = "".join(json.dumps({"text": f"{text} {i}"}) + "\n" for i, text in enumerate(texts))
+    facts = facts_of(workspace, take(workspace, "a.jsonl", io.BytesIO(rows.encode())))
+    assert (facts.languages, facts.languages_of) == ({"en": 0.6, "de": 0.2, "und": 0.2}, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.doc", b"PK", "a.doc is of no kind that can be read here: upload a table"),
+        ("a.docx", b"PK", "a.docx: the"),
+        ("a.pdf", b"%PDF-1.4 and no more", "the PDF is damaged"),
+        ("a.rss", b"<!DOCTYPE x [<!ENTITY a 'b'>]><rss/>", "DOCTYPE"),
+        ("noending", b"x", "noending is of no kind"),
+        ("a.txt", b"", "a.txt is empty: choose a file that holds texts"),
+        ("a.txt", b"ab\0cd", "a.txt holds no plain text, whatever its ending says"),
+        ("a.parquet", b"text\n", "a.parquet is not a whole parquet file"),
+        ("a.jsonl.gz", b"plain", "a.jsonl.gz, line 1 is not JSON"),
+        ("a.txt", b"caf\xe9 au lait", "a.txt, line 1, is not UTF-8; it looks like cp1252"),
+        (
+            "a.txt",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n",
+            "is a Git LFS pointer",
+        ),
+        ("a.jsonl.gz", gzip.compress(LINES * 99)[:-20], "a.jsonl.gz cannot be unpacked"),
+        ("a.zip", b"PKnot", "a.zip cannot be unpacked"),
+        ("a.zip", zipped([]).getvalue(), "a.zip holds no texts: put files that end in .txt"),
+        ("a.zip", zipped([("a.exe", "x"), ("b.bin", "x")]).getvalue(), "a.zip holds no texts"),
+        ("a.zip", zipped([("a.pdf", "x")]).getvalue(), "the PDF is damaged"),
+        ("a.zip", zipped([("../a.txt", "x")]).getvalue(), "names a place outside of it"),
+        ("a.zip", zipped([("/etc/a.txt", "x")]).getvalue(), "names a place outside of it"),
+        ("a.zip", zipped([("x/../../a.txt", "x")]).getvalue(), "names a place outside of it"),
+        ("a.zip", zipped([("C:\\a.txt", "x")]).getvalue(), "names a place outside of it"),
+    ],
+)
+def test_what_is_not_what_it_says_is_refused_and_nothing_kept(workspace, name, content, said):
+    with pytest.raises(RequestError, match=said.replace(".", r"\.")):
+        take(workspace, name, io.BytesIO(content))
+    assert nothing_is_left(workspace)
+    assert not list(workspace.folder.parent.glob("*.txt"))
+
+
+def test_a_bomb_is_refused_when_it_unpacks_to_too_much(workspace):
+    many = bytes(1_500_000)
+    for name, content in (
+        ("a.zip", zipped([("a.txt", many), ("b.txt", many)]).getvalue()),
+        ("a.txt.gz", gzip.compress(b"a" * 3_000_000)),
+    ):
+        assert len(content) < 20_000
+        with pytest.raises(RequestError, match="unpacks to more than 2 MB"):
+            take(workspace, name, io.BytesIO(content), Limits(expanded=2_000_000))
+    assert nothing_is_left(workspace)
+
+
+@pytest.mark.parametrize("place", ["{i}.txt", "{i}/a.txt"])
+def test_a_zip_of_too_many_files_is_refused(workspace, place):
+    archive = zipped([(place.format(i=i), "x") for i in range(4)])
+    with pytest.raises(RequestError, match=r"holds \d files and folders, and 3 is the most"):
+        take(workspace, "a.zip", archive, Limits(entries=3))
+
+
+def test_two_files_of_one_name_in_a_zip_are_refused(workspace):
+    for second in ("A.TXT", "a.txt/b.txt"):
+        with pytest.raises(RequestError, match="holds two files, or a file and a folder, of the same name"):
+            take(workspace, "a.zip", zipped([("a.txt", "x"), (second, "y")]))
+    assert nothing_is_left(workspace)
+
+
+def test_links_in_a_zip_are_refused(workspace):
+    entry = zipfile.ZipInfo("a.txt")
+    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with pytest.raises(RequestError, match="is a link and no file"):
+        take(workspace, "a.zip", zipped([(entry, "/etc/passwd")]))
+
+
+def test_a_name_cannot_lead_elsewhere(workspace):
+    for name in ("../../evil.txt", "..\\..\\evil.txt", "/etc/evil.txt", "<script>x</script>.txt"):
+        made = take(workspace, name, io.BytesIO(b"a text\n"))
+        assert workspace.within(made.path).is_relative_to(workspace.room("texts"))
+    assert not list(workspace.folder.parent.glob("evil*"))
+
+
+def test_a_table_without_a_text_column_is_kept_and_the_column_chosen(visitor):
+    page = visitor.upload("a.csv", "body,n\none two three,1\nfour five,2\n")
+    shown = visitor.client.get(page).text
+    assert "has no column" in shown
+    assert "/workspace/" not in shown.partition('role="alert"')[2].partition("</p>")[0]
+    assert '<option value="body">' in shown
+    visitor.post(f"{page}/column", {"text_column": "body"})
+    shown = visitor.client.get(page).text
+    assert "has no column" not in shown
+    assert "Tests that apply" in shown
+
+
+def test_hostile_names_and_cells_are_shown_as_text(visitor):
+    nasty = "<script>alert(1)</script></textarea>\"'><img src=x onerror=alert(1)>"
+    page = visitor.upload(
+        f"{nasty.replace('/', '')}.jsonl", json.dumps({"text": nasty, nasty: "2020-01-01"}) + "\n"
+    )
+    for path in ("/collections", page, "/text", "/"):
+        shown = visitor.client.get(path).text
+        assert "<script>alert" not in shown
+        assert "<img" not in shown
+    assert "&lt;script&gt;alert(1)" in visitor.client.get(page).text
+
+
+def packed(table):
+    made = io.BytesIO()
+    pq.write_table(table, made, compression="zstd")
+    return made.getvalue()
+
+
+def texts_and(name, column):
+    return packed(pa.table({"text": ["one two three", "four five six"], name: column}))
+
+
+TWO = pa.Table.from_arrays([pa.array(["a b"]), pa.array(["x"]), pa.array(["y"])], names=["text", "n", "n"])
+UNREADABLE = {
+    "dates out of range": texts_and("when", pa.array([2**62, -(2**62)], pa.timestamp("us"))),
+    "an unknown time zone": texts_and("when", pa.array([1, 2], pa.timestamp("us", "Mars/Olympus"))),
+    "two columns of one name": packed(TWO),
+    "damaged": b"PAR1damaged",
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_an_upload_that_cannot_be_read_is_said_and_the_list_stays_whole(visitor, what):
+    answer = visitor.post("/collections", file=("odd.parquet", UNREADABLE[what]))
+    assert answer.status_code == 422
+    assert visitor.said(answer).startswith("odd.parquet")
+    assert not uploads(visitor.workspace)
+    assert not list(visitor.workspace.room("incoming").iterdir())
+    page = visitor.client.get("/collections")
+    assert (page.status_code, "Nothing yet." in page.text) == (200, True)
+
+
+def test_no_test_is_started_with_what_could_not_be_read(visitor):
+    page = visitor.upload("a.csv", "body,n\none two three,1\n")
+    good = visitor.upload("b.jsonl", '{"text": "one two three"}\n').rpartition("/")[2]
+    name = page.rpartition("/")[2]
+    for path, data in (
+        (f"{page}/test/score", {"model": "m", "text-column": "body"}),
+        (f"/collections/{good}/test/score", {"model": "m", "reference": name}),
+        ("/text", {"model": "m", "text": "a", "known": name}),
+    ):
+        answer = visitor.post(path, data)
+        assert (answer.status_code, "a.csv cannot be used" in visitor.said(answer)) == (422, True), path
+    assert not list(visitor.workspace.room("jobs").iterdir())
+    assert not list(visitor.workspace.room("looks").iterdir())
+
+
+def nested(folders, files):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for number in range(files):
+            archive.writestr("/".join(f"{number}x{i}" for i in range(folders)) + "/a.txt", "a text")
+    return made.getvalue()
+
+
+NAMES = ",".join(["text", *(f"c{i}" for i in range(1000))]).encode()
+TOO_MANY = {
+    "folders within folders": (
+        "a.zip",
+        nested(900, 30),
+        {},
+        "lies in 900 folders inside each other, and 10 is the",
+    ),
+    "characters": (
+        "a.txt",
+        b"ab cd " * 400,
+        {"expanded": 1000},
+        "more than 200,000 texts, or 1,000 characters",
+    ),
+    "columns": ("a.csv", NAMES + b"\n" + b"," * 1000, {}, "1,001 columns"),
+    "letters in names": (
+        "a.csv",
+        b"text," + b"x" * 200_000 + b"\na,b\n",
+        {},
+        "100,000 characters are the most",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TOO_MANY)
+def test_an_upload_of_too_many_things_is_refused(workspace, what):
+    name, content, how, said = TOO_MANY[what]
+    with pytest.raises(RequestError, match=said):
+        take(workspace, name, io.BytesIO(content), Limits(**how))
+    assert nothing_is_left(workspace)
+
+
+def test_what_a_killed_server_had_half_taken_in_is_swept_away(visit):
+    workspace = visit().workspace
+    half = workspace.room("incoming") / "20260101-000000-a-123456"
+    half.mkdir()
+    (half / "a.txt").write_text("half")
+    sweep(workspace)
+    assert not half.exists()
+    half.mkdir()
+    visit()  # and a server that begins does so
+    assert not half.exists()
+
+
+def test_a_full_workspace_takes_nothing_in_and_starts_nothing(visit):
+    visitor = visit(most_kept=1)
+    page = visitor.upload("a.jsonl", '{"text": "one two three"}\n')
+    (visitor.workspace.room("results") / "large").write_bytes(os.urandom(1_000_000))
+    for path, more in (
+        ("/collections", {"file": ("b.txt", b"a text\n")}),
+        ("/text", {"data": {"model": "m", "text": "a"}}),
+        (f"{page}/test/score", {"data": {"model": "m"}}),
+    ):
+        answer = visitor.post(path, **more)
+        assert (answer.status_code, "larger --max-workspace" in visitor.said(answer)) == (507, True), path
+    assert len(uploads(visitor.workspace)) == 1
+    assert not [*visitor.workspace.room("jobs").iterdir(), *visitor.workspace.room("looks").iterdir()]
+
+
+def test_a_workspace_keeps_so_many_uploads_and_texts(visit):
+    visitor = visit(limits=Limits(kept=1))
+    visitor.upload("a.txt", "a text\n")
+    answer = visitor.post("/collections", file=("b.txt", b"a text\n"))
+    assert (answer.status_code, "The folder texts of the workspace holds 1" in visitor.said(answer)) == (
+        507,
+        True,
+    )
+    (visitor.workspace.room("looks") / "one").mkdir()
+    answer = visitor.post("/text", {"model": "m", "text": "a"})
+    assert (answer.status_code, "The folder looks" in visitor.said(answer)) == (507, True)
