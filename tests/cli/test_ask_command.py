@@ -56,7 +56,7 @@ def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
     code, said, error = call(*words, "--json")
     assert code in (3, 4), error
     assert loaded == [str(model_folder), "smollm2"]  # what was planned with is what reads
-    assert read == [mine, drafts]
+    assert read == [mine, mine, drafts]  # a first row, which tells the column of texts; then each folder once
     found = json.loads(said)
     verdict = json.loads((out / "audit" / "result.json").read_text(encoding="utf-8"))
     assert found["statement"] == verdict["statement"]

@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 
 from pretrace.errors import TableError
-from pretrace.frequencies import Counting, count
-from pretrace.frequencies.counting import Batch, batches
+from pretrace.frequencies import Counting, count, counting
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """Batches of 5,000 characters."""
+    monkeypatch.setattr(counting, "CHARACTERS", 5000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +24,13 @@ class Elsewhere:
     stops: int = 10**9
     wrong: int = -1
 
-    def __call__(self, portion, texts):
-        counter = pickle.loads(pickle.dumps(portion)).counter()
-        for number, batch in enumerate(batches(texts, 5000)):
+    def __call__(self, portion, pieces):
+        _, counter = pickle.loads(pickle.dumps(portion)).open()
+        for number, (index, _, batch) in enumerate(pieces):
             if number == self.stops:
                 raise KeyboardInterrupt
             part = counter(pickle.loads(pickle.dumps(batch)))
-            yield Batch(len(batch), batch[-1], None if number == self.wrong and not portion.whole else part)
+            yield index, None if number == self.wrong and not portion.whole else part
 
 
 def counted(texts, tokenizer, settings):

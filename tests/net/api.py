@@ -48,7 +48,7 @@ NAMES = {
     "pretrace.scoring.evidence": "Want encoded_for open_store trace",
     "pretrace.scoring.holdout": "check_disjoint set_aside",
     "pretrace.scoring.outlook": "Timed Watch",
-    "pretrace.scoring.parts": "run_of",
+    "pretrace.scoring.parts": "ScoredRows run_of",
     "pretrace.scoring.plan": "Models ScorePlan check_placebos",
     "pretrace.statistics": "permutation power resampling sensitivity shift",
     "pretrace.statistics.conformal": "adjusted drawn_pieces flagged needed p_values resolution",

@@ -48,7 +48,7 @@ NET = [
     "verdicts/audit/test_calibration_layer",
     "tuning/test_batches",
     "tuning/test_selection",
-    "scan/test_searching",
+    "plugins/scan/test_searching",
     "cache/test_traces",
     "results/test_runs",
     "verdicts/test_draws",

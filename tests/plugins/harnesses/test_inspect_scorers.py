@@ -31,7 +31,7 @@ from pretrace.scoring.plan import Models
 
 USAGE = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
 """Counted here: inspect_ai would download a tokenizer to count."""
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)

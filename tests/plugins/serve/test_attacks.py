@@ -100,7 +100,7 @@ def test_the_owner_names_any_model_that_is_there(visitor):
 
 
 def test_the_limits_are_those_that_the_docs_list():
-    page = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "serve.md").read_text(encoding="utf-8")
     settings = ServeSettings()
     assert f"{settings.most_upload} MB (`--max-upload`)" in page
     assert f"{settings.most_kept / 1000:g} GB (`--max-workspace`)" in page

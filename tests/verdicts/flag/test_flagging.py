@@ -12,6 +12,7 @@ from net.api import (
     FlagSettings,
     LeakError,
     Models,
+    ScoredRows,
     Text,
     TextsError,
     Tuned,
@@ -323,9 +324,10 @@ def scored(monkeypatch):
                 return np.array([[of[texts[name]]] for name in run.ids])
 
             controls = [replace(one, values=column(placebo)) for one in run.controls]
-            return replace(run, matrix=column(target), controls=tuple(controls))
+            run = replace(run, matrix=column(target), controls=tuple(controls))
+            return ScoredRows.of_run(run, both.texts)
 
-        monkeypatch.setattr(sys.modules["pretrace.verdicts.flag.flag"], "detect", scoring)
+        monkeypatch.setattr(sys.modules["pretrace.verdicts.flag.flag"], "score_rows", scoring)
 
     return as_if
 
