@@ -83,6 +83,18 @@ def test_a_flagging_shows_what_was_found_and_is_the_same(place, model_folder, co
     assert SAID in pages(place / "PARTS")
 
 
+def test_an_audit_shows_what_was_found_and_is_the_same(place, model_folder, reference_folder, command):
+    sets = ("audit", place / "mine.jsonl", "--controls", place / "known.jsonl", "--model", model_folder)
+    sets = (*sets, "--placebo", reference_folder)  # the packaged model takes a minute to unpack
+    plain, said = command(*sets, "--generator", "none", "--out", place / "PLAIN")
+    assert SAID not in said
+    code, said = command(*sets, "--generator", "none", "--out", place / "BESIDE", "--found", place / "FOUND")
+    assert (code, SAID in said) == (plain, True), said
+    assert pages(place / "BESIDE").count(SAID) == 2
+    one, other = load(place / "PLAIN"), load(place / "BESIDE")
+    assert (one.p, one.outcome, one.reasons) == (other.p, other.outcome, other.reasons)
+
+
 @pytest.mark.parametrize("kind", ["flag", "audit"])
 def test_what_is_no_scan_of_these_texts_is_refused(place, model_folder, command, kind):
     words = ("--controls", place / "mine.jsonl", "--model", model_folder, "--out", place / "X", "--found")
