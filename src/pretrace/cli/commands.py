@@ -138,7 +138,7 @@ def app() -> App:
         suppress_keyboard_interrupt=False,
         help_format="plaintext",
     )
-    made["--version"].group = _PANELS[-1]
+    made["--version"].group = made["--help"].group = _PANELS[-1]
     groups = {"": made}
     for i, words in enumerate(places()):
         first, _, name = words.rpartition(" ")
