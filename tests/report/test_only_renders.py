@@ -13,6 +13,12 @@ READS = ("pretrace.verdicts.audit.built.", "pretrace.verdicts.audit.designs.")
 """What reads the tables and figures of an audit, or says which of them decided, and computes none."""
 
 
+STATISTICS = {
+    "average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile",
+    "nanstd", "nanvar", "percentile", "permutation", "quantile", "random", "std", "var",
+}  # fmt: skip
+
+
 def modules():
     found = sorted(ROOT.rglob("*.py"))
     assert {path.name for path in found} > {"run.py", "verdict.py", "plots.py"}
@@ -42,6 +48,18 @@ def computing(tree):
 def test_the_report_imports_nothing_that_computes():
     wrong = {local(path): computing(ast.parse(path.read_text(encoding="utf-8"))) for path in modules()}
     assert {path: names for path, names in wrong.items() if names} == {}
+
+
+def test_the_report_takes_no_statistic():
+    """run.median(…) and summary.mean read a result; np.median(…) and values.mean() make one."""
+    found = {
+        (local(path), ast.unparse(node))
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in STATISTICS
+        if not (isinstance(node.value, ast.Name) and node.value.id in ("run", "summary"))
+    }
+    assert not found
 
 
 def test_a_result_without_a_spread_is_known_by_the_most_that_a_test_gives():
