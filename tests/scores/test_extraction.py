@@ -39,6 +39,11 @@ def test_tokens_are_drawn_as_a_plain_softmax_draws_them(family, how):
             np.testing.assert_allclose(one.states[how], one.logp, atol=1e-5)
 
 
+def test_a_draw_among_one_token_takes_the_likeliest():
+    run = detect(Corpus("one", (Text("long", "abc" * 50),)), Models(FakeBackend()), "extraction(k=1,n=1)")
+    assert run.column("extraction(k=1,n=1)")[0] in (0.0, 1.0)
+
+
 def test_what_was_read_is_kept_under_its_own_name(tmp_path):
     backend = FakeBackend()
     with open_store("model", tmp_path) as store:

@@ -1,6 +1,6 @@
 """Marked texts: does the model prefer, of each text, the variant that was published?
 
-The sealed file itself and how it is made stand in `verdicts.marking`, what every test does in `verdicts.frame`.
+The sealed file itself and how it is made stand in `marks.marking`, what every test does in `verdicts.frame`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each source gives variants that can be published. The sealed file holds all of them, and which was drawn; it is written
 once, for the owner alone. Rows, or the answer options of items, are put in order in the same way: a lot with a secret
 seed shuffles all rows, cuts them into shards of neighbours, and draws orders of each shard; one of these is published.
-So `verdicts.marks` tests a shard as it tests a text with variants: these are the shard in each of its orders. The
+So `marks.checking` tests a shard as it tests a text with variants: these are the shard in each of its orders. The
 options of one item are a unit in the same way.
 """
 
