@@ -274,7 +274,7 @@ def memory(setting: Setting) -> dict[str, Any]:
 
 def tests(setting: Setting) -> dict[str, Any]:
     """The tests marked `gpu`: how many passed, failed and were skipped, and the end of the output."""
-    command = [sys.executable, "-m", "pytest", "tests/gpu", "-m", "gpu", "-q", "-rfE", "--tb=short"]
+    command = [sys.executable, "-m", "pytest", "tests/gpu", "-m", "gpu", "-rfE", "--tb=short"]
     done = subprocess.run([*command, "-p", "no:cacheprovider"], capture_output=True, text=True, cwd=ROOT)
     print(done.stdout, flush=True)
     counted = {
