@@ -29,11 +29,12 @@ from pretrace.backends.loading import (
 )
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
-from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.cache.location import cache_folder
 from pretrace.cache.store import Batch, written_once
 from pretrace.errors import MissingPackageError, ModelError
+from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Written
 
@@ -47,8 +48,7 @@ _FILES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json", "tokeni
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A translated text. `cut` of its `pieces` ran into the limit of length without an end; `empty` is how many
-    with letters or digits in them came back without a sign."""
+    """A translated text; of its `pieces` so many were `cut` at the limit, or came back `empty`."""
 
     text: str
     pieces: int
@@ -57,11 +57,9 @@ class Translation:
 
 
 class Translator:
-    """A MarianMT model that is asked for translations; `open_translator` makes one from a name.
-
-    `beams` None takes what comes with the model (4 or 6 for those of Helsinki-NLP), 1 is greedy. `weights` and
-    `tokens` name the weights and the tokenizer for the cache. Translations are kept unless `cache` is False.
-    """
+    """A MarianMT model that is asked for translations; `open_translator` makes one from a name. `beams` None takes what
+    comes with the model (4 or 6 for those of Helsinki-NLP), 1 is greedy. `weights` and `tokens` name the weights and
+    the tokenizer for the cache. Translations are kept unless `cache` is False."""
 
     def __init__(
         self, model: Any, tokenizer: Any, *, facts: Mapping[str, Any], beams: int | None, cache: bool = True
@@ -85,10 +83,7 @@ class Translator:
         self._kept_as = self.fingerprint if cache else None
 
     def translate(self, texts: Sequence[str], /) -> list[Translation]:
-        """Each text translated, in order; only pieces that are not on disk yet go through the model.
-
-        ModelError where it gives no numbers, OutputError where the cache cannot be written.
-        """
+        """Each text translated, in order, from disk where it can be. ModelError where it gives no numbers."""
         parts = [[_parted(part) for part in self._pieces(readable(text))] for text in texts]
         cores = list(dict.fromkeys(core for some in parts for _, core, _ in some if core))
         lengths = self._lengths(cores)
@@ -134,9 +129,7 @@ class Translator:
             made = self._model.generate(**given, **settings)
         except RuntimeError as error:
             reason = " ".join(str(error).split())[:200]
-            raise ModelError(
-                f"{self.name} could not translate ({reason}); try another --dtype (float32) or --device."
-            ) from None
+            raise ModelError(say("build.refused.untranslated", name=self.name, reason=reason)) from None
         end = self._tokenizer.eos_token_id
         written = []
         for ids in made[:, 1:].tolist():  # behind the token the decoder starts with
@@ -154,11 +147,9 @@ def open_translator(
     beams: int | None = None,
     cache: bool = True,
 ) -> Translator:
-    """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder.
-
-    ModelError where there is none, or none that may be opened safely: many of the hub's hold a pickle, for which
-    `allow_pickle` is needed. MissingPackageError without the extra `all`.
-    """
+    """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder. ModelError where there is none,
+    or none that may be opened safely: many of the hub's hold a pickle, for which `allow_pickle` is needed.
+    MissingPackageError without the extra `all`."""
     for package in ("sentencepiece", "sacremoses"):
         # Without sacremoses transformers only warns, and translates another punctuation.
         if importlib.util.find_spec(package) is None:
@@ -187,15 +178,11 @@ def _check_marian(located: Located) -> None:
         except (OSError, ValueError, LookupError, TypeError):
             family = "unknown"
     if family != "marian":
-        raise ModelError(
-            f"{located.label} is no MarianMT model (its kind is {family or 'GGUF'}): use one such as "
-            "Helsinki-NLP/opus-mt-en-fr."
-        )
+        raise ModelError(say("build.refused.no_marian", label=located.label, kind_found=family or "GGUF"))
     missing = [name for name in ("source.spm", "target.spm") if not (located.folder / name).is_file()]
     if missing:
         raise ModelError(
-            f"{located.label} lacks {' and '.join(missing)}, the SentencePiece models of its languages: put them "
-            "beside config.json."
+            say("build.refused.no_sentencepiece", label=located.label, missing=" and ".join(missing))
         )
 
 

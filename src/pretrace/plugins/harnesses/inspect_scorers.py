@@ -23,6 +23,7 @@ from pretrace.backends import open_model
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError, ModelError, PretraceError, TextsError
 from pretrace.frequencies import Frequencies
+from pretrace.results.wording import say
 from pretrace.scores import scores as registered
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
@@ -71,10 +72,7 @@ class SampleReading:
         if any(quantity & ~Quantity.LOGP for quantity in plan.needs.views.values()):
             missing.insert(0, "needs more than the log-probability of each token")
         if missing:
-            raise ExpressionError(
-                f"{names[0]} {missing[0]}, and a scorer in a harness has the log-probabilities of one model alone: use "
-                "loss, ppl, zlib, min_k, max_k, lowercase, perturbed or dc_pdd here, or `pretrace score` on the texts."
-            )
+            raise ExpressionError(say("inspect.refused.needs_more", name=names[0], lack=missing[0]))
         plan.require(["counts"] if self.counts else [])
         return plan
 
@@ -168,10 +166,7 @@ def contamination(level: float = 0.05, fdr: float = 0.05) -> Metric:
 def _unanswered(found: Verdict) -> str:
     """Why there is no answer, without figures, which change while samples come in; "" where there is one."""
     if found.outcome == "missed":
-        return (
-            "nothing stands out, but that could have been missed: what would be seen is measured by `pretrace flag "
-            "--power` alone"
-        )
+        return say("inspect.missed")
     if found.outcome != "refused":
         return ""
     failed = [f"{check.title}: no" for check in found.checks if check.status == "failed"]
@@ -194,16 +189,10 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdi
     said = [_said(one) for one in scores]
     readings = {tuple(sorted(own["reading"].items())) for own in said}
     if len(readings) != 1:
-        raise TextsError(
-            "samples were read in different ways, some from log-probabilities in the output and some by the model: "
-            "name the model (-S model=…), so that all are read alike."
-        )
+        raise TextsError(say("inspect.refused.mixed"))
     reading = SampleReading(**dict(readings.pop()))
     sides: tuple[list[Text], list[Text]] = [], []
-    values: tuple[list[tuple[float, float]], list[tuple[float, float]]] = (
-        [],
-        [],
-    )  # of the model and the placebo
+    values: tuple[list[Any], list[Any]] = ([], [])  # of each text that of the model and that of the placebo
     for one, own in zip(scores, said, strict=True):
         sides[own["known"]].append(Text(str(one.sample_id), own["text"], group=own["group"]))
         values[own["known"]].append((one.score.as_float(), own.get("placebo", math.nan)))
@@ -215,10 +204,7 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdi
             sides[1].append(Text(f"{place}: {text.id}", text.text, group=text.group))
             values[1].append((found[text.id], blank.get(text.id, math.nan)))
     if not sides[1]:
-        raise TextsError(
-            "there are no known non-members to compare with: name a file of them (-S nonmembers=FILE), or mark samples "
-            "with metadata {'nonmember': True}."
-        )
+        raise TextsError(say("inspect.refused.no_known"))
     asked, known = Corpus("the samples", tuple(sides[0])), Corpus("the known non-members", tuple(sides[1]))
     settings = FlagSettings(score=reading.score, level=level, fdr=fdr, cache=False)
     made = plan(asked, known, settings)
@@ -241,28 +227,20 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdi
 def _said(score: SampleScore) -> Mapping[str, Any]:
     own = (score.score.metadata or {}).get(_OWN)
     if not isinstance(own, Mapping):
-        raise TextsError(
-            "a score comes from another scorer: the metric contamination belongs to those of pretrace."
-        )
+        raise TextsError(say("inspect.refused.other_scorer"))
     return own
 
 
 def _figures(found: Verdict | None) -> dict[str, float | int]:
-    test = set_test(found) if found else None
-    counts = found.figures["counts"] if found else {}
     withheld = found is None or found.outcome == "refused"
-    auc = {
-        check.name: check.figures["auc"][0]
-        for check in (found.checks if found else ())
-        if "auc" in check.figures
-    }
-    given = test if test is not None and not withheld else None
-    answers = {"flagged": 1, "set": 1}
+    test = set_test(found) if found and not withheld else None
+    counts = found.figures["counts"] if found else {}
+    auc = {one.name: one.figures["auc"][0] for one in (found.checks if found else ()) if "auc" in one.figures}
     return {
-        "answer": answers.get(found.outcome, math.nan) if found else math.nan,
-        "p": math.nan if given is None or given.p is None else given.p,
-        "above": math.nan if given is None else given.above,
-        "expected": math.nan if given is None else given.expected,
+        "answer": {"flagged": 1, "set": 1}.get(found.outcome, math.nan) if found else math.nan,
+        "p": math.nan if test is None or test.p is None else test.p,
+        "above": math.nan if test is None else test.above,
+        "expected": math.nan if test is None else test.expected,
         "flagged": math.nan if withheld else counts["flagged_documents"],
         "withheld": int(withheld),
         "samples": counts.get("documents", math.nan),
@@ -314,16 +292,10 @@ async def _read(
     if given and not (named.model or named.nonmembers or named.placebo):
         ((name, score),) = plan.scores.items()
         if "counts" in plan.uses or set(plan.needs.views) != {View()}:
-            raise ExpressionError(
-                f"{name} needs token ids or another form of the text, which the log-probabilities in the output do not "
-                "give: name the model for pretrace to open (-S model=…)."
-            )
+            raise ExpressionError(say("inspect.refused.needs_ids", name=name))
         trace = trace_in_prompt(given, text)
         if trace is None:
-            raise TextsError(
-                "the text was not found word for word in the prompt that the provider gave back, as where a character "
-                "is split over two tokens: name the model (-S model=…), so that pretrace reads it."
-            )
+            raise TextsError(say("inspect.refused.not_in_prompt"))
         evidence = Evidence(Text("sample", text), {View(): (trace,)})
         return float(score(evidence)), math.nan, named  # type: ignore[operator]
     reading = replace(named, model=named.model or opened_by(get_model()))
@@ -352,10 +324,7 @@ def opened_by(model: Model) -> str:
     url = getattr(model.api, "base_url", None)
     if provider == "vllm" and url:
         return f"vllm:{str(url).rstrip('/').removesuffix('/v1')}#{name}"
-    raise ModelError(
-        f"{model} gives no log-probabilities of the prompt: name the same model for pretrace to open, a folder, a hub "
-        "id or a server (-S model=vllm:http://host:8000)."
-    )
+    raise ModelError(say("inspect.refused.other_provider", model=model))
 
 
 def _named(name: str) -> Any:

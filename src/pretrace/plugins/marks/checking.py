@@ -83,9 +83,7 @@ class CheckSettings(TestSettings):
         """The score as a plan, before a model is open; a PretraceError where it is wrong or needs what is not there."""
         plan = ScorePlan.parse(self.score or (BESIDE if reference else advised))
         if len(plan.scores) != 1:
-            raise ExpressionError(
-                f"a test reads with one score, found {len(plan.scores)} in {self.score!r}: name one."
-            )
+            raise ExpressionError(say("marks.refused.one_score", number=len(plan.scores), score=self.score))
         plan.require(["reference"] if reference else [])
         if reference and "reference" not in plan.uses:
             raise ExpressionError(f"--reference-model has no use: --score {self.score} does not ask it.")
@@ -101,13 +99,19 @@ _PACKAGED = ("smollm2", date(2025, 2, 28), "the package that holds it is older t
 
 
 def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
-    """Notes on what was published, compared with the seal apart from white space.
-
-    TextsError for a text that the seal has not, that is none of its variants, or is another variant than the one
-    drawn. A text that is missing stays in the test: leaving texts out afterwards would be a choice.
-    """
-    if seal.parts:
-        return _check_order(seal, published)
+    """Notes on what was published, compared with the seal apart from white space. TextsError for a text that the seal
+    has not, that is none of its variants, or is another variant than the one drawn. A text that is missing stays in the
+    test: leaving texts out afterwards would be a choice."""
+    if seal.parts == "options":
+        raise TextsError("--texts compares texts, and a lot put answer options in order here: leave it away.")
+    if seal.parts:  # every shard stands in the rows as it was drawn
+        rows = collapsed(JOINT.join(text.text for text in published.texts))
+        _refuse(
+            [one.id for one in seal.documents if collapsed(one.published) not in rows],
+            "shards that stand in another order than the one drawn",
+            "the test holds only for what the lot decided; publish the rows in the order of published.jsonl",
+        )
+        return (say("marks.published.rows", number=len(published)),)
     drawn = {one.id: one.published for one in seal.texts}
     variants = {one.id: {collapsed(text) for text in one.variants} for one in seal.texts}
     changed = [
@@ -137,27 +141,13 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
     return tuple(say(f"marks.published.{kind}", **numbers) for kind in kinds)
 
 
-def _check_order(seal: Seal, published: Corpus) -> tuple[str, ...]:
-    """The note of `check_published` for an order: every shard stands in the rows as it was drawn."""
-    if seal.parts == "options":
-        raise TextsError("--texts compares texts, and a lot put answer options in order here: leave it away.")
-    rows = collapsed(JOINT.join(text.text for text in published.texts))
-    _refuse(
-        [one.id for one in seal.documents if collapsed(one.published) not in rows],
-        "shards that stand in another order than the one drawn",
-        "the test holds only for what the lot decided; publish the rows in the order of published.jsonl",
-    )
-    return (say("marks.published.rows", number=len(published)),)
-
-
 def _refuse(names: Sequence[str], what: str, cure: str) -> None:
     if names:
         raise TextsError(f"the published texts hold {len(names):,} {what}: {listed(names)}; {cure}.")
 
 
 def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
-    """The last day on which a model can have been finished, as `stated` or as the card in its folder says, and how that
-    is known; None where nobody says it. ExpressionError for a statement that is no date."""
+    """The last day on which a model can be finished, `stated` or by its card, and how that is known; or None."""
     if stated:
         found = days(stated)
         if found is None:
@@ -194,11 +184,7 @@ def seal_words(seal: Seal) -> dict[str, str]:
 
 
 def tries_check(seal: Seal, weights: str, asked: Mapping[str, Any]) -> Check:
-    """Check that this machine knows of no test of this seal on the same weights in another way (`asked`: score,
-    reference).
-
-    The same test again gives the same p. Another one is a second chance, and the smallest of several p-values is none.
-    """
+    """Check that no test of this seal on the same weights was made in another way (`asked`): a second chance."""
     found = ((line, line.get("settings")) for line in read_tests())
     earlier = [
         (line, own) for line, own in found if isinstance(own, Mapping) and own.get("seal") == seal.sha256
@@ -243,8 +229,7 @@ def check_marks(
     notes: Sequence[str] = (),
     watch: Watch | None = None,
 ) -> Verdict:
-    """The verdict of a sealed file on `models.target`: an exact test, whatever the model is; its placebos must show
-    nothing. Errors as for `detect`, TextsError where no text can be tested."""
+    """The verdict of a sealed file on `models.target`, an exact test; its placebos must show nothing."""
     plan = settings.plan(reference=models.reference is not None, advised=seal.score)
     plan.check(models)
     (score,) = plan.scores
@@ -409,8 +394,7 @@ def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
 
 
 def write_prompts(seal: Seal, path: Path) -> int:
-    """Write the prompts, one JSON line a text (id, prompt), and give their number. The words to choose from are not
-    among them. TextsError for a seal without triggers, OutputError where the file cannot be written."""
+    """Write the prompts without the words to choose from, one JSON line a text, and give their number."""
     rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in _triggers_of(seal)]
     atomic_bytes(path, json_lines(rows), NEW)
     return len(rows)
@@ -433,9 +417,7 @@ def hits_of(seal: Seal, answers: Corpus) -> TriggerHits:
     found, given = _triggers_of(seal), {text.id: text.text for text in answers.texts}
     strange = [name for name in given if name not in {one.id for one, _ in found}]
     if strange:
-        raise TextsError(
-            f"{answers.name} answers ids that have no trigger: {listed(strange)}; give the ids of the prompts."
-        )
+        raise TextsError(say("marks.refused.strange_ids", name=answers.name, names=listed(strange)))
     said = [
         # some models repeat the prompt, whose names are words too
         first_word(given.get(one.id, "").replace(trigger.prompt, " "), trigger.words)
@@ -466,10 +448,8 @@ def check_triggers(
     statements: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
 ) -> Verdict:
-    """The verdict of a sealed file on the `answers` of a model, which is named for the report; no model is opened.
-
-    An answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`.
-    """
+    """The verdict of a sealed file on the `answers` of a model, which is named for the report; no model is opened. An
+    answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`."""
     test = Triggers(
         corpus=seal.corpus,
         models=Models(_AnsweredBy(model)),  # type: ignore[arg-type]

@@ -40,6 +40,7 @@ from pretrace.plugins.marks.marking import (
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
+from pretrace.results.wording import say
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, RUN, Option, like, option, shared
@@ -88,14 +89,14 @@ def mark(
     variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace mark check` says exactly
     whether a model was trained on what you published."""
     if settings.words == "causal" and outputs.model is None:
-        raise ModelError(
-            "--words causal lets --model propose the words: give --model, or --words causal:MODEL."
-        )
+        raise ModelError(say("marks.refused.words_causal"))
     marking.check_places(outputs.out, outputs.sealed)
     columns = replace(source.columns, more=settings.variant_column)
     corpus = replace(source, columns=columns).open()
     candidates = marking.own_candidates(corpus, settings, source.columns)
-    model = _opened(outputs)
+    model = None if outputs.model is None else open_model(outputs.model, **asdict(outputs.opening))
+    if model is not None:
+        check_plantable(model)  # ModelError where no copy of it can be trained, for the sample size
     seal = marking.mark(corpus, candidates or _made(corpus, settings, outputs, model), settings)
     size = None
     if model is not None:
@@ -120,15 +121,6 @@ def order(
     seal, rows = mark_order(corpus, settings, further)
     commitment = marking.publish(seal, outputs.out, outputs.sealed, rows=rows)
     return _marked(seal, (), commitment, outputs)
-
-
-def _opened(outputs: _MarkOutputs) -> Backend | None:
-    """The model that the sample size is measured with; ModelError where no copy of it can be trained."""
-    if outputs.model is None:
-        return None
-    model = open_model(outputs.model, **asdict(outputs.opening))
-    check_plantable(model)
-    return model
 
 
 def _made(
@@ -253,9 +245,7 @@ def check(
         raise ExpressionError("a test writes its result to a folder: name it with --out.")
     beside = shared(ModelsBeside, companions)
     if inputs.commitment is None:
-        raise TextsError(
-            "a test takes the commitment that was published: give --commitment, a SHA-256 or its file."
-        )
+        raise TextsError(say("marks.refused.no_commitment"))
     answered = inputs.answers is not None
     check_writable(beside.out, VERDICTS.of("triggers" if answered else "marks"))
     unused = {
@@ -265,13 +255,9 @@ def check(
         "--power": settings.power,
     }
     if answered and (found := [name for name, value in unused.items() if value]):
-        raise ExpressionError(
-            f"{found[0]} has no use with --answers, where no model is opened: leave it away."
-        )
+        raise ExpressionError(say("marks.refused.no_use", found=found[0]))
     if not answered and inputs.model is None:
-        raise ModelError(
-            "name the model in question with --model; for a server that gives text only, see --prompts."
-        )
+        raise ModelError(say("marks.refused.no_model"))
     if settings.score or beside.reference_model:
         settings.plan(reference=beside.reference_model is not None)
     seal = read_seal(sealed, inputs.commitment)

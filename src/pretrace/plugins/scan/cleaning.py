@@ -48,6 +48,7 @@ from pretrace.plugins.scan.searching import (
 from pretrace.plugins.scan.sightings import UNIQUE, ScanPart, common_bytes, select_runs
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.folder import write_csv
+from pretrace.results.wording import say
 
 CLEANED = (".jsonl", ".ndjson", ".json", ".parquet", ".txt", SOURCE)
 LIST = "taken-out.csv"
@@ -55,19 +56,12 @@ COLUMNS = ("file", "document", "text", "share")
 
 
 def check_clean(asked: Searching, folder: Path) -> None:
-    """OutputError where the folder holds something, TextsError for a file that cannot be written without some of its
-    documents."""
+    """OutputError where the folder holds something, TextsError for a file that cannot be written without documents."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError(
-            f"{folder} holds something already, which is not replaced: name an empty or a new "
-            "folder for --clean."
-        )
+        raise OutputError(say("scan.refused.folder_full", folder=folder))
     for file in asked.files:
         if (why := _no_cleaning(file)) is not None:
-            raise TextsError(
-                f"--clean writes .jsonl, .parquet and .txt files (also packed), and {file.address} {why}: search it in "
-                "a scan of its own."
-            )
+            raise TextsError(say("scan.refused.not_cleaned", address=file.address, why=why))
 
 
 def _no_cleaning(file: CorpusFile) -> str | None:
@@ -101,9 +95,7 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
     ).hexdigest()
     mark = told / "scan.txt"
     if under_way.exists() and (not mark.exists() or mark.read_text(encoding="utf-8") != wanted):
-        raise OutputError(
-            f"{under_way} holds something else than this --clean: delete it, or name another folder."
-        )
+        raise OutputError(say("scan.refused.other_clean", under_way=under_way))
     told.mkdir(parents=True, exist_ok=True)
     atomic_text(mark, wanted)
     table = BlockTable.of(asked.texts.contents)
@@ -127,10 +119,8 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
     if folder.exists():
         folder.rmdir()
     under_way.rename(folder)
-    return (
-        f"{len({(row[0], row[1]) for row in rows}):,} of {documents:,} documents were taken out; the files without "
-        f"them, and the list {LIST}, are in {folder}."
-    )
+    taken = len({(row[0], row[1]) for row in rows})
+    return say("scan.cleaned", taken=taken, documents=documents, list=LIST, folder=folder)
 
 
 def _names(files: Sequence[CorpusFile]) -> list[str]:
@@ -144,8 +134,7 @@ def _names(files: Sequence[CorpusFile]) -> list[str]:
 def _found(
     asked: Searching, table: BlockTable, file: CorpusFile, common: npt.NDArray[np.bool_]
 ) -> tuple[list[tuple[int, str, float]], int]:
-    """The documents of a file to be taken out, each with a text and the share of it that it holds; and how many
-    documents the file has."""
+    """The documents of a file to be taken out, each with a text and its share; and how many documents the file has."""
     search, rows, documents = Search(table), [], 0
     suspects, starts = asked.texts.corpus.texts, asked.texts.starts
     sizes = np.array(asked.texts.sizes, dtype=np.int64)

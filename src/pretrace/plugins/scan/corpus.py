@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -38,6 +37,7 @@ from pretrace.plugins.scan.folding import (
     strings_of_item,
     strings_of_lines,
 )
+from pretrace.results.wording import say
 
 _NO_DATA = frozenset((
     "png", "jpg", "jpeg", "gif", "webp", "svg", "ico", "bmp", "tif", "tiff", "mp3", "mp4", "m4a", "wav", "ogg", "flac",
@@ -76,8 +76,7 @@ class Unread(Exception):  # noqa: N818 - no error of the caller: what was read b
 
 
 def kind_of(address: str, head: bytes) -> str:
-    """What a file of a corpus is read as: a format of texts, a web archive, or text as it stands. Unread for bytes that
-    are none of these."""
+    """What a file is read as: a format of texts, a web archive, or text. Unread for bytes that are none of these."""
     name = address.partition("?")[0]
     kind = recognise_format(name, head)
     if kind or ending_of(name) in (".wet", ".warc"):
@@ -122,10 +121,7 @@ def files_of(sources: Sequence[str]) -> tuple[CorpusFile, ...]:
         mine = _listed(source)
         if not any(not one.fault for one in mine):
             told = f" ({mine[0].address}: {mine[0].fault})" if mine else ""
-            raise TextsError(
-                f"{source} names no file that can be searched{told}: give JSON lines, tables, web archives or texts "
-                "(each also packed), a folder of such files, a pattern, or an address that fsspec opens."
-            )
+            raise TextsError(say("scan.refused.no_files", source=source, told=told))
         for one in mine:
             found.setdefault(one.address, one)
     return tuple(found.values())
@@ -191,8 +187,7 @@ def _local(path: Path) -> CorpusFile:
 
 
 def _may_hold_texts(name: str) -> bool:
-    """Whether a file below a folder is to be read, or told where it cannot be: pictures and the like are neither, and
-    no facts on data that lie beside them."""
+    """Whether a file below a folder is read or told: pictures and facts on data that lie beside them are not."""
     known = bool(recognise_format(name, b""))
     hidden = Path(name).name.startswith(".")
     return not (holds_facts(name) or (not known and (hidden or ending_of(name)[1:] in _NO_DATA)))
@@ -226,8 +221,7 @@ _HTTP_TYPE = re.compile(rb"^content-type:\s*([^\r\n]*)", re.IGNORECASE | re.MULT
 
 
 def warc_rows(stream: IO[bytes]) -> Iterator[SourceRow]:
-    """The texts of WET files, and the texts of the HTML pages of WARC files. EOFError where a record is shorter than it
-    says, ValueError for what is no record."""
+    """The texts of WET files and of the HTML pages of WARC files. EOFError for a cut record, ValueError for none."""
     facts = {"id": "warc-record-id", "url": "warc-target-uri", "date": "warc-date"}
     while line := stream.readline():
         if not line.strip():
@@ -301,8 +295,7 @@ _About = DocumentFacts | Mapping[str, Any] | bytes
 
 
 class _StringBatch(NamedTuple):
-    """What was read of a file at a time: strings, what tells of a row of theirs (`_facts_from` reads it), how many rows
-    were read so far, how far the file was read in its own bytes, and rows that hold no text."""
+    """What was read of a file at a time: strings, what tells of a row, and rows, bytes and empty rows so far."""
 
     strings: Strings
     about: Callable[[int], _About]
@@ -325,8 +318,7 @@ class CorpusDocuments(NamedTuple):
 
 @dataclass(slots=True)
 class CorpusReader:
-    """Reads files of the corpus, all strings of each row, or those of the column `text`; `exact` compares bytes as they
-    are. `encoding` is that of the files that are no UTF-8."""
+    """Reads files of the corpus, all strings of each row, or those of the column `text`."""
 
     text: str | None = None
     exact: bool = False
@@ -395,7 +387,10 @@ class CorpusReader:
             strings = self._wanted(_strings_of([row.fields for row in some], rows_read))
             read, number = read + len(strings.raw), rows_read.stop
             unreadable, place = len(some) - len(np.unique(strings.rows)), place_of(stream, read)
-            about = partial(_fields_in, some, rows_read.start)
+
+            def about(row: int, some: Sequence[SourceRow] = some, first: int = rows_read.start) -> _About:
+                return some[row - first].fields
+
             yield _StringBatch(strings, about, number, min(file.size or place, place), unreadable)
 
     def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
@@ -487,10 +482,6 @@ class CorpusReader:
                 yield _StringBatch(strings, lambda _: DocumentFacts(file.address), 1, place_of(stream, read))
             if not some:
                 return
-
-
-def _fields_in(some: Sequence[SourceRow], first: int, row: int) -> _About:
-    return some[row - first].fields
 
 
 def _some(rows: Iterator[SourceRow]) -> list[SourceRow]:

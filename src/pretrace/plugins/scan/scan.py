@@ -53,6 +53,7 @@ from pretrace.plugins.scan.sightings import (
 )
 from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.registry import require
+from pretrace.report.wording import duration
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.rounding import plural
 from pretrace.scoring.provenance import record_corpus, record_software
@@ -127,10 +128,7 @@ class ScanSettings:
         check_ranges(self)
         Columns(encoding=self.corpus_encoding)  # which knows all encodings
         require(self.match in ("folded", "exact"), f"--match is folded or exact, found {self.match!r}.")
-        require(
-            self.match == "folded" or not (self.near or self.overlap),
-            "--near and --overlap compare words in lower case: they go with --match folded.",
-        )
+        require(self.match == "folded" or not (self.near or self.overlap), say("scan.refused.near_exact"))
         _ = self.turn
 
     @property
@@ -141,9 +139,7 @@ class ScanSettings:
 
 @dataclass(frozen=True, slots=True)
 class _ScanPlan:
-    """What a scan would read: its files and their bytes (packed, as they lie there), and the seconds that this machine
-    takes, from what was read of the first files; None where nothing could be read. And the questions to indexes, with
-    their seconds."""
+    """What a scan would read: files, bytes as they lie there, and seconds (None: unread); questions to indexes."""
 
     files: int
     bytes: int
@@ -160,17 +156,16 @@ class _ScanPlan:
         if self.files:
             said.append(say("scan.plan.read", files=self.files, size=self.bytes / 1e6, columns=self.columns))
         if self.files and self.seconds is not None:
-            said.append(say("scan.plan.takes", seconds=say_duration(self.seconds), probed=self.probed / 1e6))
+            said.append(say("scan.plan.takes", seconds=duration(self.seconds), probed=self.probed / 1e6))
         if self.questions:
-            asking = say_duration(self.asking)
+            asking = duration(self.asking)
             said.append(say("scan.plan.asked", questions=self.questions, asking=asking))
         return " ".join(said)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
-    """The texts that are looked for, folded, those of the collection first and the control texts behind them. `short`
-    are those with fewer characters than a run."""
+    """The texts that are looked for, folded, those of the collection first and the control texts behind them."""
 
     corpus: Corpus
     heldout: Corpus | None
@@ -188,10 +183,7 @@ class Texts:
             np.count_nonzero(np.frombuffer(one, dtype=np.uint8) & 0xC0 != 0x80) >= RUN
             for one in made.contents[: len(corpus)]
         ):
-            raise TextsError(
-                f"no text of {corpus.name} has {RUN} letters and digits or more, so none can be found: a shorter one "
-                "stands in any large corpus by chance. Join them into longer texts."
-            )
+            raise TextsError(say("scan.refused.too_short", name=corpus.name, run=RUN))
         return made
 
     @property
@@ -235,10 +227,7 @@ class Searching:
 
     def __post_init__(self) -> None:
         if self.indexes and (not self.texts.exact or self.settings.near or self.settings.overlap):
-            raise ExpressionError(
-                "an index of infini-gram is asked for texts as they are written: it goes with `pretrace scan … --match "
-                "exact`, and without --near and --overlap."
-            )
+            raise ExpressionError(say("scan.refused.index_options"))
 
     @property
     def name(self) -> str:
@@ -333,10 +322,8 @@ def scan(
     asked: Searching, parts: Path, *, watch: Watch | None = None, elsewhere: Spread | None = None
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
-    are still missing (`ScanSettings.shard`).
-
-    OutputError where `parts` belongs to other texts, TextsError for a format whose reader is not installed.
-    """
+    are still missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts, TextsError for a format
+    whose reader is not installed."""
     began = time.perf_counter()
     _claimed(parts, asked.digest)
     missing = [file for file in asked.mine if not _whole(_part(parts, file))]
@@ -355,19 +342,18 @@ def scan(
 
 def merge_found(asked: Searching, parts: Path) -> ScanPart | None:
     """What was found in all files; None where one has no part yet."""
-    complete = True
+    missing: list[CorpusFile] = []
 
     def each() -> Iterator[ScanPart]:  # one at a time: a part holds much where much was found
-        nonlocal complete
         for file in asked.files:
             part = _part(parts, file)
             if part is None:
-                complete = False
+                missing.append(file)
                 return
             yield part
 
     whole = merge_parts(each())
-    return whole if complete else None
+    return None if missing else whole
 
 
 def search_file(
@@ -379,8 +365,7 @@ def search_file(
     stop: threading.Event | None = None,
     kept: Path | None = None,
 ) -> ScanPart | None:
-    """What is found in one file; `read` is told of the bytes that were read. None where `stop` was set meanwhile. What
-    an index answers is kept in the file `kept`."""
+    """What is found in one file; `read` is told of bytes. None where `stop` was set; `kept` keeps answers."""
     texts = asked.texts
     if file.is_index:
         return ask_index(file, texts.written, texts.starts, kept, stop)
@@ -408,8 +393,7 @@ def search_file(
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
-    """Search files, several at once, each into a part of its own; the first error ends them all, and no further file
-    is begun."""
+    """Search files, several at once, each into a part of its own; the first error ends them all."""
     tables, stop = asked.tables(), threading.Event()
 
     def one(file: CorpusFile) -> None:
@@ -472,10 +456,7 @@ def _claimed(parts: Path, digest: str) -> None:
     if parts.exists() and not mark.exists() and any(parts.iterdir()):
         raise OutputError(f"{parts} holds something else than parts of a scan: give another --out.")
     if mark.exists() and mark.read_text(encoding="utf-8").strip() != digest:
-        raise OutputError(
-            f"{parts} holds the parts of a scan for other texts, with another --match, --near or --overlap: delete it, "
-            "or give another --out."
-        )
+        raise OutputError(say("scan.refused.other_parts", parts=parts))
     parts.mkdir(parents=True, exist_ok=True)
     if not mark.exists():
         atomic_text(mark, digest)
@@ -513,15 +494,14 @@ def state_of(found: FoundText) -> State:
         return "too short"
     if found.own > SLIGHT or (found.longest >= UNIQUE and found.own):
         return "whole" if found.copies else "template" if found.is_template else "part"
-    if found.near and found.coverage <= SLIGHT:
-        return "part"
-    return "common" if found.coverage > SLIGHT else "no"
+    if found.coverage > SLIGHT:
+        return "common"
+    return "part" if found.near else "no"
 
 
 @dataclass(frozen=True, slots=True)
 class _FoundSide:
-    """The texts of one side: the states that occur, and of its documents (groups of texts) how many have a whole text,
-    of how many that could be looked for."""
+    """The texts of one side: their states, and of its documents how many have a whole text, of how many able."""
 
     states: tuple[State, ...]
     whole: int
@@ -544,8 +524,7 @@ class _FoundSide:
         return self.count("whole", "template", "part", "common")
 
     def chance(self, other: _FoundSide | None) -> float | None:
-        """The chance of so many documents with a whole text, or more, where a random draw divides those of both sides
-        (Fisher's exact test, one-sided); None without another side."""
+        """The chance of so many whole documents or more in a random division (Fisher's exact test, one-sided)."""
         if other is None:
             return None
         from scipy.stats import hypergeom
@@ -560,7 +539,8 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     found = summarise_texts(whole, texts.contents, texts.starts)
     mine = _FoundSide.of(texts.corpus.texts, found[:suspect])
     controls = _FoundSide.of(texts.heldout.texts, found[suspect:]) if texts.heldout else None
-    overlap = _overlap(asked, whole)
+    wording = Wording.of(texts.written, near=False, overlap=asked.settings.overlap)
+    overlap = wording.grams.shares(whole.grams) if wording and wording.grams else None
     counted = {name: mine.count(name) for name in STATES}
     unread = [one for one in whole.files if one.unread or one.unreadable]
     chance = mine.chance(controls)
@@ -632,19 +612,16 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
 
 
 def _unique(asked: Searching, found: Sequence[FoundText], mine: _FoundSide) -> int:
-    """Whole texts with a long passage that stands in no other document of the corpus, and in no other text of the
-    collection."""
+    """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
     if not mine.whole:
         return 0
     texts = asked.texts
-    gathering = Gathering("", texts.starts, texts.sizes)
-    search, streams = Search(BlockTable.of(texts.contents)), Streams(exact=texts.exact)
+    gathering, search = Gathering("", texts.starts, texts.sizes), Search(BlockTable.of(texts.contents))
+    streams = Streams(exact=texts.exact)
     strings = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts.written])
     for stream in itertools.chain(streams.join(strings), streams.end()):
-        gathering.add(
-            search.runs(stream),
-            CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(texts.written), 0),
-        )
+        documents = CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(texts.written), 0)
+        gathering.add(search.runs(stream), documents)
     own = summarise_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
     return sum(
         state == "whole" and one.unique(beside) >= UNIQUE
@@ -652,28 +629,23 @@ def _unique(asked: Searching, found: Sequence[FoundText], mine: _FoundSide) -> i
     )
 
 
-def _overlap(asked: Searching, whole: ScanPart) -> Doubles | None:
-    """The share of each text's sequences of 13 words that stand in the corpus; None where they were not looked for."""
-    wording = Wording.of(asked.texts.written, near=False, overlap=asked.settings.overlap)
-    return wording.grams.shares(whole.grams) if wording and wording.grams else None
-
-
 def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles | None) -> tuple[str, ...]:
     """What near copies and the overlap of words came to, of the texts and of the control texts."""
     suspect, said = len(asked.texts.corpus), []
     for kind, part in (("texts", slice(0, suspect)), ("control texts", slice(suspect, None))):
         mine = found[part]
-        if not mine:
-            continue
-        if asked.settings.near:
-            number, copies = sum(one.near > 0 for one in mine), sum(one.near for one in mine)
-            words = {"texts": len(mine), "kind": kind, "copies": copies, "near": NEAR, "shingle": SHINGLE}
-            said.append(say("scan.near", number=number, **words))
-        if overlap is not None:
-            able = overlap[part][~np.isnan(overlap[part])]
-            if len(able):
-                words = {"texts": len(able), "kind": kind, "gram": GRAM, "mean": able.mean()}
-                said.append(say("scan.overlap", number=int((able > 0).sum()), **words))
+        if mine and asked.settings.near:
+            words: dict[str, Any] = {
+                "number": sum(one.near > 0 for one in mine),
+                "texts": len(mine),
+                "near": NEAR,
+            }
+            copies = sum(one.near for one in mine)
+            said.append(say("scan.near", kind=kind, copies=copies, shingle=SHINGLE, **words))
+        able = overlap[part][~np.isnan(overlap[part])] if overlap is not None else np.zeros(0)
+        if len(able):
+            words = {"number": int((able > 0).sum()), "texts": len(able), "mean": able.mean()}
+            said.append(say("scan.overlap", kind=kind, gram=GRAM, **words))
     return tuple(said)
 
 
@@ -689,8 +661,7 @@ def _words_of(
     asked: Searching, mine: _FoundSide, controls: _FoundSide | None, outcome: str, unread: Sequence[FileFacts],
     read: Mapping[str, str],
 ) -> dict[str, Any]:  # fmt: skip
-    """What is said of a search, by the fields of its verdict: of what was found of the texts (`mine`) and of the
-    controls, and of what was `read` and not read."""
+    """The sentences of a search by the fields of its verdict; `read` is what was read, `unread` what was not."""
     texts, indexes = asked.texts, asked.indexes
     files, alone = len(asked.files) > len(indexes), controls is None
     own = find_own_files(asked.files, texts.corpus.source)
@@ -824,7 +795,10 @@ def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -
 def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -> Table:
     """The passages of the texts that were found most, the worst first, each with the number of documents."""
     suspect = range(len(texts.corpus))
-    order = sorted(suspect, key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i))
+    order = sorted(
+        suspect,
+        key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i),
+    )
     rows = [
         (texts.corpus.texts[i].id, states[i], passage, documents)
         for i in order[:MARKED]
@@ -852,14 +826,3 @@ def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> di
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "timings": {"searching": round(seconds, 3)},
     }
-
-
-def say_duration(seconds: float) -> str:
-    """A time in words."""
-    if seconds < 1.5:
-        return "a second"
-    if seconds < 90:
-        return f"{round(seconds)} seconds"
-    if seconds < 5400:
-        return f"{round(seconds / 60)} minutes"
-    return f"{seconds / 3600:.1f} hours"

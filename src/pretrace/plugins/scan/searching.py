@@ -17,15 +17,14 @@ import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.plugins.scan.folding import BLOCK, LONGEST_TAIL, Bytes, Numbers, Spans, Stream, load_kernels
+from pretrace.results.wording import say
 
 RUN, SHORT = 50, 24
-"""Letters and digits that a text and a document must have in common, one behind the other, to count as a run; and to
-count beside other runs in the same place."""
+"""Letters and digits in a row in common that count as a run, and that count beside others in the same place."""
 COMMON = 1000
 """Documents that hold a block, from which on it is counted and no longer followed to both sides."""
 REPEATS = 64
-"""Places of a block in one text, from which on it is followed from these alone: a text that repeats itself takes no
-longer than another one."""
+"""Places of a block in one text, from which on it is followed from these alone: repeats take no longer."""
 FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], dtype=np.uint64)
 """Odd numbers by which a 64-bit number is mixed (the finalizer of MurmurHash3, in the public domain)."""
 SPARSE = 8_000_000
@@ -65,10 +64,9 @@ def hash_blocks(first: Words, second: Words, third: Words, factors: Words) -> Wo
 class BlockTable:
     """The blocks of the texts. `texts` is one buffer with the texts at `spans`; `keys` are the different hashes in
     order, and `places[first[i]:first[i + 1]]` the places of the blocks with the i-th, which are all the same block;
-    `bitmap` has the bit of the first
-    `bits` bits of each key, `buckets` where the keys begin that share their first bits. `text_near` is the text
-    that holds every `NEAR`-th byte, or the one before it. `repeats` says of a key whether a text holds it more than
-    `REPEATS` times, of which no more are kept."""
+    `bitmap` has the bit of the first `bits` bits of each key, `buckets` where the keys begin that share their first
+    bits. `text_near` is the text that holds every `NEAR`-th byte, or the one before it. `repeats` says of a key whether
+    a text holds it more than `REPEATS` times, of which no more are kept."""
 
     texts: Bytes
     spans: Spans
@@ -114,10 +112,7 @@ class BlockTable:
         there, model = places[again], places[again - 1]
         repeats = np.zeros(len(keys), dtype=np.bool_)
         if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
-            raise TextsError(
-                "two different passages of the texts have the same 64-bit hash, which only happens on purpose: "
-                "search for the texts in two parts."
-            )
+            raise TextsError(say("scan.refused.same_hash"))
         if (np.diff(first) > REPEATS).any():
             places, first, repeats = _thinned(places, first, spans)
         wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_BLOCK // 64))))
@@ -146,8 +141,7 @@ class Search:
         self._reached = np.zeros((_RECENT, 2), dtype=np.int64)
 
     def runs(self, found: Stream) -> Runs:
-        """The runs of a stream, as far as they reach on both sides, in order; those that may go on behind its end are
-        left for the next one, which is told to hold them."""
+        """The runs of a stream, in order; those that may go on behind its end are left for the next one."""
         table, buffer = self._table, found.buffer
         places, keys = self._probe(buffer)
         strings = np.searchsorted(found.spans[:, 0], places, side="right") - 1

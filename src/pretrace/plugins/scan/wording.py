@@ -91,8 +91,7 @@ _POWERS: dict[int, Numbers] = {}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """The sequences of the texts: their hashes in order, `texts[first[i]:first[i + 1]]` the texts that hold the i-th,
-    how many different ones each text has, and the words of a Bloom filter."""
+    """The hashes of the texts' sequences, `texts[first[i]:first[i + 1]]` that hold the i-th, sizes, a Bloom filter."""
 
     keys: Numbers
     first: npt.NDArray[np.int64]

