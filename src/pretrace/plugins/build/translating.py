@@ -141,11 +141,7 @@ class Translator:
 
 
 def open_translator(
-    source: str,
-    settings: ModelSettings | None = None,
-    *,
-    beams: int | None = None,
-    cache: bool = True,
+    source: str, settings: ModelSettings | None = None, *, beams: int | None = None, cache: bool = True
 ) -> Translator:
     """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder. ModelError where there is none,
     or none that may be opened safely: many of the hub's hold a pickle, for which `allow_pickle` is needed.

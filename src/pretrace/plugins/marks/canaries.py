@@ -376,12 +376,7 @@ def _compiled_patterns(patterns: Sequence[str]) -> list[UserPattern]:
     for pattern in patterns:
         if (elements := _count_elements(pattern)) > _MOST_ELEMENTS:
             raise ExpressionError(
-                say(
-                    "marks.refused.elements",
-                    pattern=pattern[:100],
-                    elements=elements,
-                    most=_MOST_ELEMENTS,
-                )
+                say("marks.refused.elements", pattern=pattern[:100], elements=elements, most=_MOST_ELEMENTS)
             )
         try:
             one = regex.compile(pattern)

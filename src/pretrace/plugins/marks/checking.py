@@ -598,13 +598,14 @@ def say_sample_size(found: SampleSize | None, level: float) -> tuple[str, ...]:
     if found is None:
         return formula, say("sample_size.unmeasured")
     power = found.power
+    needed = (
+        f"{power.needed:,} texts are needed" if power.needed is not None else "no number of texts would do"
+    )
     numbers = {
         "times": times(power.epochs),
         "d": found.d,
         "level": level,
-        "needed": "no number of texts would do"
-        if power.needed is None
-        else f"{power.needed:,} texts are needed",
+        "needed": needed,
         "formula": "" if found.formula is None else f" ({found.formula:,} by the formula)",
         "documents": found.documents,
         "chance": power.probability,

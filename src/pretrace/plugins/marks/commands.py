@@ -161,10 +161,13 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _Mark
             console.print(PlainText(f"- {line}"))
         lines(*rest)(console)
 
-    unmarked = [(one.id, one.published, one.reason, one.group) for one in seal.unmarked]
+    names = ("id", "text", "reason", "group")
     own = {
         "marked": len(seal.documents),
-        "not_marked": [dict(zip(("id", "text", "reason", "group"), one, strict=True)) for one in unmarked],
+        "not_marked": [
+            dict(zip(names, (one.id, one.published, one.reason, one.group), strict=True))
+            for one in seal.unmarked
+        ],
         "notes": notes,
         "commitment": commitment,
         "published": str(published),

@@ -85,19 +85,15 @@ class _Searched:
             if mine.is_relative_to(other) or other.is_relative_to(mine):
                 raise OutputError(say("scan.refused.folders_within", clean=self.clean, out=self.out))
 
-    def engine_settings(self, settings: ScanSettings) -> EngineSettings:
-        """Who searches; ExpressionError for --shard and --engine ray at once."""
-        if self.engine.on_ray and settings.shard:
-            raise ExpressionError(say("scan.refused.shard_and_ray"))
-        return replace(self.engine, workers=settings.workers if self.engine.on_ray else 0)
-
 
 def scan(source: Source, searched: _Searched, settings: ScanSettings, given: RawOptions) -> Reply:
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
     searched.check()
-    engine = searched.engine_settings(settings)
+    if searched.engine.on_ray and settings.shard:
+        raise ExpressionError(say("scan.refused.shard_and_ray"))
+    engine = replace(searched.engine, workers=settings.workers if searched.engine.on_ray else 0)
     columns = replace(with_text_column(source).columns, label=source.columns.label or "")
     corpus = replace(source, columns=columns).open()
     heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None

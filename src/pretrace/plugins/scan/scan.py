@@ -59,7 +59,7 @@ from pretrace.results.rounding import plural
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, check_ranges, option, requested_option, statements_of
 from pretrace.types import Corpus, Doubles, Estimate, Skipped, Table, Text, Verdict
-from pretrace.verdicts.wording import say
+from pretrace.verdicts.wording import fill, say, sentences_of
 
 SEARCH = "Search"
 """The group of options on how the corpus is searched."""
@@ -105,9 +105,7 @@ class ScanSettings:
         essential=True,
     )
     corpus_encoding: str | None = option(
-        None,
-        "Encoding of the files of the corpus that are not UTF-8, as in cp1252.",
-        panel=TEXTS,
+        None, "Encoding of the files of the corpus that are not UTF-8, as in cp1252.", panel=TEXTS
     )
     workers: int = option(
         0,
@@ -412,9 +410,8 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
             raise
 
     with ThreadPoolExecutor(asked.workers(len(files))) as pool:
-        waiting = [pool.submit(one, file) for file in files]
         try:
-            for job in as_completed(waiting):
+            for job in as_completed([pool.submit(one, file) for file in files]):
                 job.result()
         except BaseException:
             stop.set()
@@ -561,6 +558,12 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     }
     read_words = [say(f"scan.{'one_file' if number == 1 else 'files'}", **read_of)] if number else []
     words = _words_of(asked, mine, controls, outcome, unread, read_of)
+    beside = controls and {
+        "control texts found": controls.count("whole", "template", "part"),
+        "control texts whole": controls.count("whole"),
+        "control texts": len(controls.states),
+        "p of so many more whole texts than controls": chance,
+    }
     words["reasons"] += _word_by_word(asked, found, overlap)
     return Verdict(
         test="scan",
@@ -568,17 +571,13 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
         model="",
         outcome=outcome,
         **words,
+        **fill(sentences_of("scan.said"), run=RUN, name=texts.corpus.name, where=asked.name),
         level=0.0,
         exact=True,
         assumption=say("scan.asked" if asked.indexes else "scan.read"),
-        hypothesis="",
-        statistic=say("scan.statistic", run=RUN),
         p=None,
         units=len(usable),
-        unit="text",
-        question=say("scan.question", name=texts.corpus.name, where=asked.name),
         effect=Estimate(coverage, coverage, coverage),
-        effect_unit=say("scan.effect_unit"),
         notes=(*texts.corpus.notes, *read_words),
         figures={
             "found": counted,
@@ -589,16 +588,7 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
             "files": number,
             **({"indexes asked": len(asked.indexes)} if asked.indexes else {}),
             "bytes": size,
-            **(
-                {
-                    "control texts found": controls.count("whole", "template", "part"),
-                    "control texts whole": controls.count("whole"),
-                    "control texts": len(controls.states),
-                    "p of so many more whole texts than controls": chance,
-                }
-                if controls
-                else {}
-            ),
+            **(beside or {}),
         },
         tables=_tables(asked, found, (*mine.states, *(controls.states if controls else ())), overlap),
         skipped=tuple(
@@ -747,39 +737,34 @@ def _statement(
 def _tables(
     asked: Searching, found: Sequence[FoundText], states: Sequence[State], overlap: Doubles | None
 ) -> tuple[Table, ...]:
-    texts = asked.texts
-    both = texts.both
+    texts, both = asked.texts, asked.texts.both
     sets = ("texts",) * len(texts.corpus) + ("heldout",) * (len(both) - len(texts.corpus))
-    numbers = {
-        name: np.array([float(getattr(one, name)) for one in found])
-        for name in ("characters", "coverage", "single", "common", "longest", "documents", "copies")
-    }
+    names = ("characters", "coverage", "single", "common", "longest", "documents", "copies")
+    numbers = {name: np.array([float(getattr(one, name)) for one in found]) for name in names}
     if asked.settings.near:
-        numbers["near copies"] = np.array([float(one.near) for one in found])
-        numbers["jaccard"] = np.array(
-            [max((c.jaccard for c in one.nearest), default=np.nan) for one in found]
-        )
+        nearest = [max((c.jaccard for c in one.nearest), default=np.nan) for one in found]
+        numbers |= {"near copies": np.array([float(one.near) for one in found]), "jaccard": np.array(nearest)}
     if overlap is not None:
         numbers["13-word overlap"] = overlap
-    summary = Table(
-        "texts", {"id": tuple(text.id for text in both), "set": sets, "found": tuple(states), **numbers}
-    )
-    named = [(text.id, kind, one) for text, kind, one in zip(both, sets, found, strict=True)]
+    ids = tuple(text.id for text in both)
+    summary = Table("texts", {"id": ids, "set": sets, "found": tuple(states), **numbers})
+    named = list(zip(ids, sets, found, strict=True))
     hits = [
         (name, kind, rank, seen.file, seen.document, *seen.facts, seen.covered, *seen.around)
         for name, kind, one in named
         for rank, seen in enumerate(one.best, 1)
     ]
+    place = ("document id", "url", "date")
+    hit_names = ("id", "set", "rank", "file", "document", *place, "bytes", "before", "passage", "behind")
+    tables = (summary, _table("hits", hit_names, hits), _marked(texts, found, states))
+    if not asked.settings.near:
+        return tables
     copies = [
         (name, kind, rank, copy.jaccard, copy.file, copy.document, *copy.facts)
         for name, kind, one in named
         for rank, copy in enumerate(one.nearest, 1)
     ]
-    place = ("document id", "url", "date")
-    hit_names = ("id", "set", "rank", "file", "document", *place, "bytes", "before", "passage", "behind")
-    near = _table("near", ("id", "set", "rank", "jaccard", "file", "document", *place), copies)
-    where, marked = _table("hits", hit_names, hits), _marked(texts, found, states)
-    return (summary, where, marked, near) if asked.settings.near else (summary, where, marked)
+    return (*tables, _table("near", ("id", "set", "rank", "jaccard", "file", "document", *place), copies))
 
 
 _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
@@ -795,10 +780,7 @@ def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -
 def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -> Table:
     """The passages of the texts that were found most, the worst first, each with the number of documents."""
     suspect = range(len(texts.corpus))
-    order = sorted(
-        suspect,
-        key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i),
-    )
+    order = sorted(suspect, key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i))
     rows = [
         (texts.corpus.texts[i].id, states[i], passage, documents)
         for i in order[:MARKED]
@@ -812,9 +794,10 @@ def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -
 
 def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> dict[str, Any]:
     texts, files = asked.texts, asked.files
+    heldout = {"heldout": record_corpus(texts.heldout)} if texts.heldout else {}
     return {
         "corpus": record_corpus(texts.corpus),
-        **({"heldout": record_corpus(texts.heldout)} if texts.heldout else {}),
+        **heldout,
         "searched": {
             "sources": list(asked.sources),
             "files": [asdict(one) for one in files[:1000]],

@@ -8,7 +8,7 @@ found: several in one place tell of a copy that something else is written into.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,11 +89,7 @@ class BlockTable:
         joined = np.frombuffer(b"".join(one + b"\xff" * BLOCK for one in texts), dtype=np.uint8)
         ends = np.cumsum([len(one) + BLOCK for one in texts]).astype(np.int64)
         sizes = np.array([len(one) for one in texts], dtype=np.int64)
-        spans = (
-            np.stack([ends - BLOCK - sizes, ends - BLOCK], axis=1)
-            if len(texts)
-            else np.zeros((0, 2), np.int64)
-        )
+        spans = np.stack([ends - BLOCK - sizes, ends - BLOCK], axis=1)
         counts = np.maximum((sizes - BLOCK) // stride + 1, 0)
         shifts = ends - BLOCK - sizes - stride * (np.cumsum(counts) - counts)
         kind = np.int32 if len(joined) < 1 << 31 else np.int64
@@ -101,7 +97,7 @@ class BlockTable:
         np.multiply(places, kind(stride), out=places)
         np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
         words = _words(joined)
-        hashes = _hashes(words, places)
+        hashes = _in_pieces(lambda at: hash_blocks(words[at], words[at + 8], words[at + 16], FACTORS), places)
         order, hashes = _in_order(hashes)
         places = places[order]
         fresh = np.ones(len(hashes), dtype=np.bool_)
@@ -122,7 +118,7 @@ class BlockTable:
         buckets: npt.NDArray[np.int32] = np.append(begins, len(keys)).astype(np.int32)
         full = np.flatnonzero(np.diff(buckets))
         if len(full):
-            bitmap[full] = np.bitwise_or.reduceat(_signs(keys), buckets[full])
+            bitmap[full] = np.bitwise_or.reduceat(_in_pieces(bloom_bits, keys), buckets[full])
         near = np.searchsorted(spans[:, 0], np.arange(0, len(joined), NEAR), side="right") - 1
         text_near = np.maximum(near, 0).astype(np.int32)
         return cls(
@@ -220,20 +216,11 @@ def bloom_bits(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return set_bits
 
 
-def _signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The same as `bloom_bits`, in pieces that stay in the processor's memory."""
-    made = np.empty(len(hashes), dtype=np.uint64)
-    for begin in range(0, len(hashes), 1 << 14):
-        made[begin : begin + (1 << 14)] = bloom_bits(hashes[begin : begin + (1 << 14)])
-    return made
-
-
-def _hashes(words: Words, places: npt.NDArray[np.int32 | np.int64]) -> Words:
-    """The hash of the block at each place, in pieces that stay in the processor's memory."""
-    made = np.empty(len(places), dtype=np.uint64)
-    for begin in range(0, len(places), 1 << 14):
-        some = places[begin : begin + (1 << 14)]
-        made[begin : begin + (1 << 14)] = hash_blocks(words[some], words[some + 8], words[some + 16], FACTORS)
+def _in_pieces(make: Callable[[Any], Words], given: npt.NDArray[Any]) -> Words:
+    """A number for each of what is given, made in pieces that stay in the processor's memory."""
+    made = np.empty(len(given), dtype=np.uint64)
+    for begin in range(0, len(given), 1 << 14):
+        made[begin : begin + (1 << 14)] = make(given[begin : begin + (1 << 14)])
     return made
 
 

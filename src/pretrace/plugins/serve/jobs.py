@@ -153,22 +153,20 @@ class Jobs:
         # a result that is whole: the parts of a large run lie there before that
         result = any((folder / marker).is_file() for marker in MARKERS)
         if alive:
-            share, left = told.get("share", 0.0), told.get("left")
-            known = float(left) if isinstance(left, int | float) else None
-            name: Name = "stopping" if job.stopped else "running"
-            return State(name, float(share) if isinstance(share, int | float) else 0.0, known, said)
+            share, left = (
+                float(one) if isinstance(one, int | float) else None
+                for one in (told.get("share"), told.get("left"))
+            )
+            return State("stopping" if job.stopped else "running", share or 0.0, left, said)
         if isinstance(ended, int) and ended != _STOPPED:
             if ended in (0, 3, 4):
                 return State("done" if result else "unanswered", 1.0, result=result)
             return State("failed", said=said, result=result)
         if not job.pid and not job.stopped:
             return State("waiting")
-        gone = (
-            ""
-            if job.stopped or ended == _STOPPED
-            else "Its process is gone: this machine was restarted, say."
-        )
-        return State("stopped", said=gone, result=result)
+        gone = not job.stopped and ended != _STOPPED
+        said = "Its process is gone: this machine was restarted, say." if gone else ""
+        return State("stopped", said=said, result=result)
 
     def log(self, job: WebJob) -> str:
         """The end of what the command printed."""
@@ -189,11 +187,9 @@ class Jobs:
     def stop_all(self) -> None:
         """Stop every job that is not over: those that wait never begin."""
         with self._lock:
-            waiting_first = sorted(
-                (job for job in self.all() if not self.state(job).over), key=lambda job: job.pid
-            )
-            for job in waiting_first:
-                self.stop(job)
+            for job in sorted(self.all(), key=lambda job: job.pid):  # those that wait first
+                if not self.state(job).over:
+                    self.stop(job)
 
     def resume(self, job: WebJob) -> None:
         """Let a job that is over take its turn again."""
