@@ -1,19 +1,14 @@
 """CCNewsPDD from texts a user has: members as they are, non-members transformed (Tang et al. 2025, section 4).
 
-The published recipe. Members are drawn from Pile-CC, non-members from CC-News of 2017, so that neither side is
-older than the other, 600 of each, of 309 tokens on average. To make sure that no model can have read the
-non-members they are transformed, in one of three ways (`ccnews_transforms`); the members are not. Of each side
-100 are the reference that detectors are fitted on, 100 validation, 400 the test (appendix C.1).
+The published recipe draws members from Pile-CC and non-members from CC-News of 2017, 600 of each, of 309 tokens on
+average, and transforms the non-members in one of three ways (`ccnews_transforms`). So a machine's hand is on one side
+alone, and whoever recognises it tells the sides apart without asking any model. `transform_both` transforms the
+members, too. The card shows what a bag of words that sees no model makes of the originals, of the recipe, and of both
+sides transformed.
 
-What that does. A machine's hand is then on one side alone, and whoever recognises it tells the sides apart
-without having asked any model for membership. `transform_both` transforms the members in the same way: they
-are members no more word for word, but what is left to tell the sides apart is not the machine. A card shows what
-a bag of words that sees no model makes of the originals, of the published recipe, and of both sides transformed.
-
-The paper leaves open how texts were chosen and how long they may be. Here, alike on both sides: one text a
-document, the whole sentences among its first 256 words, at least 64 words; repeated texts and non-members that
-are among the members are left out; a text whose transformation fails (nothing came back, it was cut off, or it
-is unchanged) gives its place to the next in the drawn order. All that is left out is named in the card.
+The paper leaves open how texts were chosen. Here, alike on both sides: one text a document, the whole sentences among
+its first 256 words, at least 64 words; repeated texts and non-members that are among the members are left out; a text
+whose transformation fails gives its place to the next in the drawn order.
 """
 
 from __future__ import annotations
@@ -68,10 +63,8 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
 def draw_candidates(
     corpus: Corpus, side: str, *, seed: int, lengths: tuple[int, int], known: frozenset[bytes], left: LeftOut
 ) -> Iterator[Text]:
-    """The texts of one side that can be used, in an order drawn from the seed, one of each document. A text is cut to
-    the whole sentences among its first words, `lengths` being the fewest and the most words. What is left out goes to
-    `left`: texts with too few words, repeated ones, and those that are `known` on the other side, as a whole or as far
-    as they are taken."""
+    """The usable texts of one side in a drawn order, one of each document, cut to whole sentences; `lengths` are the
+    fewest and the most words. Too few words, repeated texts, and those `known` on the other side go to `left`."""
     by_id = {text.id: text for text in corpus.texts}
     documents: set[str] = set()
     seen: set[bytes] = set()
@@ -187,11 +180,9 @@ def build_ccnews(
     settings: CcnewsSettings | None = None,
     progress: Progress | None = None,
 ) -> Built:
-    """The benchmark, written to `folder/KIND.jsonl` with its card beside it, KIND being the method's. A row is id,
-    text, label, group, original (before the transformation), transformed (0 or 1) and split. Texts and settings are
-    checked before a model is opened. What models made is kept on disk, so a build that was killed goes on when it is
-    started again. Raises TextsError where there are too few texts, OutputError where something else is there,
-    ModelError where a model cannot be had."""
+    """The benchmark, written to `folder/KIND.jsonl` with its card: id, text, label, group, original, transformed (0 or
+    1), split. What models made is kept, so a killed build goes on. TextsError for too few texts, OutputError where
+    something else is there, ModelError for a model that cannot be had."""
     settings, out = settings or CcnewsSettings(), folder / f"{method.kind}.jsonl"
     recorded = _recorded(members, nonmembers, method, settings)
     check_place(out, recorded)

@@ -1,8 +1,4 @@
-"""The three ways CCNewsPDD changes a text so that no model can have read it (Tang et al. 2025, section 4).
-
-Each is described by a small record of settings, which is what a card holds, and opened when it is needed:
-models are loaded after the texts were found to be sound.
-"""
+"""The three ways CCNewsPDD changes a text (Tang et al. 2025, section 4): settings, which a card holds, opened later."""
 
 from __future__ import annotations
 
@@ -101,10 +97,9 @@ class BackTranslation:
 
 @dataclass(frozen=True)
 class Masking:
-    """CCNewsPDD(mask): a share of the tokens, drawn at random, replaced by words that BERT finds likely there. The
-    positions are masked together, and a new word is drawn from BERT's 50 likeliest, never the one that stood there (see
-    `backends.proposals`). The paper says neither which BERT, nor whether the likeliest word is taken or one is drawn,
-    nor whether it may be the old one. A text longer than BERT's context is masked in pieces."""
+    """CCNewsPDD(mask): a share of the tokens, drawn at random and masked together, replaced by words drawn from BERT's
+    50 likeliest, never the old one (`backends.proposals`). The paper does not say which BERT, nor how the word is
+    chosen. A text longer than BERT's context is masked in pieces."""
 
     model: str = option(
         "bert-base-uncased",

@@ -29,7 +29,7 @@ from pretrace.results.serialization import to_json
 from pretrace.results.wording import say
 from pretrace.scoring.settings import ScoreSettings
 from pretrace.settings import Option, option
-from pretrace.statistics.set_similarity import Comparing, Embed, compare_sets
+from pretrace.statistics.set_similarity import Comparing, compare_sets
 from pretrace.types import Corpus
 from pretrace.verdicts.audit.settings import AuditSettings
 
@@ -209,7 +209,11 @@ def quality(
     if figures is not None:
         check_writable(figures, FIGURES)
     first, second = pair.open()
-    embed, missing = _embedder(embeddings)
+    missing = ""
+    try:
+        embed = None if embeddings == _NO_MODEL else open_embedder(embeddings)
+    except MissingPackageError as error:
+        embed, missing = None, f"Similarity of embeddings is left out: {error}."
     found = compare_sets(first.texts, second.texts, settings, embed=embed)
     notes = [*found.notes, *([missing] if missing else [])]
     own = {
@@ -235,12 +239,3 @@ def quality(
             console.print(PlainText(note))
 
     return Reply(say=say, own=own)
-
-
-def _embedder(model: str) -> tuple[Embed | None, str]:
-    if model == _NO_MODEL:
-        return None, ""
-    try:
-        return open_embedder(model), ""
-    except MissingPackageError as error:
-        return None, f"Similarity of embeddings is left out: {error}."

@@ -100,9 +100,8 @@ def build_dated(
     *,
     on_progress: OnProgress = lambda what, done: None,
 ) -> Built:
-    """The benchmark, written to `out` as JSON lines (id, text, label, group, date) with its card, which also says how
-    well words alone tell its two sides apart. Texts that were not taken are counted by reason and named in the card.
-    PretraceError for texts that cannot be read, where a class is empty, and where `out` holds something else."""
+    """The benchmark, written to `out` as JSON lines (id, text, label, group, date) with its card. PretraceError for
+    texts that cannot be read, where a class is empty, and where `out` holds something else."""
     columns = {"date": texts.date, **{k: name for k, name in texts.columns.recorded.items() if k != "label"}}
     record: dict[str, Any] = {"texts": texts.source, "columns": columns, **asdict(settings)}
     check_place(out, record)

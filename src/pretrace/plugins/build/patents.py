@@ -1,8 +1,8 @@
 """PatentMIA from patent pages a user has (Zhang et al. 2024, DC-PDD, section 2.2).
 
-The paper takes 5,000 Chinese patents published before 2023-01-01 as members, 5,000 with a priority date after
-2024-03-01 as non-members, cleans the pages, and of each takes 512 consecutive words (jieba) from a random place.
-What it did to clean them it does not say beyond a reference; what is done here is said below and in the card.
+The paper takes 5,000 Chinese patents published before 2023-01-01 as members and 5,000 with a priority date after
+2024-03-01 as non-members, cleans the pages (it does not say how), and of each takes 512 consecutive words (jieba) from
+a random place.
 """
 
 from __future__ import annotations
@@ -338,9 +338,9 @@ def _plain(content: str) -> str:
 
 
 class Pages:
-    """The pages of a file or folder, read once from the first to the last; `notes` then tells what was mended. `dates`
-    is a table (page, published, priority) whose dates come before those of the page itself; a page is named by its path
-    below the folder, with or without its ending, or by its id. TextsError for whatever is wrong with the source."""
+    """The pages of a file or folder, read once; `notes` then tells what was mended. `dates` is a table (page,
+    published, priority) that comes before the dates of a page, named by its path with or without ending, or by its
+    id."""
 
     def __init__(self, source: Path, columns: PageColumns, dates: Path | None = None) -> None:
         self.source, self.columns = source, columns
@@ -586,11 +586,9 @@ def _lengths(written: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PatentSettings:
-    """How the benchmark is made. Members were published before `before`, non-members have a priority date after
-    `after`. A row is `words` jieba words; with `lengths`, the first n of them for each n. `size` is the most pages of
-    either class. `chinese` is the least share of Chinese characters of a page, `boilerplate` the share of pages from
-    which on a line is taken out, `near` the Jaccard index from which on two pages are one (0: only exact copies
-    are)."""
+    """How the benchmark is made. A row is `words` jieba words; with `lengths`, the first n of them for each n.
+    `chinese` is the least share of Chinese characters of a page, `boilerplate` the share of pages from which on a line
+    is taken out, `near` the Jaccard index from which on two pages are one (0: exact copies alone)."""
 
     before: str = option("2023-01-01", "Members were published before this day.", panel=SIDES)
     after: str = option("2024-03-01", "Non-members have a priority date after this day.", panel=SIDES)
@@ -659,9 +657,8 @@ def build_patents(
     *,
     on_progress: OnProgress = lambda what, done: None,
 ) -> Built:
-    """The benchmark, written to `out` as JSON lines (id, text, label, group, date, length) with its card. Pages that
-    were not taken are counted by reason and named in the card. Raises a PretraceError for pages that cannot be read,
-    where jieba is missing, where a class has no page, and where `out` holds something else."""
+    """The benchmark, written to `out` as JSON lines (id, text, label, group, date, length) with its card. PretraceError
+    for pages that cannot be read, without jieba, where a class has no page, and where `out` holds something else."""
     where = {"pages": str(pages.source), "dates": None if pages.dates is None else str(pages.dates)}
     record = {**where, "columns": asdict(pages.columns), **asdict(settings)}
     check_place(out, record)

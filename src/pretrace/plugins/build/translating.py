@@ -1,10 +1,8 @@
 """Texts translated by MarianMT models (Tiedemann et al. 2024), by transformers' own beam search.
 
-These models learnt from single sentences. Of several at once they now and then leave one out, and of what goes
-beyond their context they see nothing. So a text is translated sentence by sentence, one of more than PIECE tokens
-in several pieces; white space between them stays as it is, and what was translated is joined again in order. A
-translation that runs into the limit without an end, or comes back empty, is not hidden: `Translation` counts the
-pieces.
+These models learnt from single sentences. So a text is translated sentence by sentence, one of more than PIECE tokens
+in several pieces, and joined again in order. `Translation` counts the pieces that ran into the limit or came back
+empty.
 """
 
 from __future__ import annotations
@@ -143,9 +141,8 @@ class Translator:
 def open_translator(
     source: str, settings: ModelSettings | None = None, *, beams: int | None = None, cache: bool = True
 ) -> Translator:
-    """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder. ModelError where there is none,
-    or none that may be opened safely: many of the hub's hold a pickle, for which `allow_pickle` is needed.
-    MissingPackageError without the extra `all`."""
+    """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder. ModelError for none that may be
+    opened safely (a pickle needs `allow_pickle`), MissingPackageError without the extra `all`."""
     for package in ("sentencepiece", "sacremoses"):
         # Without sacremoses transformers only warns, and translates another punctuation.
         if importlib.util.find_spec(package) is None:
@@ -161,7 +158,12 @@ def open_translator(
     tokenizer = from_pretrained(MarianTokenizer, located, settings, {})
     options = {"dtype": dtype_of(settings.dtype, place)}
     model = open_weights(MarianMTModel, located, files, settings, options)[0].to(place)
-    facts = {"name": located.label, "weights": digest, "tokenizer": _tokenizer_hash(located)}
+    hashed = hashlib.sha256()
+    for name in _FILES:
+        path = located.folder / name
+        content = path.read_bytes() if path.is_file() else b""
+        hashed.update(f"{name} {len(content)}\n".encode() + content)
+    facts = {"name": located.label, "weights": digest, "tokenizer": hashed.hexdigest()}
     return Translator(model, tokenizer, facts=facts, beams=beams, cache=cache)
 
 
@@ -180,15 +182,6 @@ def _check_marian(located: Located) -> None:
         raise ModelError(
             say("build.refused.no_sentencepiece", label=located.label, missing=" and ".join(missing))
         )
-
-
-def _tokenizer_hash(located: Located) -> str:
-    digest = hashlib.sha256()
-    for name in _FILES:
-        path = located.folder / name
-        content = path.read_bytes() if path.is_file() else b""
-        digest.update(f"{name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
 
 
 def _parted(piece: str) -> tuple[str, str, str]:

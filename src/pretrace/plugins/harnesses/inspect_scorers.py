@@ -1,8 +1,7 @@
 """Scorers and a metric for inspect_ai, found there as `pretrace/loss`, `pretrace/min_k`, …
 
-The value of a sample is a membership score of its text: higher means more likely seen. One sample proves nothing. The
-metric `contamination` tests all samples together against known non-members, and gives no figures where a control says
-that the two sets differ by more than training.
+The value of a sample is a membership score of its text: higher means more likely seen. One sample proves nothing; the
+metric `contamination` tests all samples together against known non-members.
 """
 
 from __future__ import annotations
@@ -102,13 +101,10 @@ LONGEST_TOKEN = 40
 
 
 def trace_in_prompt(tokens: Sequence[tuple[str, float]], text: str) -> Trace | None:
-    """The log-probabilities of the text's own tokens, in nats; None where the text is not in the prompt word for word.
-
-    `tokens` are the pieces of the prompt in order, as text, each with its log-probability. A chat template and other
-    messages stand around the text; where the text occurs several times the last one counts. A token belongs to the
-    text where its first character that is no white space stands in it. A text that the prompt begins with may lack its
-    first token, which no model without a start token predicts. Token ids are not known and are all 0.
-    """
+    """The log-probabilities of the text's own tokens, in nats; None where the text is not in the prompt word for word
+    (of several places the last counts). `tokens` are the pieces of the prompt with their log-probabilities; one belongs
+    to the text where its first character that is no white space stands in it. A text that the prompt begins with may
+    lack its first token, which no model without a start token predicts. Token ids are not known and are all 0."""
     wanted = text.strip()
     pieces = [piece for piece, _ in tokens]
     begin = _begin("".join(pieces), wanted)
@@ -181,11 +177,8 @@ def _warn(words: str) -> None:
 
 
 def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdict:
-    """Test the samples that are not known non-members against those that are and those of the file, as `flag` does.
-
-    TextsError where they were not all read in one way, where there are too few known ones, or where both sides share
-    texts.
-    """
+    """Test the samples against those that are known non-members and those of the file, as `flag` does. TextsError where
+    they were read in different ways, for too few known ones, or where both sides share texts."""
     said = [_said(one) for one in scores]
     readings = {tuple(sorted(own["reading"].items())) for own in said}
     if len(readings) != 1:

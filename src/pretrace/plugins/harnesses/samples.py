@@ -1,9 +1,7 @@
-"""Accuracy on items that a model seems to have seen, beside its accuracy on the others, from the log of an evaluation:
-what `lm_eval --log_samples` wrote, each item with the exact requests the model was given.
+"""Accuracy on items that a model seems to have seen, beside that on the others, from `lm_eval --log_samples`.
 
-`flag` says which items are suspect: those that stand out from known non-members by a score of the model. It withholds
-its answer where a control says that the two sets differ by more than training, and then there are no two sides. The
-sentences stand in `words.toml`.
+`flag` says which items are suspect. It withholds its answer where a control says that the two sets differ by more than
+training, and then there are no two sides.
 """
 
 from __future__ import annotations
@@ -98,8 +96,8 @@ class SampleLog:
 
     def corpus(self, part: Part = "item", group: str = "") -> Corpus:
         """A text an item: what was asked, and the right answer where the log has one. `part` "item" leaves out what
-        stands in front of the item itself, "question" the right answer too, and "prompt" keeps all. `group` names the
-        field of a document by which items belong together; items with one document always do."""
+        stands in front of the item, "question" the answer too, "prompt" keeps all; `group` is a field that joins
+        items."""
         texts, seen = [], Counter[str]()
         for item in self.items:
             if group and group not in item.doc:
@@ -157,9 +155,8 @@ def is_log(path: str) -> bool:
 
 
 def read_log(path: str, *, task: str | None = None, filter: str | None = None) -> SampleLog:
-    """The log of one task in a file or folder, the latest where there are several. TextsError, with the cure, for a
-    folder without samples, several tasks of which none is named, an older format, and a prompt that is not the one
-    whose hash stands beside it."""
+    """The latest log of one task in a file or folder. TextsError for none, several tasks, an older format, and a prompt
+    that is not the one whose hash stands beside it."""
     found = _files(Path(path))
     tasks = sorted({name for name, _, _ in found})
     chosen = task or tasks[0]

@@ -143,10 +143,9 @@ def random_strings(
     seed: int,
     begun: bool = False,
 ) -> tuple[tuple[FoundString, ...], dict[str, int]]:
-    """The random strings of the texts with fresh alternatives each, and how many were left out for which reason. Where
-    they are `begun`, the alternatives begin as the string does, up to half of what may vary. A string counts once, in
-    whatever spelling. Alternatives depend on the seed and the string alone, lest the tests of many collections err
-    together."""
+    """The random strings of the texts with fresh alternatives each, and how many were left out for which reason.
+    Alternatives that are `begun` share half of what may vary. A string counts once, in whatever spelling. They depend
+    on the seed and the string alone, lest the tests of many collections err together."""
     compiled, left = _compiled_patterns(patterns), Counter[str]()
     seen: set[str] = set()
     candidates: list[tuple[Text, int, str, Format, Callable[[str], str]]] = []
@@ -583,10 +582,9 @@ Features = Callable[[FoundString, str], Iterator[tuple[object, object]]]
 
 
 def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) -> tuple[float, float]:
-    """The p-values of how often strings of the set share a feature, against draws of other strings for all of them. For
-    each group of features the sum of the squares of their counts is taken, which is high where strings are alike, and
-    put in units of its standard deviation over draws. The first p is of the sum over groups, the second of the largest.
-    1 where there are no features."""
+    """The p-values of how often strings of the set share a feature, against draws of other strings for all of them: of
+    each group of features the sum of the squares of their counts, in units of its standard deviation over draws; first
+    of the sum over groups, then of the largest. 1 where there are no features."""
     some = strings[:_MOST_UNITS]
     groups: dict[object, dict[object, int]] = {}
     table = [

@@ -1,7 +1,4 @@
-"""Marked texts: does the model prefer, of each text, the variant that was published?
-
-The sealed file itself and how it is made stand in `marks.marking`, what every test does in `verdicts.frame`.
-"""
+"""Marked texts (`marks.marking`): does the model prefer, of each text, the variant that was published?"""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -431,14 +429,6 @@ def hits_of(seal: Seal, answers: Corpus) -> TriggerHits:
     )
 
 
-class _AnsweredBy:
-    """The model behind answers, of which nothing but its name is known."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.fingerprint = name, f"named {name}"
-        self.facts = {"name": name, "weights": "unknown"}
-
-
 def check_triggers(
     seal: Seal,
     answers: Corpus,
@@ -450,9 +440,12 @@ def check_triggers(
 ) -> Verdict:
     """The verdict of a sealed file on the `answers` of a model, which is named for the report; no model is opened. An
     answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`."""
+    # of the model behind answers nothing but its name is known
+    facts = {"name": model, "weights": "unknown"}
+    behind = SimpleNamespace(name=model, fingerprint=f"named {model}", facts=facts)
     test = Triggers(
         corpus=seal.corpus,
-        models=Models(_AnsweredBy(model)),  # type: ignore[arg-type]
+        models=Models(behind),  # type: ignore[arg-type]
         settings=settings,
         watch=watched(None),
         score="triggers",

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -164,7 +164,15 @@ def _write(file: CorpusFile, path: Path, gone: set[int]) -> None:
         source = unpack_stream(raw, file.address)
         kind = kind_of(file.address, source.peek(HEAD)[:HEAD])
         if kind == ".parquet":
-            _write_parquet(source, plain, gone)
+            import pyarrow as pa
+            from pyarrow import parquet
+
+            table, number = parquet.ParquetFile(source, pre_buffer=False), 0
+            with parquet.ParquetWriter(plain, table.schema_arrow) as written:
+                for batch in table.iter_batches():
+                    kept = [number + i not in gone for i in range(batch.num_rows)]
+                    written.write_batch(batch.filter(pa.array(kept, pa.bool_())))
+                    number += batch.num_rows
             return
         if kind in (".txt", SOURCE) and 0 in gone:
             return
@@ -178,15 +186,3 @@ def _write(file: CorpusFile, path: Path, gone: set[int]) -> None:
                     if number not in gone:
                         target.write(line)
                     number += 1
-
-
-def _write_parquet(source: IO[bytes], target: IO[bytes], gone: set[int]) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    table, number = parquet.ParquetFile(source, pre_buffer=False), 0
-    with parquet.ParquetWriter(target, table.schema_arrow) as written:
-        for batch in table.iter_batches():
-            kept = np.array([number + i not in gone for i in range(batch.num_rows)], dtype=np.bool_)
-            written.write_batch(batch.filter(pa.array(kept)))
-            number += batch.num_rows

@@ -1,9 +1,8 @@
 """The corpus: the files that sources name, and what is in them as buffers of folded strings.
 
-Files are opened, unpacked and recognised as those of texts are (`pretrace.corpora`). JSON lines, parquet and plain text
-are searched as the bytes that they are; every other format, and WARC and WET, as rows. A row that holds no text is
-counted and told; a file that cannot be read on is an `Unread`, and what was read of it counts. Memory does not grow
-with the files.
+JSON lines, parquet and plain text are searched as the bytes that they are; every other format, WARC and WET too, as
+rows. A row without text is counted; a file that cannot be read on is an `Unread`, and what was read of it counts.
+Memory does not grow with the files.
 """
 
 from __future__ import annotations
@@ -99,20 +98,9 @@ def check_characters(raw: memoryview, file: CorpusFile) -> bool:
     return True
 
 
-def check_end(raw: bytes, file: CorpusFile) -> None:
-    """Unread where the last line has no end and is no JSON: the file was cut."""
-    last = raw.rpartition(b"\n")[2]
-    if last.strip():
-        try:
-            json.loads(last, strict=False)
-        except (ValueError, RecursionError):
-            raise Unread(f"{file.address}: it ends within a line, so it was cut off") from None
-
-
 def files_of(sources: Sequence[str]) -> tuple[CorpusFile, ...]:
-    """What sources name, each once, in order: files, folders with all below them, patterns, addresses, indexes. What
-    cannot be read and may hold texts is among them with its fault. TextsError for a source with no file that is read.
-    """
+    """The files that sources name, each once, in order; what cannot be read and may hold texts with its fault.
+    TextsError for a source with no file that is read."""
     found: dict[str, CorpusFile] = {}
     for source in sources:
         if source.startswith(INDEX):
@@ -405,8 +393,12 @@ class CorpusReader:
             if cut:
                 raw = memoryview(space)[:cut]
                 checked = checked or check_characters(raw, file)
-                if not some:
-                    check_end(bytes(raw), file)
+                if not some and (last := bytes(raw).rpartition(b"\n")[2]).strip():
+                    try:
+                        json.loads(last, strict=False)
+                    except (ValueError, RecursionError):
+                        said = f"{file.address}: it ends within a line, so it was cut off"
+                        raise Unread(said) from None
                 found = self._of_lines(raw, number, place_of(stream, read))
                 number = found.number
                 yield found

@@ -1,12 +1,9 @@
 """Texts as the bytes that are compared: their letters and digits alone, whatever is written between them.
 
-Folding is one rule for the user's texts and for the corpus: tags, entities and escapes of HTML and JSON are taken out
-or read, numbers that count lines are dropped, characters are decomposed (NFKD), case folded, and only letters, digits
-and accents stay. A string folds to the same bytes whether it is written plainly or escaped once or several times.
-The rule is in `kernels`, by the arrays of `forms`; `tests/plugins/scan/plain_folding.py` has it once more, in Python.
-
-The strings of a file are streams: those of one column follow each other without a gap (`Streams`), so what stands
-across rows is found.
+Tags, entities and escapes of HTML and JSON are taken out or read, numbers that count lines are dropped, characters are
+decomposed (NFKD), case folded, and only letters, digits and accents stay: however often a string is escaped, it folds
+to the same bytes. The rule is in `kernels`, by `forms`; `tests/plugins/scan/plain_folding.py` has it in Python. The
+strings of one column follow each other without a gap (`Streams`), so what stands across rows is found.
 """
 
 from __future__ import annotations
@@ -299,9 +296,8 @@ def folded(text: str, *, exact: bool = False) -> bytes:
 
 
 def strings_of_lines(raw: bytes | memoryview, first: int) -> tuple[Strings, Spans, Numbers]:
-    """The strings of JSON lines, nested ones included; the places of the lines that hold more than white space, of
-    which the first has the number `first`; and which of those must be read in another way (no JSON, no string, nested
-    too deep)."""
+    """The strings of JSON lines, nested ones included; the places of the lines that hold more than white space,
+    numbered from `first`; and which of those must be read in another way (no JSON, no string, too deep)."""
     kernels = load_kernels()
     buffer = np.frombuffer(raw, dtype=np.uint8)
     ends = np.append(np.flatnonzero(buffer == ord("\n")), len(buffer))

@@ -1,13 +1,9 @@
 """An index of infini-gram as a corpus: `infini-gram:FOLDER#TOKENIZER` here, `infini-gram:https://HOST/#INDEX` served.
 
-An index says how often a sequence of tokens stands in a corpus, and nothing else has to be read. It is asked for
-stretches of whole words, as they stand in a text. A run of at least `RUN` characters is looked for among the shortest
-stretches of that length; where one is not there, its longest end that is there says how far to go on, since no stretch
-that holds what is not there can be there. So a text takes about half as many questions as it has words.
-
-What an index cannot say: it cuts tokens, so a passage is found where the corpus cuts it as the question does (whole
-words, as they are written, behind a space); it counts places and not documents; and it does not say where in a document
-a passage stands.
+It is asked for stretches of whole words. A run of `RUN` characters is looked for among the shortest stretches of that
+length; where one is not there, its longest end that is there says how far to go on. So a text takes about half as many
+questions as it has words. An index cuts tokens, so a passage is found where the corpus cuts it as the question does
+(whole words, as written, behind a space); it counts places and not documents, and does not say where in one.
 """
 
 from __future__ import annotations
@@ -58,8 +54,7 @@ class Index(ABC):
 
     most: int
     at_once: int
-    documents = 0
-    size = 0
+    documents = size = 0
 
     @abstractmethod
     def count(self, passage: str) -> int:
@@ -352,17 +347,8 @@ class KeptAnswers:
                 named = tuple((number, DocumentFacts(*facts)) for number, facts in row["named"])
                 self.found[row["text"]] = RunsInText(runs, pieces, row["copies"], named)
 
-    def keep_speaks(self, said: str) -> None:
-        """What `check_language` said."""
-        self.speaks = said
-        self._write({"speaks": said})
-
-    def keep(self, text: int, found: RunsInText) -> None:
-        """The answers about a text."""
-        self.found[text] = found
-        self._write({"text": text, **found._asdict()})
-
-    def _write(self, row: dict[str, Any]) -> None:
+    def write(self, row: dict[str, Any]) -> None:
+        """Keep one more answer."""
         if self.path is not None:
             with self._lock, self.path.open("ab") as file:
                 file.write(b"\n" + json.dumps(row).encode())
@@ -385,11 +371,13 @@ def ask_index(
         found = runs_of(texts[i], index)
         longest = max(found.runs, key=lambda run: run.end - run.start, default=None)
         named = index.holding(texts[i][longest.start : longest.end], NAMED) if longest else []
-        had.keep(i, found._replace(named=tuple(named)))
+        had.found[i] = found._replace(named=tuple(named))
+        had.write({"text": i, **had.found[i]._asdict()})
 
     try:
         if had.speaks is None:
-            had.keep_speaks(check_language(index, texts))
+            had.speaks = check_language(index, texts)
+            had.write({"speaks": had.speaks})
         unread = had.speaks or ""
         if not unread and (some := sum(map(index.unasked, texts))):  # what was not asked for clears nobody
             unread = say("scan.index.operators", some=some, texts=len(texts))

@@ -1,7 +1,6 @@
 """Labels from what a scan found: known members and non-members of a corpus, for an evaluation of scores.
 
-A text that stands whole in one place of the corpus is a member, one of which at most 5% stands there is a non-member.
-What lies between, stands in common passages alone, or was too short to be looked for, is left out and counted.
+A text that stands whole in one place is a member, one of which at most 5% stands there is a non-member, others neither.
 """
 
 from __future__ import annotations
@@ -101,9 +100,8 @@ _MOST_BESIDE = 1000
 
 
 def found_beside(found: Path, texts: Iterable[Text] | None, source: str = "") -> dict[str, Any]:
-    """What a scan in the folder `found` found of the texts of a test, as plain values for its settings; it changes
-    nothing of the test. TextsError where it holds no scan, or one that did not look for one of the `texts` of `source`;
-    None are not compared."""
+    """What the scan in `found` found of the texts of a test, as plain values for its settings. TextsError where it
+    holds no scan, or one that did not look for one of the `texts` of `source`; None are not compared."""
     verdict = _opened_scan(found, "--found")
     for _ in _check_scanned(found, verdict, texts or (), source):
         pass

@@ -320,8 +320,7 @@ def scan(
     asked: Searching, parts: Path, *, watch: Watch | None = None, elsewhere: Spread | None = None
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
-    are still missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts, TextsError for a format
-    whose reader is not installed."""
+    are missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts."""
     began = time.perf_counter()
     _claimed(parts, asked.digest)
     missing = [file for file in asked.mine if not _whole(_part(parts, file))]

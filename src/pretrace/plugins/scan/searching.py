@@ -225,9 +225,8 @@ def _in_pieces(make: Callable[[Any], Words], given: npt.NDArray[Any]) -> Words:
 
 
 def _in_order(hashes: Words) -> tuple[Numbers, Words]:
-    """The stable order of hashes, as `argsort` gives it, and the hashes in it. Numbers are sorted several times as fast
-    as places of numbers, so the place takes the last bits of each hash; the few hashes that agree in all other bits are
-    sorted once more."""
+    """The stable order of hashes, as `argsort` gives it, and the hashes in it. Numbers sort faster than places, so the
+    place takes the last bits of each hash; the few that agree in all other bits are sorted once more."""
     low = np.uint64((1 << max(1, len(hashes) - 1).bit_length()) - 1)
     ordered = hashes & ~low
     ordered |= np.arange(len(hashes), dtype=np.uint64)

@@ -273,9 +273,8 @@ class Gathering:
 
 
 def select_runs(runs: Runs, stream: Stream, sizes: npt.NDArray[np.int64]) -> tuple[Runs, tuple[_Places, ...]]:
-    """The runs that count, in order, and the places that they stand in: all of `RUN` characters, and short ones where
-    several stand in one place. A place is a stretch of the buffer about as long as the text, or a document that is not
-    much longer; `sizes` are those of the texts."""
+    """The runs that count, in order, and their places: all of `RUN` characters, and short ones where several stand in
+    one place, which is as long as the text of `sizes`, or a document that is not much longer."""
     if not len(runs):
         return runs, ()
     runs = runs[_in_order(runs)]

@@ -1,8 +1,6 @@
-"""The example of a first visit: texts that every installation has, and the packaged model.
+"""The example of a first visit: docstrings of Python's own library (the corpus `stdlib`), and the packaged model.
 
-The texts are docstrings of Python's own library (the corpus `stdlib`). Half of its modules are tested, the other half
-stands in for known non-members. Nothing says that the model read one half and not the other: the example shows the way
-to a report.
+Half of its modules are tested, the other half stands in for known non-members: it shows the way to a report.
 """
 
 from __future__ import annotations

@@ -65,17 +65,10 @@ class UploadFacts:
     """Whether a column called label says something else than membership, and must be left out. `first` are the
     beginnings of the first texts; `guessed` says that nobody named the column they stand in."""
 
-    @property
-    def column_options(self) -> tuple[str, ...]:
-        """The options by which a command reads the same columns."""
-        text = (f"--text-column={self.text_column}",) if self.text_column else ()
-        return (*text, *(("--label-column=",) if self.other_labels else ()))
-
 
 def look_into(path: Path, name: str, text_column: str, limits: Limits) -> UploadFacts:
-    """What is seen in a file or folder that a visitor calls `name`. A table of which no text can be had has a
-    `problem`: another column may be chosen. TextsError where nothing can be read, RequestError where there is more than
-    the limits allow; any other error of a reader is left as it is."""
+    """What is seen in a file or folder that a visitor calls `name`. A table without a text has a `problem`: choose a
+    column. TextsError where nothing can be read, RequestError beyond the limits; other errors of a reader pass."""
     place = str(path)
 
     def plain(said: str) -> str:

@@ -123,9 +123,9 @@ class CommandForm:
         path_of: Callable[[str], str],
         find_model: Callable[[str, str, str], object] = lambda label, written, field: None,
     ) -> list[str]:
-        """The options of the command as they were filled in; `path_of` gives the path of an upload by its id, and
-        `find_model` refuses a model, by label and field. RequestError, naming the field, where one that is required is
-        empty, where a number is none, and for a model that may not be chosen or is not there."""
+        """The options of the command as they were filled in; `path_of` gives the path of an upload, `find_model`
+        refuses a model (label, name, field). RequestError, naming the field, for an empty one, a number that is
+        none."""
         made: list[str] = []
         for field in self.fields:
             written = field.written(values)

@@ -103,7 +103,9 @@ def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> tuple[str, s
             if jobs.state(one).name == "stopped":
                 jobs.resume(one)
             return one.id, out
-    columns, texts = facts_of(workspace, upload).column_options, texts_of(workspace, upload.id)
+    facts, texts = facts_of(workspace, upload), texts_of(workspace, upload.id)
+    columns = [f"--text-column={facts.text_column}"] if facts.text_column else []
+    columns += ["--label-column="] if facts.other_labels else []
     command = ("score", texts, f"--out={workspace.folder / out}", *columns, *options)
     return jobs.add(f"Known non-members: {upload.name}", command, out, texts=upload.id).id, out
 

@@ -1,9 +1,8 @@
 """What a visitor uploads: taken in as a whole or not at all, and what was seen in it.
 
-There is one way in (`take` for a file, `take_folder` for several that are one text each), and it fails in one way: a
-RequestError, after which nothing is left. The bytes lie in `incoming/` while they are looked into, and become an entry
-of `texts/` by one renaming. A zip is read entry by entry and never past the limits, whatever its table of contents
-says. Names in a zip or folder become paths inside the upload's own folder, or the whole is refused (`_places`).
+`take` (a file) and `take_folder` (several that are one text each) fail with a RequestError, after which nothing is
+left. Bytes lie in `incoming/` until they become an entry of `texts/` by one renaming. A zip is read entry by entry and
+never past the limits, and names in it become paths inside the upload's own folder (`_places`).
 """
 
 from __future__ import annotations
@@ -346,8 +345,8 @@ def _unpacked(archive: Path, folder: Path, name: str, limits: Limits) -> tuple[i
 
 def _places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> dict[str, Path]:
     """Where the texts among the files of a zip, or of a folder that a visitor calls `whole`, go inside `folder`, by
-    their names; files of other kinds are left out, and so is the folder that all lie in. RequestError where nothing is
-    left, where there are too many or two of a name, and for a name that lies too deep or would leave the folder."""
+    name, without files of other kinds. RequestError for none, too many, two of a name, or a name that leaves the
+    folder."""
     kept = [name for name in names if not _litter(name)]
     parts = {name: _parts(name, whole, limits) for name in kept}
     above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
