@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.blind import BlindBaseline, blind_baseline
+from pretrace.baselines.blind import blind_baseline
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import days
 from pretrace.corpora.reading import counted, refuse_repeated_ids
@@ -184,7 +184,11 @@ def build_ccnews(
     1), split. What models made is kept, so a killed build goes on. TextsError for too few texts, OutputError where
     something else is there, ModelError for a model that cannot be had."""
     settings, out = settings or CcnewsSettings(), folder / f"{method.kind}.jsonl"
-    recorded = _recorded(members, nonmembers, method, settings)
+    # all that decides what is built; whether it is cached does not
+    chosen: dict[str, Any] = asdict(method)
+    chosen["opening"].pop("cache")
+    sources = {"members": record_corpus(members), "nonmembers": record_corpus(nonmembers)}
+    recorded = {**asdict(settings), "transform": method.kind, **chosen, "sources": sources}
     check_place(out, recorded)
     left = LeftOut()
     sides = _drawn(members, nonmembers, settings, left)
@@ -219,16 +223,6 @@ def build_ccnews(
         "software": record_software(),
     }
     return write(out, rows, card)
-
-
-def _recorded(
-    members: Corpus, nonmembers: Corpus, method: TransformMethod, settings: CcnewsSettings
-) -> dict[str, Any]:
-    """All that decides what is built, as plain values; whether it is cached does not."""
-    chosen: dict[str, Any] = asdict(method)
-    chosen["opening"].pop("cache")
-    sources = {"members": record_corpus(members), "nonmembers": record_corpus(nonmembers)}
-    return {**asdict(settings), "transform": method.kind, **chosen, "sources": sources}
 
 
 def _drawn(
@@ -317,16 +311,8 @@ def _blind(rows: Sequence[Row], settings: CcnewsSettings) -> dict[str, Any]:
     if settings.transform_both:
         given["transform_both"] = (rows, "the collections differ even after the same machine went over both.")
     found = {name: blind_baseline(some, seed=settings.seed, why=why) for name, (some, why) in given.items()}
-    plainly: dict[str, Any] = {name: told.plain() for name, told in found.items()}
-    if not settings.transform_both:
-        plainly["transform_both"] = None
-    return {**plainly, "finding": _finding(found)}
-
-
-def _finding(found: Mapping[str, BlindBaseline]) -> str:
-    """The difference in one sentence."""
-    values = {name: told.auc[0] for name, told in found.items() if told.auc is not None}
-    if values.keys() != found.keys():
-        return "Too few texts to say what the transformation gives away."
-    kind = "both" if "transform_both" in values else "alone"
-    return say(f"build.blind.{kind}", moved=values["published"] - values["original"], **values)
+    plainly: dict[str, Any] = {"transform_both": None} | {name: told.plain() for name, told in found.items()}
+    auc = {name: told.auc[0] for name, told in found.items() if told.auc is not None}
+    kind = "none" if len(auc) < len(found) else "both" if settings.transform_both else "alone"
+    moved = auc.get("published", 0.0) - auc.get("original", 0.0)
+    return {**plainly, "finding": say(f"build.blind.{kind}", moved=moved, **auc)}

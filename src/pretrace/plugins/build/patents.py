@@ -30,17 +30,9 @@ from pretrace.corpora.opening import path_exists, rows_of, shown
 from pretrace.corpora.packing import not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import EveryColumn, counted
 from pretrace.errors import ExpressionError, TextsError
+from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share, take_prefixes
-from pretrace.plugins.build.writing import (
-    Building,
-    Built,
-    OnProgress,
-    Row,
-    check_place,
-    drawn_order,
-    exact_key,
-    keyed,
-)
+from pretrace.plugins.build.writing import Row, exact_key
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.settings import check_ranges, option, seed_option
@@ -655,13 +647,13 @@ def build_patents(
     out: Path,
     settings: PatentSettings,
     *,
-    on_progress: OnProgress = lambda what, done: None,
-) -> Built:
+    on_progress: writing.OnProgress = lambda what, done: None,
+) -> writing.Built:
     """The benchmark, written to `out` as JSON lines (id, text, label, group, date, length) with its card. PretraceError
     for pages that cannot be read, without jieba, where a class has no page, and where `out` holds something else."""
     where = {"pages": str(pages.source), "dates": None if pages.dates is None else str(pages.dates)}
     record = {**where, "columns": asdict(pages.columns), **asdict(settings)}
-    check_place(out, record)
+    writing.check_place(out, record)
     words = ChineseWords()
     builder = _Builder(settings, words, on_progress)
     reader = Pages(pages.source, pages.columns, pages.dates)
@@ -688,10 +680,12 @@ def build_patents(
     )
 
 
-class _Builder(Building):
+class _Builder(writing.Building):
     """The steps from pages to rows, each counting what it leaves out."""
 
-    def __init__(self, settings: PatentSettings, words: ChineseWords, on_progress: OnProgress) -> None:
+    def __init__(
+        self, settings: PatentSettings, words: ChineseWords, on_progress: writing.OnProgress
+    ) -> None:
         super().__init__("pages", on_progress)
         self.settings, self.words = settings, words
         self.lines: Mapping[str, int] = {}
@@ -754,7 +748,7 @@ class _Builder(Building):
         """The rows of the first pages that are long enough, in an order drawn from seed and id; or TextsError."""
         by_id = {page.id: page for page in pages}
         found: list[tuple[PatentPage, list[Row]]] = []
-        for name in drawn_order(by_id, self.settings.seed, "patent page"):
+        for name in writing.drawn_order(by_id, self.settings.seed, "patent page"):
             page = by_id[name]
             if most is not None and len(found) >= most:
                 self.left_out["not drawn"].append(name)
@@ -783,7 +777,7 @@ class _Builder(Building):
         if places < 1:
             return []
         # the place comes from the page's own name, so that other pages may come and go
-        start = int(np.random.default_rng(keyed("snippet", settings.seed, page.id)).integers(places))
+        start = int(np.random.default_rng(writing.keyed("snippet", settings.seed, page.id)).integers(places))
         lengths = settings.lengths or (settings.words,)
         return [
             {

@@ -16,15 +16,7 @@ from typing import Any
 
 import torch
 
-from pretrace.backends.loading import (
-    Located,
-    device_of,
-    dtype_of,
-    from_pretrained,
-    locate,
-    open_weights,
-    weights_hash,
-)
+from pretrace.backends import loading
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
 from pretrace.cache.location import cache_folder
@@ -150,14 +142,14 @@ def open_translator(
     from transformers import MarianMTModel, MarianTokenizer
 
     settings = settings or ModelSettings()
-    allow_pickle, place = settings.allow_pickle, device_of(settings.device)
-    located = locate(source, allow_pickle=allow_pickle)
+    allow_pickle, place = settings.allow_pickle, loading.device_of(settings.device)
+    located = loading.locate(source, allow_pickle=allow_pickle)
     _check_marian(located)
     files = located.weight_files(allow_pickle=allow_pickle)
-    digest = weights_hash(files, cache_folder() / "hashes")
-    tokenizer = from_pretrained(MarianTokenizer, located, settings, {})
-    options = {"dtype": dtype_of(settings.dtype, place)}
-    model = open_weights(MarianMTModel, located, files, settings, options)[0].to(place)
+    digest = loading.weights_hash(files, cache_folder() / "hashes")
+    tokenizer = loading.from_pretrained(MarianTokenizer, located, settings, {})
+    options = {"dtype": loading.dtype_of(settings.dtype, place)}
+    model = loading.open_weights(MarianMTModel, located, files, settings, options)[0].to(place)
     hashed = hashlib.sha256()
     for name in _FILES:
         path = located.folder / name
@@ -167,7 +159,7 @@ def open_translator(
     return Translator(model, tokenizer, facts=facts, beams=beams, cache=cache)
 
 
-def _check_marian(located: Located) -> None:
+def _check_marian(located: loading.Located) -> None:
     """Raise ModelError unless the files are those of a MarianMT model, before its weights are loaded."""
     family: object = None
     if located.gguf is None:

@@ -91,11 +91,7 @@ def _models(model: str, counts: str) -> Models:
     return Models(open_model(model), counts=Frequencies.load(Path(counts)) if counts else None)
 
 
-@cache
-def _corpus(path: str) -> Corpus:
-    return open_corpus(path)
-
-
+_open_once = cache(open_corpus)
 LONGEST_TOKEN = 40
 """Characters that a prompt may lack at its beginning."""
 
@@ -190,7 +186,7 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdi
         sides[own["known"]].append(Text(str(one.sample_id), own["text"], group=own["group"]))
         values[own["known"]].append((one.score.as_float(), own.get("placebo", math.nan)))
     if reading.nonmembers:
-        file, place = _corpus(reading.nonmembers), reading.nonmembers
+        file, place = _open_once(reading.nonmembers), reading.nonmembers
         found = reading.values(file, reading.model)
         blank = reading.values(file, reading.placebo) if reading.placebo else {}
         for text in (text for text in file.texts if text.id in found):

@@ -35,19 +35,11 @@ from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.permutation import lot_test, share_reached
 from pretrace.types import Backend, Check, Corpus, Situation, Table, Text, Verdict, Written
+from pretrace.verdicts import reading
 from pretrace.verdicts.advise import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import ByLot, Rows, TestDetails, TestWording, verdict, watched
 from pretrace.verdicts.outcome import MOST_DOSE
-from pretrace.verdicts.reading import (
-    Continues,
-    ScoreReader,
-    alike,
-    answers_check,
-    continued,
-    draws_of,
-    gate_check,
-)
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
@@ -563,7 +555,7 @@ def blind_p(strings: Sequence[FoundString], seed: int) -> dict[str, float]:
 
 def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
     """Check that scores that see no model do not tell the strings from fresh ones of their format."""
-    return gate_check("canaries.blind", blind_p(strings, seed))
+    return reading.gate_check("canaries.blind", blind_p(strings, seed))
 
 
 def _compressed(one: FoundString, some: str) -> float:
@@ -741,7 +733,9 @@ class Canaries(ByLot):
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The log-probability of context and string in nats, less that of the reference model where there is one."""
-        reader = ScoreReader(replace(self.models, reference=None), ALONE, self.watch, self.settings.cache)
+        reader = reading.ScoreReader(
+            replace(self.models, reference=None), ALONE, self.watch, self.settings.cache
+        )
         texts = [one.context + some for one in self.found.strings for some in (one.string, *one.alternatives)]
         read = reader.read(texts, under=model, stage=stage)
         own, shape = read.totals, (len(self.found.strings), 1 + ALTERNATIVES)
@@ -819,13 +813,17 @@ class CanariesInText(Canaries):
 
     @property
     def trainable(self) -> bool:
-        return not isinstance(self.models.target, Continues)
+        return not isinstance(self.models.target, reading.Continues)
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The share of a string's rest that the model writes, from its beginning, NaN without an answer."""
         with self.watch.passes(stage) as progress:
-            written = continued(
-                model, prompts_of(self.found), draws_of(0), cache=self.settings.cache, progress=progress
+            written = reading.continued(
+                model,
+                prompts_of(self.found),
+                reading.draws_of(0),
+                cache=self.settings.cache,
+                progress=progress,
             )
         self.told[id(model)] = [one[0].text for one in written]
         return tuple(
@@ -836,12 +834,12 @@ class CanariesInText(Canaries):
         )
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
-        same = alike([[Written(one)] for one in self.told[id(self.models.target)]])
+        same = reading.alike([[Written(one)] for one in self.told[id(self.models.target)]])
         had = sum(
             bool(np.isfinite(row).all()) and not (no and row[0] == 0)
             for row, (no,) in zip(values, same, strict=True)
         )
-        return (*super().checks(values), answers_check([("strings", had, len(values))]))
+        return (*super().checks(values), reading.answers_check([("strings", had, len(values))]))
 
     def words(self, values: Rows) -> TestWording:
         said = super().words(values)

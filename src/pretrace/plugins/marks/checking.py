@@ -18,17 +18,8 @@ from pretrace.backends.serving.address import called
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.dates import days
 from pretrace.errors import ExpressionError, ModelError, TextsError
-from pretrace.plugins.marks.marking import (
-    JOINT,
-    MOST_ROWS,
-    Lot,
-    MarkedText,
-    Seal,
-    Trigger,
-    collapsed,
-    json_lines,
-    read_seal,
-)
+from pretrace.plugins.marks import marking
+from pretrace.plugins.marks.marking import MarkedText, Seal, Trigger
 from pretrace.registry import tests
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
@@ -40,17 +31,7 @@ from pretrace.settings import option, shared
 from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Power, Situation, Table, Verdict
-from pretrace.verdicts.frame import (
-    ByLot,
-    Numbers,
-    Rows,
-    Test,
-    TestDetails,
-    Tested,
-    TestWording,
-    verdict,
-    watched,
-)
+from pretrace.verdicts import frame
 from pretrace.verdicts.outcome import ENOUGH, ExcessOverSecondModel
 from pretrace.verdicts.planting import paired_power
 from pretrace.verdicts.reading import ScoreReader
@@ -103,21 +84,21 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
     if seal.parts == "options":
         raise TextsError("--texts compares texts, and a lot put answer options in order here: leave it away.")
     if seal.parts:  # every shard stands in the rows as it was drawn
-        rows = collapsed(JOINT.join(text.text for text in published.texts))
+        rows = marking.collapsed(marking.JOINT.join(text.text for text in published.texts))
         _refuse(
-            [one.id for one in seal.documents if collapsed(one.published) not in rows],
+            [one.id for one in seal.documents if marking.collapsed(one.published) not in rows],
             "shards that stand in another order than the one drawn",
             "the test holds only for what the lot decided; publish the rows in the order of published.jsonl",
         )
         return (say("marks.published.rows", number=len(published)),)
     drawn = {one.id: one.published for one in seal.texts}
-    variants = {one.id: {collapsed(text) for text in one.variants} for one in seal.texts}
+    variants = {one.id: {marking.collapsed(text) for text in one.variants} for one in seal.texts}
     changed = [
         text
         for text in published.texts
-        if text.id in drawn and collapsed(text.text) != collapsed(drawn[text.id])
+        if text.id in drawn and marking.collapsed(text.text) != marking.collapsed(drawn[text.id])
     ]
-    other = [text.id for text in changed if collapsed(text.text) in variants.get(text.id, ())]
+    other = [text.id for text in changed if marking.collapsed(text.text) in variants.get(text.id, ())]
     _refuse(
         [text.id for text in published.texts if text.id not in drawn],
         "ids that the sealed file has not",
@@ -233,14 +214,19 @@ def check_marks(
     (score,) = plan.scores
     kind = Orders if seal.parts else Marks
     test = kind(
-        corpus=seal.corpus, models=models, settings=settings, watch=watched(watch), score=score, seal=seal
+        corpus=seal.corpus,
+        models=models,
+        settings=settings,
+        watch=frame.watched(watch),
+        score=score,
+        seal=seal,
     )
-    return verdict(test, statements=statements, notes=notes)
+    return frame.verdict(test, statements=statements, notes=notes)
 
 
 @tests.add("marks")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marks(ByLot):
+class Marks(frame.ByLot):
     """The test of marked texts. Pretrace drew the lot itself, so no second model is needed."""
 
     settings: CheckSettings
@@ -251,7 +237,9 @@ class Marks(ByLot):
     unit = "text"
     second = False
     accusing = (TRIES, OLDER)
-    sources: ClassVar = {"sealed": ("corpus", lambda place: texts_hash(read_seal(Path(place)).corpus.texts))}
+    sources: ClassVar = {
+        "sealed": ("corpus", lambda place: texts_hash(marking.read_seal(Path(place)).corpus.texts))
+    }
 
     @classmethod
     def of_result(cls, found: Verdict) -> type[Marks]:
@@ -266,7 +254,7 @@ class Marks(ByLot):
     def registered(self) -> Mapping[str, Any]:
         return {**super().registered, "seal": self.seal.sha256}
 
-    def read(self, model: Backend, stage: str) -> Rows:
+    def read(self, model: Backend, stage: str) -> frame.Rows:
         """The score of every variant, the published one first; in nats a text for canary sentences."""
         reader = ScoreReader(self.models, self.score, self.watch, self.settings.cache)
         texts = [text for one in self.seal.documents for text in one.realised_first]
@@ -285,16 +273,16 @@ class Marks(ByLot):
     def planted(self) -> Sequence[str]:
         return [one.published for one in self.seal.documents]
 
-    def checks(self, values: Rows) -> tuple[Check, ...]:
+    def checks(self, values: frame.Rows) -> tuple[Check, ...]:
         sizes = [len(row) for row in values if np.isfinite(row).all()]
         return seal_checks(self, sizes, self.unit)
 
-    def words(self, values: Rows) -> TestWording:
+    def words(self, values: frame.Rows) -> frame.TestWording:
         return self.words_of_kind("marks.said", differ=say(f"marks.made.{self.seal.source}"))
 
-    def words_of_kind(self, kind: str, **numbers: str) -> TestWording:
+    def words_of_kind(self, kind: str, **numbers: str) -> frame.TestWording:
         """The sentences of a kind, about this seal and this model."""
-        return TestWording.of_kind(
+        return frame.TestWording.of_kind(
             kind,
             unit=self.unit,
             model=called(self.models.target.name),
@@ -303,14 +291,14 @@ class Marks(ByLot):
             **numbers,
         )
 
-    def shown(self, values: Rows) -> TestDetails:
+    def shown(self, values: frame.Rows) -> frame.TestDetails:
         effects = self.effects(values)
         names = [one.id for one in self.seal.documents]
         sizes = sorted(len(row) for row, one in zip(values, effects, strict=True) if np.isfinite(one))
         cut, reasons = int(self._read["cut"]), self._read["reasons"]
         between = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
         above = int(np.count_nonzero(effects > 0))
-        return TestDetails(
+        return frame.TestDetails(
             figures={
                 f"marked {self.unit}s": len(self.seal.documents),
                 f"{self.unit}s without variants": len(self.seal.unmarked),
@@ -341,12 +329,12 @@ class Orders(Marks):
         """What has one order: a shard of rows, or an item."""
         return ORDERED[str(self.seal.parts)]
 
-    def compared(self, values: Rows) -> Rows:
+    def compared(self, values: frame.Rows) -> frame.Rows:
         return tuple(map(ranks, values)) if self.seal.parts == "options" else values
 
-    def words(self, values: Rows) -> TestWording:
+    def words(self, values: frame.Rows) -> frame.TestWording:
         parts, said = self.seal.parts, sentences_of(f"marks.{self.seal.parts}")
-        divided = " " + fill(said["divided"], most=MOST_ROWS) if parts == "rows" else ""
+        divided = " " + fill(said["divided"], most=marking.MOST_ROWS) if parts == "rows" else ""
         numbers = {"parts": said["parts"], "value": said["value"], "divided": divided}
         told = self.words_of_kind("marks.orders", **numbers)
         unit = effect_unit(self.score, totals=self.totals).replace("text", self.unit)
@@ -394,7 +382,7 @@ def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
 def write_prompts(seal: Seal, path: Path) -> int:
     """Write the prompts without the words to choose from, one JSON line a text, and give their number."""
     rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in _triggers_of(seal)]
-    atomic_bytes(path, json_lines(rows), NEW)
+    atomic_bytes(path, marking.json_lines(rows), NEW)
     return len(rows)
 
 
@@ -445,19 +433,19 @@ def check_triggers(
     behind = SimpleNamespace(name=model, fingerprint=f"named {model}", facts=facts)
     test = Triggers(
         corpus=seal.corpus,
-        models=Models(behind),  # type: ignore[arg-type]
+        models=Models(behind),
         settings=settings,
-        watch=watched(None),
+        watch=frame.watched(None),
         score="triggers",
         seal=seal,
         answers=answers,
     )
-    return verdict(test, statements=statements, notes=notes)
+    return frame.verdict(test, statements=statements, notes=notes)
 
 
 @tests.add("triggers")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Triggers(Test[TriggerHits]):
+class Triggers(frame.Test[TriggerHits]):
     """The test of trigger sentences, by what a model answered to their beginnings."""
 
     settings: CheckSettings
@@ -480,36 +468,40 @@ class Triggers(Test[TriggerHits]):
     def read(self, model: Backend, stage: str) -> TriggerHits:
         return hits_of(self.seal, self.answers)
 
-    def numbers(self, values: TriggerHits) -> Numbers:
+    def numbers(self, values: TriggerHits) -> frame.Numbers:
         return {"hit": values.right, "chance": values.chances}
 
     @classmethod
-    def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
+    def tested(cls, numbers: frame.Numbers, *, draws: int, seed: int) -> frame.Tested:
         """The chance of as many hits or more, if answers know nothing of the lot: exact, without draws."""
         hits, number = int(numbers["hit"].sum()), len(numbers["hit"])
         p = min(1.0, float(chance_of_hits(numbers["chance"].tolist())[hits:].sum()))
         share, chance = share_interval(hits, number), numbers["chance"].sum() / number
-        return Tested(
+        return frame.Tested(
             p, number, effect=Estimate(*(one - chance for one in (share.value, share.low, share.high)))
         )
 
     @classmethod
-    def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
+    def beyond(
+        cls, own: frame.Numbers, other: frame.Numbers, *, draws: int, seed: int
+    ) -> ExcessOverSecondModel:
         raise ModelError("no second model is compared with answers.")
 
     def checks(self, values: TriggerHits) -> tuple[Check, ...]:
         return seal_checks(self, [round(1 / one) for one in values.chances], "trigger")
 
-    def words(self, values: TriggerHits) -> TestWording:
+    def words(self, values: TriggerHits) -> frame.TestWording:
         numbers = {
             "number": len(values.said),
             "chance": values.chances.sum(),
             "hits": int(values.right.sum()),
         }
         of, model = f"the published texts of {self.seal.name}", self.models.target.name
-        return TestWording.of_kind("triggers.said", of=of, model=model, **numbers, **seal_words(self.seal))
+        return frame.TestWording.of_kind(
+            "triggers.said", of=of, model=model, **numbers, **seal_words(self.seal)
+        )
 
-    def shown(self, values: TriggerHits) -> TestDetails:
+    def shown(self, values: TriggerHits) -> frame.TestDetails:
         law = chance_of_hits(values.chances.tolist())
         tail = law[::-1].cumsum()[::-1]
         level, unanswered = self.settings.level, values.answered.count(False)
@@ -522,7 +514,7 @@ class Triggers(Test[TriggerHits]):
             "chance": values.chances,
         }
         chances = {"hits": np.arange(len(law), dtype=np.float64), "probability": law}
-        return TestDetails(
+        return frame.TestDetails(
             figures={
                 "hits": int(values.right.sum()),
                 "expected by chance": round(float(values.chances.sum()), 2),
@@ -561,7 +553,7 @@ def sample_size(
     models: Models,
     settings: TestSettings,
     *,
-    lot: Lot = secrets.randbelow,
+    lot: marking.Lot = secrets.randbelow,
     watch: Watch | None = None,
 ) -> SampleSize:
     """The sample size for a model like `models.target`, of which a copy reads half of the texts, in variants of a fresh
@@ -572,7 +564,7 @@ def sample_size(
         corpus=anew.corpus,
         models=models,
         settings=shared(CheckSettings, settings),
-        watch=watched(watch),
+        watch=frame.watched(watch),
         score=seal.score,
         seal=anew,
     )

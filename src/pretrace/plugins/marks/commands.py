@@ -17,26 +17,8 @@ from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_fo
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError
-from pretrace.plugins.marks import marking
+from pretrace.plugins.marks import checking, marking
 from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natural_canaries, prompts_of
-from pretrace.plugins.marks.checking import (
-    CheckSettings,
-    check_marks,
-    check_published,
-    check_triggers,
-    read_answers,
-    sample_size,
-    say_sample_size,
-    write_prompts,
-)
-from pretrace.plugins.marks.marking import (
-    MarkSettings,
-    OrderSettings,
-    Seal,
-    VariantCandidates,
-    mark_order,
-    read_seal,
-)
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
@@ -81,7 +63,7 @@ class _MarkOutputs:
 
 def mark(
     source: Source,
-    settings: MarkSettings,
+    settings: marking.MarkSettings,
     outputs: _MarkOutputs,
     planting: Annotated[TestSettings, _PLANTING],
 ) -> Reply:
@@ -101,8 +83,8 @@ def mark(
     size = None
     if model is not None:
         training = replace(planting, cache=settings.cache)
-        size = sample_size(seal, Models(model), training, watch=Stages())
-    advice = say_sample_size(size, planting.level)
+        size = checking.sample_size(seal, Models(model), training, watch=Stages())
+    advice = checking.say_sample_size(size, planting.level)
     seal = replace(seal, about={**seal.about, "advice": list(advice)})
     further = further_columns(source.texts, columns, corpus)
     commitment = marking.publish(seal, outputs.out, outputs.sealed, further)
@@ -110,7 +92,7 @@ def mark(
 
 
 def order(
-    source: Source, settings: OrderSettings, outputs: Annotated[_MarkOutputs, Only(("out", "sealed"))]
+    source: Source, settings: marking.OrderSettings, outputs: Annotated[_MarkOutputs, Only(("out", "sealed"))]
 ) -> Reply:
     """Put the rows of a set, or the answer options of its items, in an order drawn by lot before you publish it. The
     order and the others that the lot could have given are sealed in a file, whose hash is your commitment. Later,
@@ -118,14 +100,14 @@ def order(
     marking.check_places(outputs.out, outputs.sealed)
     corpus = source.open()
     further = further_columns(source.texts, source.columns, corpus)
-    seal, rows = mark_order(corpus, settings, further)
+    seal, rows = marking.mark_order(corpus, settings, further)
     commitment = marking.publish(seal, outputs.out, outputs.sealed, rows=rows)
     return _marked(seal, (), commitment, outputs)
 
 
 def _made(
-    corpus: Corpus, settings: MarkSettings, outputs: _MarkOutputs, model: Backend | None
-) -> VariantCandidates:
+    corpus: Corpus, settings: marking.MarkSettings, outputs: _MarkOutputs, model: Backend | None
+) -> marking.VariantCandidates:
     from pretrace.backends.instructed import open_instructed
     from pretrace.backends.proposals import open_proposer
 
@@ -139,7 +121,7 @@ def _made(
     return marking.model_candidates(corpus, settings, proposer=proposer)
 
 
-def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Reply:
+def _marked(seal: marking.Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Reply:
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     if seal.parts:
         first = f"The {seal.parts} of {seal.name} were shuffled at random."
@@ -232,7 +214,7 @@ def check(
     ],
     inputs: _CheckInputs,
     companions: _CheckBeside,
-    settings: CheckSettings,
+    settings: checking.CheckSettings,
     given: RawOptions,
 ) -> Reply:
     """Was a model trained on texts that were marked? An exact test of the sealed draw. Exit code 3 for "consistent with
@@ -241,7 +223,7 @@ def check(
         if inputs.answers is not None:
             raise ExpressionError("--prompts writes what --answers answers: give one of them.")
         check_writable(inputs.prompts, NEW)
-        number = write_prompts(read_seal(sealed, inputs.commitment), inputs.prompts)
+        number = checking.write_prompts(marking.read_seal(sealed, inputs.commitment), inputs.prompts)
         said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
         return Reply(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
     if companions.out is None:
@@ -263,16 +245,18 @@ def check(
         raise ModelError(say("marks.refused.no_model"))
     if settings.score or beside.reference_model:
         settings.plan(reference=beside.reference_model is not None)
-    seal = read_seal(sealed, inputs.commitment)
-    notes = check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
+    seal = marking.read_seal(sealed, inputs.commitment)
+    notes = checking.check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
     told: dict[str, Any] = {"statements": beside.statements, "notes": notes}
     if inputs.answers is not None:
         model = inputs.model or "the model that answered"
-        verdict = check_triggers(seal, read_answers(inputs.answers), settings, model=model, **told)
+        verdict = checking.check_triggers(
+            seal, checking.read_answers(inputs.answers), settings, model=model, **told
+        )
     else:
         target = Target(model=str(inputs.model), opening=inputs.opening)
         models = opened(named(target, beside, settings), second=bool(seal.parts))
-        verdict = check_marks(seal, models, settings, watch=Stages(), **told)
+        verdict = checking.check_marks(seal, models, settings, watch=Stages(), **told)
     return finished(verdict, beside.out, given)
 
 

@@ -90,15 +90,6 @@ def checked_texts(corpus: Corpus) -> Corpus:
     return corpus
 
 
-def _by_id(other: Corpus, corpus: Corpus, source: str) -> dict[str, str]:
-    texts, first = {text.id: text.text for text in other.texts}, {text.id for text in corpus.texts}
-    what = [f"no text {text.id!r}" for text in corpus.texts if text.id not in texts]
-    what += [f"a text {name!r} that the first file has not" for name in texts if name not in first]
-    if what:
-        raise TextsError(f"{source} has {what[0]}: files of variants need the same ids.")
-    return texts
-
-
 # Canary sentences: one sentence a text, natural to read, whose last word is drawn out of several.
 
 
@@ -683,7 +674,13 @@ def own_candidates(
         others = [{text.id: text.meta[name] for text in corpus.texts} for name in named]
     else:
         read = Columns(text=columns.text, id=columns.id, label="", group="")
-        others = [_by_id(open_corpus(source, read), corpus, source) for source in named]
+        others = [{text.id: text.text for text in open_corpus(source, read).texts} for source in named]
+        first = dict.fromkeys(text.id for text in corpus.texts)
+        for source, other in zip(named, others, strict=True):
+            what = [f"no text {name!r}" for name in first if name not in other]
+            what += [f"a text {name!r} that the first file has not" for name in other if name not in first]
+            if what:
+                raise TextsError(f"{source} has {what[0]}: files of variants need the same ids.")
     if not named:
         return None
     made = {text.id: (text.text, *(other[text.id] for other in others)) for text in corpus.texts}

@@ -26,16 +26,8 @@ from pretrace.corpora.packing import HEAD, as_utf8, is_utf8, not_utf8, open_unpa
 from pretrace.corpora.reading import EveryColumn, SourceRow, Unreadable
 from pretrace.corpora.webpages import decode_page, read_html
 from pretrace.errors import PretraceError, TextsError
-from pretrace.plugins.scan.folding import (
-    Numbers,
-    Stream,
-    Streams,
-    Strings,
-    cut_of,
-    hash_of,
-    strings_of_item,
-    strings_of_lines,
-)
+from pretrace.plugins.scan import folding
+from pretrace.plugins.scan.folding import Numbers, Strings
 from pretrace.results.wording import say
 
 _NO_DATA = frozenset((
@@ -153,9 +145,7 @@ def _of_folder(folder: Path) -> list[CorpusFile]:
     """The files below a folder that hold texts or may do so, and what cannot be reached."""
     found = walk(folder)
     made = [CorpusFile(str(folder / n), 0, why) for n, why in found.faults.items() if not is_hidden(n)]
-    for name, path in found.files.items():
-        if not _may_hold_texts(name):
-            continue
+    for path in (path for name, path in found.files.items() if _may_hold_texts(name)):
         if not path.is_file():
             raise TextsError(f"{path} is a pipe or a device and no file: take it out of the folder.")
         made.append(_local(path))
@@ -221,7 +211,12 @@ def warc_rows(stream: IO[bytes]) -> Iterator[SourceRow]:
         head, raw = _warc_record(stream)
         kind = head.get("warc-type")
         try:
-            text = raw if kind == "conversion" else _page_of(raw) if kind == "response" else None
+            http, _, body = raw.partition(b"\r\n\r\n")
+            text = raw if kind == "conversion" else None
+            if kind == "response" and http.startswith(b"HTTP/"):
+                typed = _HTTP_TYPE.search(http)
+                if typed and b"html" in typed[1].lower():  # or it is no page
+                    text = read_html(decode_page(body)).encode("utf-8", "surrogatepass")
         except TextsError as error:
             yield SourceRow({}, fault=str(error))
             continue
@@ -243,15 +238,6 @@ def _warc_record(stream: IO[bytes]) -> tuple[dict[str, str], bytes]:
     if len(raw) < size:
         raise EOFError(f"a record of {size:,} bytes has {len(raw):,}, so it was cut off")
     return head, raw
-
-
-def _page_of(raw: bytes) -> bytes | None:
-    """The text of the page in an HTTP response; None for one that is no page."""
-    http, _, body = raw.partition(b"\r\n\r\n")
-    kind = _HTTP_TYPE.search(http)
-    if not (http.startswith(b"HTTP/") and kind and b"html" in kind[1].lower()):
-        return None
-    return read_html(decode_page(body)).encode("utf-8", "surrogatepass")
 
 
 # What is in them.
@@ -296,7 +282,7 @@ class CorpusDocuments(NamedTuple):
     """Documents in one buffer, which is that of the next ones as soon as these are asked for. `facts` tells of a row,
     `number` rows were read so far, up to byte `read` of the file, and `unreadable` more hold no text."""
 
-    stream: Stream
+    stream: folding.Stream
     strings: Strings
     facts: Callable[[int], DocumentFacts]
     number: int
@@ -314,7 +300,7 @@ class CorpusReader:
 
     def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[CorpusDocuments]:
         """The documents of a file, a buffer at a time, up to `most` bytes of it; Unread where it breaks off."""
-        streams, number, read = Streams(exact=self.exact), 0, 0
+        streams, number, read = folding.Streams(exact=self.exact), 0, 0
         kept: dict[int, _About] = {}
         for batch in self._batches(file):
             number, read, unreadable = batch.number, batch.read, batch.unreadable
@@ -409,7 +395,7 @@ class CorpusReader:
                 return
 
     def _of_lines(self, raw: memoryview, number: int, read: int) -> _StringBatch:
-        strings, lines, odd = strings_of_lines(raw, number)
+        strings, lines, odd = folding.strings_of_lines(raw, number)
         if len(odd):  # what the kernel leaves to Python
             items = [_item(bytes(raw[slice(*lines[i].tolist())])) for i in odd.tolist()]
             strings = Strings.joined([strings, _strings_of(items, odd + number)])
@@ -428,7 +414,7 @@ class CorpusReader:
         """Those of the column that was named, where one was."""
         if self.text is None:
             return strings
-        named = [hash_of(0, one.encode()) for one in self.text.split(",")]
+        named = [folding.hash_of(0, one.encode()) for one in self.text.split(",")]
         return strings.only(np.isin(strings.outermost, np.array(named, dtype=np.uint64)))
 
     def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
@@ -447,7 +433,7 @@ class CorpusReader:
             every = [
                 one
                 for name, column in zip(batch.schema.names, batch.columns, strict=True)
-                for one in _leaves(column, hash_of(0, name.encode()), 0, np.arange(first, number))
+                for one in _leaves(column, folding.hash_of(0, name.encode()), 0, np.arange(first, number))
             ]
             strings = self._wanted(Strings.joined([Strings.of([]), *every]))
 
@@ -465,7 +451,7 @@ class CorpusReader:
             some = stream.read(BLOCK_BYTES)
             checked = checked or check_characters(memoryview(some), file)
             read, raw = read + len(some), rest + some
-            cut = cut_of(raw) if some else len(raw)
+            cut = folding.cut_of(raw) if some else len(raw)
             if not cut and len(raw) > 4 * BLOCK_BYTES:
                 cut = len(raw)
             rest = raw[cut:]
@@ -496,12 +482,12 @@ def _leaves(array: Any, column: int, outermost: int, rows: Numbers) -> Iterator[
     kind, outermost = array.type, outermost or column
     if pa.types.is_struct(kind):
         for i, one in enumerate(kind):
-            yield from _leaves(array.field(i), hash_of(column, one.name.encode()), outermost, rows)
+            yield from _leaves(array.field(i), folding.hash_of(column, one.name.encode()), outermost, rows)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         yield from _leaves(array.flatten(), column, outermost, rows[array.value_parent_indices().to_numpy()])
     elif pa.types.is_map(kind):
         for row, cell in zip(rows.tolist(), array.to_pylist(), strict=True):
-            found = list(strings_of_item([list(pair) for pair in cell or ()], column, outermost))
+            found = list(folding.strings_of_item([list(pair) for pair in cell or ()], column, outermost))
             yield Strings.of(
                 [one for one, _ in found], rows=[row] * len(found), columns=[one for _, one in found]
             )
@@ -519,7 +505,9 @@ def _leaves(array: Any, column: int, outermost: int, rows: Numbers) -> Iterator[
 
 def _strings_of(items: Sequence[object], rows: Sequence[int] | Numbers) -> Strings:
     """The strings of some rows, nested ones included."""
-    found = [(row, *one) for row, item in zip(rows, items, strict=True) for one in strings_of_item(item)]
+    found = [
+        (row, *one) for row, item in zip(rows, items, strict=True) for one in folding.strings_of_item(item)
+    ]
     if not found:
         return Strings.of([])
     numbers, written, columns = zip(*found, strict=True)

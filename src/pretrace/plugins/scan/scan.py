@@ -27,6 +27,7 @@ from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
 from pretrace.jobs.engine.pool import Spread
 from pretrace.jobs.settings import Turn
+from pretrace.plugins.scan import sightings
 from pretrace.plugins.scan.corpus import (
     INDEX,
     CorpusDocuments,
@@ -39,18 +40,7 @@ from pretrace.plugins.scan.corpus import (
 from pretrace.plugins.scan.folding import Streams, Strings, fold_all
 from pretrace.plugins.scan.index import ask_index, seconds_for
 from pretrace.plugins.scan.searching import COMMON, RUN, BlockTable, Search
-from pretrace.plugins.scan.sightings import (
-    MANY,
-    UNIQUE,
-    WHOLE,
-    FileFacts,
-    FoundText,
-    Gathering,
-    ScanPart,
-    list_passages,
-    merge_parts,
-    summarise_texts,
-)
+from pretrace.plugins.scan.sightings import MANY, UNIQUE, WHOLE, FileFacts
 from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.registry import require
 from pretrace.report.wording import duration
@@ -261,7 +251,7 @@ class Searching:
         wording = Wording.of(self.texts.written, near=self.settings.near, overlap=self.settings.overlap)
         return BlockTable.of(self.texts.contents), wording
 
-    def open(self) -> tuple[str, Callable[[CorpusFile], ScanPart | None]]:
+    def open(self) -> tuple[str, Callable[[CorpusFile], sightings.ScanPart | None]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
         tables = self.tables()
         return self.digest, lambda file: search_file(self, tables, file)
@@ -337,11 +327,11 @@ def scan(
     return None if whole is None else _verdict(asked, whole, time.perf_counter() - began)
 
 
-def merge_found(asked: Searching, parts: Path) -> ScanPart | None:
+def merge_found(asked: Searching, parts: Path) -> sightings.ScanPart | None:
     """What was found in all files; None where one has no part yet."""
     missing: list[CorpusFile] = []
 
-    def each() -> Iterator[ScanPart]:  # one at a time: a part holds much where much was found
+    def each() -> Iterator[sightings.ScanPart]:  # one at a time: a part holds much where much was found
         for file in asked.files:
             part = _part(parts, file)
             if part is None:
@@ -349,7 +339,7 @@ def merge_found(asked: Searching, parts: Path) -> ScanPart | None:
                 return
             yield part
 
-    whole = merge_parts(each())
+    whole = sightings.merge_parts(each())
     return None if missing else whole
 
 
@@ -361,7 +351,7 @@ def search_file(
     read: Callable[[int], object] | None = None,
     stop: threading.Event | None = None,
     kept: Path | None = None,
-) -> ScanPart | None:
+) -> sightings.ScanPart | None:
     """What is found in one file; `read` is told of bytes. None where `stop` was set; `kept` keeps answers."""
     texts = asked.texts
     if file.is_index:
@@ -369,7 +359,7 @@ def search_file(
     blocks, wording = tables
     search, reader = Search(blocks), asked.reader()
     words = WordsFound(file.address, wording) if wording else None
-    gathering = Gathering(file.address, texts.starts, texts.sizes)
+    gathering = sightings.Gathering(file.address, texts.starts, texts.sizes)
     documents = unreadable = place = 0
     unread = ""
     try:
@@ -466,15 +456,15 @@ def _path(parts: Path, file: CorpusFile) -> Path:
     return parts / f"{name[:32]}.npz"
 
 
-def _part(parts: Path, file: CorpusFile) -> ScanPart | None:
+def _part(parts: Path, file: CorpusFile) -> sightings.ScanPart | None:
     """The part of a file, None where there is none that can be read."""
     try:
-        return ScanPart.load(_path(parts, file))
+        return sightings.ScanPart.load(_path(parts, file))
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error):
         return None
 
 
-def _whole(part: ScanPart | None) -> bool:
+def _whole(part: sightings.ScanPart | None) -> bool:
     """Whether a file was read to its end; one that broke off is tried again."""
     return part is not None and not any(one.unread for one in part.files)
 
@@ -483,7 +473,7 @@ State = Literal["whole", "template", "part", "common", "no", "too short"]
 STATES: tuple[State, ...] = ("whole", "template", "part", "common", "no", "too short")
 
 
-def state_of(found: FoundText) -> State:
+def state_of(found: sightings.FoundText) -> State:
     """Whether a text stands in the corpus: "whole" in one place; as a "template", with other words at the same places
     in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
     if found.characters < RUN:
@@ -504,7 +494,7 @@ class _FoundSide:
     units: int
 
     @classmethod
-    def of(cls, texts: Sequence[Text], found: Sequence[FoundText]) -> _FoundSide:
+    def of(cls, texts: Sequence[Text], found: Sequence[sightings.FoundText]) -> _FoundSide:
         states = tuple(map(state_of, found))
         documents = {(text.document, state) for text, state in zip(texts, states, strict=True)}
         looked = {document for document, state in documents if state != "too short"}
@@ -529,10 +519,10 @@ class _FoundSide:
         return float(hypergeom.sf(self.whole - 1, *both, self.units))
 
 
-def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
+def _verdict(asked: Searching, whole: sightings.ScanPart, seconds: float) -> Verdict:
     texts, files = asked.texts, asked.files
     suspect = len(texts.corpus)
-    found = summarise_texts(whole, texts.contents, texts.starts)
+    found = sightings.summarise_texts(whole, texts.contents, texts.starts)
     mine = _FoundSide.of(texts.corpus.texts, found[:suspect])
     controls = _FoundSide.of(texts.heldout.texts, found[suspect:]) if texts.heldout else None
     wording = Wording.of(texts.written, near=False, overlap=asked.settings.overlap)
@@ -600,25 +590,30 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     )
 
 
-def _unique(asked: Searching, found: Sequence[FoundText], mine: _FoundSide) -> int:
+def _unique(asked: Searching, found: Sequence[sightings.FoundText], mine: _FoundSide) -> int:
     """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
     if not mine.whole:
         return 0
     texts = asked.texts
-    gathering, search = Gathering("", texts.starts, texts.sizes), Search(BlockTable.of(texts.contents))
+    gathering, search = (
+        sightings.Gathering("", texts.starts, texts.sizes),
+        Search(BlockTable.of(texts.contents)),
+    )
     streams = Streams(exact=texts.exact)
     strings = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts.written])
     for stream in itertools.chain(streams.join(strings), streams.end()):
         documents = CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(texts.written), 0)
         gathering.add(search.runs(stream), documents)
-    own = summarise_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
+    own = sightings.summarise_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
     return sum(
         state == "whole" and one.unique(beside) >= UNIQUE
         for one, beside, state in zip(found, own, mine.states, strict=True)
     )
 
 
-def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles | None) -> tuple[str, ...]:
+def _word_by_word(
+    asked: Searching, found: Sequence[sightings.FoundText], overlap: Doubles | None
+) -> tuple[str, ...]:
     """What near copies and the overlap of words came to, of the texts and of the control texts."""
     suspect, said = len(asked.texts.corpus), []
     for kind, part in (("texts", slice(0, suspect)), ("control texts", slice(suspect, None))):
@@ -734,7 +729,7 @@ def _statement(
 
 
 def _tables(
-    asked: Searching, found: Sequence[FoundText], states: Sequence[State], overlap: Doubles | None
+    asked: Searching, found: Sequence[sightings.FoundText], states: Sequence[State], overlap: Doubles | None
 ) -> tuple[Table, ...]:
     texts, both = asked.texts, asked.texts.both
     sets = ("texts",) * len(texts.corpus) + ("heldout",) * (len(both) - len(texts.corpus))
@@ -776,7 +771,7 @@ def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -
     return Table(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in made})
 
 
-def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -> Table:
+def _marked(texts: Texts, found: Sequence[sightings.FoundText], states: Sequence[State]) -> Table:
     """The passages of the texts that were found most, the worst first, each with the number of documents."""
     suspect = range(len(texts.corpus))
     order = sorted(suspect, key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i))
@@ -784,7 +779,7 @@ def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -
         (texts.corpus.texts[i].id, states[i], passage, documents)
         for i in order[:MARKED]
         if found[i].coverage
-        for passage, documents in list_passages(
+        for passage, documents in sightings.list_passages(
             texts.corpus.texts[i].text, texts.contents[i], found[i], MARKED_CHARACTERS, exact=texts.exact
         )
     ]
