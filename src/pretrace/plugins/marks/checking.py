@@ -79,50 +79,33 @@ _PACKAGED = ("smollm2", date(2025, 2, 28), "the package that holds it is older t
 
 def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
     """Notes on what was published, compared with the seal apart from white space. TextsError for a text that the seal
-    has not, that is none of its variants, or is another variant than the one drawn. A text that is missing stays in the
-    test: leaving texts out afterwards would be a choice."""
+    has not, that is none of its variants, or is another variant than the one drawn, and for a shard in another order. A
+    text that is missing stays in the test: leaving texts out afterwards would be a choice."""
     if seal.parts == "options":
-        raise TextsError("--texts compares texts, and a lot put answer options in order here: leave it away.")
+        raise TextsError(say("marks.published.refused.options"))
+    plain = marking.collapsed
+    texts = {text.id: plain(text.text) for text in published.texts}
+    wrong: dict[str, list[str]] = {}
     if seal.parts:  # every shard stands in the rows as it was drawn
-        rows = marking.collapsed(marking.JOINT.join(text.text for text in published.texts))
-        _refuse(
-            [one.id for one in seal.documents if marking.collapsed(one.published) not in rows],
-            "shards that stand in another order than the one drawn",
-            "the test holds only for what the lot decided; publish the rows in the order of published.jsonl",
-        )
+        rows = plain(marking.JOINT.join(text.text for text in published.texts))
+        wrong["order"] = [one.id for one in seal.documents if plain(one.published) not in rows]
+    else:
+        variants = {one.id: {plain(text) for text in one.variants} for one in seal.texts}
+        drawn = {one.id: plain(one.published) for one in seal.texts}
+        changed = [name for name, text in texts.items() if drawn.get(name, text) != text]
+        wrong["strange"] = [name for name in texts if name not in drawn]
+        wrong["changed"] = [name for name in changed if texts[name] not in variants[name]]
+        wrong["other"] = [name for name in changed if texts[name] in variants[name]]
+    for kind, names in wrong.items():
+        if names:
+            number, shown = len(names), listed(names)
+            raise TextsError(say(f"marks.published.refused.{kind}", number=number, names=shown))
+    if seal.parts:
         return (say("marks.published.rows", number=len(published)),)
-    drawn = {one.id: one.published for one in seal.texts}
-    variants = {one.id: {marking.collapsed(text) for text in one.variants} for one in seal.texts}
-    changed = [
-        text
-        for text in published.texts
-        if text.id in drawn and marking.collapsed(text.text) != marking.collapsed(drawn[text.id])
-    ]
-    other = [text.id for text in changed if marking.collapsed(text.text) in variants.get(text.id, ())]
-    _refuse(
-        [text.id for text in published.texts if text.id not in drawn],
-        "ids that the sealed file has not",
-        "give the published texts under the ids of published.jsonl",
-    )
-    _refuse(
-        [text.id for text in changed if text.id not in other],
-        "texts that are none of their variants in the sealed file",
-        "give the texts as they were published",
-    )
-    _refuse(
-        other,
-        "texts that are another variant than the one drawn",
-        "the test holds only for what the lot decided; publish the variant that was drawn",
-    )
-    missing = sorted({one.id for one in seal.documents} - {text.id for text in published.texts})
+    missing = sorted({one.id for one in seal.documents} - texts.keys())
     kinds = ("texts", *(("missing",) if missing else ()))
     numbers: dict[str, Any] = {"number": len(published), "missing": len(missing), "names": listed(missing)}
     return tuple(say(f"marks.published.{kind}", **numbers) for kind in kinds)
-
-
-def _refuse(names: Sequence[str], what: str, cure: str) -> None:
-    if names:
-        raise TextsError(f"the published texts hold {len(names):,} {what}: {listed(names)}; {cure}.")
 
 
 def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
@@ -542,11 +525,6 @@ class SampleSize:
     documents: int
     power: Power
 
-    @property
-    def formula(self) -> int | None:
-        """About 6.2 / d² texts are needed for power 0.8 at 5%; None where training moved nothing."""
-        return math.ceil(_FACTOR / self.d**2) if self.d > 0 else None
-
 
 def sample_size(
     seal: Seal,
@@ -591,7 +569,7 @@ def say_sample_size(found: SampleSize | None, level: float) -> tuple[str, ...]:
         "d": found.d,
         "level": level,
         "needed": needed,
-        "formula": "" if found.formula is None else f" ({found.formula:,} by the formula)",
+        "formula": f" ({math.ceil(_FACTOR / found.d**2):,} by the formula)" if found.d > 0 else "",
         "documents": found.documents,
         "chance": power.probability,
         "enough": say(f"sample_size.{'enough' if power.probability.value >= ENOUGH else 'few'}"),
