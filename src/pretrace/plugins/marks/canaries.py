@@ -765,10 +765,8 @@ class Canaries(ByLot):
         )
 
     def words(self, values: Rows) -> TestWording:
-        model, own = (
-            called(self.models.target.name),
-            " " + say("canaries.own") if self.settings.pattern else "",
-        )
+        model = called(self.models.target.name)
+        own = " " + say("canaries.own") if self.settings.pattern else ""
         return TestWording.of_kind("canaries.said", corpus=self.corpus.name, model=model, own=own)
 
     def shown(self, values: Rows) -> TestDetails:

@@ -392,17 +392,20 @@ class Recite(Test[Recited]):
 
     @classmethod
     def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
-        found = RecitedSets.of(numbers, numbers["own"] - numbers["other"], draws=draws, seed=seed)
-        own, swap, held = found.own, found.swap, found.held
-        if swap is None:
+        own, controls, made = run_both_tests(
+            numbers, numbers["own"] - numbers["other"], draws=draws, seed=seed
+        )
+        if not made:
             said = f"{len(own)} documents have an answer, and the test takes {FEWEST}."
             return Tested(None, len(own), reasons=(said,))
+        is_held = len(made) > 1
+        deciding = max(reversed(made), key=lambda one: one.p)
         return Tested(
-            p=found.p,
+            p=deciding.p,
             units=len(own),
-            effect=difference_interval(own, found.controls) if held else mean_interval(own),
-            standardised=standardised(own, found.controls if held is not None else None),
-            deciding=held if held is not None and held.p >= swap.p else swap,
+            effect=difference_interval(own, controls) if is_held else mean_interval(own),
+            standardised=standardised(own, controls if is_held else None),
+            deciding=deciding,
         )
 
     @classmethod
@@ -410,8 +413,8 @@ class Recite(Test[Recited]):
         """Test what is left less `DOSE` times a second model's values: both are on one scale, tries or words."""
         theirs = np.clip(other["own"] - other["other"], 0.0, None)
         rest = own["own"] - own["other"] - DOSE * theirs
-        p = RecitedSets.of(own, rest, draws=draws, seed=seed).p
-        return ExcessOverSecondModel(1.0 if p is None else p, DOSE)
+        tests = run_both_tests(own, rest, draws=draws, seed=seed)[2]
+        return ExcessOverSecondModel(max((one.p for one in tests), default=1.0), DOSE)
 
     def power(self, values: Recited) -> Power:
         """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
@@ -522,11 +525,11 @@ class Recite(Test[Recited]):
     def shown(self, values: Recited) -> TestDetails:
         found = self.windows.found
         how = {"draws": self.settings.draws, "seed": self.seed}
-        sets = RecitedSets.of(self.numbers(values), values.own - values.other, **how)
+        made = [one.p for one in run_both_tests(self._sides, values.own - values.other, **how)[2]]
         figures: dict[str, Any] = {"windows of the texts": sum(not one.control for one in found)}
         figures["windows of the controls"] = len(found) - figures["windows of the texts"]
-        figures["p against the ends of other documents"] = sets.swap.p if sets.swap else None
-        figures["p against the controls"] = sets.held.p if sets.held else None
+        names = ("p against the ends of other documents", "p against the controls")
+        figures |= zip(names, made, strict=False)
         for _, more in self._printed(values):
             figures |= more
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
@@ -614,30 +617,16 @@ def means_of_sets(table: Numbers, values: Doubles) -> tuple[Doubles, Doubles]:
     return texts, controls
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RecitedSets:
-    """One value a document of texts and controls, and two tests of them; None where documents are too few."""
-
-    own: Doubles
-    controls: Doubles
-    swap: PermutationTest | None = None
-    held: PermutationTest | None = None
-
-    @classmethod
-    def of(cls, table: Numbers, values: Doubles, *, draws: int, seed: int) -> RecitedSets:
-        """Test one value a window; `table` names their documents and controls. Documents without one are omitted."""
-        own, controls = (side[np.isfinite(side)] for side in means_of_sets(table, values))
-        if len(own) < FEWEST:
-            return cls(own, controls)
-        swap = sign_flip_test(own, flips=draws, seed=seed % 2**32)
-        if len(controls) < FEWEST:
-            return cls(own, controls, swap)
-        return cls(own, controls, swap, two_sample_test(own, controls, permutations=draws, seed=seed % 2**32))
-
-    @property
-    def p(self) -> float | None:
-        """The larger p-value: both tests must speak for training."""
-        return max((one.p for one in (self.swap, self.held) if one is not None), default=None)
+def run_both_tests(
+    table: Numbers, values: Doubles, *, draws: int, seed: int
+) -> tuple[Doubles, Doubles, list[PermutationTest]]:
+    """One value a document of texts and controls, those without any left out, and the tests of them for which there are
+    documents enough: of the texts alone, then against the controls. Both must speak for training."""
+    own, controls = (side[np.isfinite(side)] for side in means_of_sets(table, values))
+    tests = [sign_flip_test(own, flips=draws, seed=seed % 2**32)] if len(own) >= FEWEST else []
+    if tests and len(controls) >= FEWEST:
+        tests.append(two_sample_test(own, controls, permutations=draws, seed=seed % 2**32))
+    return own, controls, tests
 
 
 def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) -> list[list[bool]]:

@@ -406,11 +406,8 @@ class Stream:
         """Where the end of a column begins that is searched again, and the strings in it, first and last."""
         end = int(self.ends[column])
         start = max(int(self.begins[column]), end - max(TAIL, min(LONGEST_TAIL, int(self.holds[column]))))
-        first, last = (
-            np.searchsorted(self.spans[:, 0], start, side="right") - 1,
-            np.searchsorted(self.spans[:, 0], end),
-        )
-        return start, int(first), int(last)
+        first = np.searchsorted(self.spans[:, 0], start, side="right") - 1
+        return start, int(first), int(np.searchsorted(self.spans[:, 0], end))
 
     def tail(self, column: int) -> _Tail:
         """The end of a column that is searched again."""

@@ -425,11 +425,8 @@ def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: Ke
         found = had.found.get(i)
         if found is None or not found.runs:
             continue
-        at, before, byte = (
-            dict[int, int](),
-            0,
-            0,
-        )  # the byte of UTF-8 at which each of these characters begins
+        at, before, byte = dict[int, int](), 0, 0
+        # the byte of UTF-8 at which each of these characters begins
         for place in sorted({place for one in (*found.pieces, *found.runs) for place in one[:2]}):
             byte += len(text[before:place].encode("utf-8", "surrogatepass"))
             at[place], before = byte, place

@@ -595,10 +595,8 @@ def _unique(asked: Searching, found: Sequence[sightings.FoundText], mine: _Found
     if not mine.whole:
         return 0
     texts = asked.texts
-    gathering, search = (
-        sightings.Gathering("", texts.starts, texts.sizes),
-        Search(BlockTable.of(texts.contents)),
-    )
+    gathering = sightings.Gathering("", texts.starts, texts.sizes)
+    search = Search(BlockTable.of(texts.contents))
     streams = Streams(exact=texts.exact)
     strings = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts.written])
     for stream in itertools.chain(streams.join(strings), streams.end()):
