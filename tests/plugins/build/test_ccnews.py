@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from tiny_marian import SAYINGS, make_marian, reworded
 
+from pretrace.corpora import Columns, open_corpus
+from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews, read_side, split_of, take_sentences
 from pretrace.plugins.build.ccnews_transforms import (
     BackTranslation,
@@ -20,8 +22,6 @@ from pretrace.plugins.build.ccnews_transforms import (
     Rewriting,
     Transform,
 )
-from pretrace.corpora import Columns, open_corpus
-from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.types import Corpus, Text
 
 PAGES = ["page", "site", "forum", "home", "click", "shop", "review", "menu"]

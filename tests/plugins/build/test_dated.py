@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pretrace.plugins.build.dated import DatedSettings, DatedTexts, build_dated
 from pretrace.corpora import open_corpus
 from pretrace.errors import OutputError, TextsError
+from pretrace.plugins.build.dated import DatedSettings, DatedTexts, build_dated
 
 SETTINGS = DatedSettings(cutoff="2023-03-01", margin_days=30)
 DATES = {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pretrace.errors import MissingPackageError
 from pretrace.plugins.build.patents import Near, drop_lines, exact_key, find_boilerplate, jaccard, shingles
 from pretrace.plugins.build.segmenting import ChineseWords, _tokenizer, chinese_share, take_prefixes
-from pretrace.errors import MissingPackageError
 
 TEXT = "本发明涉及一种水泵，包括壳体 10 与 LED 灯；\n\n  所述壳体\u3000设有进水口。\r\n"
 

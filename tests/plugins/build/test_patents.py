@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pretrace.corpora import open_corpus
+from pretrace.corpora.dates import days
+from pretrace.errors import TextsError
 from pretrace.plugins.build.patents import (
     Dates,
     PageColumns,
@@ -19,9 +22,6 @@ from pretrace.plugins.build.patents import (
     sort_page,
 )
 from pretrace.plugins.build.segmenting import ChineseWords
-from pretrace.corpora import open_corpus
-from pretrace.corpora.dates import days
-from pretrace.errors import TextsError
 
 _spec = importlib.util.spec_from_file_location("patent_pages", Path(__file__).with_name("patent_pages.py"))
 made = importlib.util.module_from_spec(_spec)

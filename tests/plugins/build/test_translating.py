@@ -5,8 +5,8 @@ import importlib.util
 import pytest
 from tiny_marian import SAYINGS, make_marian
 
-from pretrace.plugins.build.translating import Translator, open_translator
 from pretrace.errors import ExpressionError, MissingPackageError, ModelError
+from pretrace.plugins.build.translating import Translator, open_translator
 
 
 @pytest.fixture(scope="module")

@@ -1,26 +1,21 @@
 """CCNewsPDD from texts a user has: members as they are, non-members transformed (Tang et al. 2025, section 4).
 
-The published recipe. Members are drawn from Pile-CC, non-members from CC-News of 2017, so that neither side is
-older than the other, 600 of each, of 309 tokens on average. To make sure that no model can have read the
-non-members they are transformed, in one of three ways (`ccnews_transforms`); the members are not. Of each side
-100 are the reference that detectors are fitted on, 100 validation, 400 the test (appendix C.1).
+The published recipe draws members from Pile-CC and non-members from CC-News of 2017, 600 of each, of 309 tokens on
+average, and transforms the non-members in one of three ways (`ccnews_transforms`). So a machine's hand is on one side
+alone, and whoever recognises it tells the sides apart without asking any model. `transform_both` transforms the
+members, too. The card shows what a bag of words that sees no model makes of the originals, of the recipe, and of both
+sides transformed.
 
-What that does. A machine's hand is then on one side alone, and whoever recognises it tells the sides apart
-without having asked any model for membership. `transform_both` transforms the members in the same way: they
-are members no more word for word, but what is left to tell the sides apart is not the machine. A card shows what
-a bag of words that sees no model makes of the originals, of the published recipe, and of both sides transformed.
-
-The paper leaves open how texts were chosen and how long they may be. Here, alike on both sides: one text a
-document, the whole sentences among its first 256 words, at least 64 words; repeated texts and non-members that
-are among the members are left out; a text whose transformation fails (nothing came back, it was cut off, or it
-is unchanged) gives its place to the next in the drawn order. All that is left out is named in the card.
+The paper leaves open how texts were chosen. Here, alike on both sides: one text a document, the whole sentences among
+its first 256 words, at least 64 words; repeated texts and non-members that are among the members are left out; a text
+whose transformation fails gives its place to the next in the drawn order.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -28,15 +23,16 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.blind import BlindBaseline, blind_baseline
-from pretrace.plugins.build.ccnews_transforms import Transform, TransformMethod
-from pretrace.plugins.build.segmenting import split_sentences
-from pretrace.plugins.build.writing import Built, LeftOut, Row, check_place, drawn_order, write
+from pretrace.baselines.blind import blind_baseline
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import days
 from pretrace.corpora.reading import counted, refuse_repeated_ids
 from pretrace.errors import TextsError
+from pretrace.plugins.build.ccnews_transforms import Transform, TransformMethod
+from pretrace.plugins.build.segmenting import split_sentences
+from pretrace.plugins.build.writing import Built, LeftOut, Row, check_place, drawn_order, write
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import check_ranges, option, seed_option
@@ -47,11 +43,7 @@ from pretrace.types import Corpus, Text
 
 
 def read_side(source: str, columns: Columns, *, date_column: str | None = None, year: int = 2017) -> Corpus:
-    """The texts of a source, as `open_corpus` reads them; labels are not looked at.
-
-    With a `date_column` only those published in the year are taken: all days the date may mean lie in it. Raises
-    TextsError where there is no such column, or no text of that year.
-    """
+    """The texts of a source without labels; with a `date_column` only those surely of the year, else TextsError."""
     columns = replace(columns, label="")
     if date_column is None:
         return open_corpus(source, columns)
@@ -61,8 +53,7 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
     kept = [text for text, found in dated if found and found.first.year == found.last.year == year]
     if not kept:
         raise TextsError(
-            f"{source} has no text whose {date_column!r} lies in {year}: name the column of the publication date, or "
-            "another year."
+            say("build.refused.unmarked_year", source=source, date_column=date_column, year=year)
         )
     refuse_repeated_ids([text.id for text in kept], source)
     note = f"{counted(len(every) - len(kept), 'text')} left out: not published in {year}, or without a date."
@@ -72,28 +63,24 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
 def draw_candidates(
     corpus: Corpus, side: str, *, seed: int, lengths: tuple[int, int], known: frozenset[bytes], left: LeftOut
 ) -> Iterator[Text]:
-    """The texts of one side that can be used, in an order drawn from the seed, one of each document.
-
-    A text is cut to the whole sentences among its first words, `lengths` being the fewest and the most words. What is
-    left out goes to `left`: texts with too few words, repeated ones, and those that are `known` on the other side,
-    as a whole or as far as they are taken.
-    """
+    """The usable texts of one side in a drawn order, one of each document, cut to whole sentences; `lengths` are the
+    fewest and the most words. Too few words, repeated texts, and those `known` on the other side go to `left`."""
     by_id = {text.id: text for text in corpus.texts}
     documents: set[str] = set()
     seen: set[bytes] = set()
     for name in drawn_order(by_id, seed, f"ccnews {side}"):
         text = by_id[name]
         if text.document in documents:
-            left.add(f"{side}: another text of the same document was taken", name)
+            left[f"{side}: another text of the same document was taken"].append(name)
             continue
         shown = take_sentences(text.text, lengths[1])
         keys = {_content_key(text.text), _content_key(shown)}
         if count_words(shown) < lengths[0]:
-            left.add(f"{side}: fewer than {lengths[0]} words", name)
+            left[f"{side}: fewer than {lengths[0]} words"].append(name)
         elif keys & known:
-            left.add(f"{side}: also among the members", name)
+            left[f"{side}: also among the members"].append(name)
         elif keys & seen:
-            left.add(f"{side}: the same text as another", name)
+            left[f"{side}: the same text as another"].append(name)
         else:
             seen |= keys
             documents.add(text.document)
@@ -159,8 +146,7 @@ _TOGETHER = 16  # texts that are transformed, and shown as done, at a time
 
 @dataclass(frozen=True, slots=True)
 class CcnewsSettings:
-    """How many texts, both sides together; the fewest and the most words of one; whether members are transformed
-    too. ExpressionError for a value out of its range."""
+    """How many texts of both sides together, how long, and whether members are transformed too."""
 
     texts: int = option(1200, "Texts, half of them members.", panel="", least=2)
     fewest_words: int = option(64, "Shorter texts are left out.", name="min-words", panel="", least=1)
@@ -179,7 +165,8 @@ class CcnewsSettings:
         require(even, f"--texts counts both sides together and must be even, found {self.texts}.")
         good = 1 <= self.fewest_words <= self.most_words
         require(
-            good, f"--min-words must be 1 to --max-words, found {self.fewest_words} and {self.most_words}."
+            good,
+            say("build.refused.lengths_order", fewest_words=self.fewest_words, most_words=self.most_words),
         )
         check_ranges(self)
 
@@ -193,15 +180,15 @@ def build_ccnews(
     settings: CcnewsSettings | None = None,
     progress: Progress | None = None,
 ) -> Built:
-    """The benchmark, written to `folder/KIND.jsonl` with its card beside it, KIND being the method's.
-
-    A row is id, text, label, group, original (before the transformation), transformed (0 or 1) and split. Texts
-    and settings are checked before a model is opened. What models made is kept on disk, so a build that was
-    killed goes on when it is started again. Raises TextsError where there are too few texts, OutputError where
-    something else is there, ModelError where a model cannot be had.
-    """
+    """The benchmark, written to `folder/KIND.jsonl` with its card: id, text, label, group, original, transformed (0 or
+    1), split. What models made is kept, so a killed build goes on. TextsError for too few texts, OutputError where
+    something else is there, ModelError for a model that cannot be had."""
     settings, out = settings or CcnewsSettings(), folder / f"{method.kind}.jsonl"
-    recorded = _recorded(members, nonmembers, method, settings)
+    # all that decides what is built; whether it is cached does not
+    chosen: dict[str, Any] = asdict(method)
+    chosen["opening"].pop("cache")
+    sources = {"members": record_corpus(members), "nonmembers": record_corpus(nonmembers)}
+    recorded = {**asdict(settings), "transform": method.kind, **chosen, "sources": sources}
     check_place(out, recorded)
     left = LeftOut()
     sides = _drawn(members, nonmembers, settings, left)
@@ -238,16 +225,6 @@ def build_ccnews(
     return write(out, rows, card)
 
 
-def _recorded(
-    members: Corpus, nonmembers: Corpus, method: TransformMethod, settings: CcnewsSettings
-) -> dict[str, Any]:
-    """All that decides what is built, as plain values; whether it is cached does not."""
-    chosen: dict[str, Any] = asdict(method)
-    chosen["opening"].pop("cache")
-    sources = {"members": record_corpus(members), "nonmembers": record_corpus(nonmembers)}
-    return {**asdict(settings), "transform": method.kind, **chosen, "sources": sources}
-
-
 def _drawn(
     members: Corpus, nonmembers: Corpus, settings: CcnewsSettings, left: LeftOut
 ) -> dict[str, list[Text]]:
@@ -271,10 +248,8 @@ def _drawn(
 
 def _refuse_few(name: str, found: int, settings: CcnewsSettings) -> None:
     if found < settings.texts // 2:
-        raise TextsError(
-            f"{settings.texts // 2:,} {name}s of at least {settings.fewest_words} words were wanted, found {found:,} "
-            f"that can be used: give more, or --texts {2 * found}."
-        )
+        numbers = {"found": found, "fewer": 2 * found, "least": settings.fewest_words}
+        raise TextsError(say("build.refused.few", wanted=settings.texts // 2, name=name, **numbers))
 
 
 def _changed(
@@ -294,7 +269,7 @@ def _changed(
         begin, given = time.perf_counter(), [one.text for one in some]
         for one, changed in zip(some, transform.change(given, settings.seed), strict=True):
             if changed.fault:
-                left.add(f"{name}: {changed.fault}", one.id)
+                left[f"{name}: {changed.fault}"].append(one.id)
             else:
                 made.append((one, changed.text))
         number = sum(count_words(one.text) for one in some)
@@ -305,6 +280,10 @@ def _changed(
 
 def _sizes(rows: Sequence[Row]) -> dict[str, Any]:
     """Texts, words and splits of each side, and how many of its words a transformed text has kept."""
+
+    def mean_words(side: Sequence[Row], name: str) -> float:
+        return round(float(np.mean([count_words(str(row[name])) for row in side])), 2)
+
     told: dict[str, Any] = {}
     for name, label in (("members", 1), ("nonmembers", 0)):
         side = [row for row in rows if row["label"] == label]
@@ -313,10 +292,8 @@ def _sizes(rows: Sequence[Row]) -> dict[str, Any]:
         told[name] = {
             "texts": len(side),
             "transformed": sum(int(row["transformed"]) for row in side),
-            "mean_words": round(float(np.mean([count_words(str(row["text"])) for row in side])), 2),
-            "mean_words_originally": round(
-                float(np.mean([count_words(str(row["original"])) for row in side])), 2
-            ),
+            "mean_words": mean_words(side, "text"),
+            "mean_words_originally": mean_words(side, "original"),
             "words_shared_with_original": None if kept is None else round(kept, 4),
             "splits": {split: splits.count(split) for split in ("reference", "validation", "test")},
         }
@@ -334,22 +311,8 @@ def _blind(rows: Sequence[Row], settings: CcnewsSettings) -> dict[str, Any]:
     if settings.transform_both:
         given["transform_both"] = (rows, "the collections differ even after the same machine went over both.")
     found = {name: blind_baseline(some, seed=settings.seed, why=why) for name, (some, why) in given.items()}
-    plainly: dict[str, Any] = {name: told.plain() for name, told in found.items()}
-    if not settings.transform_both:
-        plainly["transform_both"] = None
-    return {**plainly, "finding": _finding(found)}
-
-
-def _finding(found: Mapping[str, BlindBaseline]) -> str:
-    """The difference in one sentence."""
-    values = {name: told.auc[0] for name, told in found.items() if told.auc is not None}
-    if values.keys() != found.keys():
-        return "Too few texts to say what the transformation gives away."
-    moved = values["published"] - values["original"]
-    first = (
-        f"Transforming the non-members alone moves the blind AUC by {moved:+.3f}, from {values['original']:.3f} to "
-        f"{values['published']:.3f}: so much a detector may owe to the transformation."
-    )
-    if "transform_both" not in values:
-        return first
-    return f"{first} With both sides transformed it is {values['transform_both']:.3f}."
+    plainly: dict[str, Any] = {"transform_both": None} | {name: told.plain() for name, told in found.items()}
+    auc = {name: told.auc[0] for name, told in found.items() if told.auc is not None}
+    kind = "none" if len(auc) < len(found) else "both" if settings.transform_both else "alone"
+    moved = auc.get("published", 0.0) - auc.get("original", 0.0)
+    return {**plainly, "finding": say(f"build.blind.{kind}", moved=moved, **auc)}

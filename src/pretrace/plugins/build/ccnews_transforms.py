@@ -1,8 +1,4 @@
-"""The three ways CCNewsPDD changes a text so that no model can have read it (Tang et al. 2025, section 4).
-
-Each is described by a small record of settings, which is what a card holds, and opened when it is needed:
-models are loaded after the texts were found to be sound.
-"""
+"""The three ways CCNewsPDD changes a text (Tang et al. 2025, section 4): settings, which a card holds, opened later."""
 
 from __future__ import annotations
 
@@ -11,9 +7,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.plugins.build.segmenting import cut_pieces
 from pretrace.errors import ExpressionError
+from pretrace.plugins.build.segmenting import cut_pieces
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.settings import cache_option, like, option, shared
 from pretrace.types import Sampling
 
@@ -51,8 +48,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """An opened transformation: `facts` names its models with their hashes, `change` gives each text transformed, in
-    order, from the texts and a seed."""
+    """An opened transformation: `facts` of its models, `change` transforms texts in order, given a seed."""
 
     facts: Mapping[str, Any]
     change: Callable[[Sequence[str], int], list[Changed]]
@@ -60,11 +56,8 @@ class Transform:
 
 @dataclass(frozen=True)
 class BackTranslation:
-    """CCNewsPDD(trans): to another language and back with MarianMT models.
-
-    The paper names the languages (English, French, English), not the models; these are the pair's usual ones.
-    `beams` None is each model's own number.
-    """
+    """CCNewsPDD(trans): to another language and back with MarianMT models. The paper names the languages (English,
+    French, English), not the models; these are the pair's usual ones. `beams` None is each model's own number."""
 
     there: str = option(
         "Helsinki-NLP/opus-mt-en-fr", "MarianMT model, hub id or folder.", panel=TRANS, path="in"
@@ -104,12 +97,9 @@ class BackTranslation:
 
 @dataclass(frozen=True)
 class Masking:
-    """CCNewsPDD(mask): a share of the tokens, drawn at random, replaced by words that BERT finds likely there.
-
-    The positions are masked together, and a new word is drawn from BERT's 50 likeliest, never the one that stood
-    there (see `backends.proposals`). The paper says neither which BERT, nor whether the likeliest word is taken
-    or one is drawn, nor whether it may be the old one. A text longer than BERT's context is masked in pieces.
-    """
+    """CCNewsPDD(mask): a share of the tokens, drawn at random and masked together, replaced by words drawn from BERT's
+    50 likeliest, never the old one (`backends.proposals`). The paper does not say which BERT, nor how the word is
+    chosen. A text longer than BERT's context is masked in pieces."""
 
     model: str = option(
         "bert-base-uncased",
@@ -152,11 +142,9 @@ class Masking:
 
 @dataclass(frozen=True)
 class Rewriting:
-    """CCNewsPDD(prompt): rewritten by a model that follows instructions, the paper's being GPT-4o.
-
-    `model` is what `open_instructed` takes; `prompt` holds {text}. Temperature 1 is that model's default; the
-    paper does not give one. `tokens` is the most an answer may have: one that reaches it is not used.
-    """
+    """CCNewsPDD(prompt): rewritten by a model that follows instructions, the paper's being GPT-4o. `model` is what
+    `open_instructed` takes; `prompt` holds {text}. Temperature 1 is that model's default; the paper does not give one.
+    `tokens` is the most an answer may have: one that reaches it is not used."""
 
     model: str = option(
         "",
@@ -174,7 +162,7 @@ class Rewriting:
     def __post_init__(self) -> None:
         if PLACE not in self.prompt:
             raise ExpressionError(
-                f"--prompt must hold {PLACE} where the text goes, such as {PROMPT!r}; found {self.prompt[:60]!r}."
+                say("build.refused.prompt_place", place=PLACE, prompt=PROMPT, found=self.prompt[:60])
             )
 
     def open(self) -> Transform:

@@ -12,23 +12,24 @@ from rich.console import Console
 
 from pretrace.baselines.blind import gap as measure
 from pretrace.baselines.classifiers import open_embedder
-from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews, read_side
-from pretrace.plugins.build.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
-from pretrace.plugins.build.dated import DatedSettings, DatedTexts, build_dated
-from pretrace.plugins.build.patents import PatentPages, PatentSettings, build_patents
-from pretrace.plugins.build.writing import Built
 from pretrace.cli.answer import PlainText, Reply, lines, plain_table
 from pretrace.cli.options import Only
 from pretrace.cli.progress import Activity, announce_training, shown, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError
+from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews, read_side
+from pretrace.plugins.build.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
+from pretrace.plugins.build.dated import DatedSettings, DatedTexts, build_dated
+from pretrace.plugins.build.patents import PatentPages, PatentSettings, build_patents
+from pretrace.plugins.build.writing import Built
 from pretrace.report.wording import bracketed, first_of
 from pretrace.results.atomic import atomic_bytes, check_writable
 from pretrace.results.output_checks import OutputFile, json_with
 from pretrace.results.serialization import to_json
+from pretrace.results.wording import say
 from pretrace.scoring.settings import ScoreSettings
 from pretrace.settings import Option, option
-from pretrace.statistics.set_similarity import Comparing, Embed, compare_sets
+from pretrace.statistics.set_similarity import Comparing, compare_sets
 from pretrace.types import Corpus
 from pretrace.verdicts.audit.settings import AuditSettings
 
@@ -89,10 +90,7 @@ def ccnews(
 ) -> Reply:
     """Build a CCNewsPDD: members as they are, non-members transformed so that no model can have read them."""
     if inputs.transform == "prompt" and not prompt.model:
-        raise ExpressionError(
-            "--transform prompt needs --rewriter: a model that follows instructions, such as smollm2 or "
-            "server:http://host:port/v1#model-name."
-        )
+        raise ExpressionError(say("build.refused.no_rewriter"))
     known: dict[str, TransformMethod] = {"trans": trans, "mask": mask, "prompt": prompt}
     columns = inputs.columns
     others = read_side(inputs.nonmembers, columns, date_column=inputs.date_column, year=inputs.year)
@@ -211,7 +209,11 @@ def quality(
     if figures is not None:
         check_writable(figures, FIGURES)
     first, second = pair.open()
-    embed, missing = _embedder(embeddings)
+    missing = ""
+    try:
+        embed = None if embeddings == _NO_MODEL else open_embedder(embeddings)
+    except MissingPackageError as error:
+        embed, missing = None, f"Similarity of embeddings is left out: {error}."
     found = compare_sets(first.texts, second.texts, settings, embed=embed)
     notes = [*found.notes, *([missing] if missing else [])]
     own = {
@@ -237,12 +239,3 @@ def quality(
             console.print(PlainText(note))
 
     return Reply(say=say, own=own)
-
-
-def _embedder(model: str) -> tuple[Embed | None, str]:
-    if model == _NO_MODEL:
-        return None, ""
-    try:
-        return open_embedder(model), ""
-    except MissingPackageError as error:
-        return None, f"Similarity of embeddings is left out: {error}."

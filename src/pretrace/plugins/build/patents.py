@@ -1,8 +1,8 @@
 """PatentMIA from patent pages a user has (Zhang et al. 2024, DC-PDD, section 2.2).
 
-The paper takes 5,000 Chinese patents published before 2023-01-01 as members, 5,000 with a priority date after
-2024-03-01 as non-members, cleans the pages, and of each takes 512 consecutive words (jieba) from a random place.
-What it did to clean them it does not say beyond a reference; what is done here is said below and in the card.
+The paper takes 5,000 Chinese patents published before 2023-01-01 as members and 5,000 with a priority date after
+2024-03-01 as non-members, cleans the pages (it does not say how), and of each takes 512 consecutive words (jieba) from
+a random place.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import codecs
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -19,20 +19,7 @@ from pathlib import Path
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
-from pretrace import __version__
 from pretrace.baselines.blind import blind_baseline
-from pretrace.plugins.build.segmenting import ChineseWords, chinese_share, take_prefixes
-from pretrace.plugins.build.writing import (
-    Built,
-    Digest,
-    LeftOut,
-    Row,
-    check_place,
-    drawn_order,
-    exact_key,
-    keyed,
-    write,
-)
 from pretrace.corpora.columns import Columns, listed, mended, name_of
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.documents import unreadable_explained
@@ -43,7 +30,11 @@ from pretrace.corpora.opening import path_exists, rows_of, shown
 from pretrace.corpora.packing import not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import EveryColumn, counted
 from pretrace.errors import ExpressionError, TextsError
+from pretrace.plugins.build import writing
+from pretrace.plugins.build.segmenting import ChineseWords, chinese_share, take_prefixes
+from pretrace.plugins.build.writing import Row, exact_key
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.settings import check_ranges, option, seed_option
 
 # A patent's text and dates out of an HTML page, by rule. Pages as Google Patents lays them out are read section by
@@ -121,34 +112,25 @@ def read_markup(html: str) -> tuple[str, Dates]:
 
 
 def take_labels(text: str) -> tuple[str, Dates]:
-    """A text without the lines that only give its dates and numbers ("公开日：2019-05-21"), and those dates.
-
-    A label and what it names stand alone on a line, or on two; several may share one. What a sentence says of
-    another patent's dates is not such a line. They are taken out since they would give the answer away, and so
-    are filing dates and numbers, which hold the year, though no date is read from them.
-    """
-    lines = text.split("\n")
+    """A text without the lines that only give its dates and numbers ("公开日：2019-05-21"), and those dates. A label
+    and what it names stand alone on a line, or on two; several may share one. What a sentence says of another patent's
+    dates is not such a line. They are taken out since they would give the answer away, and so are filing dates and
+    numbers, which hold the year, though no date is read from them."""
+    lines, at = text.split("\n"), 0
     kept: list[str] = []
     found: dict[str, list[str]] = {"published": [], "priority": []}
-    at = 0
     while at < len(lines):
-        taken, fields = _fields_from(lines, at)
+        line, taken = " ".join(lines[at].split()), 1
+        fields = _fields(line)
+        if not fields and at + 1 < len(lines) and _LABEL.fullmatch(line):
+            fields, taken = _fields(f"{line} {' '.join(lines[at + 1].split())}"), 2
+        if not fields:
+            kept.append(lines[at])
         for name, value in fields:
             if name in found:
                 found[name].append(value)
-        kept += [] if taken else [lines[at]]
-        at += taken or 1
+        at += taken if fields else 1
     return "\n".join(kept), Dates(_earliest(found["published"]), _earliest(found["priority"]))
-
-
-def _fields_from(lines: Sequence[str], at: int) -> tuple[int, list[tuple[str, str]]]:
-    """How many lines from `at` on are labels and what they name, and those: 0 where it is another line."""
-    line = " ".join(lines[at].split())
-    if fields := _fields(line):
-        return 1, fields
-    if at + 1 < len(lines) and _LABEL.fullmatch(line):
-        fields = _fields(f"{line} {' '.join(lines[at + 1].split())}")
-    return (2 if fields else 0), fields
 
 
 def _fields(line: str) -> list[tuple[str, str]]:
@@ -179,22 +161,21 @@ class _Page:
 
     def __init__(self, html: str) -> None:
         self.pieces: list[tuple[str, frozenset[str]]] = []
-        self.dates: dict[str, list[str]] = {
-            name: [] for name in ("published", "priority", "meta published", "meta priority")
-        }
+        names = ("published", "priority", "meta published", "meta priority")
+        self.dates: dict[str, list[str]] = {name: [] for name in names}
         self._open: list[tuple[str, frozenset[str]]] = []  # tag, and what it and those around it mean to us
-        self._tags: Counter[str] = Counter()
-        self._awaited = ""
+        self._tags, self._awaited = Counter[str](), ""
         self._read(html)
 
     def _read(self, html: str) -> None:
-        """Every tag becomes an empty element with its name as an attribute, and what is open is kept here.
-
-        The standard's rules of nesting search all open elements at most tags, so that a tree of 50,000 nested ones
-        takes a minute; and they drop the rows and cells of a table that stand outside of one, which may say that a
-        date is another patent's.
-        """
-        flat = _TAG.sub(_flat_tag, mended(html)[0])
+        """Every tag becomes an empty element with its name as an attribute, and what is open is kept here. The
+        standard's rules of nesting search all open elements at most tags, so that a tree of 50,000 nested ones takes a
+        minute; and they drop the rows and cells of a table that stand outside of one, which may say that a date is
+        another patent's."""
+        flat = _TAG.sub(
+            lambda m: f"<{_FLAT} {_WAS}={m[1]}{m[2]}/ {m[3]}" if m[3] else f"<{_FLAT} {_WAS}={m[1]}{m[2]} ",
+            mended(html)[0],
+        )
         tree = LexborHTMLParser(f"<body>{flat}")  # kept by name: nodes do not keep it in every version
         node = tree.body.first_child if tree.body else None
         while node is not None:
@@ -261,8 +242,8 @@ class _Page:
             return frozenset(("section",))
         if prop.startswith(_OTHER_PATENTS):
             return frozenset(("other",))
-        inside = "section" in self._around()
-        if tag in _HIDDEN or (tag == "h2" and inside):  # such a heading is the site's, not the patent's
+        # a heading within a section is the site's, not the patent's
+        if tag in _HIDDEN or (tag == "h2" and "section" in self._around()):
             return frozenset(("hidden",))
         return frozenset(("source",)) if "google-src-text" in given.get("class", "") else frozenset()
 
@@ -277,11 +258,6 @@ class _Page:
     def _add(self, piece: str) -> None:
         if not self._around() & {"hidden", "other"}:
             self.pieces.append((piece, self._around()))
-
-
-def _flat_tag(found: re.Match[str]) -> str:
-    slash, tag, to_the_end = found.groups()
-    return f"<{_FLAT} {_WAS}={slash}{tag}/ {to_the_end}" if to_the_end else f"<{_FLAT} {_WAS}={slash}{tag} "
 
 
 def _lines(pieces: Sequence[tuple[str, frozenset[str]]]) -> str:
@@ -331,8 +307,7 @@ class PatentPage:
 
 @dataclass(frozen=True, slots=True)
 class PageColumns:
-    """Columns of a table of pages; None stands for the usual names: text, html, content or input; published
-    or publication_date; priority or priority_date; id."""
+    """Columns of a table of pages; None stands for the usual names, `_TEXT_NAMES` and the like."""
 
     text: str | None = option(
         None,
@@ -349,21 +324,21 @@ class PageColumns:
     id: str | None = option(None, "Column of the page's id; id unless named.", name="id-column", panel=PAGES)
 
 
-class Pages:
-    """The pages of a file or folder, read once from the first to the last; `notes` then tells what was mended.
+def _plain(content: str) -> str:
+    """A text as it stands, with line ends of one kind."""
+    return content.replace("\r\n", "\n").replace("\r", "\n")
 
-    `dates` is a table (page, published, priority) whose dates come before those of the page itself; a page is
-    named by its path below the folder, with or without its ending, or by its id. TextsError for whatever is
-    wrong with the source.
-    """
+
+class Pages:
+    """The pages of a file or folder, read once; `notes` then tells what was mended. `dates` is a table (page,
+    published, priority) that comes before the dates of a page, named by its path with or without ending, or by its
+    id."""
 
     def __init__(self, source: Path, columns: PageColumns, dates: Path | None = None) -> None:
-        self.source = source
-        self.columns = columns
+        self.source, self.columns = source, columns
         self.known = _dates_file(dates) if dates else {}
         self._used: set[str] = set()
-        self._other_files = 0
-        self._encodings: Counter[str] = Counter()
+        self._other_files, self._encodings = 0, Counter[str]()
 
     def __iter__(self) -> Iterator[PatentPage]:
         if not path_exists(self.source):
@@ -371,9 +346,7 @@ class Pages:
         seen: set[str] = set()
         for page in self._of_folder() if self.source.is_dir() else self._of_table():
             if page.id in seen:
-                raise TextsError(
-                    f"{shown(self.source)}: every page needs an id of its own, found {page.id!r} twice."
-                )
+                raise TextsError(say("build.refused.repeated_page", source=shown(self.source), id=page.id))
             seen.add(page.id)
             yield self._with_known(page)
 
@@ -393,11 +366,11 @@ class Pages:
 
     def _with_known(self, page: PatentPage) -> PatentPage:
         stem = re.sub(r"\.(html?|txt)$", "", without_packing(page.id), flags=re.IGNORECASE)
-        for name in (page.id, stem):
-            if name in self.known:
-                self._used.add(name)
-                return replace(page, dates=self.known[name].or_else(page.dates))
-        return page
+        name = page.id if page.id in self.known else stem
+        if name not in self.known:
+            return page
+        self._used.add(name)
+        return replace(page, dates=self.known[name].or_else(page.dates))
 
     def _of_folder(self) -> Iterator[PatentPage]:
         below = walk(self.source)
@@ -428,9 +401,7 @@ class Pages:
             column = next((name for name in names if row.get(name)), names[0])
             raw = row.get(column)
             if not isinstance(raw, str):
-                raise TextsError(
-                    f"{where}: row {number} has no text in the column {column!r}: mend it or take it out."
-                )
+                raise TextsError(say("build.refused.no_page_text", where=where, number=number, column=column))
             marked = column == "html" or _LOOKS_LIKE_MARKUP.match(raw)
             text, dates = read_markup(raw) if marked else take_labels(_plain(raw))
             given = Dates(days(_first_of(row, published)), days(_first_of(row, priority)))
@@ -438,8 +409,7 @@ class Pages:
             yield PatentPage(name, text, given.or_else(dates))
 
     def _decoded(self, raw: bytes, file: Path) -> str:
-        """The text of a file: UTF-8, else what it says it is, else GB 18030, the usual one of Chinese pages. TextsError
-        for one that is none of these."""
+        """The text of a file: UTF-8, else what it says it is, else GB 18030 as Chinese pages are; or TextsError."""
         said = _CHARSET.search(raw[:2048])
         for name in ("utf-8", *((said[1].decode(),) if said else ()), "gb18030"):
             try:
@@ -451,11 +421,6 @@ class Pages:
         raise TextsError(not_utf8(raw, shown(file)))
 
 
-def _plain(content: str) -> str:
-    """A text as it stands, with line ends of one kind."""
-    return content.replace("\r\n", "\n").replace("\r", "\n")
-
-
 def _rows(source: Path, needed: set[str], texts: Sequence[str]) -> Iterator[Mapping[str, object]]:
     """The rows of a table by column, some of which must be there; the first row has one of `texts`."""
     found: dict[str, None] = {}
@@ -464,7 +429,7 @@ def _rows(source: Path, needed: set[str], texts: Sequence[str]) -> Iterator[Mapp
         if not found and not any(name in row.fields for name in texts):
             missing = "' or '".join(texts)
             raise TextsError(
-                f"{where} has no column '{missing}'; it has {listed(row.fields)}: name another one."
+                say("build.refused.no_column", where=where, missing=missing, names=listed(row.fields))
             )
         found |= dict.fromkeys(row.fields)
         yield row.fields
@@ -484,9 +449,7 @@ def _name_in(row: Mapping[str, object], column: str, where: str) -> str:
     try:
         return name_of(row.get(column))
     except ValueError:
-        raise TextsError(
-            f"{where} holds {str(row.get(column))[:60]} where a name or a number was wanted: mend it."
-        ) from None
+        raise TextsError(say("build.refused.no_name", where=where, found=str(row.get(column))[:60])) from None
 
 
 def _dates_file(path: Path) -> dict[str, Dates]:
@@ -550,12 +513,9 @@ def drop_lines(text: str, lines: Mapping[str, int]) -> str:
 
 
 class Near:
-    """Finds texts that are nearly the same: whose sets of 8-character shingles have a Jaccard index of at
-    least `least` (0.7 to 1).
-
-    Candidates are those that agree in a band of a one-permutation MinHash of 64 bins (16 bands of 4: at an
-    index of 0.7 one pair in a hundred goes unseen, at 0.8 one in five thousand); of them the index is computed.
-    """
+    """Finds texts that are nearly the same: whose sets of 8-character shingles have a Jaccard index of at least `least`
+    (0.7 to 1). Candidates are those that agree in a band of a one-permutation MinHash of 64 bins (16 bands of 4: at an
+    index of 0.7 one pair in a hundred goes unseen, at 0.8 one in five thousand); of them the index is computed."""
 
     def __init__(self, least: float) -> None:
         self.least = least
@@ -566,14 +526,16 @@ class Near:
     def known(self, text: str) -> bool:
         """Whether a text like this was given before; one that was not is remembered."""
         hashes = shingles(text)
-        sketch = _sketch(hashes, _FINE)
-        keys = list(_keys(_sketch(hashes, _BINS)))
-        candidates = dict.fromkeys(place for key in keys for place in self._bands.get(key, ()))
-        for place in candidates:
+        sketch, bands = _sketch(hashes, _FINE), np.split(_sketch(hashes, _BINS), _BINS // _BAND)
+        keys = [(number, band.tobytes()) for number, band in enumerate(bands) if band.any()]
+        for place in dict.fromkeys(place for key in keys for place in self._bands.get(key, ())):
             # an estimate from 512 bins is off by 0.1 less than once in ten thousand times; without it pages of one
             # template would all be compared in full, which takes hours for thousands
-            if not _far(self._sketches[place], sketch, self.least - 0.1) and (
-                jaccard(hashes, shingles(self._texts[place])) >= self.least
+            other = self._sketches[place]
+            used, same = np.count_nonzero(other | sketch), np.count_nonzero((other == sketch) & (other != 0))
+            if (
+                same >= (self.least - 0.1) * used
+                and jaccard(hashes, shingles(self._texts[place])) >= self.least
             ):
                 return True
         for key in keys:
@@ -598,22 +560,8 @@ def _sketch(hashes: Hashes, bins: int) -> Hashes:
     return np.where(held >> shift == numbers, held, np.uint64(0))
 
 
-def _far(one: Hashes, other: Hashes, least: float) -> bool:
-    """Whether the bins that hold anything agree in a smaller share than `least`."""
-    used = int(np.count_nonzero(one | other))
-    return int(np.count_nonzero((one == other) & (one != 0))) < least * used
-
-
-def _keys(sketch: Hashes) -> Iterator[tuple[int, bytes]]:
-    bands: Sequence[Hashes] = np.split(sketch, _BINS // _BAND)
-    return ((number, band.tobytes()) for number, band in enumerate(bands) if band.any())
-
-
 # From pages to rows.
 
-
-OnProgress = Callable[[str, int], None]
-"""Told what is done and how many pages are through it."""
 
 SIDES, CLEANING, CUTTING = "Members and non-members", "Cleaning", "Cutting"
 """Groups of options."""
@@ -624,21 +572,15 @@ _WHY = "patents of different years differ in their subjects and words."
 def _lengths(written: str) -> tuple[int, ...]:
     parts = [part.strip() for part in written.split(",") if part.strip()]
     if not all(part.isdecimal() and part.isascii() for part in parts):
-        raise ExpressionError(
-            f"--lengths wants whole numbers, such as 64,128,256,512; found {written[:60]!r}."
-        )
+        raise ExpressionError(say("build.refused.lengths_written", found=written[:60]))
     return tuple(map(int, parts))
 
 
 @dataclass(frozen=True, slots=True)
 class PatentSettings:
-    """How the benchmark is made.
-
-    Members were published before `before`, non-members have a priority date after `after`. A row is `words`
-    jieba words; with `lengths`, the first n of them for each n. `size` is the most pages of either class.
-    `chinese` is the least share of Chinese characters of a page, `boilerplate` the share of pages from which on
-    a line is taken out, `near` the Jaccard index from which on two pages are one (0: only exact copies are).
-    """
+    """How the benchmark is made. A row is `words` jieba words; with `lengths`, the first n of them for each n.
+    `chinese` is the least share of Chinese characters of a page, `boilerplate` the share of pages from which on a line
+    is taken out, `near` the Jaccard index from which on two pages are one (0: exact copies alone)."""
 
     before: str = option("2023-01-01", "Members were published before this day.", panel=SIDES)
     after: str = option("2024-03-01", "Non-members have a priority date after this day.", panel=SIDES)
@@ -667,24 +609,18 @@ class PatentSettings:
 
     def __post_init__(self) -> None:
         before, after = cutoff_day(self.before, "before"), cutoff_day(self.after, "after")
-        require(
-            before <= after,
-            f"members come first: --before {before} must not be later than --after {after}.",
-        )
+        require(before <= after, say("build.refused.order_of_days", before=before, after=after))
         require(self.words >= 1, f"a snippet has at least one word, found words {self.words}.")
         wrong = [length for length in self.lengths if not 1 <= length <= self.words]
+        require(not wrong, say("build.refused.lengths_range", words=self.words, found=wrong[:1]))
         require(
-            not wrong, f"lengths lie between 1 and the {self.words} words of a snippet, found {wrong[:1]}."
-        )
-        require(
-            len(set(self.lengths)) == len(self.lengths), f"lengths must differ, found {list(self.lengths)}."
+            len(set(self.lengths)) == len(self.lengths),
+            say("build.refused.lengths_differ", lengths=list(self.lengths)),
         )
         require(self.size is None or self.size >= 1, f"size must be at least 1, found {self.size}.")
         for name, share in (("chinese", self.chinese), ("boilerplate", self.boilerplate)):
             require(0 <= share <= 1, f"{name} is a share between 0 and 1, found {share}.")
-        require(
-            self.near == 0 or 0.7 <= self.near <= 1, f"near is 0 or between 0.7 and 1, found {self.near}."
-        )
+        require(self.near == 0 or 0.7 <= self.near <= 1, say("build.refused.near", near=self.near))
         check_ranges(self)
 
 
@@ -711,36 +647,28 @@ def build_patents(
     out: Path,
     settings: PatentSettings,
     *,
-    on_progress: OnProgress = lambda what, done: None,
-) -> Built:
-    """The benchmark, written to `out` as JSON lines (id, text, label, group, date, length) with its card.
-
-    Pages that were not taken are counted by reason and named in the card. Raises a PretraceError for pages that
-    cannot be read, where jieba is missing, where a class has no page, and where `out` holds something else.
-    """
+    on_progress: writing.OnProgress = lambda what, done: None,
+) -> writing.Built:
+    """The benchmark, written to `out` as JSON lines (id, text, label, group, date, length) with its card. PretraceError
+    for pages that cannot be read, without jieba, where a class has no page, and where `out` holds something else."""
     where = {"pages": str(pages.source), "dates": None if pages.dates is None else str(pages.dates)}
     record = {**where, "columns": asdict(pages.columns), **asdict(settings)}
-    check_place(out, record)
+    writing.check_place(out, record)
     words = ChineseWords()
     builder = _Builder(settings, words, on_progress)
     reader = Pages(pages.source, pages.columns, pages.dates)
-    kept = builder.distinct(builder.cleaned(builder.dated(reader)))
-    rows = builder.rows(kept)
+    rows = builder.rows(builder.distinct(builder.cleaned(builder.dated(reader))))
     longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
-    members, others = ({row["group"] for row in rows if row["label"] == label} for label in (1, 0))
     near = f" Near copies: a Jaccard index of {settings.near:g} or more over shingles of 8 characters."
-    card = {
-        "kind": "PatentMIA, built",
-        "settings": record,
-        "counts": {
-            "pages": builder.read,
-            "members": len(members),
-            "nonmembers": len(others),
-            "rows": len(rows),
-        },
-        "left_out": builder.left_out.plain(),
-        "boilerplate_lines": dict(list(builder.lines.items())[:50]),
-        "notes": [
+    return builder.write(
+        out,
+        rows,
+        blind_baseline(longest, seed=settings.seed, why=_WHY),
+        kind="PatentMIA, built",
+        settings=record,
+        counts={"rows": len(rows)},
+        boilerplate_lines=dict(list(builder.lines.items())[:50]),
+        notes=[
             *reader.notes(),
             f"{len(builder.lines)} lines that stand on more than {settings.boilerplate:.0%} of the pages were taken "
             "out.",
@@ -748,39 +676,31 @@ def build_patents(
             + (near if settings.near else ""),
             "Words are those of jieba's default cut, punctuation marks among them and white space not.",
         ],
-        "blind": blind_baseline(longest, seed=settings.seed, why=_WHY).plain(),
-        "pages_sha256": str(builder.digest),
-        "versions": {"pretrace": __version__, "jieba": words.version, "numpy": np.__version__},
-    }
-    return write(out, rows, card)
+        versions={"jieba": words.version},
+    )
 
 
-class _Builder:
+class _Builder(writing.Building):
     """The steps from pages to rows, each counting what it leaves out."""
 
-    def __init__(self, settings: PatentSettings, words: ChineseWords, on_progress: OnProgress) -> None:
-        self.settings = settings
-        self.words = words
-        self.on_progress = on_progress
-        self.left_out = LeftOut()
+    def __init__(
+        self, settings: PatentSettings, words: ChineseWords, on_progress: writing.OnProgress
+    ) -> None:
+        super().__init__("pages", on_progress)
+        self.settings, self.words = settings, words
         self.lines: Mapping[str, int] = {}
-        self.digest = Digest()
-        self.read = 0
-        self._before = cutoff_day(settings.before, "before")
-        self._after = cutoff_day(settings.after, "after")
+        self._before, self._after = cutoff_day(settings.before, "before"), cutoff_day(settings.after, "after")
 
     def dated(self, pages: Iterable[PatentPage]) -> dict[bool, list[PatentPage]]:
         """Pages by class: members under True."""
         found: dict[bool, list[PatentPage]] = {True: [], False: []}
         for page in pages:
-            self.read += 1
-            self.on_progress("reading pages", self.read)
-            self.digest.add((page.id, page.text, str(page.dates.published), str(page.dates.priority)))
+            self.note(page.id, page.text, str(page.dates.published), str(page.dates.priority))
             label = sort_page(page.dates, self._before, self._after)
             if isinstance(label, str):
-                self.left_out.add(label, page.id)
+                self.left_out[label].append(page.id)
             elif chinese_share(page.text) < self.settings.chinese:
-                self.left_out.add("too little Chinese", page.id)
+                self.left_out["too little Chinese"].append(page.id)
             else:
                 found[label].append(page)
         return found
@@ -804,9 +724,9 @@ class _Builder:
                 self.on_progress("comparing pages", sum(map(len, kept.values())))
                 key = exact_key(page.text)
                 if key in exact:
-                    self.left_out.add("a copy of another page", page.id)
+                    self.left_out["a copy of another page"].append(page.id)
                 elif self.settings.near and near.known(page.text):
-                    self.left_out.add("nearly a copy of another page", page.id)
+                    self.left_out["nearly a copy of another page"].append(page.id)
                 else:
                     exact.add(key)
                     kept[label].append(page)
@@ -818,36 +738,33 @@ class _Builder:
         few = self._cut(kept[first], first, self.settings.size)
         many = self._cut(kept[second], second, len(few))
         for page, _ in few[len(many) :]:
-            self.left_out.add("not drawn", page.id)
+            self.left_out["not drawn"].append(page.id)
         both = [*few[: len(many)], *many]
         return [row for _, rows in sorted(both, key=lambda item: item[0].id) for row in rows]
 
     def _cut(
         self, pages: Sequence[PatentPage], label: bool, most: int | None
     ) -> list[tuple[PatentPage, list[Row]]]:
-        """The rows of the first pages that are long enough, in an order drawn from seed and id; TextsError where there
-        is none."""
+        """The rows of the first pages that are long enough, in an order drawn from seed and id; or TextsError."""
         by_id = {page.id: page for page in pages}
         found: list[tuple[PatentPage, list[Row]]] = []
-        for name in drawn_order(by_id, self.settings.seed, "patent page"):
+        for name in writing.drawn_order(by_id, self.settings.seed, "patent page"):
             page = by_id[name]
             if most is not None and len(found) >= most:
-                self.left_out.add("not drawn", name)
+                self.left_out["not drawn"].append(name)
                 continue
             rows = self._snippet(page, label)
             if rows:
                 found.append((page, rows))
                 self.on_progress("cutting members" if label else "cutting non-members", len(found))
             else:
-                self.left_out.add("too short", name)
+                self.left_out["too short"].append(name)
         if not found:
             of_side = (
                 f"published before {self._before}" if label else f"whose priority date is after {self._after}"
             )
-            raise TextsError(
-                f"there is no page of {self.settings.words} words {of_side}; of {self.read} pages were left out: "
-                f"{self.left_out}. Add pages, give their dates with --dates, or ask for fewer --words."
-            )
+            numbers = {"words": self.settings.words, "read": self.read, "left_out": self.left_out}
+            raise TextsError(say("build.refused.no_page", of_side=of_side, **numbers))
         return found
 
     def _snippet(self, page: PatentPage, label: bool) -> list[Row]:
@@ -860,7 +777,7 @@ class _Builder:
         if places < 1:
             return []
         # the place comes from the page's own name, so that other pages may come and go
-        start = int(np.random.default_rng(keyed("snippet", settings.seed, page.id)).integers(places))
+        start = int(np.random.default_rng(writing.keyed("snippet", settings.seed, page.id)).integers(places))
         lengths = settings.lengths or (settings.words,)
         return [
             {

@@ -46,11 +46,9 @@ def split_sentences(text: str) -> list[str]:
 
 
 def cut_pieces(text: str, limit: int, lengths: Lengths) -> list[str]:
-    """The text in pieces of at most `limit` by `lengths` (a model's tokens): joined, they are the text.
-
-    A piece holds as many whole sentences as fit. A sentence that does not fit is cut between words, a word that
-    does not fit between characters; a single character is never cut.
-    """
+    """The text in pieces of at most `limit` by `lengths` (a model's tokens): joined, they are the text. A piece holds
+    as many whole sentences as fit. A sentence that does not fit is cut between words, a word that does not fit between
+    characters; a single character is never cut."""
     return _gathered(_broken(split_sentences(text), limit, lengths), limit, lengths)
 
 
@@ -101,10 +99,7 @@ def chinese_share(text: str) -> float:
 
 
 class ChineseWords:
-    """Cuts texts into words with jieba, by its own dictionary and its model for words that are not in it.
-
-    Raises MissingPackageError where jieba is not installed.
-    """
+    """Cuts texts into words with jieba, by its dictionary and model; MissingPackageError without it."""
 
     def __init__(self) -> None:
         if importlib.util.find_spec("jieba") is None:

@@ -1,10 +1,8 @@
 """Texts translated by MarianMT models (Tiedemann et al. 2024), by transformers' own beam search.
 
-These models learnt from single sentences. Of several at once they now and then leave one out, and of what goes
-beyond their context they see nothing. So a text is translated sentence by sentence, one of more than PIECE tokens
-in several pieces; white space between them stays as it is, and what was translated is joined again in order. A
-translation that runs into the limit without an end, or comes back empty, is not hidden: `Translation` counts the
-pieces.
+These models learnt from single sentences. So a text is translated sentence by sentence, one of more than PIECE tokens
+in several pieces, and joined again in order. `Translation` counts the pieces that ran into the limit or came back
+empty.
 """
 
 from __future__ import annotations
@@ -18,22 +16,15 @@ from typing import Any
 
 import torch
 
-from pretrace.backends.loading import (
-    Located,
-    device_of,
-    dtype_of,
-    from_pretrained,
-    locate,
-    open_weights,
-    weights_hash,
-)
+from pretrace.backends import loading
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
-from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.cache.location import cache_folder
 from pretrace.cache.store import Batch, written_once
 from pretrace.errors import MissingPackageError, ModelError
+from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Written
 
@@ -47,8 +38,7 @@ _FILES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json", "tokeni
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A translated text. `cut` of its `pieces` ran into the limit of length without an end; `empty` is how many
-    with letters or digits in them came back without a sign."""
+    """A translated text; of its `pieces` so many were `cut` at the limit, or came back `empty`."""
 
     text: str
     pieces: int
@@ -57,11 +47,9 @@ class Translation:
 
 
 class Translator:
-    """A MarianMT model that is asked for translations; `open_translator` makes one from a name.
-
-    `beams` None takes what comes with the model (4 or 6 for those of Helsinki-NLP), 1 is greedy. `weights` and
-    `tokens` name the weights and the tokenizer for the cache. Translations are kept unless `cache` is False.
-    """
+    """A MarianMT model that is asked for translations; `open_translator` makes one from a name. `beams` None takes what
+    comes with the model (4 or 6 for those of Helsinki-NLP), 1 is greedy. `weights` and `tokens` name the weights and
+    the tokenizer for the cache. Translations are kept unless `cache` is False."""
 
     def __init__(
         self, model: Any, tokenizer: Any, *, facts: Mapping[str, Any], beams: int | None, cache: bool = True
@@ -85,10 +73,7 @@ class Translator:
         self._kept_as = self.fingerprint if cache else None
 
     def translate(self, texts: Sequence[str], /) -> list[Translation]:
-        """Each text translated, in order; only pieces that are not on disk yet go through the model.
-
-        ModelError where it gives no numbers, OutputError where the cache cannot be written.
-        """
+        """Each text translated, in order, from disk where it can be. ModelError where it gives no numbers."""
         parts = [[_parted(part) for part in self._pieces(readable(text))] for text in texts]
         cores = list(dict.fromkeys(core for some in parts for _, core, _ in some if core))
         lengths = self._lengths(cores)
@@ -134,9 +119,7 @@ class Translator:
             made = self._model.generate(**given, **settings)
         except RuntimeError as error:
             reason = " ".join(str(error).split())[:200]
-            raise ModelError(
-                f"{self.name} could not translate ({reason}); try another --dtype (float32) or --device."
-            ) from None
+            raise ModelError(say("build.refused.untranslated", name=self.name, reason=reason)) from None
         end = self._tokenizer.eos_token_id
         written = []
         for ids in made[:, 1:].tolist():  # behind the token the decoder starts with
@@ -148,17 +131,10 @@ class Translator:
 
 
 def open_translator(
-    source: str,
-    settings: ModelSettings | None = None,
-    *,
-    beams: int | None = None,
-    cache: bool = True,
+    source: str, settings: ModelSettings | None = None, *, beams: int | None = None, cache: bool = True
 ) -> Translator:
-    """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder.
-
-    ModelError where there is none, or none that may be opened safely: many of the hub's hold a pickle, for which
-    `allow_pickle` is needed. MissingPackageError without the extra `all`.
-    """
+    """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder. ModelError for none that may be
+    opened safely (a pickle needs `allow_pickle`), MissingPackageError without the extra `all`."""
     for package in ("sentencepiece", "sacremoses"):
         # Without sacremoses transformers only warns, and translates another punctuation.
         if importlib.util.find_spec(package) is None:
@@ -166,19 +142,24 @@ def open_translator(
     from transformers import MarianMTModel, MarianTokenizer
 
     settings = settings or ModelSettings()
-    allow_pickle, place = settings.allow_pickle, device_of(settings.device)
-    located = locate(source, allow_pickle=allow_pickle)
+    allow_pickle, place = settings.allow_pickle, loading.device_of(settings.device)
+    located = loading.locate(source, allow_pickle=allow_pickle)
     _check_marian(located)
     files = located.weight_files(allow_pickle=allow_pickle)
-    digest = weights_hash(files, cache_folder() / "hashes")
-    tokenizer = from_pretrained(MarianTokenizer, located, settings, {})
-    options = {"dtype": dtype_of(settings.dtype, place)}
-    model = open_weights(MarianMTModel, located, files, settings, options)[0].to(place)
-    facts = {"name": located.label, "weights": digest, "tokenizer": _tokenizer_hash(located)}
+    digest = loading.weights_hash(files, cache_folder() / "hashes")
+    tokenizer = loading.from_pretrained(MarianTokenizer, located, settings, {})
+    options = {"dtype": loading.dtype_of(settings.dtype, place)}
+    model = loading.open_weights(MarianMTModel, located, files, settings, options)[0].to(place)
+    hashed = hashlib.sha256()
+    for name in _FILES:
+        path = located.folder / name
+        content = path.read_bytes() if path.is_file() else b""
+        hashed.update(f"{name} {len(content)}\n".encode() + content)
+    facts = {"name": located.label, "weights": digest, "tokenizer": hashed.hexdigest()}
     return Translator(model, tokenizer, facts=facts, beams=beams, cache=cache)
 
 
-def _check_marian(located: Located) -> None:
+def _check_marian(located: loading.Located) -> None:
     """Raise ModelError unless the files are those of a MarianMT model, before its weights are loaded."""
     family: object = None
     if located.gguf is None:
@@ -187,25 +168,12 @@ def _check_marian(located: Located) -> None:
         except (OSError, ValueError, LookupError, TypeError):
             family = "unknown"
     if family != "marian":
-        raise ModelError(
-            f"{located.label} is no MarianMT model (its kind is {family or 'GGUF'}): use one such as "
-            "Helsinki-NLP/opus-mt-en-fr."
-        )
+        raise ModelError(say("build.refused.no_marian", label=located.label, kind_found=family or "GGUF"))
     missing = [name for name in ("source.spm", "target.spm") if not (located.folder / name).is_file()]
     if missing:
         raise ModelError(
-            f"{located.label} lacks {' and '.join(missing)}, the SentencePiece models of its languages: put them "
-            "beside config.json."
+            say("build.refused.no_sentencepiece", label=located.label, missing=" and ".join(missing))
         )
-
-
-def _tokenizer_hash(located: Located) -> str:
-    digest = hashlib.sha256()
-    for name in _FILES:
-        path = located.folder / name
-        content = path.read_bytes() if path.is_file() else b""
-        digest.update(f"{name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
 
 
 def _parted(piece: str) -> tuple[str, str, str]:

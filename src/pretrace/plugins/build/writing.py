@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from pretrace import __version__
+from pretrace.baselines.blind import BlindBaseline
 from pretrace.corpora.near_copies import squeezed
 from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import OutputFile, json_object, json_with
+from pretrace.results.wording import say
 
 Row = dict[str, str | int]
 
@@ -28,44 +34,32 @@ class Built:
 
     @property
     def card_path(self) -> Path:
-        """Where the card lies."""
-        return _card_of(self.out)
+        """Where the card lies: `patentmia.jsonl` has `patentmia.card.json` beside it."""
+        return self.out.with_name(f"{self.out.name.removesuffix('.jsonl')}.card.json")
 
 
-class LeftOut:
-    """What did not become part of the benchmark, by reason and by name."""
+class LeftOut(defaultdict[str, list[str]]):
+    """What did not become part of the benchmark: names by reason."""
 
     def __init__(self) -> None:
-        self._names: dict[str, list[str]] = {}
-
-    def add(self, reason: str, name: str) -> None:
-        """One more."""
-        self._names.setdefault(reason, []).append(name)
-
-    def count(self, reason: str) -> int:
-        """How many for this reason."""
-        return len(self._names.get(reason, ()))
+        super().__init__(list)
 
     def __str__(self) -> str:
-        """The reasons with their counts, for a message."""
-        return ", ".join(f"{why}: {len(who)}" for why, who in sorted(self._names.items())) or "none"
+        return ", ".join(f"{why}: {len(who)}" for why, who in sorted(self.items())) or "none"
 
     def plain(self) -> dict[str, Any]:
         """Counts and names by reason, in the same order whatever order they came in."""
-        return {why: {"count": len(who), "ids": sorted(who)} for why, who in sorted(self._names.items())}
-
-
-def _card_of(out: Path) -> Path:
-    """Where the card of a file lies: `patentmia.jsonl` has `patentmia.card.json` beside it."""
-    return out.with_name(f"{out.name.removesuffix('.jsonl')}.card.json")
-
-
-def _has_its_card(path: Path) -> bool:
-    card = json_object(_card_of(path)) or {}
-    return "settings" in card and card.get("sha256") == file_hash(path)
+        return {why: {"count": len(who), "ids": sorted(who)} for why, who in sorted(self.items())}
 
 
 CARD = OutputFile("card of a benchmark", json_with("settings", "sha256"))
+
+
+def _has_its_card(path: Path) -> bool:
+    card = json_object(Built((), {}, path).card_path) or {}
+    return "settings" in card and card.get("sha256") == file_hash(path)
+
+
 _BENCHMARK = OutputFile("benchmark with its card", _has_its_card)
 
 
@@ -73,61 +67,71 @@ def check_place(out: Path, settings: Mapping[str, Any]) -> None:
     """OutputError where `out` cannot be written, or holds anything but what the same settings made."""
     if out.suffix != ".jsonl":
         raise OutputError(f"a benchmark is written as JSON lines: --out {out.name}.jsonl, found {out.name}.")
-    check_writable(_card_of(out), CARD)
+    card = Built((), {}, out).card_path
+    check_writable(card, CARD)
     check_writable(out, _BENCHMARK)
     if not out.exists():
         return
-    made = (json_object(_card_of(out)) or {})["settings"]
-    changed = _difference(made, json.loads(json.dumps(settings)))
+    old, new = (json_object(card) or {})["settings"], json.loads(json.dumps(settings))
+    changed = "unreadable"
+    if isinstance(old, dict):
+        names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+        changed = ", ".join(f"{one} {str(old.get(one))[:40]}, now {str(new.get(one))[:40]}" for one in names)
     if changed:
-        raise OutputError(
-            f"{out} is there already, made with other settings ({changed}): choose another --out, or delete it."
-        )
-
-
-def _difference(old: Any, new: Mapping[str, Any]) -> str:
-    if not isinstance(old, dict):
-        return "unreadable"
-    names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    return ", ".join(f"{name} {str(old.get(name))[:40]}, now {str(new.get(name))[:40]}" for name in names)
+        raise OutputError(say("build.refused.other_settings", out=out, changed=changed))
 
 
 def write(out: Path, rows: Sequence[Row], card: Mapping[str, Any]) -> Built:
-    """The rows and their card on the disk, each whole or not at all; the card holds the hash of the rows.
-
-    The card comes first: whoever is killed between the two can give the same command again.
-    """
-    content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode(
-        "utf-8", "backslashreplace"
-    )
-    full = {**card, "sha256": hashlib.sha256(content).hexdigest()}
+    """The rows and their card on the disk, each whole or not at all; the card holds the hash of the rows. The card
+    comes first: whoever is killed between the two can give the same command again."""
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    content = lines.encode("utf-8", "backslashreplace")
+    built = Built(tuple(rows), {**card, "sha256": hashlib.sha256(content).hexdigest()}, out)
     check_writable(out, _BENCHMARK)
-    atomic_text(_card_of(out), json.dumps(full, ensure_ascii=False, indent=2, allow_nan=False) + "\n", CARD)
+    written = json.dumps(built.card, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    atomic_text(built.card_path, written, CARD)
     atomic_bytes(out, content)
-    return Built(tuple(rows), full, out)
+    return built
 
 
-class Digest:
-    """A hash over strings, so that no two lists of strings have the same one."""
+OnProgress = Callable[[str, int], None]
+"""Told what is done and how many are through it."""
 
-    def __init__(self) -> None:
-        self._digest = hashlib.sha256()
 
-    def add(self, parts: Iterable[str]) -> None:
-        """The next strings."""
-        for part in parts:
-            encoded = part.encode("utf-8", "surrogatepass")
-            self._digest.update(len(encoded).to_bytes(8, "little") + encoded)
+class Building:
+    """What is counted while a benchmark of dated texts is built: what was read, its hash, and what was left out."""
 
-    def __str__(self) -> str:
-        return self._digest.hexdigest()
+    def __init__(self, what: str, on_progress: OnProgress) -> None:
+        self.what, self.on_progress, self.read = what, on_progress, 0
+        self.left_out, self.digest = LeftOut(), hashlib.sha256()
 
-    @classmethod
-    def of(cls, *parts: str) -> str:
-        """The hash of some strings."""
-        made = cls()
-        made.add(parts)
-        return str(made)
+    def note(self, *parts: str) -> None:
+        """Count one that was read."""
+        self.read += 1
+        self.on_progress(f"reading {self.what}", self.read)
+        _add_strings(self.digest, parts)
+
+    def write(self, out: Path, rows: Sequence[Row], blind: BlindBaseline, **card: Any) -> Built:
+        """Write the benchmark with its card, which says how well words alone tell its two sides apart (`blind`)."""
+        sides = [[str(row["group"]) for row in rows if row["label"] == label] for label in (1, 0)]
+        members, nonmembers = (len({*side}) if "rows" in card["counts"] else len(side) for side in sides)
+        card["counts"] = {
+            self.what: self.read,
+            "members": members,
+            "nonmembers": nonmembers,
+            **card["counts"],
+        }
+        card["versions"] = {"pretrace": __version__, **card.get("versions", {}), "numpy": np.__version__}
+        found = {"left_out": self.left_out.plain(), "blind": blind.plain()}
+        return write(out, rows, {**card, **found, f"{self.what}_sha256": self.digest.hexdigest()})
+
+
+def _add_strings(digest: Any, parts: Iterable[str]) -> Any:
+    """Add strings to a hash, so that no two lists of strings have the same one."""
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    return digest
 
 
 def drawn_order(names: Iterable[str], seed: int, purpose: str) -> list[str]:
@@ -137,9 +141,9 @@ def drawn_order(names: Iterable[str], seed: int, purpose: str) -> list[str]:
 
 def keyed(purpose: str, seed: int, name: str) -> int:
     """A number drawn from purpose, seed and name, evenly over 128 bits."""
-    return int(Digest.of(purpose, str(seed), name)[:32], 16)
+    return int(_add_strings(hashlib.sha256(), (purpose, str(seed), name)).hexdigest()[:32], 16)
 
 
 def exact_key(text: str) -> str:
     """The same for texts that differ in white space alone."""
-    return Digest.of(squeezed(text))
+    return str(_add_strings(hashlib.sha256(), [squeezed(text)]).hexdigest())

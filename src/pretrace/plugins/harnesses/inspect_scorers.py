@@ -1,8 +1,7 @@
 """Scorers and a metric for inspect_ai, found there as `pretrace/loss`, `pretrace/min_k`, …
 
-The value of a sample is a membership score of its text: higher means more likely seen. One sample proves nothing. The
-metric `contamination` tests all samples together against known non-members, and gives no figures where a control says
-that the two sets differ by more than training.
+The value of a sample is a membership score of its text: higher means more likely seen. One sample proves nothing; the
+metric `contamination` tests all samples together against known non-members.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from pretrace.backends import open_model
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError, ModelError, PretraceError, TextsError
 from pretrace.frequencies import Frequencies
+from pretrace.results.wording import say
 from pretrace.scores import scores as registered
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
@@ -71,10 +71,7 @@ class SampleReading:
         if any(quantity & ~Quantity.LOGP for quantity in plan.needs.views.values()):
             missing.insert(0, "needs more than the log-probability of each token")
         if missing:
-            raise ExpressionError(
-                f"{names[0]} {missing[0]}, and a scorer in a harness has the log-probabilities of one model alone: use "
-                "loss, ppl, zlib, min_k, max_k, lowercase, perturbed or dc_pdd here, or `pretrace score` on the texts."
-            )
+            raise ExpressionError(say("inspect.refused.needs_more", name=names[0], lack=missing[0]))
         plan.require(["counts"] if self.counts else [])
         return plan
 
@@ -94,23 +91,16 @@ def _models(model: str, counts: str) -> Models:
     return Models(open_model(model), counts=Frequencies.load(Path(counts)) if counts else None)
 
 
-@cache
-def _corpus(path: str) -> Corpus:
-    return open_corpus(path)
-
-
+_open_once = cache(open_corpus)
 LONGEST_TOKEN = 40
 """Characters that a prompt may lack at its beginning."""
 
 
 def trace_in_prompt(tokens: Sequence[tuple[str, float]], text: str) -> Trace | None:
-    """The log-probabilities of the text's own tokens, in nats; None where the text is not in the prompt word for word.
-
-    `tokens` are the pieces of the prompt in order, as text, each with its log-probability. A chat template and other
-    messages stand around the text; where the text occurs several times the last one counts. A token belongs to the
-    text where its first character that is no white space stands in it. A text that the prompt begins with may lack its
-    first token, which no model without a start token predicts. Token ids are not known and are all 0.
-    """
+    """The log-probabilities of the text's own tokens, in nats; None where the text is not in the prompt word for word
+    (of several places the last counts). `tokens` are the pieces of the prompt with their log-probabilities; one belongs
+    to the text where its first character that is no white space stands in it. A text that the prompt begins with may
+    lack its first token, which no model without a start token predicts. Token ids are not known and are all 0."""
     wanted = text.strip()
     pieces = [piece for piece, _ in tokens]
     begin = _begin("".join(pieces), wanted)
@@ -168,10 +158,7 @@ def contamination(level: float = 0.05, fdr: float = 0.05) -> Metric:
 def _unanswered(found: Verdict) -> str:
     """Why there is no answer, without figures, which change while samples come in; "" where there is one."""
     if found.outcome == "missed":
-        return (
-            "nothing stands out, but that could have been missed: what would be seen is measured by `pretrace flag "
-            "--power` alone"
-        )
+        return say("inspect.missed")
     if found.outcome != "refused":
         return ""
     failed = [f"{check.title}: no" for check in found.checks if check.status == "failed"]
@@ -186,39 +173,27 @@ def _warn(words: str) -> None:
 
 
 def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdict:
-    """Test the samples that are not known non-members against those that are and those of the file, as `flag` does.
-
-    TextsError where they were not all read in one way, where there are too few known ones, or where both sides share
-    texts.
-    """
+    """Test the samples against those that are known non-members and those of the file, as `flag` does. TextsError where
+    they were read in different ways, for too few known ones, or where both sides share texts."""
     said = [_said(one) for one in scores]
     readings = {tuple(sorted(own["reading"].items())) for own in said}
     if len(readings) != 1:
-        raise TextsError(
-            "samples were read in different ways, some from log-probabilities in the output and some by the model: "
-            "name the model (-S model=…), so that all are read alike."
-        )
+        raise TextsError(say("inspect.refused.mixed"))
     reading = SampleReading(**dict(readings.pop()))
     sides: tuple[list[Text], list[Text]] = [], []
-    values: tuple[list[tuple[float, float]], list[tuple[float, float]]] = (
-        [],
-        [],
-    )  # of the model and the placebo
+    values: tuple[list[Any], list[Any]] = ([], [])  # of each text that of the model and that of the placebo
     for one, own in zip(scores, said, strict=True):
         sides[own["known"]].append(Text(str(one.sample_id), own["text"], group=own["group"]))
         values[own["known"]].append((one.score.as_float(), own.get("placebo", math.nan)))
     if reading.nonmembers:
-        file, place = _corpus(reading.nonmembers), reading.nonmembers
+        file, place = _open_once(reading.nonmembers), reading.nonmembers
         found = reading.values(file, reading.model)
         blank = reading.values(file, reading.placebo) if reading.placebo else {}
         for text in (text for text in file.texts if text.id in found):
             sides[1].append(Text(f"{place}: {text.id}", text.text, group=text.group))
             values[1].append((found[text.id], blank.get(text.id, math.nan)))
     if not sides[1]:
-        raise TextsError(
-            "there are no known non-members to compare with: name a file of them (-S nonmembers=FILE), or mark samples "
-            "with metadata {'nonmember': True}."
-        )
+        raise TextsError(say("inspect.refused.no_known"))
     asked, known = Corpus("the samples", tuple(sides[0])), Corpus("the known non-members", tuple(sides[1]))
     settings = FlagSettings(score=reading.score, level=level, fdr=fdr, cache=False)
     made = plan(asked, known, settings)
@@ -241,28 +216,20 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdi
 def _said(score: SampleScore) -> Mapping[str, Any]:
     own = (score.score.metadata or {}).get(_OWN)
     if not isinstance(own, Mapping):
-        raise TextsError(
-            "a score comes from another scorer: the metric contamination belongs to those of pretrace."
-        )
+        raise TextsError(say("inspect.refused.other_scorer"))
     return own
 
 
 def _figures(found: Verdict | None) -> dict[str, float | int]:
-    test = set_test(found) if found else None
-    counts = found.figures["counts"] if found else {}
     withheld = found is None or found.outcome == "refused"
-    auc = {
-        check.name: check.figures["auc"][0]
-        for check in (found.checks if found else ())
-        if "auc" in check.figures
-    }
-    given = test if test is not None and not withheld else None
-    answers = {"flagged": 1, "set": 1}
+    test = set_test(found) if found and not withheld else None
+    counts = found.figures["counts"] if found else {}
+    auc = {one.name: one.figures["auc"][0] for one in (found.checks if found else ()) if "auc" in one.figures}
     return {
-        "answer": answers.get(found.outcome, math.nan) if found else math.nan,
-        "p": math.nan if given is None or given.p is None else given.p,
-        "above": math.nan if given is None else given.above,
-        "expected": math.nan if given is None else given.expected,
+        "answer": {"flagged": 1, "set": 1}.get(found.outcome, math.nan) if found else math.nan,
+        "p": math.nan if test is None or test.p is None else test.p,
+        "above": math.nan if test is None else test.above,
+        "expected": math.nan if test is None else test.expected,
         "flagged": math.nan if withheld else counts["flagged_documents"],
         "withheld": int(withheld),
         "samples": counts.get("documents", math.nan),
@@ -314,16 +281,10 @@ async def _read(
     if given and not (named.model or named.nonmembers or named.placebo):
         ((name, score),) = plan.scores.items()
         if "counts" in plan.uses or set(plan.needs.views) != {View()}:
-            raise ExpressionError(
-                f"{name} needs token ids or another form of the text, which the log-probabilities in the output do not "
-                "give: name the model for pretrace to open (-S model=…)."
-            )
+            raise ExpressionError(say("inspect.refused.needs_ids", name=name))
         trace = trace_in_prompt(given, text)
         if trace is None:
-            raise TextsError(
-                "the text was not found word for word in the prompt that the provider gave back, as where a character "
-                "is split over two tokens: name the model (-S model=…), so that pretrace reads it."
-            )
+            raise TextsError(say("inspect.refused.not_in_prompt"))
         evidence = Evidence(Text("sample", text), {View(): (trace,)})
         return float(score(evidence)), math.nan, named  # type: ignore[operator]
     reading = replace(named, model=named.model or opened_by(get_model()))
@@ -352,10 +313,7 @@ def opened_by(model: Model) -> str:
     url = getattr(model.api, "base_url", None)
     if provider == "vllm" and url:
         return f"vllm:{str(url).rstrip('/').removesuffix('/v1')}#{name}"
-    raise ModelError(
-        f"{model} gives no log-probabilities of the prompt: name the same model for pretrace to open, a folder, a hub "
-        "id or a server (-S model=vllm:http://host:8000)."
-    )
+    raise ModelError(say("inspect.refused.other_provider", model=model))
 
 
 def _named(name: str) -> Any:

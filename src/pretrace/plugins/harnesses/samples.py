@@ -1,9 +1,7 @@
-"""Accuracy on items that a model seems to have seen, beside its accuracy on the others, from the log of an evaluation:
-what `lm_eval --log_samples` wrote, each item with the exact requests the model was given.
+"""Accuracy on items that a model seems to have seen, beside that on the others, from `lm_eval --log_samples`.
 
-`flag` says which items are suspect: those that stand out from known non-members by a score of the model. It withholds
-its answer where a control says that the two sets differ by more than training, and then there are no two sides. The
-sentences stand in `words.toml`.
+`flag` says which items are suspect. It withholds its answer where a control says that the two sets differ by more than
+training, and then there are no two sides.
 """
 
 from __future__ import annotations
@@ -61,8 +59,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class SampleLog:
-    """The items of one task, the task's settings, and what the results file says of the model ({} where none was
-    found). `filter` is the filter of the answers whose figures these are."""
+    """The items of one task, its settings and `results` ({} for none); `filter` is that of the figures."""
 
     task: str
     path: Path
@@ -99,15 +96,13 @@ class SampleLog:
 
     def corpus(self, part: Part = "item", group: str = "") -> Corpus:
         """A text an item: what was asked, and the right answer where the log has one. `part` "item" leaves out what
-        stands in front of the item itself, "question" the right answer too, and "prompt" keeps all.
-
-        `group` names the field of a document by which items belong together; items with one document always do.
-        """
+        stands in front of the item, "question" the answer too, "prompt" keeps all; `group` is a field that joins
+        items."""
         texts, seen = [], Counter[str]()
         for item in self.items:
             if group and group not in item.doc:
                 raise TextsError(
-                    f"{item.id} has no field {group!r}; it has {', '.join(item.doc)}: --group-field."
+                    say("samples.unread.no_field", id=item.id, group=group, columns=", ".join(item.doc))
                 )
             asked, how = self._asked(item, part)
             answer, told = ("", "") if part == "question" else self._answer(item)
@@ -160,18 +155,13 @@ def is_log(path: str) -> bool:
 
 
 def read_log(path: str, *, task: str | None = None, filter: str | None = None) -> SampleLog:
-    """The log of one task in a file or folder, the latest where there are several.
-
-    TextsError, with the cure, for a folder without samples, several tasks of which none is named, an older format, and
-    a prompt that is not the one whose hash stands beside it.
-    """
+    """The latest log of one task in a file or folder. TextsError for none, several tasks, an older format, and a prompt
+    that is not the one whose hash stands beside it."""
     found = _files(Path(path))
     tasks = sorted({name for name, _, _ in found})
     chosen = task or tasks[0]
     if chosen not in tasks:
-        raise TextsError(
-            f"{path} has samples of {', '.join(tasks)} and none of {task}: name another log or --task."
-        )
+        raise TextsError(say("samples.unread.no_task", path=path, tasks=", ".join(tasks), task=task))
     if task is None and len(tasks) > 1:
         raise TextsError(f"{path} has samples of {', '.join(tasks)}: name one of them with --task.")
     of_task = sorted((date, file) for name, date, file in found if name == chosen)
@@ -203,9 +193,7 @@ def _files(place: Path) -> list[tuple[str, str, Path]]:
         return [(named[1], named[2], place) if named else (place.stem, "", place)]
     if not place.is_dir():
         raise TextsError(f"there is no file or folder {place}: give what lm_eval wrote to --output_path.")
-    found = [
-        (named[1], named[2], one) for one in place.rglob("*.jsonl") if (named := _NAME.fullmatch(one.name))
-    ]
+    found = [(m[1], m[2], one) for one in place.rglob("*.jsonl") if (m := _NAME.fullmatch(one.name))]
     if not found:
         held = "results and no samples" if any(place.rglob("results*.json")) else "no samples of lm-eval"
         raise TextsError(f"{place} holds {held} (samples_TASK_DATE.jsonl): {_AGAIN}.")
@@ -227,13 +215,9 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         for row in rows_of(path, EveryColumn(USUAL, path.name)):
             if not {"doc", "arguments", "target"} <= row.fields.keys():
-                raise TextsError(
-                    f"{path.name}, line {row.line}, is no sample of lm-eval (doc, arguments, target): {_AGAIN}."
-                )
+                raise TextsError(say("samples.unread.no_sample", name=path.name, line=row.line, again=_AGAIN))
             if not isinstance(row.fields["arguments"], dict) or "prompt_hash" not in row.fields:
-                raise TextsError(
-                    f"{path.name} was written by an older lm-eval, without hashes of the prompts: {_AGAIN}."
-                )
+                raise TextsError(say("samples.unread.older", name=path.name, again=_AGAIN))
             yield row.fields
     except TextsError as error:
         raise TextsError(f"{str(error).rstrip('.')}; {_AGAIN}.") from None
@@ -241,43 +225,28 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:
     """One item; TextsError where its prompt is not the one that was hashed."""
-    requests = [
-        row["arguments"][name]
-        for name in sorted(row["arguments"], key=lambda name: int(name.rpartition("_")[2]))
-    ]
+    asked, number = row["arguments"], row.get("doc_id")
+    requests = [asked[name] for name in sorted(asked, key=lambda name: int(name.rpartition("_")[2]))]
     contexts = tuple(one.get("arg_0") for one in requests)
     if not contexts or not all(isinstance(one, str) for one in contexts):
-        raise TextsError(
-            f"{path.name}: item {row.get('doc_id')} has no prompt of text: only tasks of text can be read."
-        )
+        raise TextsError(say("samples.unread.no_prompt", name=path.name, item=number))
     if hashlib.sha256(contexts[0].encode()).hexdigest() != row["prompt_hash"]:
-        raise TextsError(
-            f"{path.name}: the prompt of item {row.get('doc_id')} is not the one whose hash stands beside it, so the "
-            f"file was changed: take the file as lm-eval wrote it, or {_AGAIN}."
-        )
+        raise TextsError(say("samples.unread.changed_prompt", file=path.name, item=number, again=_AGAIN))
     continuations = tuple(one.get("arg_1") if isinstance(one.get("arg_1"), str) else "" for one in requests)
-    figures = {
-        name: float(row[name]) for name in row.get("metrics", ()) if isinstance(row.get(name), int | float)
-    }
+    named = row.get("metrics", ())
+    figures = {name: float(row[name]) for name in named if isinstance(row.get(name), int | float)}
     doc, mark = row["doc"] if isinstance(row["doc"], dict) else {}, str(row.get("doc_hash", ""))
-    return Item(
-        f"{task} {row.get('doc_id')}", doc, mark, contexts, continuations, str(row["target"]), figures
-    )
+    return Item(f"{task} {number}", doc, mark, contexts, continuations, str(row["target"]), figures)
 
 
 def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
     """The metric that counts as right or wrong, in all logs; TextsError where there is none."""
-    shared = [
-        name
-        for name in logs[0].items[0].figures
-        if all(0 <= one.figures.get(name, -1) <= 1 for log in logs for one in log.items)
-    ]
+    items = [one for log in logs for one in log.items]
+    shared = [name for name in items[0].figures if all(0 <= one.figures.get(name, -1) <= 1 for one in items)]
     if named in shared or (named is None and shared):
         return named or shared[0]
     has = f"those that have one are {', '.join(shared)}" if shared else "it has none, as perplexities have"
-    raise TextsError(
-        f"{logs[0].task}: {named or 'no metric'} is no figure from 0 to 1 of each item; {has}: --metric."
-    )
+    raise TextsError(say("samples.unread.no_metric", task=logs[0].task, metric=named or "no metric", has=has))
 
 
 def _gold(item: Item) -> int | None:
@@ -368,12 +337,10 @@ def samples(
     *,
     progress: Progress | None = None,
 ) -> tuple[Verdict, Verdict]:
-    """The accuracy of suspect items beside that of the others, and the flagging that tells them apart.
-
-    The outcome is that of the flagging: "consistent" where items or the set stand out, "nothing" where neither does and
+    """The accuracy of suspect items beside that of the others, and the flagging that tells them apart. The outcome is
+    that of the flagging: "consistent" where items or the set stand out, "nothing" where neither does and
     `flagging.power` showed that a tenth of the items, if seen, would have been noticed, else "inconclusive". Errors as
-    in `flag` and `SampleLog.corpus`.
-    """
+    in `flag` and `SampleLog.corpus`."""
     settings = settings or SamplesSettings()
     metric = metric_of([log, known.log] if known.log else [log], settings.metric)
     corpus = log.corpus(settings.part, settings.group_field)
@@ -398,9 +365,7 @@ def _verdict(
         chosen |= {SUSPECT: suspect, CLEAN: ~suspect}
     documents = np.array(texts["document"], dtype=object)
     sides = {
-        name: by_document(right[rows], documents[rows].tolist())[1]
-        for name, rows in chosen.items()
-        if rows.any()
+        k: by_document(right[rows], documents[rows].tolist())[1] for k, rows in chosen.items() if rows.any()
     }
     if known.log is not None:
         others = flagged.table("known")
@@ -470,16 +435,18 @@ def _verdict(
             **{name: value for name, value in flagged.settings.items() if name != "texts"},
             "corpus": flagged.settings.get("texts", {}),
             "log": {
-                "task": log.task,
-                "file": log.path.name,
-                "filter": log.filter,
-                "few-shot examples": log.shots,
+                **{
+                    "task": log.task,
+                    "file": log.path.name,
+                    "filter": log.filter,
+                    "few-shot examples": log.shots,
+                },
                 **{name: log.results[name] for name in _LOGGED if log.results.get(name) is not None},
             },
             "test": {
-                name: value
-                for name, value in (("metric", metric), ("part", settings.part), ("suspect_p", line))
-                if value is not None
+                "metric": metric,
+                "part": settings.part,
+                **({} if line is None else {"suspect_p": line}),
             },
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
         },

@@ -15,7 +15,7 @@ import re
 import string
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -35,19 +35,11 @@ from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
 from pretrace.statistics.permutation import lot_test, share_reached
 from pretrace.types import Backend, Check, Corpus, Situation, Table, Text, Verdict, Written
+from pretrace.verdicts import reading
 from pretrace.verdicts.advise import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import ByLot, Rows, TestDetails, TestWording, verdict, watched
 from pretrace.verdicts.outcome import MOST_DOSE
-from pretrace.verdicts.reading import (
-    Continues,
-    ScoreReader,
-    alike,
-    answers_check,
-    continued,
-    draws_of,
-    gate_check,
-)
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
@@ -79,7 +71,6 @@ _FAMOUS_UUIDS = frozenset(say("canaries.famous.uuids").split())
 @dataclass(frozen=True, slots=True)
 class FoundString:
     """A string, the text that holds it first, what stands before it there, and others of its format. `id` names it.
-
     `varies` are the places of the string that are drawn anew, and `choices` the characters that may stand there. The
     string and the others begin with `begun`."""
 
@@ -107,13 +98,9 @@ class Format:
         """How much may vary: the base-2 logarithm of the number of strings of this format."""
         return sum(math.log2(len(one)) for one in self.characters)
 
-    def beginning(self, number: float) -> int:
-        """How many first characters have so many values or more; all where none are enough."""
-        return _until(self.characters, number)
-
-    def ending(self, number: float) -> int:
-        """How many last characters have so many values or more."""
-        return _until(self.characters[::-1], number)
+    def edges(self, number: float) -> tuple[int, int]:
+        """How many first, and how many last, characters have so many values or more; all where none are enough."""
+        return _until(self.characters, number), _until(self.characters[::-1], number)
 
     @property
     def half(self) -> int:
@@ -148,10 +135,9 @@ def random_strings(
     seed: int,
     begun: bool = False,
 ) -> tuple[tuple[FoundString, ...], dict[str, int]]:
-    """The random strings of the texts with fresh alternatives each, and how many were left out for which reason. Where
-    they are `begun`, the alternatives begin as the string does, up to half of what may vary. A string counts once, in
-    whatever spelling. Alternatives depend on the seed and the string alone, lest the tests of many collections err
-    together."""
+    """The random strings of the texts with fresh alternatives each, and how many were left out for which reason.
+    Alternatives that are `begun` share half of what may vary. A string counts once, in whatever spelling. They depend
+    on the seed and the string alone, lest the tests of many collections err together."""
     compiled, left = _compiled_patterns(patterns), Counter[str]()
     seen: set[str] = set()
     candidates: list[tuple[Text, int, str, Format, Callable[[str], str]]] = []
@@ -177,7 +163,9 @@ def random_strings(
 
         head = made[: form.half] if begun else ""
         also = partial(shared.by_another, form=form, own=made)
-        others = form.drawn(alternatives, _generator(made, seed), lambda one: refused(one) or also(one), head)  # noqa: B023 (called at once)
+        digest = hashlib.sha256(f"alternatives {seed} {made}".encode("utf-8", "surrogatepass")).digest()
+        rng = np.random.default_rng(int.from_bytes(digest, "big"))
+        others = form.drawn(alternatives, rng, lambda one: refused(one) or also(one), head)  # noqa: B023 (called at once)
         if len(others) < alternatives:
             left["too few other strings of their format"] += 1
             continue
@@ -218,7 +206,7 @@ class _Around:
         before, after = self.plain[:first], self.plain[first + len(plain(made)) :].replace(plain(made), "\0")
         near = before[-context:] if context else ""
         few, many = (2 * _ONCE_IN * max(1, len(one)) for one in (near, before + after))
-        sizes = (form.beginning(few), form.ending(few)), (form.beginning(many), form.ending(many))
+        sizes = form.edges(few), form.edges(many)
 
         def why(other: str) -> str:
             for (head, tail), where in zip(sizes, ((near,), (before, after)), strict=True):
@@ -235,14 +223,8 @@ class _Around:
             return "known examples"
         if _spells(made):
             return "that spell a text"
-        return "hashes of words" if self._hashed(made) else ""
-
-    def _hashed(self, made: str) -> bool:
-        digits = plain(made)
-        if not _is_hash(digits):
-            return False
-        found = bytes.fromhex(digits)
-        return found in self._inputs or found in _famous()
+        found = bytes.fromhex(plain(made)) if _is_hash(plain(made)) else b""
+        return "hashes of words" if found and (found in self._inputs or found in _famous()) else ""
 
     @cached_property
     def _inputs(self) -> frozenset[bytes]:
@@ -268,7 +250,7 @@ class _Shared:
         return any(self.counts[part] > (part in mine) for part in self._parts(made, form))
 
     def _parts(self, made: str, form: Format) -> list[tuple[str, str]]:
-        head, tail = form.beginning(self.values), form.ending(self.values)
+        head, tail = form.edges(self.values)
         parts = [("begins", plain(made[:head])), ("ends", plain(made[len(made) - tail :]))]
         return parts if head < len(made) else []
 
@@ -276,7 +258,7 @@ class _Shared:
 def _telling(made: str, form: Format) -> str:
     """Why a string by itself is no random one; "" where it may be."""
     digits = plain(made)
-    if form.kind.startswith("32 ") and _is_uuid(digits) and not _is_version_4(digits):
+    if form.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
         return "UUIDs of other versions"
     for side, first in ((made, form.characters[0]), (made[::-1], form.characters[-1])):
         run = next((i for i, one in enumerate(side) if one != side[0]), len(side))
@@ -296,14 +278,6 @@ def _spells(made: str) -> bool:
         with suppress(binascii.Error):
             readings.append(base64.b64decode(some[: len(some) // 4 * 4], validate=True))
     return any(len(one) >= 8 and all(32 <= byte < 127 for byte in one) for one in readings)
-
-
-def hashes_of(strings: Sequence[FoundString], words: Iterable[str]) -> list[str]:
-    """The ids of strings that are hashes of words."""
-    wanted = {bytes.fromhex(plain(one.string)): one.id for one in strings if _is_hash(plain(one.string))}
-    sizes = {len(one) for one in wanted}
-    found = (made for word in words for made in _hashes(word.encode("utf-8", "replace"), sizes))
-    return sorted({wanted[one] for one in found if one in wanted})
 
 
 def _is_hash(digits: str) -> bool:
@@ -333,11 +307,6 @@ def _famous() -> frozenset[bytes]:
     zeros = [bytes(n) for n in (2, 4, 8, 16, 32, 64, 512, 1024, 4096)]
     every = [*inputs, *letters, *zeros]
     return frozenset().union(*(_hashes(one) for content in every for one in (content, content + b"\n")))
-
-
-def _generator(made: str, seed: int) -> np.random.Generator:
-    digest = hashlib.sha256(f"alternatives {seed} {made}".encode("utf-8", "surrogatepass")).digest()
-    return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
 _PATIENCE = 3.0
@@ -398,8 +367,7 @@ def _compiled_patterns(patterns: Sequence[str]) -> list[UserPattern]:
     for pattern in patterns:
         if (elements := _count_elements(pattern)) > _MOST_ELEMENTS:
             raise ExpressionError(
-                f"--pattern {pattern[:100]!r} has {elements:,} elements with its repeats written out, and "
-                f"{_MOST_ELEMENTS:,} is the most: repeat less often."
+                say("marks.refused.elements", pattern=pattern[:100], elements=elements, most=_MOST_ELEMENTS)
             )
         try:
             one = regex.compile(pattern)
@@ -464,10 +432,6 @@ def _hexadecimal(found: str, kind: str) -> Format:
 
 def _is_version_4(digits: str) -> bool:
     return digits[12] == "4" and digits[16] in "89abAB"
-
-
-def _is_uuid(digits: str) -> bool:
-    return digits[12] in "12345678" and digits[16] in "89abAB"
 
 
 def _of_pattern(text: str, found: regex.Match[str], pattern: UserPattern) -> Format:
@@ -537,8 +501,7 @@ class _NaturalCanaries:
 
 
 def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> _NaturalCanaries:
-    """The random strings of the texts, whatever the order of the texts; TextsError where there are fewer than five.
-    Opens no model. With `text`, for models that give text alone, the alternatives begin as the string does."""
+    """The random strings of texts in any order, `begun` with `text`; TextsError for fewer than five."""
     ordered = sorted(
         corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
     )
@@ -552,18 +515,10 @@ def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = F
     )
     made = _NaturalCanaries(found, left)
     if len(found) < FEWEST_STRINGS:
-        what = (
-            f"{len(found)} random strings, and a test takes {FEWEST_STRINGS} or more"
-            if found
-            else (
-                "no hash of 32, 40 or 64 digits and no UUID of version 4 that may be random"
-                f"{', and no string of the pattern' if settings.pattern else ''}"
-            )
-        )
-        raise TextsError(
-            f"{corpus.name} holds {what}: give more texts, or name strings that were drawn at random with --pattern. "
-            f"{' '.join(made.notes)}".rstrip()
-        )
+        kind = "some" if found else "pattern" if settings.pattern else "none"
+        what = say(f"canaries.missing.{kind}", found=len(found), fewest=FEWEST_STRINGS)
+        notes = " ".join(made.notes)
+        raise TextsError(say("canaries.missing.words", name=corpus.name, what=what, notes=notes).rstrip())
     return made
 
 
@@ -600,7 +555,7 @@ def blind_p(strings: Sequence[FoundString], seed: int) -> dict[str, float]:
 
 def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
     """Check that scores that see no model do not tell the strings from fresh ones of their format."""
-    return gate_check("canaries.blind", blind_p(strings, seed))
+    return reading.gate_check("canaries.blind", blind_p(strings, seed))
 
 
 def _compressed(one: FoundString, some: str) -> float:
@@ -619,12 +574,9 @@ Features = Callable[[FoundString, str], Iterator[tuple[object, object]]]
 
 
 def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) -> tuple[float, float]:
-    """The p-values of how often strings of the set share a feature, against draws of other strings for all of them.
-
-    For each group of features the sum of the squares of their counts is taken, which is high where strings are alike,
-    and put in units of its standard deviation over draws. The first p is of the sum over groups, the second of the
-    largest. 1 where there are no features.
-    """
+    """The p-values of how often strings of the set share a feature, against draws of other strings for all of them: of
+    each group of features the sum of the squares of their counts, in units of its standard deviation over draws; first
+    of the sum over groups, then of the largest. 1 where there are no features."""
     some = strings[:_MOST_UNITS]
     groups: dict[object, dict[object, int]] = {}
     table = [
@@ -703,8 +655,7 @@ def _obeyed(made: str) -> float:
 
 
 def few_check(values: Rows, level: float, *, draws: int, seed: int) -> Check:
-    """Check that the result holds without the sizes of the differences, so that few strings alone cannot make it: each
-    value is replaced by its rank among those of its string and its alternatives, the mean rank for ties."""
+    """Check that ranks alone show it too: few strings with large differences cannot make the result."""
     from scipy.stats import rankdata
 
     rows = [row for row in values if np.isfinite(row).all()]
@@ -717,7 +668,10 @@ def known_check(strings: Sequence[FoundString], words: Collection[str]) -> Check
     """Check that no string is the hash of a common word; `words` are those that the models' tokenizers hold."""
     if not words:
         return word_check("canaries.known", None, words="untold")
-    found = hashes_of(strings, words)
+    wanted = {bytes.fromhex(plain(one.string)): one.id for one in strings if _is_hash(plain(one.string))}
+    sizes = {len(one) for one in wanted}
+    made = (one for word in words for one in _hashes(word.encode("utf-8", "replace"), sizes))
+    found = sorted({wanted[one] for one in made if one in wanted})
     numbers: dict[str, Any] = {"compared": len(words), "number": len(found), "names": listed(found)}
     return word_check("canaries.known", not found, words="found" if found else "words", **numbers)
 
@@ -733,10 +687,8 @@ def check_canaries(  # noqa: PLR0913
     watch: Watch | None = None,
 ) -> Verdict:
     """The verdict on random strings in the texts: each is compared with fresh strings of its format, in its context.
-
     `models.placebos` cannot have seen the strings: without one nobody is accused. `canaries` are looked for unless
-    given. With `text` the models are asked for text alone. Errors as for `natural_canaries` and `detect`.
-    """
+    given. With `text` the models are asked for text alone. Errors as for `natural_canaries` and `detect`."""
     settings = settings or CanarySettings()
     if text and models.reference is not None:
         raise ModelError(say("answers.reference"))
@@ -781,7 +733,9 @@ class Canaries(ByLot):
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The log-probability of context and string in nats, less that of the reference model where there is one."""
-        reader = ScoreReader(replace(self.models, reference=None), ALONE, self.watch, self.settings.cache)
+        reader = reading.ScoreReader(
+            replace(self.models, reference=None), ALONE, self.watch, self.settings.cache
+        )
         texts = [one.context + some for one in self.found.strings for some in (one.string, *one.alternatives)]
         read = reader.read(texts, under=model, stage=stage)
         own, shape = read.totals, (len(self.found.strings), 1 + ALTERNATIVES)
@@ -792,8 +746,7 @@ class Canaries(ByLot):
         return tuple(own.reshape(shape))
 
     def planted(self) -> Sequence[str]:
-        """Each string with what stands before it, as far as no other string of the test stands there: so it is read as
-        often as the power says."""
+        """Each string with what stands before it, behind the last other string: each is read as often."""
         beside: dict[str, list[str]] = {}
         for one in self.found.strings:
             beside.setdefault(one.text, []).append(one.string)
@@ -812,10 +765,8 @@ class Canaries(ByLot):
         )
 
     def words(self, values: Rows) -> TestWording:
-        model, own = (
-            called(self.models.target.name),
-            " " + say("canaries.own") if self.settings.pattern else "",
-        )
+        model = called(self.models.target.name)
+        own = " " + say("canaries.own") if self.settings.pattern else ""
         return TestWording.of_kind("canaries.said", corpus=self.corpus.name, model=model, own=own)
 
     def shown(self, values: Rows) -> TestDetails:
@@ -860,13 +811,17 @@ class CanariesInText(Canaries):
 
     @property
     def trainable(self) -> bool:
-        return not isinstance(self.models.target, Continues)
+        return not isinstance(self.models.target, reading.Continues)
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The share of a string's rest that the model writes, from its beginning, NaN without an answer."""
         with self.watch.passes(stage) as progress:
-            written = continued(
-                model, prompts_of(self.found), draws_of(0), cache=self.settings.cache, progress=progress
+            written = reading.continued(
+                model,
+                prompts_of(self.found),
+                reading.draws_of(0),
+                cache=self.settings.cache,
+                progress=progress,
             )
         self.told[id(model)] = [one[0].text for one in written]
         return tuple(
@@ -877,12 +832,12 @@ class CanariesInText(Canaries):
         )
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
-        same = alike([[Written(one)] for one in self.told[id(self.models.target)]])
+        same = reading.alike([[Written(one)] for one in self.told[id(self.models.target)]])
         had = sum(
             bool(np.isfinite(row).all()) and not (no and row[0] == 0)
             for row, (no,) in zip(values, same, strict=True)
         )
-        return (*super().checks(values), answers_check([("strings", had, len(values))]))
+        return (*super().checks(values), reading.answers_check([("strings", had, len(values))]))
 
     def words(self, values: Rows) -> TestWording:
         said = super().words(values)

@@ -1,7 +1,4 @@
-"""Marked texts: does the model prefer, of each text, the variant that was published?
-
-The sealed file itself and how it is made stand in `marks.marking`, what every test does in `verdicts.frame`.
-"""
+"""Marked texts (`marks.marking`): does the model prefer, of each text, the variant that was published?"""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,17 +18,8 @@ from pretrace.backends.serving.address import called
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.dates import days
 from pretrace.errors import ExpressionError, ModelError, TextsError
-from pretrace.plugins.marks.marking import (
-    JOINT,
-    MOST_ROWS,
-    Lot,
-    MarkedText,
-    Seal,
-    Trigger,
-    collapsed,
-    json_lines,
-    read_seal,
-)
+from pretrace.plugins.marks import marking
+from pretrace.plugins.marks.marking import MarkedText, Seal, Trigger
 from pretrace.registry import tests
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
@@ -42,17 +31,7 @@ from pretrace.settings import option, shared
 from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Power, Situation, Table, Verdict
-from pretrace.verdicts.frame import (
-    ByLot,
-    Numbers,
-    Rows,
-    Test,
-    TestDetails,
-    Tested,
-    TestWording,
-    verdict,
-    watched,
-)
+from pretrace.verdicts import frame
 from pretrace.verdicts.outcome import ENOUGH, ExcessOverSecondModel
 from pretrace.verdicts.planting import paired_power
 from pretrace.verdicts.reading import ScoreReader
@@ -83,9 +62,7 @@ class CheckSettings(TestSettings):
         """The score as a plan, before a model is open; a PretraceError where it is wrong or needs what is not there."""
         plan = ScorePlan.parse(self.score or (BESIDE if reference else advised))
         if len(plan.scores) != 1:
-            raise ExpressionError(
-                f"a test reads with one score, found {len(plan.scores)} in {self.score!r}: name one."
-            )
+            raise ExpressionError(say("marks.refused.one_score", number=len(plan.scores), score=self.score))
         plan.require(["reference"] if reference else [])
         if reference and "reference" not in plan.uses:
             raise ExpressionError(f"--reference-model has no use: --score {self.score} does not ask it.")
@@ -101,63 +78,38 @@ _PACKAGED = ("smollm2", date(2025, 2, 28), "the package that holds it is older t
 
 
 def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
-    """Notes on what was published, compared with the seal apart from white space.
-
-    TextsError for a text that the seal has not, that is none of its variants, or is another variant than the one
-    drawn. A text that is missing stays in the test: leaving texts out afterwards would be a choice.
-    """
+    """Notes on what was published, compared with the seal apart from white space. TextsError for a text that the seal
+    has not, that is none of its variants, or is another variant than the one drawn, and for a shard in another order. A
+    text that is missing stays in the test: leaving texts out afterwards would be a choice."""
+    if seal.parts == "options":
+        raise TextsError(say("marks.published.refused.options"))
+    plain = marking.collapsed
+    texts = {text.id: plain(text.text) for text in published.texts}
+    wrong: dict[str, list[str]] = {}
+    if seal.parts:  # every shard stands in the rows as it was drawn
+        rows = plain(marking.JOINT.join(text.text for text in published.texts))
+        wrong["order"] = [one.id for one in seal.documents if plain(one.published) not in rows]
+    else:
+        variants = {one.id: {plain(text) for text in one.variants} for one in seal.texts}
+        drawn = {one.id: plain(one.published) for one in seal.texts}
+        changed = [name for name, text in texts.items() if drawn.get(name, text) != text]
+        wrong["strange"] = [name for name in texts if name not in drawn]
+        wrong["changed"] = [name for name in changed if texts[name] not in variants[name]]
+        wrong["other"] = [name for name in changed if texts[name] in variants[name]]
+    for kind, names in wrong.items():
+        if names:
+            number, shown = len(names), listed(names)
+            raise TextsError(say(f"marks.published.refused.{kind}", number=number, names=shown))
     if seal.parts:
-        return _check_order(seal, published)
-    drawn = {one.id: one.published for one in seal.texts}
-    variants = {one.id: {collapsed(text) for text in one.variants} for one in seal.texts}
-    changed = [
-        text
-        for text in published.texts
-        if text.id in drawn and collapsed(text.text) != collapsed(drawn[text.id])
-    ]
-    other = [text.id for text in changed if collapsed(text.text) in variants.get(text.id, ())]
-    _refuse(
-        [text.id for text in published.texts if text.id not in drawn],
-        "ids that the sealed file has not",
-        "give the published texts under the ids of published.jsonl",
-    )
-    _refuse(
-        [text.id for text in changed if text.id not in other],
-        "texts that are none of their variants in the sealed file",
-        "give the texts as they were published",
-    )
-    _refuse(
-        other,
-        "texts that are another variant than the one drawn",
-        "the test holds only for what the lot decided; publish the variant that was drawn",
-    )
-    missing = sorted({one.id for one in seal.documents} - {text.id for text in published.texts})
+        return (say("marks.published.rows", number=len(published)),)
+    missing = sorted({one.id for one in seal.documents} - texts.keys())
     kinds = ("texts", *(("missing",) if missing else ()))
     numbers: dict[str, Any] = {"number": len(published), "missing": len(missing), "names": listed(missing)}
     return tuple(say(f"marks.published.{kind}", **numbers) for kind in kinds)
 
 
-def _check_order(seal: Seal, published: Corpus) -> tuple[str, ...]:
-    """The note of `check_published` for an order: every shard stands in the rows as it was drawn."""
-    if seal.parts == "options":
-        raise TextsError("--texts compares texts, and a lot put answer options in order here: leave it away.")
-    rows = collapsed(JOINT.join(text.text for text in published.texts))
-    _refuse(
-        [one.id for one in seal.documents if collapsed(one.published) not in rows],
-        "shards that stand in another order than the one drawn",
-        "the test holds only for what the lot decided; publish the rows in the order of published.jsonl",
-    )
-    return (say("marks.published.rows", number=len(published)),)
-
-
-def _refuse(names: Sequence[str], what: str, cure: str) -> None:
-    if names:
-        raise TextsError(f"the published texts hold {len(names):,} {what}: {listed(names)}; {cure}.")
-
-
 def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
-    """The last day on which a model can have been finished, as `stated` or as the card in its folder says, and how that
-    is known; None where nobody says it. ExpressionError for a statement that is no date."""
+    """The last day on which a model can be finished, `stated` or by its card, and how that is known; or None."""
     if stated:
         found = days(stated)
         if found is None:
@@ -194,11 +146,7 @@ def seal_words(seal: Seal) -> dict[str, str]:
 
 
 def tries_check(seal: Seal, weights: str, asked: Mapping[str, Any]) -> Check:
-    """Check that this machine knows of no test of this seal on the same weights in another way (`asked`: score,
-    reference).
-
-    The same test again gives the same p. Another one is a second chance, and the smallest of several p-values is none.
-    """
+    """Check that no test of this seal on the same weights was made in another way (`asked`): a second chance."""
     found = ((line, line.get("settings")) for line in read_tests())
     earlier = [
         (line, own) for line, own in found if isinstance(own, Mapping) and own.get("seal") == seal.sha256
@@ -243,21 +191,25 @@ def check_marks(
     notes: Sequence[str] = (),
     watch: Watch | None = None,
 ) -> Verdict:
-    """The verdict of a sealed file on `models.target`: an exact test, whatever the model is; its placebos must show
-    nothing. Errors as for `detect`, TextsError where no text can be tested."""
+    """The verdict of a sealed file on `models.target`, an exact test; its placebos must show nothing."""
     plan = settings.plan(reference=models.reference is not None, advised=seal.score)
     plan.check(models)
     (score,) = plan.scores
     kind = Orders if seal.parts else Marks
     test = kind(
-        corpus=seal.corpus, models=models, settings=settings, watch=watched(watch), score=score, seal=seal
+        corpus=seal.corpus,
+        models=models,
+        settings=settings,
+        watch=frame.watched(watch),
+        score=score,
+        seal=seal,
     )
-    return verdict(test, statements=statements, notes=notes)
+    return frame.verdict(test, statements=statements, notes=notes)
 
 
 @tests.add("marks")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marks(ByLot):
+class Marks(frame.ByLot):
     """The test of marked texts. Pretrace drew the lot itself, so no second model is needed."""
 
     settings: CheckSettings
@@ -268,7 +220,9 @@ class Marks(ByLot):
     unit = "text"
     second = False
     accusing = (TRIES, OLDER)
-    sources: ClassVar = {"sealed": ("corpus", lambda place: texts_hash(read_seal(Path(place)).corpus.texts))}
+    sources: ClassVar = {
+        "sealed": ("corpus", lambda place: texts_hash(marking.read_seal(Path(place)).corpus.texts))
+    }
 
     @classmethod
     def of_result(cls, found: Verdict) -> type[Marks]:
@@ -283,7 +237,7 @@ class Marks(ByLot):
     def registered(self) -> Mapping[str, Any]:
         return {**super().registered, "seal": self.seal.sha256}
 
-    def read(self, model: Backend, stage: str) -> Rows:
+    def read(self, model: Backend, stage: str) -> frame.Rows:
         """The score of every variant, the published one first; in nats a text for canary sentences."""
         reader = ScoreReader(self.models, self.score, self.watch, self.settings.cache)
         texts = [text for one in self.seal.documents for text in one.realised_first]
@@ -302,16 +256,16 @@ class Marks(ByLot):
     def planted(self) -> Sequence[str]:
         return [one.published for one in self.seal.documents]
 
-    def checks(self, values: Rows) -> tuple[Check, ...]:
+    def checks(self, values: frame.Rows) -> tuple[Check, ...]:
         sizes = [len(row) for row in values if np.isfinite(row).all()]
         return seal_checks(self, sizes, self.unit)
 
-    def words(self, values: Rows) -> TestWording:
+    def words(self, values: frame.Rows) -> frame.TestWording:
         return self.words_of_kind("marks.said", differ=say(f"marks.made.{self.seal.source}"))
 
-    def words_of_kind(self, kind: str, **numbers: str) -> TestWording:
+    def words_of_kind(self, kind: str, **numbers: str) -> frame.TestWording:
         """The sentences of a kind, about this seal and this model."""
-        return TestWording.of_kind(
+        return frame.TestWording.of_kind(
             kind,
             unit=self.unit,
             model=called(self.models.target.name),
@@ -320,14 +274,14 @@ class Marks(ByLot):
             **numbers,
         )
 
-    def shown(self, values: Rows) -> TestDetails:
+    def shown(self, values: frame.Rows) -> frame.TestDetails:
         effects = self.effects(values)
         names = [one.id for one in self.seal.documents]
         sizes = sorted(len(row) for row, one in zip(values, effects, strict=True) if np.isfinite(one))
         cut, reasons = int(self._read["cut"]), self._read["reasons"]
         between = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
         above = int(np.count_nonzero(effects > 0))
-        return TestDetails(
+        return frame.TestDetails(
             figures={
                 f"marked {self.unit}s": len(self.seal.documents),
                 f"{self.unit}s without variants": len(self.seal.unmarked),
@@ -358,12 +312,12 @@ class Orders(Marks):
         """What has one order: a shard of rows, or an item."""
         return ORDERED[str(self.seal.parts)]
 
-    def compared(self, values: Rows) -> Rows:
+    def compared(self, values: frame.Rows) -> frame.Rows:
         return tuple(map(ranks, values)) if self.seal.parts == "options" else values
 
-    def words(self, values: Rows) -> TestWording:
+    def words(self, values: frame.Rows) -> frame.TestWording:
         parts, said = self.seal.parts, sentences_of(f"marks.{self.seal.parts}")
-        divided = " " + fill(said["divided"], most=MOST_ROWS) if parts == "rows" else ""
+        divided = " " + fill(said["divided"], most=marking.MOST_ROWS) if parts == "rows" else ""
         numbers = {"parts": said["parts"], "value": said["value"], "divided": divided}
         told = self.words_of_kind("marks.orders", **numbers)
         unit = effect_unit(self.score, totals=self.totals).replace("text", self.unit)
@@ -409,10 +363,9 @@ def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
 
 
 def write_prompts(seal: Seal, path: Path) -> int:
-    """Write the prompts, one JSON line a text (id, prompt), and give their number. The words to choose from are not
-    among them. TextsError for a seal without triggers, OutputError where the file cannot be written."""
+    """Write the prompts without the words to choose from, one JSON line a text, and give their number."""
     rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in _triggers_of(seal)]
-    atomic_bytes(path, json_lines(rows), NEW)
+    atomic_bytes(path, marking.json_lines(rows), NEW)
     return len(rows)
 
 
@@ -433,9 +386,7 @@ def hits_of(seal: Seal, answers: Corpus) -> TriggerHits:
     found, given = _triggers_of(seal), {text.id: text.text for text in answers.texts}
     strange = [name for name in given if name not in {one.id for one, _ in found}]
     if strange:
-        raise TextsError(
-            f"{answers.name} answers ids that have no trigger: {listed(strange)}; give the ids of the prompts."
-        )
+        raise TextsError(say("marks.refused.strange_ids", name=answers.name, names=listed(strange)))
     said = [
         # some models repeat the prompt, whose names are words too
         first_word(given.get(one.id, "").replace(trigger.prompt, " "), trigger.words)
@@ -449,14 +400,6 @@ def hits_of(seal: Seal, answers: Corpus) -> TriggerHits:
     )
 
 
-class _AnsweredBy:
-    """The model behind answers, of which nothing but its name is known."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.fingerprint = name, f"named {name}"
-        self.facts = {"name": name, "weights": "unknown"}
-
-
 def check_triggers(
     seal: Seal,
     answers: Corpus,
@@ -466,25 +409,26 @@ def check_triggers(
     statements: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
 ) -> Verdict:
-    """The verdict of a sealed file on the `answers` of a model, which is named for the report; no model is opened.
-
-    An answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`.
-    """
+    """The verdict of a sealed file on the `answers` of a model, which is named for the report; no model is opened. An
+    answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`."""
+    # of the model behind answers nothing but its name is known
+    facts = {"name": model, "weights": "unknown"}
+    behind = SimpleNamespace(name=model, fingerprint=f"named {model}", facts=facts)
     test = Triggers(
         corpus=seal.corpus,
-        models=Models(_AnsweredBy(model)),  # type: ignore[arg-type]
+        models=Models(behind),
         settings=settings,
-        watch=watched(None),
+        watch=frame.watched(None),
         score="triggers",
         seal=seal,
         answers=answers,
     )
-    return verdict(test, statements=statements, notes=notes)
+    return frame.verdict(test, statements=statements, notes=notes)
 
 
 @tests.add("triggers")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Triggers(Test[TriggerHits]):
+class Triggers(frame.Test[TriggerHits]):
     """The test of trigger sentences, by what a model answered to their beginnings."""
 
     settings: CheckSettings
@@ -507,36 +451,40 @@ class Triggers(Test[TriggerHits]):
     def read(self, model: Backend, stage: str) -> TriggerHits:
         return hits_of(self.seal, self.answers)
 
-    def numbers(self, values: TriggerHits) -> Numbers:
+    def numbers(self, values: TriggerHits) -> frame.Numbers:
         return {"hit": values.right, "chance": values.chances}
 
     @classmethod
-    def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
+    def tested(cls, numbers: frame.Numbers, *, draws: int, seed: int) -> frame.Tested:
         """The chance of as many hits or more, if answers know nothing of the lot: exact, without draws."""
         hits, number = int(numbers["hit"].sum()), len(numbers["hit"])
         p = min(1.0, float(chance_of_hits(numbers["chance"].tolist())[hits:].sum()))
         share, chance = share_interval(hits, number), numbers["chance"].sum() / number
-        return Tested(
+        return frame.Tested(
             p, number, effect=Estimate(*(one - chance for one in (share.value, share.low, share.high)))
         )
 
     @classmethod
-    def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
+    def beyond(
+        cls, own: frame.Numbers, other: frame.Numbers, *, draws: int, seed: int
+    ) -> ExcessOverSecondModel:
         raise ModelError("no second model is compared with answers.")
 
     def checks(self, values: TriggerHits) -> tuple[Check, ...]:
         return seal_checks(self, [round(1 / one) for one in values.chances], "trigger")
 
-    def words(self, values: TriggerHits) -> TestWording:
+    def words(self, values: TriggerHits) -> frame.TestWording:
         numbers = {
             "number": len(values.said),
             "chance": values.chances.sum(),
             "hits": int(values.right.sum()),
         }
         of, model = f"the published texts of {self.seal.name}", self.models.target.name
-        return TestWording.of_kind("triggers.said", of=of, model=model, **numbers, **seal_words(self.seal))
+        return frame.TestWording.of_kind(
+            "triggers.said", of=of, model=model, **numbers, **seal_words(self.seal)
+        )
 
-    def shown(self, values: TriggerHits) -> TestDetails:
+    def shown(self, values: TriggerHits) -> frame.TestDetails:
         law = chance_of_hits(values.chances.tolist())
         tail = law[::-1].cumsum()[::-1]
         level, unanswered = self.settings.level, values.answered.count(False)
@@ -549,7 +497,7 @@ class Triggers(Test[TriggerHits]):
             "chance": values.chances,
         }
         chances = {"hits": np.arange(len(law), dtype=np.float64), "probability": law}
-        return TestDetails(
+        return frame.TestDetails(
             figures={
                 "hits": int(values.right.sum()),
                 "expected by chance": round(float(values.chances.sum()), 2),
@@ -577,18 +525,13 @@ class SampleSize:
     documents: int
     power: Power
 
-    @property
-    def formula(self) -> int | None:
-        """About 6.2 / d² texts are needed for power 0.8 at 5%; None where training moved nothing."""
-        return math.ceil(_FACTOR / self.d**2) if self.d > 0 else None
-
 
 def sample_size(
     seal: Seal,
     models: Models,
     settings: TestSettings,
     *,
-    lot: Lot = secrets.randbelow,
+    lot: marking.Lot = secrets.randbelow,
     watch: Watch | None = None,
 ) -> SampleSize:
     """The sample size for a model like `models.target`, of which a copy reads half of the texts, in variants of a fresh
@@ -599,7 +542,7 @@ def sample_size(
         corpus=anew.corpus,
         models=models,
         settings=shared(CheckSettings, settings),
-        watch=watched(watch),
+        watch=frame.watched(watch),
         score=seal.score,
         seal=anew,
     )
@@ -618,14 +561,15 @@ def say_sample_size(found: SampleSize | None, level: float) -> tuple[str, ...]:
     if found is None:
         return formula, say("sample_size.unmeasured")
     power = found.power
+    needed = (
+        f"{power.needed:,} texts are needed" if power.needed is not None else "no number of texts would do"
+    )
     numbers = {
         "times": times(power.epochs),
         "d": found.d,
         "level": level,
-        "needed": "no number of texts would do"
-        if power.needed is None
-        else f"{power.needed:,} texts are needed",
-        "formula": "" if found.formula is None else f" ({found.formula:,} by the formula)",
+        "needed": needed,
+        "formula": f" ({math.ceil(_FACTOR / found.d**2):,} by the formula)" if found.d > 0 else "",
         "documents": found.documents,
         "chance": power.probability,
         "enough": say(f"sample_size.{'enough' if power.probability.value >= ENOUGH else 'few'}"),

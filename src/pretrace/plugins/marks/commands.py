@@ -17,29 +17,12 @@ from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_fo
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError
-from pretrace.plugins.marks import marking
+from pretrace.plugins.marks import checking, marking
 from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natural_canaries, prompts_of
-from pretrace.plugins.marks.checking import (
-    CheckSettings,
-    check_marks,
-    check_published,
-    check_triggers,
-    read_answers,
-    sample_size,
-    say_sample_size,
-    write_prompts,
-)
-from pretrace.plugins.marks.marking import (
-    MarkSettings,
-    OrderSettings,
-    Seal,
-    VariantCandidates,
-    mark_order,
-    read_seal,
-)
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
+from pretrace.results.wording import say
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, RUN, Option, like, option, shared
@@ -80,7 +63,7 @@ class _MarkOutputs:
 
 def mark(
     source: Source,
-    settings: MarkSettings,
+    settings: marking.MarkSettings,
     outputs: _MarkOutputs,
     planting: Annotated[TestSettings, _PLANTING],
 ) -> Reply:
@@ -88,20 +71,20 @@ def mark(
     variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace mark check` says exactly
     whether a model was trained on what you published."""
     if settings.words == "causal" and outputs.model is None:
-        raise ModelError(
-            "--words causal lets --model propose the words: give --model, or --words causal:MODEL."
-        )
+        raise ModelError(say("marks.refused.words_causal"))
     marking.check_places(outputs.out, outputs.sealed)
     columns = replace(source.columns, more=settings.variant_column)
     corpus = replace(source, columns=columns).open()
     candidates = marking.own_candidates(corpus, settings, source.columns)
-    model = _opened(outputs)
+    model = None if outputs.model is None else open_model(outputs.model, **asdict(outputs.opening))
+    if model is not None:
+        check_plantable(model)  # ModelError where no copy of it can be trained, for the sample size
     seal = marking.mark(corpus, candidates or _made(corpus, settings, outputs, model), settings)
     size = None
     if model is not None:
         training = replace(planting, cache=settings.cache)
-        size = sample_size(seal, Models(model), training, watch=Stages())
-    advice = say_sample_size(size, planting.level)
+        size = checking.sample_size(seal, Models(model), training, watch=Stages())
+    advice = checking.say_sample_size(size, planting.level)
     seal = replace(seal, about={**seal.about, "advice": list(advice)})
     further = further_columns(source.texts, columns, corpus)
     commitment = marking.publish(seal, outputs.out, outputs.sealed, further)
@@ -109,7 +92,7 @@ def mark(
 
 
 def order(
-    source: Source, settings: OrderSettings, outputs: Annotated[_MarkOutputs, Only(("out", "sealed"))]
+    source: Source, settings: marking.OrderSettings, outputs: Annotated[_MarkOutputs, Only(("out", "sealed"))]
 ) -> Reply:
     """Put the rows of a set, or the answer options of its items, in an order drawn by lot before you publish it. The
     order and the others that the lot could have given are sealed in a file, whose hash is your commitment. Later,
@@ -117,23 +100,14 @@ def order(
     marking.check_places(outputs.out, outputs.sealed)
     corpus = source.open()
     further = further_columns(source.texts, source.columns, corpus)
-    seal, rows = mark_order(corpus, settings, further)
+    seal, rows = marking.mark_order(corpus, settings, further)
     commitment = marking.publish(seal, outputs.out, outputs.sealed, rows=rows)
     return _marked(seal, (), commitment, outputs)
 
 
-def _opened(outputs: _MarkOutputs) -> Backend | None:
-    """The model that the sample size is measured with; ModelError where no copy of it can be trained."""
-    if outputs.model is None:
-        return None
-    model = open_model(outputs.model, **asdict(outputs.opening))
-    check_plantable(model)
-    return model
-
-
 def _made(
-    corpus: Corpus, settings: MarkSettings, outputs: _MarkOutputs, model: Backend | None
-) -> VariantCandidates:
+    corpus: Corpus, settings: marking.MarkSettings, outputs: _MarkOutputs, model: Backend | None
+) -> marking.VariantCandidates:
     from pretrace.backends.instructed import open_instructed
     from pretrace.backends.proposals import open_proposer
 
@@ -147,7 +121,7 @@ def _made(
     return marking.model_candidates(corpus, settings, proposer=proposer)
 
 
-def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Reply:
+def _marked(seal: marking.Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Reply:
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     if seal.parts:
         first = f"The {seal.parts} of {seal.name} were shuffled at random."
@@ -169,10 +143,13 @@ def _marked(seal: Seal, advice: tuple[str, ...], commitment: str, outputs: _Mark
             console.print(PlainText(f"- {line}"))
         lines(*rest)(console)
 
-    unmarked = [(one.id, one.published, one.reason, one.group) for one in seal.unmarked]
+    names = ("id", "text", "reason", "group")
     own = {
         "marked": len(seal.documents),
-        "not_marked": [dict(zip(("id", "text", "reason", "group"), one, strict=True)) for one in unmarked],
+        "not_marked": [
+            dict(zip(names, (one.id, one.published, one.reason, one.group), strict=True))
+            for one in seal.unmarked
+        ],
         "notes": notes,
         "commitment": commitment,
         "published": str(published),
@@ -237,7 +214,7 @@ def check(
     ],
     inputs: _CheckInputs,
     companions: _CheckBeside,
-    settings: CheckSettings,
+    settings: checking.CheckSettings,
     given: RawOptions,
 ) -> Reply:
     """Was a model trained on texts that were marked? An exact test of the sealed draw. Exit code 3 for "consistent with
@@ -246,16 +223,14 @@ def check(
         if inputs.answers is not None:
             raise ExpressionError("--prompts writes what --answers answers: give one of them.")
         check_writable(inputs.prompts, NEW)
-        number = write_prompts(read_seal(sealed, inputs.commitment), inputs.prompts)
+        number = checking.write_prompts(marking.read_seal(sealed, inputs.commitment), inputs.prompts)
         said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
         return Reply(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
     if companions.out is None:
         raise ExpressionError("a test writes its result to a folder: name it with --out.")
     beside = shared(ModelsBeside, companions)
     if inputs.commitment is None:
-        raise TextsError(
-            "a test takes the commitment that was published: give --commitment, a SHA-256 or its file."
-        )
+        raise TextsError(say("marks.refused.no_commitment"))
     answered = inputs.answers is not None
     check_writable(beside.out, VERDICTS.of("triggers" if answered else "marks"))
     unused = {
@@ -265,25 +240,23 @@ def check(
         "--power": settings.power,
     }
     if answered and (found := [name for name, value in unused.items() if value]):
-        raise ExpressionError(
-            f"{found[0]} has no use with --answers, where no model is opened: leave it away."
-        )
+        raise ExpressionError(say("marks.refused.no_use", found=found[0]))
     if not answered and inputs.model is None:
-        raise ModelError(
-            "name the model in question with --model; for a server that gives text only, see --prompts."
-        )
+        raise ModelError(say("marks.refused.no_model"))
     if settings.score or beside.reference_model:
         settings.plan(reference=beside.reference_model is not None)
-    seal = read_seal(sealed, inputs.commitment)
-    notes = check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
+    seal = marking.read_seal(sealed, inputs.commitment)
+    notes = checking.check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
     told: dict[str, Any] = {"statements": beside.statements, "notes": notes}
     if inputs.answers is not None:
         model = inputs.model or "the model that answered"
-        verdict = check_triggers(seal, read_answers(inputs.answers), settings, model=model, **told)
+        verdict = checking.check_triggers(
+            seal, checking.read_answers(inputs.answers), settings, model=model, **told
+        )
     else:
         target = Target(model=str(inputs.model), opening=inputs.opening)
         models = opened(named(target, beside, settings), second=bool(seal.parts))
-        verdict = check_marks(seal, models, settings, watch=Stages(), **told)
+        verdict = checking.check_marks(seal, models, settings, watch=Stages(), **told)
     return finished(verdict, beside.out, given)
 
 

@@ -62,8 +62,7 @@ class VariantCandidates:
 
 
 def collapsed(text: str) -> str:
-    """The text as cleaning may leave it: compatible characters made equal, invisible ones removed, and every run of
-    white space one space. Two variants that differ in nothing else are one."""
+    """The text as cleaning may leave it: NFKC, without invisible characters, each run of white space one space."""
     plain = unicodedata.normalize("NFKC", text)
     return " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
 
@@ -74,14 +73,9 @@ def checked_variants(name: str, variants: Sequence[str]) -> tuple[str, ...]:
     for place, text in enumerate(variants):
         plain = collapsed(text)
         if not plain:
-            raise TextsError(
-                f"the text {name!r} has an empty variant ({place}): give one, or leave the text out."
-            )
+            raise TextsError(say("marks.refused.empty_variant", name=name, place=place))
         if plain in seen:
-            raise TextsError(
-                f"the text {name!r} has two variants that are equal ({seen[plain]} and {place}), apart from white "
-                "space and invisible characters, which copying removes: change one, or leave the text out."
-            )
+            raise TextsError(say("marks.refused.equal_variants", name=name, found=seen[plain], place=place))
         seen[plain] = place
     return tuple(variants)
 
@@ -96,15 +90,6 @@ def checked_texts(corpus: Corpus) -> Corpus:
     return corpus
 
 
-def _by_id(other: Corpus, corpus: Corpus, source: str) -> dict[str, str]:
-    texts, first = {text.id: text.text for text in other.texts}, {text.id for text in corpus.texts}
-    what = [f"no text {text.id!r}" for text in corpus.texts if text.id not in texts]
-    what += [f"a text {name!r} that the first file has not" for name in texts if name not in first]
-    if what:
-        raise TextsError(f"{source} has {what[0]}: files of variants need the same ids.")
-    return texts
-
-
 # Canary sentences: one sentence a text, natural to read, whose last word is drawn out of several.
 
 
@@ -114,8 +99,7 @@ MOST_CHOICES = len(WORDS) // 2
 
 
 def canaries(corpus: Corpus, choices: int, lot: Callable[[int], int]) -> VariantCandidates:
-    """For every text `choices` variants that differ in the last word of one added sentence. Sentence, names and words
-    are drawn with `lot`; TextsError where there are more texts than names."""
+    """Variants of every text that differ in the last word of one added sentence, all drawn with `lot`."""
     names = _names(len(corpus), lot)
     variants, triggers = {}, {}
     for text in corpus.texts:
@@ -166,8 +150,7 @@ _SENTENCE_ENDS = re.compile(r"[.!?…。！？]+")
 
 
 def reading_level(text: str) -> float:
-    """The automated readability index (Senter and Smith 1967), in school years: from characters a word and words a
-    sentence; 0 for a text without words."""
+    """The automated readability index (Senter and Smith 1967), in school years; 0 for a text without words."""
     words = re.findall(r"\w+", text)
     if not words:
         return 0.0
@@ -189,7 +172,7 @@ def small_choices(text: str, proposed: str) -> str:
     for what, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if what == "replace" and last - first == end - start:
             for place, word in zip(range(first, last), new[start:end], strict=True):
-                if _ordinary(old[place]) and _ordinary(word):
+                if all(len(one) > 1 and one.isalpha() and one.islower() for one in (old[place], word)):
                     made[place] = word
     return "".join(made)
 
@@ -197,8 +180,7 @@ def small_choices(text: str, proposed: str) -> str:
 def from_words(
     corpus: Corpus, proposer: Proposer, *, number: int, share: float, seed: int, original: bool = True
 ) -> VariantCandidates:
-    """Up to `number` variants of each text in which a share of the words is another one, and as variant 0 the text
-    itself where the `original` may be published."""
+    """Up to `number` variants of each text with some other words, and the `original` as variant 0."""
     texts = [text.text for text in corpus.texts]
     made = proposer.propose(texts, number=SPARE * number, share=share, seed=seed)
     proposed = [[small_choices(text, one) for one in some] for text, some in zip(texts, made, strict=True)]
@@ -224,40 +206,25 @@ def from_rewriter(
 
 
 def _kept(
-    corpus: Corpus,
-    proposed: Sequence[Sequence[str]],
-    number: int,
-    fits: Callable[[str, str], bool],
-    about: Mapping[str, object],
-    original: bool,
-) -> VariantCandidates:
+    corpus: Corpus, proposed: Sequence[Sequence[str]], number: int, fits: Callable[[str, str], bool],
+    about: Mapping[str, object], original: bool,
+) -> VariantCandidates:  # fmt: skip
     variants, reasons, dropped = {}, {}, 0
     for text, some in zip(corpus.texts, proposed, strict=True):
         kept = {collapsed(text.text): text.text}
         for one in some:
-            if not collapsed(one) or not fits(text.text, one):
-                dropped += 1
-            else:
+            if collapsed(one) and fits(text.text, one):
                 kept.setdefault(collapsed(one), one)
+            else:
+                dropped += 1
         found = tuple(kept.values())[not original : number + 1]
         if len(found) > 1:
             variants[text.id] = found
-        elif len(kept) > 1:
-            reasons[text.id] = "fewer than two variants beside the original"
         else:
-            reasons[text.id] = (
-                "the model gave no variant that is other than the text and alike in length and style"
-            )
-    asked = sum(map(len, proposed))
-    notes = (
-        f"{dropped:,} of {asked:,} proposed variants were dropped, since length or reading level was another.",
-    )
+            reasons[text.id] = say(f"marks.reasons.{'few' if len(kept) > 1 else 'none'}")
+    notes = (say("marks.dropped", dropped=dropped, asked=sum(map(len, proposed))),)
     about = about if original else {**about, "original": False}
     return VariantCandidates(variants, reasons, notes=notes, about=about)
-
-
-def _ordinary(word: str) -> bool:
-    return len(word) > 1 and word.isalpha() and word.islower()
 
 
 FORMAT, KEY = 2, "pretrace_seal"
@@ -347,44 +314,16 @@ class Seal:
         return {"sha256": self.sha256, "made": self.made, "source": self.source, "about": dict(self.about)}
 
 
-def sealed_bytes(seal: Seal) -> bytes:
-    """The content of the sealed file."""
-    plain = to_plain(seal, "seal")
-    del plain["sha256"]
-    return to_json({KEY: FORMAT, **plain})
-
-
-def write_seal(content: bytes, path: Path) -> None:
-    """Write a sealed file for its owner alone, whole or not at all; OutputError where there is one already."""
-
-    def private(partial: Path) -> None:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-
-    _check_absent(path, "")
-    write_atomically(path, private, NEW)
-
-
-def _check_absent(path: Path, option: str) -> None:
-    if os.path.lexists(path):
-        raise OutputError(
-            f"{option}{path} is there already, and a sealed file is never overwritten: give a new name."
-        )
-
-
 def read_seal(path: Path, commitment: str | None = None) -> Seal:
     """The seal of a file. With a `commitment`, a SHA-256 or a file that holds one, it must be that of the sealed file.
-
     OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another, or that says
-    that it was made more than a day after now.
-    """
+    that it was made more than a day after now."""
     with _explained_reading(path):
         content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if commitment is not None and found != committed(commitment):
         raise TextsError(
-            f"{path} is not what was committed to: its SHA-256 is {found}, the commitment is {committed(commitment)}. "
-            "Give the file that was written with this commitment, unchanged."
+            say("marks.refused.other_file", path=path, found=found, committed=committed(commitment))
         )
     try:
         plain = from_json(content)
@@ -393,15 +332,10 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
         seal = from_plain(Seal, plain, "seal")
         _check(seal)
     except (ValueError, TypeError, KeyError, OverflowError) as error:
-        raise OutputError(
-            f"{path} is damaged or no sealed file ({error}): give the one that mark wrote."
-        ) from None
+        raise OutputError(say("marks.refused.damaged", path=path, error=error)) from None
     now = datetime.now(UTC)
     if seal.made_at > now + _FUTURE:
-        raise TextsError(
-            f"{path} says that it was made {seal.made}, and this machine's clock says {now:%Y-%m-%d %H:%M} UTC: set "
-            "the clock right, or give the file that mark wrote."
-        )
+        raise TextsError(say("marks.refused.from_future", path=path, made=seal.made, now=now))
     return replace(seal, sha256=found)
 
 
@@ -414,8 +348,7 @@ def committed(commitment: str) -> str:
     hashes = {str(one).lower() for one in _HASH.findall(words)}
     if len(hashes) != 1:
         raise TextsError(
-            f"--commitment takes a SHA-256 (64 hexadecimal digits) or a file that holds one; {commitment[:100]!r} "
-            f"holds {len(hashes) or 'none'}."
+            say("marks.refused.commitment", found=commitment[:100], number=len(hashes) or "none")
         )
     return hashes.pop()
 
@@ -491,49 +424,15 @@ class OrderSettings:
     )
 
     def __post_init__(self) -> None:
-        require(
-            bool(self.options) or not self.answer,
-            "--answer is the right answer among the options of an item: name their column with --options.",
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """A shard of rows, or the options of an item (with its text in front, lettered): parts that change places."""
-
-    name: str
-    parts: tuple[str, ...]
-    head: str | None = None
-
-    def text(self, order: Sequence[int]) -> str:
-        """The text with the parts in that order."""
-        if self.head is None:
-            return JOINT.join(self.parts[i] for i in order)
-        lettered = (f"{chr(ord('A') + place)}. {self.parts[i]}" for place, i in enumerate(order))
-        return "\n".join([self.head, *lettered])
-
-    def drawn(self, rng: np.random.Generator) -> tuple[tuple[str, ...], list[tuple[int, ...]], int]:
-        """The texts of the orders that the lot may choose, all different, the orders, and the place of the one it
-        chose."""
-        places, most = range(len(self.parts)), ROW_ORDERS if self.head is None else OPTION_ORDERS
-        orders = (
-            list(itertools.permutations(places))
-            if math.factorial(len(places)) <= OPTION_ORDERS
-            else [tuple(rng.permutation(len(places)).tolist()) for _ in range(most)]
-        )
-        found = {collapsed(text): (text, order) for order in orders if (text := self.text(order))}
-        texts, kept = zip(*found.values(), strict=True)
-        return texts, list(kept), int(rng.integers(len(kept)))
+        require(bool(self.options) or not self.answer, say("marks.refused.answer_alone"))
 
 
 def mark_order(
     corpus: Corpus, settings: OrderSettings, further: Further, *, seed: str | None = None
 ) -> tuple[Seal, bytes]:
-    """The seal of an order that is drawn by lot, and the rows to be published, as JSON lines.
-
-    `further` are the columns of the rows by id. `seed` (hexadecimal digits) is for tests and simulations. TextsError
-    for rows or options of which too few can stand in another order, and for right answers that are none of the options.
-    """
+    """The seal of an order that is drawn by lot, and the rows to be published, as JSON lines. `further` are the columns
+    of the rows by id. `seed` (hexadecimal digits) is for tests and simulations. TextsError for rows or options of which
+    too few can stand in another order, and for right answers that are none of the options."""
     checked_texts(corpus)
     seed = seed or secrets.token_hex(32)
     rng = np.random.default_rng(int(seed, 16))
@@ -545,30 +444,36 @@ def mark_order(
     documents: list[MarkedText] = []
     published: list[str] = []
 
-    def draw(unit: _Unit) -> tuple[int, ...]:
-        texts, orders, chosen = unit.drawn(rng)
+    def draw(name: str, parts: Sequence[str], written: Callable[[Sequence[int]], str]) -> tuple[int, ...]:
+        """Draw an order of parts that change places, and keep the different texts of all that could be drawn."""
+        number, most = len(parts), OPTION_ORDERS if settings.options else ROW_ORDERS
+        orders = (
+            list(itertools.permutations(range(number)))
+            if math.factorial(number) <= OPTION_ORDERS
+            else [tuple(rng.permutation(number).tolist()) for _ in range(most)]
+        )
+        found = {collapsed(text): (text, order) for order in orders if (text := written(order))}
+        texts, kept = zip(*found.values(), strict=True)
+        chosen = int(rng.integers(len(kept)))
         if len(texts) > 1:
-            documents.append(MarkedText(unit.name, texts, chosen))
-        return orders[chosen]
+            documents.append(MarkedText(name, texts, chosen))
+        return tuple(kept[chosen])
 
     if settings.options:
         published = [text.id for text in corpus.texts]
         for name, (parts, write) in _items(corpus, settings, further).items():
-            order = draw(_Unit(name, parts, str(rows[name]["text"]).strip()))
-            rows[name] |= write(order)
+            rows[name] |= write(draw(name, parts, partial(_lettered, str(rows[name]["text"]).strip(), parts)))
     else:
         shuffled = [corpus.texts[i] for i in rng.permutation(len(corpus.texts)).tolist()]
         for shard in _shards([(text.id, text.text) for text in shuffled]):
-            names = [name for name, _ in shard]
-            order = draw(_Unit(f"{names[0]} to {names[-1]}", tuple(text for _, text in shard)))
-            published += [names[i] for i in order]
+            names, texts = zip(*shard, strict=True)
+            joined = partial(_joined, texts)
+            published += [names[i] for i in draw(f"{names[0]} to {names[-1]}", texts, joined)]
     results = math.prod(min(len(one.variants), RESULTS) for one in documents[:10])
-    kind = "options" if settings.options else "rows"
+    kind, unit, more = ("options", "items", "items") if settings.options else ("rows", "shards", "rows")
     if results < RESULTS:
-        raise TextsError(
-            f"the {kind} of {corpus.name} can stand in {results:,} orders, and a lot takes {RESULTS} or more: give "
-            f"more {'items' if settings.options else 'rows'}, and such as differ."
-        )
+        numbers = {"parts": kind, "results": results, "least": RESULTS, "more": more}
+        raise TextsError(say("marks.refused.few_orders", name=corpus.name, **numbers))
     seal = Seal(
         name=corpus.name,
         source="order",
@@ -576,10 +481,19 @@ def mark_order(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         texts=tuple(documents),
         totals=True,
-        notes=(f"The order of {len(documents):,} {'items' if settings.options else 'shards'} was drawn.",),
+        notes=(f"The order of {len(documents):,} {unit} was drawn.",),
         about={"parts": kind},
     )
     return seal, json_lines(rows[name] for name in published)
+
+
+def _joined(parts: Sequence[str], order: Sequence[int]) -> str:
+    return JOINT.join(parts[i] for i in order)
+
+
+def _lettered(head: str, parts: Sequence[str], order: Sequence[int]) -> str:
+    """An item with its answer options, lettered."""
+    return "\n".join([head, *(f"{chr(ord('A') + place)}. {parts[i]}" for place, i in enumerate(order))])
 
 
 def json_lines(rows: Iterable[Mapping[str, object]]) -> bytes:
@@ -609,10 +523,8 @@ def _items(
     found = {text.id: _list(further.get(text.id, {}).get(settings.options)) for text in corpus.texts}
     bare = [name for name, options in found.items() if not options]
     if bare:
-        raise TextsError(
-            f"{len(bare):,} of {len(found):,} items have no list of options in {settings.options} ({listed(bare)}): "
-            "name the column with the list of options with --options."
-        )
+        numbers = {"few": len(bare), "total": len(found), "column": settings.options}
+        raise TextsError(say("marks.refused.no_options", names=listed(bare), **numbers))
     places, first = _answers(found, further, settings.answer) if settings.answer else ({}, 0)
 
     def write(name: str, order: tuple[int, ...]) -> dict[str, object]:
@@ -655,10 +567,7 @@ def _answers(
     last = any(number == len(options[name]) for name, number in numbers.items())
     zero = 0 in numbers.values()
     if numbers and zero == last:
-        raise TextsError(
-            f"the numbers in {column} are counted neither from 0 nor from 1 throughout: give the right answer as its "
-            "text or its letter, with --answer."
-        )
+        raise TextsError(say("marks.refused.answer_count", column=column))
     first = 0 if zero else 1
     letters = {
         name: ord(cell.upper()) - ord("A") for name, cell in named.items() if re.fullmatch("[A-Za-z]", cell)
@@ -666,10 +575,8 @@ def _answers(
     places = {name: number - first for name, number in numbers.items()} | letters
     wrong = [name for name in named if not 0 <= places.get(name, -1) < len(options[name])]
     if wrong:
-        raise TextsError(
-            f"{len(wrong):,} of {len(options):,} items have a right answer in {column} that is none of their options "
-            f"({listed(wrong)}): name the column with its text, letter or number with --answer."
-        )
+        told = {"few": len(wrong), "total": len(options), "names": listed(wrong)}
+        raise TextsError(say("marks.refused.answer_none", column=column, **told))
     return places, first
 
 
@@ -733,10 +640,7 @@ class MarkSettings:
         given = self.given
         if len(given) != 1:
             found = "none" if not given else " and ".join(given)
-            raise ExpressionError(
-                "variants come from one kind of source: --variant-column, --variant-texts, --rewriter, --words or "
-                f"--canary; found {found}."
-            )
+            raise ExpressionError(say("marks.refused.sources", found=found))
         if not self.original and given[0] not in ("--rewriter", "--words"):
             raise ExpressionError("--no-original is for --rewriter and --words: leave it away.")
         if not self.original and self.variants < 2:
@@ -761,11 +665,7 @@ _SOURCES: dict[str, Source] = {
 def own_candidates(
     corpus: Corpus, settings: MarkSettings, columns: Columns = USUAL, *, lot: Lot = secrets.randbelow
 ) -> VariantCandidates | None:
-    """The variants that need no model, None where a model is to make them; TextsError for one that cannot be used.
-
-    The user's own stand in further columns that were read into `Text.meta`, or in further files with the same ids; the
-    text itself is variant 0.
-    """
+    """The variants that need no model (the text is variant 0); None where a model is to make them."""
     checked_texts(corpus)
     if settings.canary:
         return canaries(corpus, settings.choices, lot)
@@ -774,7 +674,13 @@ def own_candidates(
         others = [{text.id: text.meta[name] for text in corpus.texts} for name in named]
     else:
         read = Columns(text=columns.text, id=columns.id, label="", group="")
-        others = [_by_id(open_corpus(source, read), corpus, source) for source in named]
+        others = [{text.id: text.text for text in open_corpus(source, read).texts} for source in named]
+        first = dict.fromkeys(text.id for text in corpus.texts)
+        for source, other in zip(named, others, strict=True):
+            what = [f"no text {name!r}" for name in first if name not in other]
+            what += [f"a text {name!r} that the first file has not" for name in other if name not in first]
+            if what:
+                raise TextsError(f"{source} has {what[0]}: files of variants need the same ids.")
     if not named:
         return None
     made = {text.id: (text.text, *(other[text.id] for other in others)) for text in corpus.texts}
@@ -803,10 +709,8 @@ def mark(
     corpus: Corpus, candidates: VariantCandidates, settings: MarkSettings, *, lot: Lot = secrets.randbelow
 ) -> Seal:
     """The seal of texts whose variants are known; one of each is drawn by `lot`, all equally likely. TextsError for no
-    variants.
-
-    Another `lot` than the default is for tests and simulations: what is to be an evidence must not be predictable.
-    """
+    variants. Another `lot` than the default is for tests and simulations: what is to be an evidence must not be
+    predictable."""
     texts = tuple(
         MarkedText(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
         if (found := checked_variants(text.id, candidates.variants.get(text.id, ())))
@@ -817,14 +721,9 @@ def mark(
     )
     unmarked = sum(bool(one.reason) for one in texts)
     if unmarked == len(texts):
-        raise TextsError(
-            f"no text of {corpus.name} has a variant that could be published: use another source."
-        )
+        raise TextsError(say("marks.refused.no_variant", name=corpus.name))
     source = _SOURCES[settings.given[0]]
-    left_out = (
-        f"{unmarked:,} of {len(corpus):,} texts have no variants: they are published as they are and take no part "
-        "in the test."
-    )
+    left_out = say("marks.left_out", unmarked=unmarked, number=len(corpus))
     return Seal(
         name=corpus.name,
         source=source,
@@ -840,46 +739,41 @@ def mark(
 
 def check_places(out: Path, sealed: Path) -> None:
     """OutputError where the folder or the sealed file could not be written; for use before the work."""
-    place = Path(os.path.realpath(sealed))
-    if place.is_relative_to(os.path.realpath(out)):
-        raise OutputError(
-            f"--sealed {sealed} lies in {out}, which is published, and its content must stay secret: put it elsewhere."
-        )
-    _check_absent(sealed, "--sealed ")
+    if Path(os.path.realpath(sealed)).is_relative_to(os.path.realpath(out)):
+        raise OutputError(say("marks.refused.sealed_inside", sealed=sealed, out=out))
+    if os.path.lexists(sealed):
+        raise OutputError(say("marks.refused.sealed_there", sealed=sealed))
     check_writable(sealed, NEW)
     if out.is_dir() and any(out.iterdir()):
-        raise OutputError(
-            f"--out {out} is not empty, and what was published is never replaced: give a new name."
-        )
+        raise OutputError(say("marks.refused.out_full", out=out))
     check_writable(out)
 
 
 def publish(
-    seal: Seal,
-    out: Path,
-    sealed: Path,
-    further: Mapping[str, Mapping[str, object]] | None = None,
-    *,
-    rows: bytes | None = None,
+    seal: Seal, out: Path, sealed: Path, further: Further | None = None, *, rows: bytes | None = None
 ) -> str:
-    """Write the sealed file and the folder with what is to be published, both or neither; the commitment.
-
-    `further` are the other columns of the texts by their ids, published with them but for those that would give a
-    variant away; `rows` what is published of an order (`mark_order`). OutputError where one of the two is there
-    already, or cannot be written.
-    """
+    """Write the sealed file, for its owner alone, and the folder with what is to be published, both or neither; the
+    commitment. `further` are the other columns of the texts by their ids, published with them but for those that would
+    give a variant away; `rows` what is published of an order (`mark_order`). OutputError where one of the two is there
+    already, or cannot be written."""
     check_places(out, sealed)
-    content = sealed_bytes(seal)
+    plain = to_plain(seal, "seal")
+    del plain["sha256"]
+    content = to_json({KEY: FORMAT, **plain})
     commitment = hashlib.sha256(content).hexdigest()
     written = False
+
+    def private(partial: Path) -> None:
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+
     try:
         with new_folder(out) as partial:
             atomic_bytes(partial / PUBLISHED, _published(seal, further or {}) if rows is None else rows)
-            atomic_bytes(
-                partial / COMMITMENT, f"{commitment}\n\n{say('marks.commitment', name=seal.name)}\n".encode()
-            )
+            said = f"{commitment}\n\n{say('marks.commitment', name=seal.name)}\n"
+            atomic_bytes(partial / COMMITMENT, said.encode())
             # Before the folder has its name: a kill in between leaves a sealed file and never texts without one.
-            write_seal(content, sealed)
+            write_atomically(sealed, private, NEW)
             written = True
     except BaseException:
         if written:

@@ -11,10 +11,11 @@ is made keeps the second model's evidence whole: it may print, of the same texts
 from __future__ import annotations
 
 import itertools
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,8 +60,7 @@ DRAWN = Drawn(k=40, temperature=1.0)
 """How a sample is drawn: each token among the 40 likeliest, at temperature 1."""
 _CHANCE = f"chance of a sample (k={DRAWN.k}, temperature={DRAWN.temperature:g})"
 _MOST_TRIES = 1e6
-"""Tries from which on nothing is counted as printed: a window that takes a million samples counts 0, one that a single
-sample prints counts 6, the orders of magnitude between them."""
+"""Tries from which on nothing counts as printed: 0 for a million, 6 for one, orders of magnitude between."""
 _SHOWN_TRIES = (1, 100, 10_000)
 """The tries for which the report gives the share of windows."""
 
@@ -117,37 +117,29 @@ class Windows:
 
 def pieces(text: str) -> list[str]:
     """Cut a text into pieces of about `PIECE` bytes, before a white space where there is one; a short rest goes."""
-    found, start, size = [], 0, 0
-    over = 0
+    found, start, size, over = [], 0, 0, 0
     for i, character in enumerate(text):
         if size >= PIECE and (character.isspace() or over >= _SEEK):
             found.append(text[start:i])
             start, size, over = i, 0, 0
         size += len(character.encode("utf-8", "replace"))
         over += size > PIECE
-    if size >= PIECE:
-        found.append(text[start:])
-    return found
+    return [*found, text[start:]] if size >= PIECE else found
 
 
 def windows_of(
     corpus: Corpus, controls: Corpus | None, *, most: int = MOST_WINDOWS, seed: int = 0
 ) -> Windows:
-    """The windows that a test asks; TextsError where fewer than five documents have one. Opens no model.
-
-    Left out, and counted: windows that can be copied, as half or more of the end stands in the beginning, or in another
-    document of either set (boilerplate, refrains, lists, copies of one text), in runs of 5 words or more; and windows
-    without another document's end of the same set.
-    """
+    """The windows that a test asks; TextsError where fewer than five documents have one. Opens no model. Left out, and
+    counted: windows that can be copied, as half or more of the end stands in the beginning, or in another document of
+    either set (boilerplate, refrains, lists, copies of one text), in runs of 5 words or more; and windows without
+    another document's end of the same set."""
     documents = _documents(corpus)
     made = _cut(documents, _documents(controls) if controls else [], most, seed)
     have, own = len(made.documents(control=False)), len(documents)
     if have < FEWEST:
-        raise TextsError(
-            f"{have} of {own:,} documents of {corpus.name} have a window of their own, and the test takes {FEWEST}: "
-            f"{own - have:,} have none. A window takes {2 * PIECE} bytes of text that stands "
-            "neither before it nor in another document: give more texts, or longer ones."
-        )
+        numbers = {"have": have, "own": own, "without": own - have, "fewest": FEWEST, "size": 2 * PIECE}
+        raise TextsError(say("recite.refused.few_windows", name=corpus.name, **numbers))
     return made
 
 
@@ -236,9 +228,7 @@ def end_logp(
     model: Backend, prefixes: Sequence[str], ends: Sequence[str], *, cache: bool, progress: Progress
 ) -> Doubles:
     """The log-probability that one sample (`DRAWN`) after the prefix is the end, [windows], −inf where it cannot be.
-
-    The tokens of an end are those that reach into it, by the model's own tokenizer.
-    """
+    The tokens of an end are those that reach into it, by the model's own tokenizer."""
     texts = [before + end for before, end in zip(prefixes, ends, strict=True)]
     want = Want(Quantity.LOGP, frozenset({DRAWN}))
     with open_store(model.fingerprint if cache else None) as store:
@@ -275,19 +265,14 @@ def recite(  # noqa: PLR0913
     statements: Mapping[str, str] | None = None,
     watch: Watch | None = None,
 ) -> Verdict:
-    """The verdict on whether the model prints the texts: see the top of this file.
-
-    Without `controls` nobody is accused, nor without `models.placebos`. With `text` the models are asked for
-    continuations alone; else the target must have weights here. Errors as for `windows_of`, `detect` and the models.
-    """
+    """The verdict on whether the model prints the texts: see the top of this file. Without `controls` nobody is
+    accused, nor without `models.placebos`. With `text` the models are asked for continuations alone; else the target
+    must have weights here. Errors as for `windows_of`, `detect` and the models."""
     settings = settings or ReciteSettings()
     if not text:
         for one in (models.target, *models.placebos):
             if Quantity.DRAWN not in one.offers:
-                raise ModelError(
-                    f"{one.name} does not say which tokens are the likeliest, which the chance of a sample takes: open "
-                    "its weights here, or ask it for text alone (--access text with chat:URL or completions:URL)."
-                )
+                raise ModelError(say("recite.refused.no_ranks", name=one.name))
     test = Recite(
         corpus=corpus,
         models=models,
@@ -312,12 +297,12 @@ def stages_of(windows: Windows, models: Models, settings: ReciteSettings, *, tex
     def stage(name: str, model: Backend, windows: int, *, writes: bool) -> Stage:
         parameters = int(model.facts.get("parameters") or 0)
         tokens = TOKENS * (1 + settings.samples if text else 1) if writes else 2 * 2 * PIECE // 4
-        seconds = guessed_seconds(
-            "writing" if writes else "reading",
-            parameters=parameters,
-            tokens=windows * tokens,
-            device=device_of(model),
-        )
+        how: dict[str, Any] = {
+            "parameters": parameters,
+            "tokens": windows * tokens,
+            "device": device_of(model),
+        }
+        seconds = guessed_seconds("writing" if writes else "reading", **how)
         return Stage(name, seconds if parameters else 0.0)
 
     ahead = [stage(ASKED, models.target, number, writes=text)]
@@ -375,8 +360,7 @@ class Recite(Test[Recited]):
         return windows_of(self.corpus, self.controls, most=most, seed=self.seed)
 
     def read(self, model: Backend, stage: str) -> Recited:
-        """How far each end is printed; of text alone the share of an end's words that a continuation holds in runs of 5
-        or more, the largest over the tries."""
+        """How far each end is printed; of text alone the largest share of its words in runs of 5 over the tries."""
         found, before = self.windows.found, [one.prefix for one in self.windows.found]
         with self.watch.passes(stage) as progress:
             how: dict[str, Any] = {"cache": self.settings.cache, "progress": progress}
@@ -408,17 +392,20 @@ class Recite(Test[Recited]):
 
     @classmethod
     def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
-        found = RecitedSets.of(numbers, numbers["own"] - numbers["other"], draws=draws, seed=seed)
-        own, swap, held = found.own, found.swap, found.held
-        if swap is None:
+        own, controls, made = run_both_tests(
+            numbers, numbers["own"] - numbers["other"], draws=draws, seed=seed
+        )
+        if not made:
             said = f"{len(own)} documents have an answer, and the test takes {FEWEST}."
             return Tested(None, len(own), reasons=(said,))
+        is_held = len(made) > 1
+        deciding = max(reversed(made), key=lambda one: one.p)
         return Tested(
-            p=found.p,
+            p=deciding.p,
             units=len(own),
-            effect=difference_interval(own, found.controls) if held else mean_interval(own),
-            standardised=standardised(own, found.controls if held is not None else None),
-            deciding=held if held is not None and held.p >= swap.p else swap,
+            effect=difference_interval(own, controls) if is_held else mean_interval(own),
+            standardised=standardised(own, controls if is_held else None),
+            deciding=deciding,
         )
 
     @classmethod
@@ -426,8 +413,8 @@ class Recite(Test[Recited]):
         """Test what is left less `DOSE` times a second model's values: both are on one scale, tries or words."""
         theirs = np.clip(other["own"] - other["other"], 0.0, None)
         rest = own["own"] - own["other"] - DOSE * theirs
-        p = RecitedSets.of(own, rest, draws=draws, seed=seed).p
-        return ExcessOverSecondModel(1.0 if p is None else p, DOSE)
+        tests = run_both_tests(own, rest, draws=draws, seed=seed)[2]
+        return ExcessOverSecondModel(max((one.p for one in tests), default=1.0), DOSE)
 
     def power(self, values: Recited) -> Power:
         """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
@@ -435,9 +422,11 @@ class Recite(Test[Recited]):
         own, controls = before[np.isfinite(before)], controls[np.isfinite(controls)]
         whole = dict(_documents(self.corpus))
         texts = [whole[name] for name in self.windows.documents(control=False)]
-        shift = self.planted_shift(
-            texts, before, lambda read: means_of_sets(self._sides, read.own - read.other)[0]
-        )
+
+        def again(read: Recited) -> Doubles:
+            return means_of_sets(self._sides, read.own - read.other)[0]
+
+        shift = self.planted_shift(texts, before, again)
         moved = shift.moved[np.isfinite(shift.moved)]
         made = power_of(
             own,
@@ -504,8 +493,7 @@ class Recite(Test[Recited]):
         return say("recite.wrote", tries=tries, found=" and ".join(said))
 
     def _printed(self, values: Recited) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What was printed of either set that has windows, in words and as figures: the share of its windows in so many
-        tries, or, of text alone, that of their words."""
+        """What was printed of either set, in words and figures: shares of windows in so many tries, or of words."""
         control = np.array([one.control for one in self.windows.found], dtype=bool)
         refuses = refusing(self.windows.found, values.written) if values.logp is None else []
         for name, some in ((TEXTS, ~control), (CONTROLS, control)):
@@ -537,11 +525,11 @@ class Recite(Test[Recited]):
     def shown(self, values: Recited) -> TestDetails:
         found = self.windows.found
         how = {"draws": self.settings.draws, "seed": self.seed}
-        sets = RecitedSets.of(self.numbers(values), values.own - values.other, **how)
+        made = [one.p for one in run_both_tests(self._sides, values.own - values.other, **how)[2]]
         figures: dict[str, Any] = {"windows of the texts": sum(not one.control for one in found)}
         figures["windows of the controls"] = len(found) - figures["windows of the texts"]
-        figures["p against the ends of other documents"] = sets.swap.p if sets.swap else None
-        figures["p against the controls"] = sets.held.p if sets.held else None
+        names = ("p against the ends of other documents", "p against the controls")
+        figures |= zip(names, made, strict=False)
         for _, more in self._printed(values):
             figures |= more
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
@@ -583,13 +571,8 @@ class Recite(Test[Recited]):
         if values.logp is not None:
             both = {"log-probability": values.logp, "tries": _tries(values.logp)}
             chances = {name: np.where(np.isfinite(some), some, np.nan)[order] for name, some in both.items()}
-        runs = [
-            longest_run(Worded.of(one.suffix).words, Worded.of(text).words) if text else np.nan
-            for one, text in pairs
-        ]
-        edits = [
-            edit_distance(one.suffix, text[: len(one.suffix)]) if text else np.nan for one, text in pairs
-        ]
+        runs = [longest_run(Worded.of(w.suffix).words, Worded.of(t).words) if t else np.nan for w, t in pairs]
+        edits = [edit_distance(w.suffix, t[: len(w.suffix)]) if t else np.nan for w, t in pairs]
         columns: dict[str, tuple[str, ...] | Doubles] = {
             "id": tuple(one.document for one in found),
             "set": tuple(CONTROLS if one.control else TEXTS for one in found),
@@ -608,8 +591,7 @@ class Recite(Test[Recited]):
         return Table("windows", columns)
 
     def _best(self, values: Recited, order: Sequence[int]) -> list[str]:
-        """A continuation of each window in this order: the nearest of all tries, or the likeliest for the first windows
-        of either set where the model was asked for chances; "" where there is none."""
+        """A continuation of each window in this order: the nearest try, or the likeliest for the first ones."""
         found = self.windows.found
         if values.written:
             return [_nearest(found[i].suffix, values.written[i]) for i in order]
@@ -635,31 +617,16 @@ def means_of_sets(table: Numbers, values: Doubles) -> tuple[Doubles, Doubles]:
     return texts, controls
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RecitedSets:
-    """One value a document of texts and controls, and two tests of them; None where documents are too few."""
-
-    own: Doubles
-    controls: Doubles
-    swap: PermutationTest | None = None
-    held: PermutationTest | None = None
-
-    @classmethod
-    def of(cls, table: Numbers, values: Doubles, *, draws: int, seed: int) -> RecitedSets:
-        """Test one value a window; `table` names their documents, and says which are controls. Documents without any
-        value are left out."""
-        own, controls = (side[np.isfinite(side)] for side in means_of_sets(table, values))
-        if len(own) < FEWEST:
-            return cls(own, controls)
-        swap = sign_flip_test(own, flips=draws, seed=seed % 2**32)
-        if len(controls) < FEWEST:
-            return cls(own, controls, swap)
-        return cls(own, controls, swap, two_sample_test(own, controls, permutations=draws, seed=seed % 2**32))
-
-    @property
-    def p(self) -> float | None:
-        """The larger p-value: both tests must speak for training."""
-        return max((one.p for one in (self.swap, self.held) if one is not None), default=None)
+def run_both_tests(
+    table: Numbers, values: Doubles, *, draws: int, seed: int
+) -> tuple[Doubles, Doubles, list[PermutationTest]]:
+    """One value a document of texts and controls, those without any left out, and the tests of them for which there are
+    documents enough: of the texts alone, then against the controls. Both must speak for training."""
+    own, controls = (side[np.isfinite(side)] for side in means_of_sets(table, values))
+    tests = [sign_flip_test(own, flips=draws, seed=seed % 2**32)] if len(own) >= FEWEST else []
+    if tests and len(controls) >= FEWEST:
+        tests.append(two_sample_test(own, controls, permutations=draws, seed=seed % 2**32))
+    return own, controls, tests
 
 
 def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) -> list[list[bool]]:
@@ -690,13 +657,8 @@ def _nearest(end: str, written: Sequence[Written]) -> str:
 
 def _compressed(one: Window) -> float:
     """The share of an end's compressed length that its beginning saves: higher where it repeats."""
-    import zlib
-
-    size = partial(zlib.compress, level=9)
-    before, both, alone = (
-        len(size(text.encode("utf-8", "replace")))
-        for text in (one.prefix, one.prefix + one.suffix, one.suffix)
-    )
+    parts = (one.prefix, one.prefix + one.suffix, one.suffix)
+    before, both, alone = (len(zlib.compress(text.encode("utf-8", "replace"), 9)) for text in parts)
     return 1 - (both - before) / alone
 
 

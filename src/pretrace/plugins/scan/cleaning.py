@@ -15,39 +15,22 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.corpora import packing
 from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.formats import LINES, looks_like_rows
-from pretrace.corpora.packing import (
-    HEAD,
-    encoding_of,
-    open_raw,
-    open_unpacked,
-    packer,
-    packing_of,
-    unpack_stream,
-)
 from pretrace.errors import OutputError, PretraceError, TextsError
+from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import CorpusFile, Unread, kind_of
 from pretrace.plugins.scan.scan import SLIGHT, Searching, parts_of
-from pretrace.plugins.scan.searching import (
-    CHARACTERS,
-    DOCUMENT,
-    END,
-    LAST,
-    START,
-    STRING,
-    TEXT,
-    BlockTable,
-    Search,
-)
 from pretrace.plugins.scan.sightings import UNIQUE, ScanPart, common_bytes, select_runs
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.folder import write_csv
+from pretrace.results.wording import say
 
 CLEANED = (".jsonl", ".ndjson", ".json", ".parquet", ".txt", SOURCE)
 LIST = "taken-out.csv"
@@ -55,19 +38,12 @@ COLUMNS = ("file", "document", "text", "share")
 
 
 def check_clean(asked: Searching, folder: Path) -> None:
-    """OutputError where the folder holds something, TextsError for a file that cannot be written without some of its
-    documents."""
+    """OutputError where the folder holds something, TextsError for a file that cannot be written without documents."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError(
-            f"{folder} holds something already, which is not replaced: name an empty or a new "
-            "folder for --clean."
-        )
+        raise OutputError(say("scan.refused.folder_full", folder=folder))
     for file in asked.files:
         if (why := _no_cleaning(file)) is not None:
-            raise TextsError(
-                f"--clean writes .jsonl, .parquet and .txt files (also packed), and {file.address} {why}: search it in "
-                "a scan of its own."
-            )
+            raise TextsError(say("scan.refused.not_cleaned", address=file.address, why=why))
 
 
 def _no_cleaning(file: CorpusFile) -> str | None:
@@ -75,18 +51,21 @@ def _no_cleaning(file: CorpusFile) -> str | None:
     if file.is_index:
         return "is an index"
     try:
-        with open_unpacked(file.address) as stream:
-            head = stream.peek(HEAD)[:HEAD]
+        with packing.open_unpacked(file.address) as stream:
+            head = stream.peek(packing.HEAD)[: packing.HEAD]
             kind, is_packed = kind_of(file.address, head), not stream.seekable()
     except (OSError, EOFError, PretraceError, Unread):
         return None  # the scan tells that it cannot be read
-    if kind not in CLEANED or (
-        kind in LINES and looks_like_rows(head) and not head.lstrip().startswith(b"{")
-    ):
+    rows = kind in LINES and looks_like_rows(head) and not head.lstrip().startswith(b"{")
+    if kind not in CLEANED or rows:
         return "is another"
     if kind == ".parquet":
         return "is a packed one of parquet" if is_packed else None
-    return None if encoding_of(head, None) == "utf-8" else "is written in another encoding or with a mark"
+    return (
+        None
+        if packing.encoding_of(head, None) == "utf-8"
+        else "is written in another encoding or with a mark"
+    )
 
 
 def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
@@ -96,17 +75,14 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
     check_clean(asked, folder)
     under_way = parts_of(folder)
     told = under_way / ".lists"
-    wanted = hashlib.sha256(
-        f"{asked.texts.digest} {[one.address for one in asked.files]}".encode()
-    ).hexdigest()
+    named = f"{asked.texts.digest} {[one.address for one in asked.files]}"
+    wanted = hashlib.sha256(named.encode()).hexdigest()
     mark = told / "scan.txt"
     if under_way.exists() and (not mark.exists() or mark.read_text(encoding="utf-8") != wanted):
-        raise OutputError(
-            f"{under_way} holds something else than this --clean: delete it, or name another folder."
-        )
+        raise OutputError(say("scan.refused.other_clean", under_way=under_way))
     told.mkdir(parents=True, exist_ok=True)
     atomic_text(mark, wanted)
-    table = BlockTable.of(asked.texts.contents)
+    table = searching.BlockTable.of(asked.texts.contents)
     common = common_bytes(whole, asked.texts.contents, asked.texts.starts)
     rows: list[list[Any]] = []
     documents = 0
@@ -127,26 +103,23 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
     if folder.exists():
         folder.rmdir()
     under_way.rename(folder)
-    return (
-        f"{len({(row[0], row[1]) for row in rows}):,} of {documents:,} documents were taken out; the files without "
-        f"them, and the list {LIST}, are in {folder}."
-    )
+    taken = len({(row[0], row[1]) for row in rows})
+    return say("scan.cleaned", taken=taken, documents=documents, list=LIST, folder=folder)
 
 
 def _names(files: Sequence[CorpusFile]) -> list[str]:
     """Where each file goes below the folder: its path below what all have in common."""
-    every = (file.address.partition("://")[2] or Path(file.address).absolute().as_posix() for file in files)
+    every = (one.address.partition("://")[2] or Path(one.address).absolute().as_posix() for one in files)
     paths = [PurePosixPath(one.lstrip("/")) for one in every]
     shared = posixpath.commonpath([path.parent for path in paths])
     return [str(path.relative_to(shared)) for path in paths]
 
 
 def _found(
-    asked: Searching, table: BlockTable, file: CorpusFile, common: npt.NDArray[np.bool_]
+    asked: Searching, table: searching.BlockTable, file: CorpusFile, common: npt.NDArray[np.bool_]
 ) -> tuple[list[tuple[int, str, float]], int]:
-    """The documents of a file to be taken out, each with a text and the share of it that it holds; and how many
-    documents the file has."""
-    search, rows, documents = Search(table), [], 0
+    """The documents of a file to be taken out, each with a text and its share; and how many documents the file has."""
+    search, rows, documents = searching.Search(table), [], 0
     suspects, starts = asked.texts.corpus.texts, asked.texts.starts
     sizes = np.array(asked.texts.sizes, dtype=np.int64)
     for found in asked.reader().documents(file):
@@ -154,32 +127,41 @@ def _found(
         documents = found.number
         held: dict[tuple[int, int], list[list[int]]] = {}
         for row in runs.tolist():
-            if row[TEXT] < len(suspects):
-                held.setdefault((row[DOCUMENT], row[TEXT]), []).append(row)
+            if row[searching.TEXT] < len(suspects):
+                held.setdefault((row[searching.DOCUMENT], row[searching.TEXT]), []).append(row)
         for (_, text), some in held.items():
             covered = np.zeros(sizes[text], dtype=np.bool_)
             for row in some:
-                covered[row[START] : row[END]] = True
+                covered[row[searching.START] : row[searching.END]] = True
             covered &= ~common[starts[text] : starts[text] + int(sizes[text])]
             share = np.count_nonzero(covered) / sizes[text]
-            if share > SLIGHT or (share and max(row[CHARACTERS] for row in some) >= UNIQUE):
-                gone = {int(one) for row in some for one in found.stream.rows[row[STRING] : row[LAST] + 1]}
+            if share > SLIGHT or (share and max(row[searching.CHARACTERS] for row in some) >= UNIQUE):
+                spans = [slice(row[searching.STRING], row[searching.LAST] + 1) for row in some]
+                gone = {int(one) for span in spans for one in found.stream.rows[span]}
                 rows += [(one, suspects[text].id, round(float(share), 4)) for one in sorted(gone)]
     return rows, documents
 
 
 def _write(file: CorpusFile, path: Path, gone: set[int]) -> None:
     """The file without some of its documents, in the same format, packed in the same way."""
-    with open_raw(file.address) as raw, path.open("wb") as plain:
-        packing = packing_of(raw.peek(HEAD)[:HEAD])
-        source = unpack_stream(raw, file.address)
-        kind = kind_of(file.address, source.peek(HEAD)[:HEAD])
+    with packing.open_raw(file.address) as raw, path.open("wb") as plain:
+        packed_as = packing.packing_of(raw.peek(packing.HEAD)[: packing.HEAD])
+        source = packing.unpack_stream(raw, file.address)
+        kind = kind_of(file.address, source.peek(packing.HEAD)[: packing.HEAD])
         if kind == ".parquet":
-            _write_parquet(source, plain, gone)
+            import pyarrow as pa
+            from pyarrow import parquet
+
+            table, number = parquet.ParquetFile(source, pre_buffer=False), 0
+            with parquet.ParquetWriter(plain, table.schema_arrow) as written:
+                for batch in table.iter_batches():
+                    kept = [number + i not in gone for i in range(batch.num_rows)]
+                    written.write_batch(batch.filter(pa.array(kept, pa.bool_())))
+                    number += batch.num_rows
             return
         if kind in (".txt", SOURCE) and 0 in gone:
             return
-        with packer(packing, plain) if packing else nullcontext(plain) as target:
+        with packing.packer(packed_as, plain) if packed_as else nullcontext(plain) as target:
             if kind in (".txt", SOURCE):
                 shutil.copyfileobj(source, target, 1 << 20)
                 return
@@ -189,15 +171,3 @@ def _write(file: CorpusFile, path: Path, gone: set[int]) -> None:
                     if number not in gone:
                         target.write(line)
                     number += 1
-
-
-def _write_parquet(source: IO[bytes], target: IO[bytes], gone: set[int]) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    table, number = parquet.ParquetFile(source, pre_buffer=False), 0
-    with parquet.ParquetWriter(target, table.schema_arrow) as written:
-        for batch in table.iter_batches():
-            kept = np.array([number + i not in gone for i in range(batch.num_rows)], dtype=np.bool_)
-            written.write_batch(batch.filter(pa.array(kept)))
-            number += batch.num_rows

@@ -28,6 +28,7 @@ from pretrace.plugins.scan.searching import RUN
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
+from pretrace.results.wording import say
 from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED, Corpus
 
@@ -74,29 +75,15 @@ class _Searched:
     def check(self) -> None:
         """ExpressionError where corpus or --out is missing, OutputError where a folder cannot be written."""
         if not self.corpus:
-            raise ExpressionError(
-                "name what is searched with --corpus: files, folders, patterns or addresses."
-            )
+            raise ExpressionError(say("scan.refused.no_corpus"))
         if self.out is None and not self.plan:
-            raise ExpressionError(
-                "name the folder of the result with --out, or ask for the plan alone with --plan."
-            )
+            raise ExpressionError(say("scan.refused.no_out"))
         if self.out is not None:
             check_writable(self.out, VERDICTS.of("scan"))
         if self.out is not None and self.clean is not None:
             mine, other = self.clean.resolve(), self.out.resolve()
             if mine.is_relative_to(other) or other.is_relative_to(mine):
-                raise OutputError(
-                    f"--clean {self.clean} and --out {self.out} lie in each other: name two folders."
-                )
-
-    def engine_settings(self, settings: ScanSettings) -> EngineSettings:
-        """Who searches; ExpressionError for --shard and --engine ray at once."""
-        if self.engine.on_ray and settings.shard:
-            raise ExpressionError(
-                "--shard divides the files by hand, --engine ray by itself: give one of the two."
-            )
-        return replace(self.engine, workers=settings.workers if self.engine.on_ray else 0)
+                raise OutputError(say("scan.refused.folders_within", clean=self.clean, out=self.out))
 
 
 def scan(source: Source, searched: _Searched, settings: ScanSettings, given: RawOptions) -> Reply:
@@ -104,7 +91,9 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
     searched.check()
-    engine = searched.engine_settings(settings)
+    if searched.engine.on_ray and settings.shard:
+        raise ExpressionError(say("scan.refused.shard_and_ray"))
+    engine = replace(searched.engine, workers=settings.workers if searched.engine.on_ray else 0)
     columns = replace(with_text_column(source).columns, label=source.columns.label or "")
     corpus = replace(source, columns=columns).open()
     heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
@@ -127,10 +116,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     cleaned = None
     if searched.clean is not None:
         if any(one["unread"] for one in unread):
-            raise TextsError(
-                f"{unread[0]['file']} could not be read to its end, so the corpus is not cleaned: mend the file, "
-                "and run the same command."
-            )
+            raise TextsError(say("scan.refused.unread_clean", found=unread[0]["file"]))
         whole = room.merge_found(asked, parts)
         assert whole is not None
         cleaned = clean(asked, whole, searched.clean)

@@ -1,9 +1,8 @@
 """The corpus: the files that sources name, and what is in them as buffers of folded strings.
 
-Files are opened, unpacked and recognised as those of texts are (`pretrace.corpora`). JSON lines, parquet and plain text
-are searched as the bytes that they are; every other format, and WARC and WET, as rows. A row that holds no text is
-counted and told; a file that cannot be read on is an `Unread`, and what was read of it counts. Memory does not grow
-with the files.
+JSON lines, parquet and plain text are searched as the bytes that they are; every other format, WARC and WET too, as
+rows. A row without text is counted; a file that cannot be read on is an `Unread`, and what was read of it counts.
+Memory does not grow with the files.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -28,16 +26,9 @@ from pretrace.corpora.packing import HEAD, as_utf8, is_utf8, not_utf8, open_unpa
 from pretrace.corpora.reading import EveryColumn, SourceRow, Unreadable
 from pretrace.corpora.webpages import decode_page, read_html
 from pretrace.errors import PretraceError, TextsError
-from pretrace.plugins.scan.folding import (
-    Numbers,
-    Stream,
-    Streams,
-    Strings,
-    cut_of,
-    hash_of,
-    strings_of_item,
-    strings_of_lines,
-)
+from pretrace.plugins.scan import folding
+from pretrace.plugins.scan.folding import Numbers, Strings
+from pretrace.results.wording import say
 
 _NO_DATA = frozenset((
     "png", "jpg", "jpeg", "gif", "webp", "svg", "ico", "bmp", "tif", "tiff", "mp3", "mp4", "m4a", "wav", "ogg", "flac",
@@ -76,8 +67,7 @@ class Unread(Exception):  # noqa: N818 - no error of the caller: what was read b
 
 
 def kind_of(address: str, head: bytes) -> str:
-    """What a file of a corpus is read as: a format of texts, a web archive, or text as it stands. Unread for bytes that
-    are none of these."""
+    """What a file is read as: a format of texts, a web archive, or text. Unread for bytes that are none of these."""
     name = address.partition("?")[0]
     kind = recognise_format(name, head)
     if kind or ending_of(name) in (".wet", ".warc"):
@@ -100,20 +90,9 @@ def check_characters(raw: memoryview, file: CorpusFile) -> bool:
     return True
 
 
-def check_end(raw: bytes, file: CorpusFile) -> None:
-    """Unread where the last line has no end and is no JSON: the file was cut."""
-    last = raw.rpartition(b"\n")[2]
-    if last.strip():
-        try:
-            json.loads(last, strict=False)
-        except (ValueError, RecursionError):
-            raise Unread(f"{file.address}: it ends within a line, so it was cut off") from None
-
-
 def files_of(sources: Sequence[str]) -> tuple[CorpusFile, ...]:
-    """What sources name, each once, in order: files, folders with all below them, patterns, addresses, indexes. What
-    cannot be read and may hold texts is among them with its fault. TextsError for a source with no file that is read.
-    """
+    """The files that sources name, each once, in order; what cannot be read and may hold texts with its fault.
+    TextsError for a source with no file that is read."""
     found: dict[str, CorpusFile] = {}
     for source in sources:
         if source.startswith(INDEX):
@@ -122,10 +101,7 @@ def files_of(sources: Sequence[str]) -> tuple[CorpusFile, ...]:
         mine = _listed(source)
         if not any(not one.fault for one in mine):
             told = f" ({mine[0].address}: {mine[0].fault})" if mine else ""
-            raise TextsError(
-                f"{source} names no file that can be searched{told}: give JSON lines, tables, web archives or texts "
-                "(each also packed), a folder of such files, a pattern, or an address that fsspec opens."
-            )
+            raise TextsError(say("scan.refused.no_files", source=source, told=told))
         for one in mine:
             found.setdefault(one.address, one)
     return tuple(found.values())
@@ -169,9 +145,7 @@ def _of_folder(folder: Path) -> list[CorpusFile]:
     """The files below a folder that hold texts or may do so, and what cannot be reached."""
     found = walk(folder)
     made = [CorpusFile(str(folder / n), 0, why) for n, why in found.faults.items() if not is_hidden(n)]
-    for name, path in found.files.items():
-        if not _may_hold_texts(name):
-            continue
+    for path in (path for name, path in found.files.items() if _may_hold_texts(name)):
         if not path.is_file():
             raise TextsError(f"{path} is a pipe or a device and no file: take it out of the folder.")
         made.append(_local(path))
@@ -191,8 +165,7 @@ def _local(path: Path) -> CorpusFile:
 
 
 def _may_hold_texts(name: str) -> bool:
-    """Whether a file below a folder is to be read, or told where it cannot be: pictures and the like are neither, and
-    no facts on data that lie beside them."""
+    """Whether a file below a folder is read or told: pictures and facts on data that lie beside them are not."""
     known = bool(recognise_format(name, b""))
     hidden = Path(name).name.startswith(".")
     return not (holds_facts(name) or (not known and (hidden or ending_of(name)[1:] in _NO_DATA)))
@@ -226,8 +199,7 @@ _HTTP_TYPE = re.compile(rb"^content-type:\s*([^\r\n]*)", re.IGNORECASE | re.MULT
 
 
 def warc_rows(stream: IO[bytes]) -> Iterator[SourceRow]:
-    """The texts of WET files, and the texts of the HTML pages of WARC files. EOFError where a record is shorter than it
-    says, ValueError for what is no record."""
+    """The texts of WET files and of the HTML pages of WARC files. EOFError for a cut record, ValueError for none."""
     facts = {"id": "warc-record-id", "url": "warc-target-uri", "date": "warc-date"}
     while line := stream.readline():
         if not line.strip():
@@ -239,7 +211,12 @@ def warc_rows(stream: IO[bytes]) -> Iterator[SourceRow]:
         head, raw = _warc_record(stream)
         kind = head.get("warc-type")
         try:
-            text = raw if kind == "conversion" else _page_of(raw) if kind == "response" else None
+            http, _, body = raw.partition(b"\r\n\r\n")
+            text = raw if kind == "conversion" else None
+            if kind == "response" and http.startswith(b"HTTP/"):
+                typed = _HTTP_TYPE.search(http)
+                if typed and b"html" in typed[1].lower():  # or it is no page
+                    text = read_html(decode_page(body)).encode("utf-8", "surrogatepass")
         except TextsError as error:
             yield SourceRow({}, fault=str(error))
             continue
@@ -261,15 +238,6 @@ def _warc_record(stream: IO[bytes]) -> tuple[dict[str, str], bytes]:
     if len(raw) < size:
         raise EOFError(f"a record of {size:,} bytes has {len(raw):,}, so it was cut off")
     return head, raw
-
-
-def _page_of(raw: bytes) -> bytes | None:
-    """The text of the page in an HTTP response; None for one that is no page."""
-    http, _, body = raw.partition(b"\r\n\r\n")
-    kind = _HTTP_TYPE.search(http)
-    if not (http.startswith(b"HTTP/") and kind and b"html" in kind[1].lower()):
-        return None
-    return read_html(decode_page(body)).encode("utf-8", "surrogatepass")
 
 
 # What is in them.
@@ -301,8 +269,7 @@ _About = DocumentFacts | Mapping[str, Any] | bytes
 
 
 class _StringBatch(NamedTuple):
-    """What was read of a file at a time: strings, what tells of a row of theirs (`_facts_from` reads it), how many rows
-    were read so far, how far the file was read in its own bytes, and rows that hold no text."""
+    """What was read of a file at a time: strings, what tells of a row, and rows, bytes and empty rows so far."""
 
     strings: Strings
     about: Callable[[int], _About]
@@ -315,7 +282,7 @@ class CorpusDocuments(NamedTuple):
     """Documents in one buffer, which is that of the next ones as soon as these are asked for. `facts` tells of a row,
     `number` rows were read so far, up to byte `read` of the file, and `unreadable` more hold no text."""
 
-    stream: Stream
+    stream: folding.Stream
     strings: Strings
     facts: Callable[[int], DocumentFacts]
     number: int
@@ -325,8 +292,7 @@ class CorpusDocuments(NamedTuple):
 
 @dataclass(slots=True)
 class CorpusReader:
-    """Reads files of the corpus, all strings of each row, or those of the column `text`; `exact` compares bytes as they
-    are. `encoding` is that of the files that are no UTF-8."""
+    """Reads files of the corpus, all strings of each row, or those of the column `text`."""
 
     text: str | None = None
     exact: bool = False
@@ -334,7 +300,7 @@ class CorpusReader:
 
     def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[CorpusDocuments]:
         """The documents of a file, a buffer at a time, up to `most` bytes of it; Unread where it breaks off."""
-        streams, number, read = Streams(exact=self.exact), 0, 0
+        streams, number, read = folding.Streams(exact=self.exact), 0, 0
         kept: dict[int, _About] = {}
         for batch in self._batches(file):
             number, read, unreadable = batch.number, batch.read, batch.unreadable
@@ -395,7 +361,10 @@ class CorpusReader:
             strings = self._wanted(_strings_of([row.fields for row in some], rows_read))
             read, number = read + len(strings.raw), rows_read.stop
             unreadable, place = len(some) - len(np.unique(strings.rows)), place_of(stream, read)
-            about = partial(_fields_in, some, rows_read.start)
+
+            def about(row: int, some: Sequence[SourceRow] = some, first: int = rows_read.start) -> _About:
+                return some[row - first].fields
+
             yield _StringBatch(strings, about, number, min(file.size or place, place), unreadable)
 
     def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
@@ -410,8 +379,12 @@ class CorpusReader:
             if cut:
                 raw = memoryview(space)[:cut]
                 checked = checked or check_characters(raw, file)
-                if not some:
-                    check_end(bytes(raw), file)
+                if not some and (last := bytes(raw).rpartition(b"\n")[2]).strip():
+                    try:
+                        json.loads(last, strict=False)
+                    except (ValueError, RecursionError):
+                        said = f"{file.address}: it ends within a line, so it was cut off"
+                        raise Unread(said) from None
                 found = self._of_lines(raw, number, place_of(stream, read))
                 number = found.number
                 yield found
@@ -422,7 +395,7 @@ class CorpusReader:
                 return
 
     def _of_lines(self, raw: memoryview, number: int, read: int) -> _StringBatch:
-        strings, lines, odd = strings_of_lines(raw, number)
+        strings, lines, odd = folding.strings_of_lines(raw, number)
         if len(odd):  # what the kernel leaves to Python
             items = [_item(bytes(raw[slice(*lines[i].tolist())])) for i in odd.tolist()]
             strings = Strings.joined([strings, _strings_of(items, odd + number)])
@@ -441,7 +414,7 @@ class CorpusReader:
         """Those of the column that was named, where one was."""
         if self.text is None:
             return strings
-        named = [hash_of(0, one.encode()) for one in self.text.split(",")]
+        named = [folding.hash_of(0, one.encode()) for one in self.text.split(",")]
         return strings.only(np.isin(strings.outermost, np.array(named, dtype=np.uint64)))
 
     def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
@@ -460,7 +433,7 @@ class CorpusReader:
             every = [
                 one
                 for name, column in zip(batch.schema.names, batch.columns, strict=True)
-                for one in _leaves(column, hash_of(0, name.encode()), 0, np.arange(first, number))
+                for one in _leaves(column, folding.hash_of(0, name.encode()), 0, np.arange(first, number))
             ]
             strings = self._wanted(Strings.joined([Strings.of([]), *every]))
 
@@ -478,7 +451,7 @@ class CorpusReader:
             some = stream.read(BLOCK_BYTES)
             checked = checked or check_characters(memoryview(some), file)
             read, raw = read + len(some), rest + some
-            cut = cut_of(raw) if some else len(raw)
+            cut = folding.cut_of(raw) if some else len(raw)
             if not cut and len(raw) > 4 * BLOCK_BYTES:
                 cut = len(raw)
             rest = raw[cut:]
@@ -487,10 +460,6 @@ class CorpusReader:
                 yield _StringBatch(strings, lambda _: DocumentFacts(file.address), 1, place_of(stream, read))
             if not some:
                 return
-
-
-def _fields_in(some: Sequence[SourceRow], first: int, row: int) -> _About:
-    return some[row - first].fields
 
 
 def _some(rows: Iterator[SourceRow]) -> list[SourceRow]:
@@ -513,12 +482,12 @@ def _leaves(array: Any, column: int, outermost: int, rows: Numbers) -> Iterator[
     kind, outermost = array.type, outermost or column
     if pa.types.is_struct(kind):
         for i, one in enumerate(kind):
-            yield from _leaves(array.field(i), hash_of(column, one.name.encode()), outermost, rows)
+            yield from _leaves(array.field(i), folding.hash_of(column, one.name.encode()), outermost, rows)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         yield from _leaves(array.flatten(), column, outermost, rows[array.value_parent_indices().to_numpy()])
     elif pa.types.is_map(kind):
         for row, cell in zip(rows.tolist(), array.to_pylist(), strict=True):
-            found = list(strings_of_item([list(pair) for pair in cell or ()], column, outermost))
+            found = list(folding.strings_of_item([list(pair) for pair in cell or ()], column, outermost))
             yield Strings.of(
                 [one for one, _ in found], rows=[row] * len(found), columns=[one for _, one in found]
             )
@@ -536,7 +505,9 @@ def _leaves(array: Any, column: int, outermost: int, rows: Numbers) -> Iterator[
 
 def _strings_of(items: Sequence[object], rows: Sequence[int] | Numbers) -> Strings:
     """The strings of some rows, nested ones included."""
-    found = [(row, *one) for row, item in zip(rows, items, strict=True) for one in strings_of_item(item)]
+    found = [
+        (row, *one) for row, item in zip(rows, items, strict=True) for one in folding.strings_of_item(item)
+    ]
     if not found:
         return Strings.of([])
     numbers, written, columns = zip(*found, strict=True)

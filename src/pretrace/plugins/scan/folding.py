@@ -1,12 +1,9 @@
 """Texts as the bytes that are compared: their letters and digits alone, whatever is written between them.
 
-Folding is one rule for the user's texts and for the corpus: tags, entities and escapes of HTML and JSON are taken out
-or read, numbers that count lines are dropped, characters are decomposed (NFKD), case folded, and only letters, digits
-and accents stay. A string folds to the same bytes whether it is written plainly or escaped once or several times.
-The rule is in `kernels`, by the arrays of `forms`; `tests/plugins/scan/plain_folding.py` has it once more, in Python.
-
-The strings of a file are streams: those of one column follow each other without a gap (`Streams`), so what stands
-across rows is found.
+Tags, entities and escapes of HTML and JSON are taken out or read, numbers that count lines are dropped, characters are
+decomposed (NFKD), case folded, and only letters, digits and accents stay: however often a string is escaped, it folds
+to the same bytes. The rule is in `kernels`, by `forms`; `tests/plugins/scan/plain_folding.py` has it in Python. The
+strings of one column follow each other without a gap (`Streams`), so what stands across rows is found.
 """
 
 from __future__ import annotations
@@ -45,8 +42,7 @@ TAG = 400
 MARKS = 30
 """Accents behind one letter that are put in order together."""
 TAIL, LONGEST_TAIL = 128, 4 << 20
-"""Bytes of a column that are searched again with the next buffer, and where a run reaches the end of a buffer, as many
-as this run has, up to the second number."""
+"""Bytes of a column that are searched again with the next buffer: the first, or those of a run up to the second."""
 _COLUMNS = 256
 """Columns of a buffer whose ends are kept for the next one."""
 _IGNORED = {
@@ -130,9 +126,8 @@ def forms(*, spaced: bool) -> Forms:
     plain = np.zeros(256, dtype=np.uint8)
     for code in range(128):
         character = chr(code)
-        plain[code] = (
-            ord(character.lower()) if character.isalnum() else SPACE if spaced and character.isspace() else 0
-        )
+        blank = SPACE if spaced and character.isspace() else 0
+        plain[code] = ord(character.lower()) if character.isalnum() else blank
     plain[128:] = 0x80
     plain[list(b"<&\\\n")] = 0x80
     low, high = np.tile(plain, 256).astype(np.uint32), np.repeat(plain, 256).astype(np.uint32)
@@ -140,15 +135,9 @@ def forms(*, spaced: bool) -> Forms:
     pairs |= ((low | high) & 0x80) << 24
     named = sorted((hash_of(0, name), meaning) for name, meaning in _NAMES.items())
     meanings = [(*map(ord, meaning), 0)[:2] for _, meaning in named]
-    return Forms(
-        plain,
-        pairs.astype(np.uint32),
-        codes,
-        np.array(letters, dtype=np.int32),
-        orders,
-        np.array([one for one, _ in named], dtype=np.uint64),
-        np.array(meanings, dtype=np.int32),
-    )
+    names = np.array([one for one, _ in named], dtype=np.uint64)
+    codes_of, meant = np.array(letters, dtype=np.int32), np.array(meanings, dtype=np.int32)
+    return Forms(plain, pairs.astype(np.uint32), codes, codes_of, orders, names, meant)
 
 
 _PRIME = 0x100000001B3
@@ -176,8 +165,7 @@ def load_kernels() -> ModuleType:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strings:
-    """Strings of a file: their places in `raw`, the document (row) of each, its column (a hash of the names that lead
-    to it) and the outermost one, and whether it is written as JSON writes it."""
+    """Strings of a file: places in `raw`, row, column (a hash of its names), outermost column, and whether JSON."""
 
     raw: bytes | memoryview | Bytes
     places: Spans
@@ -241,24 +229,25 @@ def fold_strings(
 ) -> tuple[Bytes, Spans]:
     """Strings as they are compared, one behind the other in one buffer, and their places. `behind` says behind what
     each one comes: None behind the one before it, else behind a gap and some bytes."""
-    size = int((strings.places[:, 1] - strings.places[:, 0]).sum())
-    kept = behind or [None] * len(strings.places)
-    size += sum(len(one) + 1 for one in kept if one is not None) + 2 * BLOCK
-    kernels, heads = (
-        load_kernels(),
-        np.frombuffer(b"".join(one for one in kept if one is not None) or b"\0", np.uint8),
+    kernels, kept = load_kernels(), behind or [None] * len(strings.places)
+    heads = [one for one in kept if one is not None]
+    head = np.frombuffer(b"".join(heads) or b"\0", np.uint8)
+    size = (
+        int((strings.places[:, 1] - strings.places[:, 0]).sum())
+        + sum(map(len, heads))
+        + len(heads)
+        + 2 * BLOCK
     )
     sizes = np.array([-1 if one is None else len(one) for one in kept], dtype=np.int64)
-    raw = np.frombuffer(strings.raw, dtype=np.uint8)
-    spans = np.empty((len(kept), 2), dtype=np.int64)
+    raw, spans = np.frombuffer(strings.raw, dtype=np.uint8), np.empty((len(kept), 2), dtype=np.int64)
     wanted = size + size // 4 + 256
     while True:
-        out = (room or room_for)(wanted)
+        out = room(wanted) if room else np.empty(wanted, dtype=np.uint8)
         end = kernels.fold(
             raw,
             strings.places,
             strings.escaped,
-            heads,
+            head,
             sizes,
             *forms(spaced=spaced),
             exact,
@@ -306,15 +295,9 @@ def folded(text: str, *, exact: bool = False) -> bytes:
     return fold_all([text], exact=exact)[0]
 
 
-def room_for(size: int) -> Bytes:
-    """A new buffer of so many bytes."""
-    return np.empty(size, dtype=np.uint8)
-
-
 def strings_of_lines(raw: bytes | memoryview, first: int) -> tuple[Strings, Spans, Numbers]:
-    """The strings of JSON lines, nested ones included; the places of the lines that hold more than white space, of
-    which the first has the number `first`; and which of those must be read in another way (no JSON, no string, nested
-    too deep)."""
+    """The strings of JSON lines, nested ones included; the places of the lines that hold more than white space,
+    numbered from `first`; and which of those must be read in another way (no JSON, no string, too deep)."""
     kernels = load_kernels()
     buffer = np.frombuffer(raw, dtype=np.uint8)
     ends = np.append(np.flatnonzero(buffer == ord("\n")), len(buffer))
@@ -360,8 +343,7 @@ _RESERVE = 1024
 
 
 def cut_of(raw: bytes) -> int:
-    """The last place where a long string can be cut so that both parts fold as the whole does, but for the end that is
-    left to what follows; 0 where there is none."""
+    """The last place where a long string can be cut so that both parts fold as the whole does; 0 for none."""
     window = raw[-4 * _RESERVE :]
     last = len(window) - _RESERVE
     within = [one.span() for one in _MARKUP.finditer(window)]
@@ -377,8 +359,7 @@ def cut_of(raw: bytes) -> int:
 
 
 class _Kept(NamedTuple):
-    """A string of which the end is kept: where it begins there, how many of its folded bytes are not there any more,
-    its row, what is written, and whether as JSON writes it."""
+    """A string whose end is kept: its place there, its folded bytes that are gone, row, writing, and whether JSON."""
 
     at: int
     skipped: int
@@ -425,11 +406,8 @@ class Stream:
         """Where the end of a column begins that is searched again, and the strings in it, first and last."""
         end = int(self.ends[column])
         start = max(int(self.begins[column]), end - max(TAIL, min(LONGEST_TAIL, int(self.holds[column]))))
-        first, last = (
-            np.searchsorted(self.spans[:, 0], start, side="right") - 1,
-            np.searchsorted(self.spans[:, 0], end),
-        )
-        return start, int(first), int(last)
+        first = np.searchsorted(self.spans[:, 0], start, side="right") - 1
+        return start, int(first), int(np.searchsorted(self.spans[:, 0], end))
 
     def tail(self, column: int) -> _Tail:
         """The end of a column that is searched again."""
@@ -448,7 +426,7 @@ class Streams:
     def __init__(self, *, exact: bool) -> None:
         self._exact = exact
         self._tails: dict[int, _Tail] = {}
-        self._room = room_for(0)
+        self._room: Bytes = np.empty(0, dtype=np.uint8)
 
     @property
     def rows(self) -> set[int]:
@@ -484,7 +462,7 @@ class Streams:
 
     def _room_for(self, size: int) -> Bytes:
         if len(self._room) < size:
-            self._room = room_for(size * 5 // 4)
+            self._room = np.empty(size * 5 // 4, dtype=np.uint8)
         return self._room
 
 

@@ -1,13 +1,9 @@
 """An index of infini-gram as a corpus: `infini-gram:FOLDER#TOKENIZER` here, `infini-gram:https://HOST/#INDEX` served.
 
-An index says how often a sequence of tokens stands in a corpus, and nothing else has to be read. It is asked for
-stretches of whole words, as they stand in a text. A run of at least `RUN` characters is looked for among the shortest
-stretches of that length; where one is not there, its longest end that is there says how far to go on, since no stretch
-that holds what is not there can be there. So a text takes about half as many questions as it has words.
-
-What an index cannot say: it cuts tokens, so a passage is found where the corpus cuts it as the question does (whole
-words, as they are written, behind a space); it counts places and not documents; and it does not say where in a document
-a passage stands.
+It is asked for stretches of whole words. A run of `RUN` characters is looked for among the shortest stretches of that
+length; where one is not there, its longest end that is there says how far to go on. So a text takes about half as many
+questions as it has words. An index cuts tokens, so a passage is found where the corpus cuts it as the question does
+(whole words, as written, behind a space); it counts places and not documents, and does not say where in one.
 """
 
 from __future__ import annotations
@@ -35,6 +31,7 @@ from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.plugins.scan.corpus import INDEX, CorpusFile, DocumentFacts, Unread, facts_of
 from pretrace.plugins.scan.searching import RUN
 from pretrace.plugins.scan.sightings import FileFacts, ScanPart, Sighting, add_changes
+from pretrace.results.wording import say
 
 if TYPE_CHECKING:
     import tokenizers
@@ -46,8 +43,7 @@ ASKED_AT_ONCE, SECONDS = 8, 60.0
 LONGEST = 1000
 """Characters of a question to a server: what the published one takes."""
 PAIRS, FEWEST_PAIRS = 200, 0.1
-"""Pairs of words by which it is seen whether an index speaks the language of the texts, and the share of them that must
-stand in it: else nothing that is not found means anything."""
+"""Pairs of words that show whether an index speaks the language of the texts, and the share that must be in it."""
 _OPERATORS = re.compile(r"\s(?:AND|OR)\s")
 """Words that a server reads as its own operators."""
 _WORDS = re.compile(r"\S+")
@@ -58,8 +54,7 @@ class Index(ABC):
 
     most: int
     at_once: int
-    documents = 0
-    size = 0
+    documents = size = 0
 
     @abstractmethod
     def count(self, passage: str) -> int:
@@ -96,7 +91,7 @@ class ServedIndex(Index):
         )  # fmt: skip
 
     def count(self, passage: str) -> int:
-        """As `Index`; a passage with a word that the server takes for an operator is not asked for."""
+        """A passage with a word that the server takes for an operator is not asked for."""
         if _OPERATORS.search(passage):
             return 0
         found = self._asked({"query_type": "count", "query": passage}).get("count")
@@ -105,7 +100,6 @@ class ServedIndex(Index):
         return found
 
     def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
-        """As `Index`."""
         found = self._asked({"query_type": "find", "query": passage}).get("segment_by_shard")
         return _documents(
             found, most,
@@ -115,7 +109,6 @@ class ServedIndex(Index):
         )  # fmt: skip
 
     def unasked(self, text: str) -> bool:
-        """Whether it holds a word that the server takes for an operator."""
         return _OPERATORS.search(text) is not None
 
     def _asked(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -131,8 +124,7 @@ class ServedIndex(Index):
 
 
 class LocalIndex(Index):
-    """An index in a folder of this machine, asked by infini-gram's own package. `tokens` gives the ids of a passage, in
-    each form in which it may stand in a document."""
+    """An index in a folder here, asked by infini-gram's own package with the ids of a passage in each of its forms."""
 
     most, at_once = 1 << 20, 1
 
@@ -156,8 +148,7 @@ class LocalIndex(Index):
         held = next((k for k in (4, 2, 1) if mark[:k] == b"\xff" * k), 0)
         if held != width:
             raise TextsError(
-                f"{folder} holds tokens of {held} bytes and not of {width}: name the tokenizer that it was made with, "
-                f"{INDEX}FOLDER#TOKENIZER, or none where it was made of bytes."
+                say("scan.refused.token_width", folder=folder, held=held, width=width, index=INDEX)
             )
         self._engine: Any = InfiniGramEngine(
             # the end of a text plays no part in counts
@@ -166,11 +157,9 @@ class LocalIndex(Index):
         )  # fmt: skip
 
     def count(self, passage: str) -> int:
-        """As `Index`."""
         return sum(int(self._engine.count(input_ids=one)["count"]) for one in self._forms(passage))
 
     def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
-        """As `Index`."""
         found: dict[int, DocumentFacts] = {}
         for ids in self._forms(passage):
             segments = self._engine.find(input_ids=ids)["segment_by_shard"]
@@ -180,7 +169,7 @@ class LocalIndex(Index):
         return sorted(found.items())[:most]
 
     def backwards(self, passage: str) -> int:
-        """As `Index`: an index of version 5 holds each document from its end to its beginning."""
+        """An index of version 5 holds each document from its end to its beginning."""
         return sum(int(self._engine.count(input_ids=one[::-1])["count"]) for one in self._forms(passage))
 
     def _forms(self, passage: str) -> list[list[int]]:
@@ -203,10 +192,7 @@ def _open_index(file: CorpusFile) -> Index:
         return LocalIndex(Path(place), name)
     parts = split_url(place)
     if parts is None or holds_secret(parts) or not name:
-        raise TextsError(
-            f"a served index is written {INDEX}https://api.infini-gram.io/#NAME, with the name of the index behind #, "
-            f"found {file.address!r}."
-        )
+        raise TextsError(say("scan.refused.served_index", index=INDEX, address=file.address))
     return ServedIndex(place, name)
 
 
@@ -237,8 +223,7 @@ class _Stretch(NamedTuple):
 
 
 class RunsInText(NamedTuple):
-    """What an index says of a text: the longest stretches that it holds, the shortest ones of which they are made with
-    the places of each, the places of the whole text, and the documents that are named for it."""
+    """What an index says of a text: its longest stretches, the pieces of which they are made, copies, documents."""
 
     runs: tuple[_Stretch, ...] = ()
     pieces: tuple[_Stretch, ...] = ()
@@ -277,8 +262,7 @@ class _Words:
         return first + bisect_left(range(first, last), True, key=lambda i: self.places(i, last) > 0)
 
     def ends(self, first: int, last: int) -> int:
-        """The last word up to which those from `first` on stand there, as they do up to `last`: by steps that grow,
-        since most runs are short or whole."""
+        """The last word up to which those from `first` on stand there, as up to `last`: by steps that grow."""
         step = 1
         while last < len(self.spans):
             there = min(last + step, len(self.spans))
@@ -322,8 +306,7 @@ def _longest(words: _Words) -> list[tuple[int, int]]:
 
 
 def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[_Stretch]:
-    """The runs in pieces of `RUN` characters or little more, each with the places where it stands: what is common in a
-    run that stands at one place stands at many."""
+    """The runs in pieces of about `RUN` characters with their places: what is common in a rare run stands at many."""
     done = 0
     for begin, end in runs:
         at = max(begin, done)
@@ -344,8 +327,7 @@ def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[_Stretch
 
 @dataclass(slots=True)
 class KeptAnswers:
-    """Answers that were had before, by the number of the text, and what `speaks` said, None before it was asked; each
-    is written as it comes."""
+    """Answers by the number of the text, and what `speaks` said, None before it was asked; written as they come."""
 
     path: Path | None
     speaks: str | None = None
@@ -365,17 +347,8 @@ class KeptAnswers:
                 named = tuple((number, DocumentFacts(*facts)) for number, facts in row["named"])
                 self.found[row["text"]] = RunsInText(runs, pieces, row["copies"], named)
 
-    def keep_speaks(self, said: str) -> None:
-        """What `check_language` said."""
-        self.speaks = said
-        self._write({"speaks": said})
-
-    def keep(self, text: int, found: RunsInText) -> None:
-        """The answers about a text."""
-        self.found[text] = found
-        self._write({"text": text, **found._asdict()})
-
-    def _write(self, row: dict[str, Any]) -> None:
+    def write(self, row: dict[str, Any]) -> None:
+        """Keep one more answer."""
         if self.path is not None:
             with self._lock, self.path.open("ab") as file:
                 file.write(b"\n" + json.dumps(row).encode())
@@ -388,8 +361,7 @@ def ask_index(
     kept: Path | None = None,
     stop: threading.Event | None = None,
 ) -> ScanPart | None:
-    """What an index holds of texts, `starts` being the first byte of each among all; None where `stop` was set. Answers
-    are kept in the file `kept`, so that nothing is asked twice."""
+    """What an index holds of texts that begin at `starts`; None where `stop` was set. `kept` is the file of answers."""
     had, unread = KeptAnswers(kept), ""
     index = _open_index(file)
 
@@ -399,17 +371,16 @@ def ask_index(
         found = runs_of(texts[i], index)
         longest = max(found.runs, key=lambda run: run.end - run.start, default=None)
         named = index.holding(texts[i][longest.start : longest.end], NAMED) if longest else []
-        had.keep(i, found._replace(named=tuple(named)))
+        had.found[i] = found._replace(named=tuple(named))
+        had.write({"text": i, **had.found[i]._asdict()})
 
     try:
         if had.speaks is None:
-            had.keep_speaks(check_language(index, texts))
+            had.speaks = check_language(index, texts)
+            had.write({"speaks": had.speaks})
         unread = had.speaks or ""
         if not unread and (some := sum(map(index.unasked, texts))):  # what was not asked for clears nobody
-            unread = (
-                f"{some:,} of {len(texts):,} texts hold the word AND or OR, which its server reads as its own, so "
-                "passages with it were not asked for: an index in a folder takes them"
-            )
+            unread = say("scan.index.operators", some=some, texts=len(texts))
         with ThreadPoolExecutor(index.at_once) as pool:
             for _ in pool.map(one, range(len(texts))):
                 pass
@@ -430,13 +401,10 @@ def check_language(index: Index, texts: Sequence[str]) -> str:
     some = pairs[:: max(1, len(pairs) // PAIRS)][:PAIRS]
     found = sum(index.count(one) > 0 for one in some)
     if some and found < FEWEST_PAIRS * len(some):
-        return (
-            f"of {len(some)} pairs of words of the texts {found} stand in the index, so its tokenizer is another one, "
-            "or it holds texts of another kind: what is not found in it says nothing"
-        )
+        return say("scan.index.other_words", pairs=len(some), found=found)
     turned = sum(index.backwards(one) > 0 for one in some)
     if turned > found:
-        return "the index holds its documents from end to beginning (version 5): give one of version 4"
+        return say("scan.index.backwards")
     return ""
 
 
@@ -457,11 +425,8 @@ def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: Ke
         found = had.found.get(i)
         if found is None or not found.runs:
             continue
-        at, before, byte = (
-            dict[int, int](),
-            0,
-            0,
-        )  # the byte of UTF-8 at which each of these characters begins
+        at, before, byte = dict[int, int](), 0, 0
+        # the byte of UTF-8 at which each of these characters begins
         for place in sorted({place for one in (*found.pieces, *found.runs) for place in one[:2]}):
             byte += len(text[before:place].encode("utf-8", "surrogatepass"))
             at[place], before = byte, place

@@ -190,15 +190,6 @@ def is_letter(byte: int) -> bool:
 
 
 @compiled
-def is_at(raw: Any, i: int, end: int, first: int, second: int, third: int, fourth: int) -> bool:
-    """Whether four bytes (0: any) stand at `i`."""
-    return (
-        i + 4 <= end and (raw[i] == first) and (raw[i + 1] == second) and (third == 0 or raw[i + 2] == third)
-        and (fourth == 0 or raw[i + 3] == fourth)
-    )  # fmt: skip
-
-
-@compiled
 def behind_slashes(raw: Any, i: int, end: int) -> int:
     """Behind the backslashes from `i` on."""
     while i < end and raw[i] == 92:
@@ -209,7 +200,7 @@ def behind_slashes(raw: Any, i: int, end: int) -> int:
 @compiled
 def behind_and(raw: Any, i: int, end: int) -> int:
     """Behind all `amp;` from `i` on."""
-    while is_at(raw, i, end, 97, 109, 112, 59):
+    while i + 4 <= end and raw[i] == 97 and raw[i + 1] == 109 and raw[i + 2] == 112 and raw[i + 3] == 59:
         i += 4
     return i
 
@@ -611,15 +602,13 @@ def followed(
     same: Any, recent: Any, reached: Any, rows: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Follow blocks to both sides as far as buffer and text agree, from block `begin` on, into `rows`. How many rows,
-    and the block to go on with where there is no more room.
-
-    A run is followed from its first block alone. A block that more than `COMMON` documents hold is not followed. Parts
-    of characters at the ends of a run are left away. `same` remembers which blocks were followed. `words` and
-    `text_words` are the 8 bytes from each place on, so that plain ASCII is compared 8 bytes at a time. A run that is
-    among the `recent` ones of the string, elsewhere in it, gives no second row: the first one gets the earlier place.
-    `seen` says how many documents hold a block, and the last one. Of a block that a text repeats, `reached` says how
-    far the buffer was followed from a place: up to there it is not followed from it again.
-    """
+    and the block to go on with where there is no more room. A run is followed from its first block alone. A block that
+    more than `COMMON` documents hold is not followed. Parts of characters at the ends of a run are left away. `same`
+    remembers which blocks were followed. `words` and `text_words` are the 8 bytes from each place on, so that plain
+    ASCII is compared 8 bytes at a time. A run that is among the `recent` ones of the string, elsewhere in it, gives no
+    second row: the first one gets the earlier place. `seen` says how many documents hold a block, and the last one. Of
+    a block that a text repeats, `reached` says how far the buffer was followed from a place: up to there it is not
+    followed from it again."""
     tops = np.uint64(0x8080808080808080)
     number, i = 0, begin
     while i < len(places):
@@ -769,8 +758,7 @@ def probe(
 
 @compiled
 def bring(found: Any, first: Any, places: Any, texts: Any, seen: Any) -> None:
-    """Ask for what will be looked up of keys that were found: how often they were seen, and their blocks in the texts,
-    the first `AT_ONCE` of each."""
+    """Ask for what will be looked up of keys: how often they were seen, and their first `AT_ONCE` blocks."""
     for key in found:
         prefetch(first, key)
         prefetch(seen, 2 * key)

@@ -1,7 +1,6 @@
 """Labels from what a scan found: known members and non-members of a corpus, for an evaluation of scores.
 
-A text that stands whole in one place of the corpus is a member, one of which at most 5% stands there is a non-member.
-What lies between, stands in common passages alone, or was too short to be looked for, is left out and counted.
+A text that stands whole in one place is a member, one of which at most 5% stands there is a non-member, others neither.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from pretrace.plugins.scan.scan import SLIGHT
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import RESULT
 from pretrace.results.verdicts import load_verdict
+from pretrace.results.wording import say
 from pretrace.types import Text, Verdict
 
 
 def labels_of(verdict: Verdict) -> Iterator[tuple[str, bool | None, int]]:
-    """The id of each text of a scan, whether it is a member by what was found (None: neither), and its copies: the
-    documents that hold it whole, or a part where none does."""
+    """The id of each text of a scan, whether it is a member (None: neither), and the documents that hold it."""
     table = verdict.table("texts").columns
     rows = zip(*(table[name] for name in ("id", "set", "found", "copies", "documents")), strict=True)
     for name, kind, state, copies, documents in rows:
@@ -44,16 +43,10 @@ def _check_scanned(found: Path, verdict: Verdict, texts: Iterable[Text], source:
     is_exact = verdict.settings["test"].get("match") == "exact"
     for text in texts:
         if text.id not in characters:
-            raise TextsError(
-                f"the scan in {found} did not look for the text {text.id!r} of {source}: give the texts "
-                "that were scanned, or scan these."
-            )
+            raise TextsError(say("scan.refused.not_looked", found=found, id=text.id, source=source))
         content = np.frombuffer(folded(text.text, exact=is_exact), dtype=np.uint8)
         if int(np.count_nonzero(content & 0xC0 != 0x80)) != characters[text.id]:
-            raise TextsError(
-                f"the text {text.id!r} of {source} is not the one that the scan in {found} looked for "
-                "under this id: scan these texts."
-            )
+            raise TextsError(say("scan.refused.other_text", id=text.id, source=source, found=found))
         yield text
 
 
@@ -73,25 +66,22 @@ class _LabelledStream(TextStream):
             if member is not None:
                 yield replace(text, member=member, meta={**text.meta, "copies": str(copies)})
         kinds = [member for member, _ in self._labels.values()]
-        note = (
-            f"Labels by what a scan found: {kinds.count(True):,} members, which stand whole in the "
-            f"corpus; {kinds.count(False):,} non-members, of which at most {SLIGHT:.0%} does; "
-            f"{kinds.count(None):,} texts are neither and were left out."
-        )
+        counts = {
+            "members": kinds.count(True),
+            "nonmembers": kinds.count(False),
+            "neither": kinds.count(None),
+        }
+        note = say("scan.labelled", slight=SLIGHT, **counts)
         self.notes = (*self._stream.notes, note)
 
 
 def labelled_by(found: Path, stream: TextStream) -> TextStream:
-    """A source with the labels that the result of a scan gives its texts. TextsError where `found` holds no
-    scan, or one that could not read a file of its corpus."""
+    """A source with the labels of the scan in `found`; TextsError where that holds none or could not read a file."""
     verdict = _opened_scan(found, "--labels")
     unread = [one["file"] for one in verdict.settings["searched"]["not read"] if one["unread"]]
     if unread:
         more = f" and {len(unread) - 1:,} more files" if len(unread) > 1 else ""
-        raise TextsError(
-            f"the scan in {found} could not read {unread[0]}{more}, so a text that was not found may stand there: mend "
-            "the corpus, and run the same scan again."
-        )
+        raise TextsError(say("scan.refused.unread_labels", found=found, file=unread[0], more=more))
     return _LabelledStream(stream, found, verdict)
 
 
@@ -110,9 +100,8 @@ _MOST_BESIDE = 1000
 
 
 def found_beside(found: Path, texts: Iterable[Text] | None, source: str = "") -> dict[str, Any]:
-    """What a scan in the folder `found` found of the texts of a test, as plain values for its settings; it changes
-    nothing of the test. TextsError where it holds no scan, or one that did not look for one of the `texts` of `source`;
-    None are not compared."""
+    """What the scan in `found` found of the texts of a test, as plain values for its settings. TextsError where it
+    holds no scan, or one that did not look for one of the `texts` of `source`; None are not compared."""
     verdict = _opened_scan(found, "--found")
     for _ in _check_scanned(found, verdict, texts or (), source):
         pass

@@ -27,6 +27,7 @@ from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
 from pretrace.jobs.engine.pool import Spread
 from pretrace.jobs.settings import Turn
+from pretrace.plugins.scan import sightings
 from pretrace.plugins.scan.corpus import (
     INDEX,
     CorpusDocuments,
@@ -39,26 +40,16 @@ from pretrace.plugins.scan.corpus import (
 from pretrace.plugins.scan.folding import Streams, Strings, fold_all
 from pretrace.plugins.scan.index import ask_index, seconds_for
 from pretrace.plugins.scan.searching import COMMON, RUN, BlockTable, Search
-from pretrace.plugins.scan.sightings import (
-    MANY,
-    UNIQUE,
-    WHOLE,
-    FileFacts,
-    FoundText,
-    Gathering,
-    ScanPart,
-    list_passages,
-    merge_parts,
-    summarise_texts,
-)
+from pretrace.plugins.scan.sightings import MANY, UNIQUE, WHOLE, FileFacts
 from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.registry import require
+from pretrace.report.wording import duration
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.rounding import plural
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, check_ranges, option, requested_option, statements_of
 from pretrace.types import Corpus, Doubles, Estimate, Skipped, Table, Text, Verdict
-from pretrace.verdicts.wording import say
+from pretrace.verdicts.wording import fill, say, sentences_of
 
 SEARCH = "Search"
 """The group of options on how the corpus is searched."""
@@ -104,9 +95,7 @@ class ScanSettings:
         essential=True,
     )
     corpus_encoding: str | None = option(
-        None,
-        "Encoding of the files of the corpus that are not UTF-8, as in cp1252.",
-        panel=TEXTS,
+        None, "Encoding of the files of the corpus that are not UTF-8, as in cp1252.", panel=TEXTS
     )
     workers: int = option(
         0,
@@ -127,10 +116,7 @@ class ScanSettings:
         check_ranges(self)
         Columns(encoding=self.corpus_encoding)  # which knows all encodings
         require(self.match in ("folded", "exact"), f"--match is folded or exact, found {self.match!r}.")
-        require(
-            self.match == "folded" or not (self.near or self.overlap),
-            "--near and --overlap compare words in lower case: they go with --match folded.",
-        )
+        require(self.match == "folded" or not (self.near or self.overlap), say("scan.refused.near_exact"))
         _ = self.turn
 
     @property
@@ -141,9 +127,7 @@ class ScanSettings:
 
 @dataclass(frozen=True, slots=True)
 class _ScanPlan:
-    """What a scan would read: its files and their bytes (packed, as they lie there), and the seconds that this machine
-    takes, from what was read of the first files; None where nothing could be read. And the questions to indexes, with
-    their seconds."""
+    """What a scan would read: files, bytes as they lie there, and seconds (None: unread); questions to indexes."""
 
     files: int
     bytes: int
@@ -160,17 +144,16 @@ class _ScanPlan:
         if self.files:
             said.append(say("scan.plan.read", files=self.files, size=self.bytes / 1e6, columns=self.columns))
         if self.files and self.seconds is not None:
-            said.append(say("scan.plan.takes", seconds=say_duration(self.seconds), probed=self.probed / 1e6))
+            said.append(say("scan.plan.takes", seconds=duration(self.seconds), probed=self.probed / 1e6))
         if self.questions:
-            asking = say_duration(self.asking)
+            asking = duration(self.asking)
             said.append(say("scan.plan.asked", questions=self.questions, asking=asking))
         return " ".join(said)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
-    """The texts that are looked for, folded, those of the collection first and the control texts behind them. `short`
-    are those with fewer characters than a run."""
+    """The texts that are looked for, folded, those of the collection first and the control texts behind them."""
 
     corpus: Corpus
     heldout: Corpus | None
@@ -188,10 +171,7 @@ class Texts:
             np.count_nonzero(np.frombuffer(one, dtype=np.uint8) & 0xC0 != 0x80) >= RUN
             for one in made.contents[: len(corpus)]
         ):
-            raise TextsError(
-                f"no text of {corpus.name} has {RUN} letters and digits or more, so none can be found: a shorter one "
-                "stands in any large corpus by chance. Join them into longer texts."
-            )
+            raise TextsError(say("scan.refused.too_short", name=corpus.name, run=RUN))
         return made
 
     @property
@@ -235,10 +215,7 @@ class Searching:
 
     def __post_init__(self) -> None:
         if self.indexes and (not self.texts.exact or self.settings.near or self.settings.overlap):
-            raise ExpressionError(
-                "an index of infini-gram is asked for texts as they are written: it goes with `pretrace scan … --match "
-                "exact`, and without --near and --overlap."
-            )
+            raise ExpressionError(say("scan.refused.index_options"))
 
     @property
     def name(self) -> str:
@@ -274,7 +251,7 @@ class Searching:
         wording = Wording.of(self.texts.written, near=self.settings.near, overlap=self.settings.overlap)
         return BlockTable.of(self.texts.contents), wording
 
-    def open(self) -> tuple[str, Callable[[CorpusFile], ScanPart | None]]:
+    def open(self) -> tuple[str, Callable[[CorpusFile], sightings.ScanPart | None]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
         tables = self.tables()
         return self.digest, lambda file: search_file(self, tables, file)
@@ -333,10 +310,7 @@ def scan(
     asked: Searching, parts: Path, *, watch: Watch | None = None, elsewhere: Spread | None = None
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
-    are still missing (`ScanSettings.shard`).
-
-    OutputError where `parts` belongs to other texts, TextsError for a format whose reader is not installed.
-    """
+    are missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts."""
     began = time.perf_counter()
     _claimed(parts, asked.digest)
     missing = [file for file in asked.mine if not _whole(_part(parts, file))]
@@ -353,21 +327,20 @@ def scan(
     return None if whole is None else _verdict(asked, whole, time.perf_counter() - began)
 
 
-def merge_found(asked: Searching, parts: Path) -> ScanPart | None:
+def merge_found(asked: Searching, parts: Path) -> sightings.ScanPart | None:
     """What was found in all files; None where one has no part yet."""
-    complete = True
+    missing: list[CorpusFile] = []
 
-    def each() -> Iterator[ScanPart]:  # one at a time: a part holds much where much was found
-        nonlocal complete
+    def each() -> Iterator[sightings.ScanPart]:  # one at a time: a part holds much where much was found
         for file in asked.files:
             part = _part(parts, file)
             if part is None:
-                complete = False
+                missing.append(file)
                 return
             yield part
 
-    whole = merge_parts(each())
-    return whole if complete else None
+    whole = sightings.merge_parts(each())
+    return None if missing else whole
 
 
 def search_file(
@@ -378,16 +351,15 @@ def search_file(
     read: Callable[[int], object] | None = None,
     stop: threading.Event | None = None,
     kept: Path | None = None,
-) -> ScanPart | None:
-    """What is found in one file; `read` is told of the bytes that were read. None where `stop` was set meanwhile. What
-    an index answers is kept in the file `kept`."""
+) -> sightings.ScanPart | None:
+    """What is found in one file; `read` is told of bytes. None where `stop` was set; `kept` keeps answers."""
     texts = asked.texts
     if file.is_index:
         return ask_index(file, texts.written, texts.starts, kept, stop)
     blocks, wording = tables
     search, reader = Search(blocks), asked.reader()
     words = WordsFound(file.address, wording) if wording else None
-    gathering = Gathering(file.address, texts.starts, texts.sizes)
+    gathering = sightings.Gathering(file.address, texts.starts, texts.sizes)
     documents = unreadable = place = 0
     unread = ""
     try:
@@ -408,8 +380,7 @@ def search_file(
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
-    """Search files, several at once, each into a part of its own; the first error ends them all, and no further file
-    is begun."""
+    """Search files, several at once, each into a part of its own; the first error ends them all."""
     tables, stop = asked.tables(), threading.Event()
 
     def one(file: CorpusFile) -> None:
@@ -428,9 +399,8 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
             raise
 
     with ThreadPoolExecutor(asked.workers(len(files))) as pool:
-        waiting = [pool.submit(one, file) for file in files]
         try:
-            for job in as_completed(waiting):
+            for job in as_completed([pool.submit(one, file) for file in files]):
                 job.result()
         except BaseException:
             stop.set()
@@ -472,10 +442,7 @@ def _claimed(parts: Path, digest: str) -> None:
     if parts.exists() and not mark.exists() and any(parts.iterdir()):
         raise OutputError(f"{parts} holds something else than parts of a scan: give another --out.")
     if mark.exists() and mark.read_text(encoding="utf-8").strip() != digest:
-        raise OutputError(
-            f"{parts} holds the parts of a scan for other texts, with another --match, --near or --overlap: delete it, "
-            "or give another --out."
-        )
+        raise OutputError(say("scan.refused.other_parts", parts=parts))
     parts.mkdir(parents=True, exist_ok=True)
     if not mark.exists():
         atomic_text(mark, digest)
@@ -489,15 +456,15 @@ def _path(parts: Path, file: CorpusFile) -> Path:
     return parts / f"{name[:32]}.npz"
 
 
-def _part(parts: Path, file: CorpusFile) -> ScanPart | None:
+def _part(parts: Path, file: CorpusFile) -> sightings.ScanPart | None:
     """The part of a file, None where there is none that can be read."""
     try:
-        return ScanPart.load(_path(parts, file))
+        return sightings.ScanPart.load(_path(parts, file))
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error):
         return None
 
 
-def _whole(part: ScanPart | None) -> bool:
+def _whole(part: sightings.ScanPart | None) -> bool:
     """Whether a file was read to its end; one that broke off is tried again."""
     return part is not None and not any(one.unread for one in part.files)
 
@@ -506,29 +473,28 @@ State = Literal["whole", "template", "part", "common", "no", "too short"]
 STATES: tuple[State, ...] = ("whole", "template", "part", "common", "no", "too short")
 
 
-def state_of(found: FoundText) -> State:
+def state_of(found: sightings.FoundText) -> State:
     """Whether a text stands in the corpus: "whole" in one place; as a "template", with other words at the same places
     in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
     if found.characters < RUN:
         return "too short"
     if found.own > SLIGHT or (found.longest >= UNIQUE and found.own):
         return "whole" if found.copies else "template" if found.is_template else "part"
-    if found.near and found.coverage <= SLIGHT:
-        return "part"
-    return "common" if found.coverage > SLIGHT else "no"
+    if found.coverage > SLIGHT:
+        return "common"
+    return "part" if found.near else "no"
 
 
 @dataclass(frozen=True, slots=True)
 class _FoundSide:
-    """The texts of one side: the states that occur, and of its documents (groups of texts) how many have a whole text,
-    of how many that could be looked for."""
+    """The texts of one side: their states, and of its documents how many have a whole text, of how many able."""
 
     states: tuple[State, ...]
     whole: int
     units: int
 
     @classmethod
-    def of(cls, texts: Sequence[Text], found: Sequence[FoundText]) -> _FoundSide:
+    def of(cls, texts: Sequence[Text], found: Sequence[sightings.FoundText]) -> _FoundSide:
         states = tuple(map(state_of, found))
         documents = {(text.document, state) for text, state in zip(texts, states, strict=True)}
         looked = {document for document, state in documents if state != "too short"}
@@ -544,8 +510,7 @@ class _FoundSide:
         return self.count("whole", "template", "part", "common")
 
     def chance(self, other: _FoundSide | None) -> float | None:
-        """The chance of so many documents with a whole text, or more, where a random draw divides those of both sides
-        (Fisher's exact test, one-sided); None without another side."""
+        """The chance of so many whole documents or more in a random division (Fisher's exact test, one-sided)."""
         if other is None:
             return None
         from scipy.stats import hypergeom
@@ -554,13 +519,14 @@ class _FoundSide:
         return float(hypergeom.sf(self.whole - 1, *both, self.units))
 
 
-def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
+def _verdict(asked: Searching, whole: sightings.ScanPart, seconds: float) -> Verdict:
     texts, files = asked.texts, asked.files
     suspect = len(texts.corpus)
-    found = summarise_texts(whole, texts.contents, texts.starts)
+    found = sightings.summarise_texts(whole, texts.contents, texts.starts)
     mine = _FoundSide.of(texts.corpus.texts, found[:suspect])
     controls = _FoundSide.of(texts.heldout.texts, found[suspect:]) if texts.heldout else None
-    overlap = _overlap(asked, whole)
+    wording = Wording.of(texts.written, near=False, overlap=asked.settings.overlap)
+    overlap = wording.grams.shares(whole.grams) if wording and wording.grams else None
     counted = {name: mine.count(name) for name in STATES}
     unread = [one for one in whole.files if one.unread or one.unreadable]
     chance = mine.chance(controls)
@@ -581,6 +547,12 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     }
     read_words = [say(f"scan.{'one_file' if number == 1 else 'files'}", **read_of)] if number else []
     words = _words_of(asked, mine, controls, outcome, unread, read_of)
+    beside = controls and {
+        "control texts found": controls.count("whole", "template", "part"),
+        "control texts whole": controls.count("whole"),
+        "control texts": len(controls.states),
+        "p of so many more whole texts than controls": chance,
+    }
     words["reasons"] += _word_by_word(asked, found, overlap)
     return Verdict(
         test="scan",
@@ -588,17 +560,13 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
         model="",
         outcome=outcome,
         **words,
+        **fill(sentences_of("scan.said"), run=RUN, name=texts.corpus.name, where=asked.name),
         level=0.0,
         exact=True,
         assumption=say("scan.asked" if asked.indexes else "scan.read"),
-        hypothesis="",
-        statistic=say("scan.statistic", run=RUN),
         p=None,
         units=len(usable),
-        unit="text",
-        question=say("scan.question", name=texts.corpus.name, where=asked.name),
         effect=Estimate(coverage, coverage, coverage),
-        effect_unit=say("scan.effect_unit"),
         notes=(*texts.corpus.notes, *read_words),
         figures={
             "found": counted,
@@ -609,16 +577,7 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
             "files": number,
             **({"indexes asked": len(asked.indexes)} if asked.indexes else {}),
             "bytes": size,
-            **(
-                {
-                    "control texts found": controls.count("whole", "template", "part"),
-                    "control texts whole": controls.count("whole"),
-                    "control texts": len(controls.states),
-                    "p of so many more whole texts than controls": chance,
-                }
-                if controls
-                else {}
-            ),
+            **(beside or {}),
         },
         tables=_tables(asked, found, (*mine.states, *(controls.states if controls else ())), overlap),
         skipped=tuple(
@@ -631,49 +590,44 @@ def _verdict(asked: Searching, whole: ScanPart, seconds: float) -> Verdict:
     )
 
 
-def _unique(asked: Searching, found: Sequence[FoundText], mine: _FoundSide) -> int:
-    """Whole texts with a long passage that stands in no other document of the corpus, and in no other text of the
-    collection."""
+def _unique(asked: Searching, found: Sequence[sightings.FoundText], mine: _FoundSide) -> int:
+    """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
     if not mine.whole:
         return 0
     texts = asked.texts
-    gathering = Gathering("", texts.starts, texts.sizes)
-    search, streams = Search(BlockTable.of(texts.contents)), Streams(exact=texts.exact)
+    gathering = sightings.Gathering("", texts.starts, texts.sizes)
+    search = Search(BlockTable.of(texts.contents))
+    streams = Streams(exact=texts.exact)
     strings = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts.written])
     for stream in itertools.chain(streams.join(strings), streams.end()):
-        gathering.add(
-            search.runs(stream),
-            CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(texts.written), 0),
-        )
-    own = summarise_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
+        documents = CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(texts.written), 0)
+        gathering.add(search.runs(stream), documents)
+    own = sightings.summarise_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
     return sum(
         state == "whole" and one.unique(beside) >= UNIQUE
         for one, beside, state in zip(found, own, mine.states, strict=True)
     )
 
 
-def _overlap(asked: Searching, whole: ScanPart) -> Doubles | None:
-    """The share of each text's sequences of 13 words that stand in the corpus; None where they were not looked for."""
-    wording = Wording.of(asked.texts.written, near=False, overlap=asked.settings.overlap)
-    return wording.grams.shares(whole.grams) if wording and wording.grams else None
-
-
-def _word_by_word(asked: Searching, found: Sequence[FoundText], overlap: Doubles | None) -> tuple[str, ...]:
+def _word_by_word(
+    asked: Searching, found: Sequence[sightings.FoundText], overlap: Doubles | None
+) -> tuple[str, ...]:
     """What near copies and the overlap of words came to, of the texts and of the control texts."""
     suspect, said = len(asked.texts.corpus), []
     for kind, part in (("texts", slice(0, suspect)), ("control texts", slice(suspect, None))):
         mine = found[part]
-        if not mine:
-            continue
-        if asked.settings.near:
-            number, copies = sum(one.near > 0 for one in mine), sum(one.near for one in mine)
-            words = {"texts": len(mine), "kind": kind, "copies": copies, "near": NEAR, "shingle": SHINGLE}
-            said.append(say("scan.near", number=number, **words))
-        if overlap is not None:
-            able = overlap[part][~np.isnan(overlap[part])]
-            if len(able):
-                words = {"texts": len(able), "kind": kind, "gram": GRAM, "mean": able.mean()}
-                said.append(say("scan.overlap", number=int((able > 0).sum()), **words))
+        if mine and asked.settings.near:
+            words: dict[str, Any] = {
+                "number": sum(one.near > 0 for one in mine),
+                "texts": len(mine),
+                "near": NEAR,
+            }
+            copies = sum(one.near for one in mine)
+            said.append(say("scan.near", kind=kind, copies=copies, shingle=SHINGLE, **words))
+        able = overlap[part][~np.isnan(overlap[part])] if overlap is not None else np.zeros(0)
+        if len(able):
+            words = {"number": int((able > 0).sum()), "texts": len(able), "mean": able.mean()}
+            said.append(say("scan.overlap", kind=kind, gram=GRAM, **words))
     return tuple(said)
 
 
@@ -689,8 +643,7 @@ def _words_of(
     asked: Searching, mine: _FoundSide, controls: _FoundSide | None, outcome: str, unread: Sequence[FileFacts],
     read: Mapping[str, str],
 ) -> dict[str, Any]:  # fmt: skip
-    """What is said of a search, by the fields of its verdict: of what was found of the texts (`mine`) and of the
-    controls, and of what was `read` and not read."""
+    """The sentences of a search by the fields of its verdict; `read` is what was read, `unread` what was not."""
     texts, indexes = asked.texts, asked.indexes
     files, alone = len(asked.files) > len(indexes), controls is None
     own = find_own_files(asked.files, texts.corpus.source)
@@ -774,41 +727,36 @@ def _statement(
 
 
 def _tables(
-    asked: Searching, found: Sequence[FoundText], states: Sequence[State], overlap: Doubles | None
+    asked: Searching, found: Sequence[sightings.FoundText], states: Sequence[State], overlap: Doubles | None
 ) -> tuple[Table, ...]:
-    texts = asked.texts
-    both = texts.both
+    texts, both = asked.texts, asked.texts.both
     sets = ("texts",) * len(texts.corpus) + ("heldout",) * (len(both) - len(texts.corpus))
-    numbers = {
-        name: np.array([float(getattr(one, name)) for one in found])
-        for name in ("characters", "coverage", "single", "common", "longest", "documents", "copies")
-    }
+    names = ("characters", "coverage", "single", "common", "longest", "documents", "copies")
+    numbers = {name: np.array([float(getattr(one, name)) for one in found]) for name in names}
     if asked.settings.near:
-        numbers["near copies"] = np.array([float(one.near) for one in found])
-        numbers["jaccard"] = np.array(
-            [max((c.jaccard for c in one.nearest), default=np.nan) for one in found]
-        )
+        nearest = [max((c.jaccard for c in one.nearest), default=np.nan) for one in found]
+        numbers |= {"near copies": np.array([float(one.near) for one in found]), "jaccard": np.array(nearest)}
     if overlap is not None:
         numbers["13-word overlap"] = overlap
-    summary = Table(
-        "texts", {"id": tuple(text.id for text in both), "set": sets, "found": tuple(states), **numbers}
-    )
-    named = [(text.id, kind, one) for text, kind, one in zip(both, sets, found, strict=True)]
+    ids = tuple(text.id for text in both)
+    summary = Table("texts", {"id": ids, "set": sets, "found": tuple(states), **numbers})
+    named = list(zip(ids, sets, found, strict=True))
     hits = [
         (name, kind, rank, seen.file, seen.document, *seen.facts, seen.covered, *seen.around)
         for name, kind, one in named
         for rank, seen in enumerate(one.best, 1)
     ]
+    place = ("document id", "url", "date")
+    hit_names = ("id", "set", "rank", "file", "document", *place, "bytes", "before", "passage", "behind")
+    tables = (summary, _table("hits", hit_names, hits), _marked(texts, found, states))
+    if not asked.settings.near:
+        return tables
     copies = [
         (name, kind, rank, copy.jaccard, copy.file, copy.document, *copy.facts)
         for name, kind, one in named
         for rank, copy in enumerate(one.nearest, 1)
     ]
-    place = ("document id", "url", "date")
-    hit_names = ("id", "set", "rank", "file", "document", *place, "bytes", "before", "passage", "behind")
-    near = _table("near", ("id", "set", "rank", "jaccard", "file", "document", *place), copies)
-    where, marked = _table("hits", hit_names, hits), _marked(texts, found, states)
-    return (summary, where, marked, near) if asked.settings.near else (summary, where, marked)
+    return (*tables, _table("near", ("id", "set", "rank", "jaccard", "file", "document", *place), copies))
 
 
 _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
@@ -821,7 +769,7 @@ def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -
     return Table(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in made})
 
 
-def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -> Table:
+def _marked(texts: Texts, found: Sequence[sightings.FoundText], states: Sequence[State]) -> Table:
     """The passages of the texts that were found most, the worst first, each with the number of documents."""
     suspect = range(len(texts.corpus))
     order = sorted(suspect, key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i))
@@ -829,7 +777,7 @@ def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -
         (texts.corpus.texts[i].id, states[i], passage, documents)
         for i in order[:MARKED]
         if found[i].coverage
-        for passage, documents in list_passages(
+        for passage, documents in sightings.list_passages(
             texts.corpus.texts[i].text, texts.contents[i], found[i], MARKED_CHARACTERS, exact=texts.exact
         )
     ]
@@ -838,9 +786,10 @@ def _marked(texts: Texts, found: Sequence[FoundText], states: Sequence[State]) -
 
 def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> dict[str, Any]:
     texts, files = asked.texts, asked.files
+    heldout = {"heldout": record_corpus(texts.heldout)} if texts.heldout else {}
     return {
         "corpus": record_corpus(texts.corpus),
-        **({"heldout": record_corpus(texts.heldout)} if texts.heldout else {}),
+        **heldout,
         "searched": {
             "sources": list(asked.sources),
             "files": [asdict(one) for one in files[:1000]],
@@ -852,14 +801,3 @@ def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> di
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "timings": {"searching": round(seconds, 3)},
     }
-
-
-def say_duration(seconds: float) -> str:
-    """A time in words."""
-    if seconds < 1.5:
-        return "a second"
-    if seconds < 90:
-        return f"{round(seconds)} seconds"
-    if seconds < 5400:
-        return f"{round(seconds / 60)} minutes"
-    return f"{seconds / 3600:.1f} hours"

@@ -8,7 +8,7 @@ found: several in one place tell of a copy that something else is written into.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +17,14 @@ import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.plugins.scan.folding import BLOCK, LONGEST_TAIL, Bytes, Numbers, Spans, Stream, load_kernels
+from pretrace.results.wording import say
 
 RUN, SHORT = 50, 24
-"""Letters and digits that a text and a document must have in common, one behind the other, to count as a run; and to
-count beside other runs in the same place."""
+"""Letters and digits in a row in common that count as a run, and that count beside others in the same place."""
 COMMON = 1000
 """Documents that hold a block, from which on it is counted and no longer followed to both sides."""
 REPEATS = 64
-"""Places of a block in one text, from which on it is followed from these alone: a text that repeats itself takes no
-longer than another one."""
+"""Places of a block in one text, from which on it is followed from these alone: repeats take no longer."""
 FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], dtype=np.uint64)
 """Odd numbers by which a 64-bit number is mixed (the finalizer of MurmurHash3, in the public domain)."""
 SPARSE = 8_000_000
@@ -65,10 +64,9 @@ def hash_blocks(first: Words, second: Words, third: Words, factors: Words) -> Wo
 class BlockTable:
     """The blocks of the texts. `texts` is one buffer with the texts at `spans`; `keys` are the different hashes in
     order, and `places[first[i]:first[i + 1]]` the places of the blocks with the i-th, which are all the same block;
-    `bitmap` has the bit of the first
-    `bits` bits of each key, `buckets` where the keys begin that share their first bits. `text_near` is the text
-    that holds every `NEAR`-th byte, or the one before it. `repeats` says of a key whether a text holds it more than
-    `REPEATS` times, of which no more are kept."""
+    `bitmap` has the bit of the first `bits` bits of each key, `buckets` where the keys begin that share their first
+    bits. `text_near` is the text that holds every `NEAR`-th byte, or the one before it. `repeats` says of a key whether
+    a text holds it more than `REPEATS` times, of which no more are kept."""
 
     texts: Bytes
     spans: Spans
@@ -91,11 +89,7 @@ class BlockTable:
         joined = np.frombuffer(b"".join(one + b"\xff" * BLOCK for one in texts), dtype=np.uint8)
         ends = np.cumsum([len(one) + BLOCK for one in texts]).astype(np.int64)
         sizes = np.array([len(one) for one in texts], dtype=np.int64)
-        spans = (
-            np.stack([ends - BLOCK - sizes, ends - BLOCK], axis=1)
-            if len(texts)
-            else np.zeros((0, 2), np.int64)
-        )
+        spans = np.stack([ends - BLOCK - sizes, ends - BLOCK], axis=1)
         counts = np.maximum((sizes - BLOCK) // stride + 1, 0)
         shifts = ends - BLOCK - sizes - stride * (np.cumsum(counts) - counts)
         kind = np.int32 if len(joined) < 1 << 31 else np.int64
@@ -103,7 +97,7 @@ class BlockTable:
         np.multiply(places, kind(stride), out=places)
         np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
         words = _words(joined)
-        hashes = _hashes(words, places)
+        hashes = _in_pieces(lambda at: hash_blocks(words[at], words[at + 8], words[at + 16], FACTORS), places)
         order, hashes = _in_order(hashes)
         places = places[order]
         fresh = np.ones(len(hashes), dtype=np.bool_)
@@ -114,10 +108,7 @@ class BlockTable:
         there, model = places[again], places[again - 1]
         repeats = np.zeros(len(keys), dtype=np.bool_)
         if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
-            raise TextsError(
-                "two different passages of the texts have the same 64-bit hash, which only happens on purpose: "
-                "search for the texts in two parts."
-            )
+            raise TextsError(say("scan.refused.same_hash"))
         if (np.diff(first) > REPEATS).any():
             places, first, repeats = _thinned(places, first, spans)
         wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_BLOCK // 64))))
@@ -127,7 +118,7 @@ class BlockTable:
         buckets: npt.NDArray[np.int32] = np.append(begins, len(keys)).astype(np.int32)
         full = np.flatnonzero(np.diff(buckets))
         if len(full):
-            bitmap[full] = np.bitwise_or.reduceat(_signs(keys), buckets[full])
+            bitmap[full] = np.bitwise_or.reduceat(_in_pieces(bloom_bits, keys), buckets[full])
         near = np.searchsorted(spans[:, 0], np.arange(0, len(joined), NEAR), side="right") - 1
         text_near = np.maximum(near, 0).astype(np.int32)
         return cls(
@@ -146,8 +137,7 @@ class Search:
         self._reached = np.zeros((_RECENT, 2), dtype=np.int64)
 
     def runs(self, found: Stream) -> Runs:
-        """The runs of a stream, as far as they reach on both sides, in order; those that may go on behind its end are
-        left for the next one, which is told to hold them."""
+        """The runs of a stream, in order; those that may go on behind its end are left for the next one."""
         table, buffer = self._table, found.buffer
         places, keys = self._probe(buffer)
         strings = np.searchsorted(found.spans[:, 0], places, side="right") - 1
@@ -226,27 +216,17 @@ def bloom_bits(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return set_bits
 
 
-def _signs(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The same as `bloom_bits`, in pieces that stay in the processor's memory."""
-    made = np.empty(len(hashes), dtype=np.uint64)
-    for begin in range(0, len(hashes), 1 << 14):
-        made[begin : begin + (1 << 14)] = bloom_bits(hashes[begin : begin + (1 << 14)])
-    return made
-
-
-def _hashes(words: Words, places: npt.NDArray[np.int32 | np.int64]) -> Words:
-    """The hash of the block at each place, in pieces that stay in the processor's memory."""
-    made = np.empty(len(places), dtype=np.uint64)
-    for begin in range(0, len(places), 1 << 14):
-        some = places[begin : begin + (1 << 14)]
-        made[begin : begin + (1 << 14)] = hash_blocks(words[some], words[some + 8], words[some + 16], FACTORS)
+def _in_pieces(make: Callable[[Any], Words], given: npt.NDArray[Any]) -> Words:
+    """A number for each of what is given, made in pieces that stay in the processor's memory."""
+    made = np.empty(len(given), dtype=np.uint64)
+    for begin in range(0, len(given), 1 << 14):
+        made[begin : begin + (1 << 14)] = make(given[begin : begin + (1 << 14)])
     return made
 
 
 def _in_order(hashes: Words) -> tuple[Numbers, Words]:
-    """The stable order of hashes, as `argsort` gives it, and the hashes in it. Numbers are sorted several times as fast
-    as places of numbers, so the place takes the last bits of each hash; the few hashes that agree in all other bits are
-    sorted once more."""
+    """The stable order of hashes, as `argsort` gives it, and the hashes in it. Numbers sort faster than places, so the
+    place takes the last bits of each hash; the few that agree in all other bits are sorted once more."""
     low = np.uint64((1 << max(1, len(hashes) - 1).bit_length()) - 1)
     ordered = hashes & ~low
     ordered |= np.arange(len(hashes), dtype=np.uint64)

@@ -38,26 +38,22 @@ from pretrace.plugins.scan.wording import NEAREST, NearCopy, WordsFound
 KEPT = 20
 """Documents that are named for each text: those that hold most of it."""
 WHOLE, A_GAP = 0.95, 1000
-"""The share of a text that must stand in one place for it to stand there whole, and the bytes of text for each stretch
-of it that may be another one there."""
+"""The share of a text in one place that makes it whole there, and bytes for each stretch that may be another."""
 BROKEN, _BOUNDED = 3, 4
-"""Runs in one place that count although each is short; and how many times as long as a text a document may be, for all
-its runs to be in one place."""
+"""Runs in one place that count although short; times as long as a text a document may be, to be one place."""
 UNIQUE, FEW = 300, 3
 """Letters and digits of a passage in no other document than those that hold the whole text, from which on no other text
 of this kind would have it in common with them; and how many these documents may be."""
 MANY = 5
 """Documents that hold a passage and break off at the same places, from which on it is a template."""
 AROUND, _SHOWN, _PIECE, _EXCERPTS = 100, 20, 4096, 40
-"""Characters that are shown before and behind a passage, strings of a passage that are shown, bytes of a long string
-that are looked at, and texts of a file, those of which most was found, of which a passage is shown."""
+"""Characters shown around a passage, its strings shown, bytes of a long one, and texts of a file shown."""
 SIGHTED = 1 << 13
 """Documents that are noted before those are left away that hold less of a text than others."""
 _GATHERED = 1 << 18
 """Ends of passages that are gathered before they are added up."""
 COMMON_DOCUMENTS, TIMES = 100, 10
-"""A passage is common where it stands in so many documents or more, and in so many times as many as the text's rarest
-quarter of what was found."""
+"""A passage is common in so many documents, and so many times as many as the text's rarest quarter."""
 _EVERYWHERE = 1000
 """Documents from which on a passage is common in any case."""
 
@@ -150,8 +146,7 @@ def _packed(raw: bytes) -> Bytes:
 
 
 class _Places(NamedTuple):
-    """Runs of one text each that stand in one place: which run belongs to which place, the first run of each, the bytes
-    of the text that it covers, how often something else stands between them in the text, and its runs."""
+    """Places of the runs: the place of each run; the first run, bytes of text, gaps and runs of each place."""
 
     of: npt.NDArray[np.intp]
     first: npt.NDArray[np.intp]
@@ -178,8 +173,7 @@ class Gathering:
         self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
 
     def add(self, runs: Runs, found: CorpusDocuments) -> None:
-        """The runs of a buffer of documents. Short ones count where several stand in one place; what covers a text to
-        `WHOLE`, in one place and with hardly anything else between, is whole there."""
+        """The runs of a buffer of documents; what covers a text to `WHOLE` in one place is whole there."""
         runs, places = select_runs(runs, found.stream, self._sizes)
         if not len(runs):
             return
@@ -193,8 +187,7 @@ class Gathering:
         self._sight(held, runs, found)
 
     def _count(self, runs: Runs, goes_on: set[int]) -> None:
-        """Add up how many documents hold which bytes of the texts. What comes behind this buffer may be of one of those
-        that go on: of these it is kept what was counted."""
+        """Add up how many documents hold which bytes of the texts; what may go on behind the buffer is kept."""
         both = _places(runs, runs[:, DOCUMENT])
         begins, ends, place = _united(runs, both.of)
         text, document = runs[both.first, TEXT], runs[both.first, DOCUMENT]
@@ -224,8 +217,7 @@ class Gathering:
         self._last[text] = document
 
     def _sight(self, held: npt.NDArray[np.int64], runs: Runs, found: CorpusDocuments) -> None:
-        """Note the documents that may be among those that hold most of a text: text, document and bytes of each in
-        `held`."""
+        """Note the documents that may be among those that hold most: text, document and bytes in `held`."""
         held = held[held[:, 2] > self._floor[held[:, 0]]]
         if not len(held):
             return
@@ -281,9 +273,8 @@ class Gathering:
 
 
 def select_runs(runs: Runs, stream: Stream, sizes: npt.NDArray[np.int64]) -> tuple[Runs, tuple[_Places, ...]]:
-    """The runs that count, in order, and the places that they stand in: all of `RUN` characters, and short ones where
-    several stand in one place. A place is a stretch of the buffer about as long as the text, or a document that is not
-    much longer; `sizes` are those of the texts."""
+    """The runs that count, in order, and their places: all of `RUN` characters, and short ones where several stand in
+    one place, which is as long as the text of `sizes`, or a document that is not much longer."""
     if not len(runs):
         return runs, ()
     runs = runs[_in_order(runs)]
@@ -337,8 +328,7 @@ def _held(runs: Runs, places: _Places, sizes: npt.NDArray[np.int64]) -> npt.NDAr
 
 
 class WrittenPassage(NamedTuple):
-    """The strings that a passage stands in, as they are written, each with whether as JSON writes it; and the first and
-    the last of its folded bytes, in the first string and in the last one."""
+    """The strings of a passage as written, each with whether JSON; its first and last folded byte in them."""
 
     strings: tuple[tuple[bytes, bool], ...]
     first: int
@@ -516,16 +506,18 @@ class FoundText:
         and no other text of the collection, in which `beside` is what was found of it."""
         if not 0 < self.copies <= FEW:
             return 0
-        there, others = self._counts, beside._counts
+        there, others = (  # the documents that hold each character
+            np.repeat([one.documents for one in some], [one.end - one.start for one in some])
+            for some in (self.passages, beside.passages)
+        )
         alone = (there > 0) & (there <= self.copies) & (others <= 1)
         edges = np.flatnonzero(np.diff(alone, prepend=False, append=False))
         return int((edges[1::2] - edges[::2]).max(initial=0))
 
     @property
-    def _counts(self) -> npt.NDArray[np.int64]:
-        """The documents that hold each character."""
-        sizes = [one.end - one.start for one in self.passages]
-        return np.repeat(np.array([one.documents for one in self.passages], dtype=np.int64), sizes)
+    def own(self) -> float:
+        """The share of its characters that was found in passages that are not common."""
+        return self.coverage - self.common
 
     @property
     def is_template(self) -> bool:
@@ -537,11 +529,6 @@ class FoundText:
             some[0].start > 0 and some[-1].end < self.characters and some[-1].end - some[0].start <= RUN
             for some in low
         )
-
-    @property
-    def own(self) -> float:
-        """The share of its characters that was found in passages that are not common."""
-        return self.coverage - self.common
 
 
 def summarise_texts(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:

@@ -1,9 +1,8 @@
 """Words that texts and documents share, whatever stands between them: near copies, and the 13-word overlap.
 
-Words are what white space parts, in lower case and without ASCII punctuation, as in the decontamination of GPT-3 (Brown
-et al. 2020, appendix C) and lm-evaluation-harness. Of each document the sequences of 5 and of 13 words are hashed and
-looked up among those of the texts. So the Jaccard index of a document and a text is that of all their sequences, and no
-estimate: with few texts nothing has to be sampled, as MinHash does. Sequences are compared by hashes of 64 bits.
+Words are parted by white space, in lower case and without ASCII punctuation, as in the decontamination of GPT-3 (Brown
+et al. 2020, appendix C) and lm-evaluation-harness. Sequences of 5 and 13 words are compared by hashes of 64 bits, all
+of them: the Jaccard index of a document and a text is no estimate.
 """
 
 from __future__ import annotations
@@ -91,8 +90,7 @@ _POWERS: dict[int, Numbers] = {}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """The sequences of the texts: their hashes in order, `texts[first[i]:first[i + 1]]` the texts that hold the i-th,
-    how many different ones each text has, and the words of a Bloom filter."""
+    """The hashes of the texts' sequences, `texts[first[i]:first[i + 1]]` that hold the i-th, sizes, a Bloom filter."""
 
     keys: Numbers
     first: npt.NDArray[np.int64]

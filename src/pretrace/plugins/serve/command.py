@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pretrace.cli.streams import silenced
 from pretrace.errors import MissingPackageError, shown
 from pretrace.plugins.serve.settings import ServeSettings
+from pretrace.results.wording import say
 
 _PACKAGES = (
     *("fastapi", "itsdangerous", "starlette", "uvicorn", "psutil"),
@@ -38,11 +39,7 @@ def _ready(address: str, settings: ServeSettings) -> None:
         flush=True,
     )
     if not settings.any_model and not settings.model:
-        print(
-            "pretrace: note: no model is listed, so visitors can upload texts and read results, and start nothing: "
-            "list models with --model.",
-            file=sys.stderr,
-        )
+        print(say("serve.no_models"), file=sys.stderr)
     windows = os.name == "nt" or sys.platform == "darwin"
     if settings.browser and (windows or {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()):
         webbrowser.open(address)

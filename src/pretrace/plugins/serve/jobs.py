@@ -25,6 +25,7 @@ from pretrace.plugins.serve.settings import WORDS, Limits, ServeSettings
 from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
+from pretrace.results.wording import say
 from pretrace.runs import MARKERS
 
 _PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
@@ -72,8 +73,7 @@ class WebJob:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a job is doing: `share` from 0 to 1, `left` seconds (None where unknown), what it is doing or how it ended,
-    and whether its result is there."""
+    """How a job is doing: `share` from 0 to 1, `left` seconds or None, what it does or how it ended, a result."""
 
     name: Name
     share: float = 0.0
@@ -108,11 +108,7 @@ class Jobs:
         """RequestError where so many jobs more cannot wait: too many wait already, or the workspace is full."""
         waiting = sum(self.state(job).name == "waiting" for job in self.all())
         if waiting + number > self.limits.waiting:
-            raise RequestError(
-                f"{waiting} jobs wait for their turn, and {self.limits.waiting} is the most: stop some, or wait until "
-                "they are done.",
-                429,
-            )
+            raise RequestError(say("serve.refused.waiting", waiting=waiting, most=self.limits.waiting), 429)
         self.workspace.left(self.settings.most_kept * 1_000_000)
 
     def add(
@@ -157,22 +153,20 @@ class Jobs:
         # a result that is whole: the parts of a large run lie there before that
         result = any((folder / marker).is_file() for marker in MARKERS)
         if alive:
-            share, left = told.get("share", 0.0), told.get("left")
-            known = float(left) if isinstance(left, int | float) else None
-            name: Name = "stopping" if job.stopped else "running"
-            return State(name, float(share) if isinstance(share, int | float) else 0.0, known, said)
+            share, left = (
+                float(one) if isinstance(one, int | float) else None
+                for one in (told.get("share"), told.get("left"))
+            )
+            return State("stopping" if job.stopped else "running", share or 0.0, left, said)
         if isinstance(ended, int) and ended != _STOPPED:
             if ended in (0, 3, 4):
                 return State("done" if result else "unanswered", 1.0, result=result)
             return State("failed", said=said, result=result)
         if not job.pid and not job.stopped:
             return State("waiting")
-        gone = (
-            ""
-            if job.stopped or ended == _STOPPED
-            else "Its process is gone: this machine was restarted, say."
-        )
-        return State("stopped", said=gone, result=result)
+        gone = not job.stopped and ended != _STOPPED
+        said = "Its process is gone: this machine was restarted, say." if gone else ""
+        return State("stopped", said=said, result=result)
 
     def log(self, job: WebJob) -> str:
         """The end of what the command printed."""
@@ -193,11 +187,9 @@ class Jobs:
     def stop_all(self) -> None:
         """Stop every job that is not over: those that wait never begin."""
         with self._lock:
-            waiting_first = sorted(
-                (job for job in self.all() if not self.state(job).over), key=lambda job: job.pid
-            )
-            for job in waiting_first:
-                self.stop(job)
+            for job in sorted(self.all(), key=lambda job: job.pid):  # those that wait first
+                if not self.state(job).over:
+                    self.stop(job)
 
     def resume(self, job: WebJob) -> None:
         """Let a job that is over take its turn again."""
@@ -252,16 +244,8 @@ class Jobs:
         """What a running job takes too much of, as a sentence; "" where it keeps the limits."""
         memory, hours = self.settings.job_memory, self.settings.job_hours
         if _memory(job.pid) > memory * 1_000_000:
-            return (
-                f"It took more than {memory:,} MB of memory: choose fewer texts or a smaller model, or ask whoever "
-                "serves this page for a larger --max-job-memory."
-            )
-        if time.time() - job.born > hours * 3600:
-            return (
-                f"It ran for more than {hours:g} hours: let it go on, or ask whoever serves this page for a larger "
-                "--max-job-hours."
-            )
-        return ""
+            return say("serve.excess.memory", memory=memory)
+        return say("serve.excess.hours", hours=hours) if time.time() - job.born > hours * 3600 else ""
 
     def _end(self, job: WebJob, said: str) -> None:
         with suppress(psutil.Error):

@@ -12,14 +12,25 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.datastructures import FormData, UploadFile
 
 from pretrace import __version__
-from pretrace.plugins.serve.forms import CommandForm, ModelChoice, check_part
+from pretrace.backends import check_model
+from pretrace.errors import MissingPackageError, ModelError
+from pretrace.plugins.serve.forms import CommandForm, check_part
 from pretrace.plugins.serve.jobs import Jobs
 from pretrace.plugins.serve.settings import Limits, ServeSettings
-from pretrace.plugins.serve.workspace import Workspace
+from pretrace.plugins.serve.workspace import RequestError, Workspace
 from pretrace.report.frame import fill
 from pretrace.report.wording import count, duration
 
+REPORT_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'"
+)
+"""That of a report, which may come from elsewhere: no script at all, no form, an origin of its own."""
+LOGIN = "/login"
+ENTERED = "entered"
+"""What the session of a visitor holds who gave the token."""
 _PACKAGE = "pretrace.plugins.serve"
+_NO_MODEL = "No model can be chosen on this page: whoever serves it lists some with pretrace serve --model."
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +43,26 @@ class PageContext:
     settings: ServeSettings
     limits: Limits = field(default_factory=Limits)
 
-    @property
-    def models(self) -> ModelChoice:
-        """The models that visitors may choose."""
-        return ModelChoice(self.settings.model, self.settings.any_model)
+    def may_choose(self, model: str) -> bool:
+        """Whether visitors may choose a model."""
+        return self.settings.any_model or model in self.settings.model
+
+    def check_model(self, label: str, written: str, field: str = "model") -> None:
+        """RequestError, about that field of the form, for a model that may not be chosen."""
+        listed = ", ".join(self.settings.model)
+        if not self.may_choose(written):
+            said = (
+                f"{label} is one of {listed}: no other can be chosen on this page." if listed else _NO_MODEL
+            )
+            raise RequestError(said, 403, field=field)
+
+    def find_model(self, label: str, written: str, field: str = "model") -> None:
+        """As `check_model`, and RequestError for one that is not there, of those that may be chosen."""
+        self.check_model(label, written, field)
+        try:
+            check_model(written)
+        except (ModelError, MissingPackageError) as error:
+            raise RequestError(f"{label}: {error}", 422, field=field) from error
 
     @property
     def most_kept(self) -> int:
@@ -45,21 +72,14 @@ class PageContext:
     def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """A template in the frame of the site."""
         shared = {"desk": self, "most": self.settings.most_bytes}
-        return HTMLResponse(
-            rendered(template, {"here": "", "problem": "", "field": "", **shared, **values}),
-            status_code=status,
-        )
+        values = {"here": "", "problem": "", "field": "", **shared, **values}
+        return HTMLResponse(rendered(template, values), status_code=status)
 
 
 def rendered(template: str, values: Mapping[str, Any]) -> str:
     """A template of the site with its blanks filled."""
     words = {"moment": moment, "duration": duration, "bytes_in_words": bytes_in_words, "version": __version__}
     return str(fill(template, {**words, **values}, package=_PACKAGE))
-
-
-def refusal(sentence: str) -> str:
-    """A page that holds nothing but a sentence, for those who may not see more."""
-    return rendered("refused.html", {"sentence": sentence})
 
 
 def desk_of(request: Request) -> PageContext:

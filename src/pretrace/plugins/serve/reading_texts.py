@@ -1,5 +1,4 @@
-"""The page of a single text, which a job scores: its tokens coloured by surprise, its scores, and its rank among known
-non-members that another job scored."""
+"""The page of a single text, which a job scores: coloured tokens, scores, and its rank among known non-members."""
 
 from __future__ import annotations
 
@@ -22,6 +21,7 @@ from pretrace.report import plots
 from pretrace.report.run import tokens
 from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
+from pretrace.results.wording import say
 from pretrace.runs import load_run
 from pretrace.types import Heat, Run
 
@@ -35,8 +35,7 @@ _TITLE = 60
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One text: which model and scores were asked for, the job that scores it, and the known non-members with theirs:
-    the upload, the job, and the folder of the run (relative to the workspace); empty where none were named."""
+    """One text, its model, scores and job; and the upload, job and run of known non-members, "" without any."""
 
     id: str
     title: str
@@ -65,29 +64,22 @@ def begin(desk: CurrentPage, form: Posted) -> RedirectResponse:
     for file in files_in(form, "file")[:1]:
         text = text_in(desk.workspace, file.filename or "The file", file.file, desk.limits)
     model, scores, known = line(form, "model"), line(form, "scores") or _SCORES, line(form, "known")
-    desk.models.check("Model", model)
+    desk.check_model("Model", model)
     workspace, limits = desk.workspace, desk.limits
     if not text.strip():
         raise RequestError("There is no text: paste one, or choose a file that holds one.", 422)
     if len(text) > limits.text_characters:
-        raise RequestError(
-            f"The text has {len(text):,} characters, and {limits.text_characters:,} is the most here: a collection of "
-            "texts belongs to the page Collections.",
-            413,
-        )
+        said = say("serve.refused.text_characters", number=len(text), most=limits.text_characters)
+        raise RequestError(said, 413)
     if not model:
-        raise RequestError(
-            "No model is named: give smollm2, a hub id, a folder, a .gguf file or a server.",
-            422,
-            field="model",
-        )
+        raise RequestError(say("serve.refused.no_model"), 422, field="model")
     upload = upload_of(workspace, known) if known else None
     if upload:
         texts_of(workspace, known)  # that they can be used
     desk.jobs.check_room(2 if upload else 1)
     workspace.check_room("looks", limits.kept)
     workspace.check_room("jobs", limits.kept - bool(upload))
-    desk.models.find("Model", model)
+    desk.find_model("Model", model)
     made, title = fresh("text"), " ".join(text.split())[:_TITLE]
     folder, out = workspace.room("looks") / made, f"looks/{made}/run"
     folder.mkdir()
@@ -111,7 +103,9 @@ def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> tuple[str, s
             if jobs.state(one).name == "stopped":
                 jobs.resume(one)
             return one.id, out
-    columns, texts = facts_of(workspace, upload).column_options, texts_of(workspace, upload.id)
+    facts, texts = facts_of(workspace, upload), texts_of(workspace, upload.id)
+    columns = [f"--text-column={facts.text_column}"] if facts.text_column else []
+    columns += ["--label-column="] if facts.other_labels else []
     command = ("score", texts, f"--out={workspace.folder / out}", *columns, *options)
     return jobs.add(f"Known non-members: {upload.name}", command, out, texts=upload.id).id, out
 
@@ -183,8 +177,7 @@ def _run_in(workspace: Workspace, relative: str, state: State) -> tuple[Run | No
 
 
 def places(run: Run, known: Run) -> list[dict[str, Any]]:
-    """Where the one text of a run stands among the known non-members of another, score by score: its value, how many of
-    them there are and are at least as high, the share that lies below it, and all of them on one axis."""
+    """The value of the text in each score among the known non-members: how many are as high, the share below."""
     found: list[dict[str, Any]] = []
     for score in run.scores:
         value = float(run.column(score)[0])

@@ -18,8 +18,7 @@ from markupsafe import Markup
 
 from pretrace import runs
 from pretrace.errors import OutputError
-from pretrace.plugins.serve.guard import REPORT_POLICY
-from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, go
+from pretrace.plugins.serve.pages import REPORT_POLICY, CurrentPage, PageContext, Posted, go
 from pretrace.plugins.serve.settings import WORDS
 from pretrace.plugins.serve.uploads import remove
 from pretrace.plugins.serve.workspace import RequestError, Workspace, inside, read
@@ -75,39 +74,35 @@ def _marker(folder: Path) -> Path | None:
 def _read_entry(place: Path, marker: str, changed: int) -> ResultEntry:
     facts, report = read(place / marker), (place / runs.REPORT).is_file()
     kind = runs.kind_of(place).name
-    if kind == "test result":
-        kind = str(facts.get("test", "test"))
-    model = str(facts.get("model") or "")
-    outcome = str(facts.get("outcome") or "")
-    statement = str(facts.get("statement") or "")
+    kind = str(facts.get("test", "test")) if kind == "test result" else kind
+    corpus, model, outcome, statement = (
+        str(facts.get(one) or "") for one in ("corpus", "model", "outcome", "statement")
+    )
     if marker == MARKER:
-        models = mapping(mapping(facts.get("settings")).get("models"))
-        model = str(mapping(models.get("target")).get("name") or "")
+        target = mapping(mapping(mapping(facts.get("settings")).get("models")).get("target"))
+        model = str(target.get("name") or "")
         outcome = "evaluated" if "metrics.json" in mapping(facts.get(FILES_KEY)) else "scored"
-        number = mapping(facts.get("counts")).get("texts", 0)
-        scores = facts.get("scores")
+        number, scores = mapping(facts.get("counts")).get("texts", 0), facts.get("scores")
         many = len(scores) if isinstance(scores, list) else 0
         if isinstance(number, int):
             statement = f"{wording.plural(number, 'text')}, {wording.plural(many, 'score')}."
-    return ResultEntry(
-        place.name, kind, str(facts.get("corpus") or ""), model, outcome, statement, changed / 1e9, report
-    )
+    return ResultEntry(place.name, kind, corpus, model, outcome, statement, changed / 1e9, report)
 
 
 @router.get("/results", response_class=HTMLResponse)
 def listed(desk: CurrentPage, kind: str = "", name: str = "", outcome: str = "") -> HTMLResponse:
     """All results, or those of a kind and outcome whose name, texts or model hold some words."""
-    everything, words = entries(desk.workspace), name.lower().split()
+
+    def wanted(one: ResultEntry) -> bool:
+        named = f"{one.name} {one.corpus} {one.model}".lower()
+        same = kind in ("", one.kind) and outcome in ("", one.outcome)
+        return same and all(word in named for word in name.lower().split())
+
+    everything = entries(desk.workspace)
     return desk.page(
         "results.html",
         here="results",
-        entries=[
-            one
-            for one in everything
-            if kind in ("", one.kind)
-            and outcome in ("", one.outcome)
-            and all(word in f"{one.name} {one.corpus} {one.model}".lower() for word in words)
-        ],
+        entries=list(filter(wanted, everything)),
         all=len(everything),
         kinds=sorted({one.kind for one in everything}),
         outcomes={one.outcome: one.words for one in everything},
@@ -283,17 +278,17 @@ def _of_run(run: Run) -> Iterator[tuple[str, str]]:
 def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "Outcome", WORDS["outcomes"][verdict.outcome]
     yield "Statement", verdict.statement
+    name_of_p = "p of the whole set" if verdict.test == "flag" else "p"
+    p = [(name_of_p, wording.p_value(verdict.p))] if verdict.p is not None else []
     if verdict.test == "flag":
         counts = verdict.figures["counts"]
         yield "Score", verdict.figures["score"]
         known = wording.count(counts["known_documents"])
         yield "Documents", f"{wording.count(counts['documents'])}, known {known}"
         yield "Flagged documents", wording.count(counts["flagged_documents"])
-        if verdict.p is not None:
-            yield "p of the whole set", wording.p_value(verdict.p)
+        yield from p
     else:
-        if verdict.p is not None:
-            yield "p", wording.p_value(verdict.p)
+        yield from p
         controls = f", controls {wording.count(verdict.situation.unseen)}" if verdict.test == "audit" else ""
         yield f"{verdict.unit.capitalize()}s", f"{wording.count(verdict.units)}{controls}"
     if verdict.effect is not None:

@@ -1,4 +1,8 @@
-"""The application and its server: one process a workspace, on one port, until it is stopped."""
+"""The application and its server: one process a workspace, on one port, until it is stopped.
+
+A page of another site can make the browser of a visitor send requests here. Such a request carries another Host (DNS
+rebinding), which starlette refuses, or another Origin (forgery), which `Guard` refuses before anything is read.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +20,41 @@ import psutil
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.plugins.serve import reading_texts, results, showing, testing_collections
 from pretrace.plugins.serve.forms import CommandForm
-from pretrace.plugins.serve.guard import Guard
 from pretrace.plugins.serve.jobs import Jobs
-from pretrace.plugins.serve.pages import PageContext, desk_of, refusal
+from pretrace.plugins.serve.pages import ENTERED, LOGIN, PageContext, desk_of, rendered
 from pretrace.plugins.serve.settings import Limits, ServeSettings
 from pretrace.plugins.serve.uploads import sweep
 from pretrace.plugins.serve.workspace import RequestError, Workspace, read
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
+from pretrace.results.wording import say
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""The content security policy of a page: nothing from elsewhere, no script or style within it."""
+_OPEN = (LOGIN, "/static/report.css", "/static/page.css", "/static/page.js")
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # with none at all, browsers send forms without their Origin
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
 
 EVERY = 0.5
 """Seconds between two looks at whose turn it is."""
@@ -45,6 +66,62 @@ _SAID = {
 _HOST, _NAMES = "127.0.0.1", ("127.0.0.1", "localhost")
 
 
+class Guard:
+    """The application for requests of its own pages, by visitors with the token."""
+
+    def __init__(self, app: ASGIApp, settings: ServeSettings, limits: Limits) -> None:
+        self.app, self.settings = app, settings
+        self.login = RequestBodyLimitMiddleware(app, limits.login_bytes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        await self._answer(Request(scope))(scope, receive, _with_headers(send))
+
+    def _answer(self, request: Request) -> ASGIApp:
+        """What answers a request: the application, a redirection, or a refusal."""
+        if _is_foreign(request):
+            said = "This request comes from another page: send it from this one."
+            return HTMLResponse(rendered("refused.html", {"sentence": said}), 403)
+        path, token = request.url.path, request.query_params.get("token", "")
+        entered = not self.settings.token or ENTERED in request.session
+        asks = self.settings.token and request.method == "GET" and token
+        if asks and (entered or self.settings.is_token(token)):
+            request.session[ENTERED] = True
+            return _go(path)  # out of the address bar
+        if not entered:
+            return self.login if path in _OPEN else _go(LOGIN)
+        return self.app
+
+
+def _go(path: str) -> Response:
+    """Redirect to a path of this server: one that begins with two strokes would name another."""
+    return RedirectResponse(f"/{path.lstrip('/')}", 303)
+
+
+def _is_foreign(request: Request) -> bool:
+    """Whether a page of another site sends something."""
+    if request.method in ("GET", "HEAD"):  # whose answers browsers keep from other sites
+        return False
+    origin, host = request.headers.get("origin"), request.headers.get("host")
+    site = request.headers.get("sec-fetch-site")
+    return (origin is not None and origin.partition("://")[2] != host) or site not in (None, "same-origin")
+
+
+def _with_headers(send: Send) -> Send:
+    """The same messages with the headers of every answer, where it has none of its own."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sent
+
+
 def application(
     settings: ServeSettings,
     forms: Mapping[str, CommandForm],
@@ -52,11 +129,8 @@ def application(
     port: int | None = None,
     limits: Limits | None = None,
 ) -> FastAPI:
-    """The site of a workspace; OutputError where the workspace cannot be used.
-
-    `port` is the one that is really bound: cookies do not tell ports apart. `forms` are the commands that can be
-    started, by name.
-    """
+    """The site of a workspace; OutputError where the workspace cannot be used. `port` is the one that is really bound:
+    cookies do not tell ports apart. `forms` are the commands that can be started, by name."""
     workspace, limits = Workspace.at(settings.workspace), limits or Limits()
     sweep(workspace)
     desk = PageContext(workspace, Jobs(workspace, settings, limits), forms, settings, limits)
@@ -67,7 +141,7 @@ def application(
         Middleware(TrustedHostMiddleware, allowed_hosts=[*_NAMES, *settings.proxy_name], www_redirect=False),
         Middleware(SessionMiddleware, key, cookie, max_age=None, same_site="strict"),
         Middleware(RequestBodyLimitMiddleware, settings.most_bytes),
-        Middleware(Guard, settings, limits, refusal),
+        Middleware(Guard, settings, limits),
     ]
     app = FastAPI(
         docs_url=None, redoc_url=None, openapi_url=None, lifespan=_looked_after, middleware=middleware
@@ -118,10 +192,7 @@ def serve(
     ready: Callable[[str], object] = print,
     limits: Limits | None = None,
 ) -> None:
-    """Serve the workspace until the process is stopped; `ready` is given the address once it can be opened.
-
-    ExpressionError for a host or port that cannot be had, OutputError for a workspace that cannot be used.
-    """
+    """Serve the workspace until the process is stopped; `ready` is given the address once it can be opened."""
     workspace = Workspace.at(settings.workspace)
     _claim(workspace)
     listener = _bound(settings)
@@ -158,10 +229,7 @@ def _claim(workspace: Workspace) -> None:
     with suppress(psutil.Error, TypeError, ValueError):
         other = psutil.Process(int(known["pid"])) if "pid" in known else None
         if other and other.pid != os.getpid() and abs(other.create_time() - float(known["born"])) < 1:
-            raise OutputError(
-                f"{workspace.folder} is served by process {other.pid} already: open its page, or name another "
-                "--workspace."
-            )
+            raise OutputError(say("serve.refused.served", folder=workspace.folder, pid=other.pid))
     born = psutil.Process().create_time()
     atomic_bytes(place, to_json({"pid": os.getpid(), "born": born, "folder": str(Path.cwd())}))
 
@@ -178,6 +246,6 @@ def _bound(settings: ServeSettings) -> socket.socket:
         used = error.errno == errno.EADDRINUSE
         reason = "is in use" if used else f"cannot be listened on ({error.strerror or error})"
         raise ExpressionError(
-            f"port {settings.port} of {_HOST} {reason}: give another --port, or 0 for any that is free."
+            say("serve.refused.port", port=settings.port, host=_HOST, reason=reason)
         ) from error
     return listener

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pretrace.backends.serving.address import KEY_HOSTS, KEYS, host_of
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.settings import check_ranges, option
 
 TOKEN_VARIABLE = "PRETRACE_TOKEN"
@@ -95,25 +96,20 @@ class ServeSettings:
             object.__setattr__(self, "token", os.environ.get(TOKEN_VARIABLE, ""))
         require(
             not self.token or len(self.token) >= _SHORTEST_TOKEN,
-            f"a token has {_SHORTEST_TOKEN} characters or more, found {len(self.token)}: make one with "
-            "`python -c 'import secrets; print(secrets.token_urlsafe())'`.",
+            say("serve.refused.token", shortest_token=_SHORTEST_TOKEN, number=len(self.token)),
         )
         require(
             not self.proxy_name or bool(self.token),
-            f"behind a proxy the page can be reached from other machines, which needs a token: set {TOKEN_VARIABLE} "
-            f"(or --token) to {_SHORTEST_TOKEN} characters or more.",
+            say("serve.refused.proxy_token", token_variable=TOKEN_VARIABLE, shortest_token=_SHORTEST_TOKEN),
         )
         for one in self.proxy_name:
             require(
                 host_of(one) == (one.lower(), None) and "*" not in one,
-                f"--proxy-name is a name such as pretrace.example.org, found {one[:100]!r}: leave scheme, port and "
-                "path out.",
+                say("serve.refused.proxy_name", found=one[:100]),
             )
         for one in self.key_host:
             require(
-                host_of(one) is not None and "," not in one,
-                f"--key-host is a host such as api.example.com, or localhost:8000, found {one[:100]!r}: leave scheme "
-                "and path out.",
+                host_of(one) is not None and "," not in one, say("serve.refused.key_host", found=one[:100])
             )
 
     def is_token(self, written: str) -> bool:
@@ -126,8 +122,7 @@ class ServeSettings:
         return not self.proxy_name and not self.model
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """What a command that is started from the page may know of this process's environment: not the token, and the
-        keys of servers only where there are hosts that may have them, with the names of these hosts."""
+        """What a command may know of this environment: no token, and keys only for named hosts."""
         kept = {name: value for name, value in given.items() if name not in (TOKEN_VARIABLE, *KEYS)}
         keys = {name: given[name] for name in KEYS if name in given and self.key_host}
         return kept | keys | {KEY_HOSTS: ",".join(self.key_host)}
@@ -140,8 +135,7 @@ class ServeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What the page takes in, keeps, starts and waits for at most, where `pretrace serve` has no option for it; times
-    are in seconds, sizes in bytes."""
+    """What the page takes in, keeps, starts and waits for at most, beside its options; in seconds and bytes."""
 
     connections: int = 200
     head_bytes: int = 16_000

@@ -10,9 +10,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from pretrace.plugins.serve import example, results
-from pretrace.plugins.serve.guard import ENTERED, LOGIN
 from pretrace.plugins.serve.jobs import AHEAD
-from pretrace.plugins.serve.pages import CurrentPage, Posted, go, line, rendered
+from pretrace.plugins.serve.pages import ENTERED, LOGIN, CurrentPage, Posted, go, line, rendered
 from pretrace.plugins.serve.reading_texts import looks
 from pretrace.plugins.serve.uploads import TAKEN
 from pretrace.plugins.serve.workspace import RequestError
@@ -31,7 +30,7 @@ def home(desk: CurrentPage) -> HTMLResponse:
         here="home",
         jobs=[(job, state) for job, state in jobs if not state.over][:_LATEST],
         latest=results.entries(desk.workspace)[:_LATEST],
-        example=example.offered(desk.models),
+        example=example.offered(desk),
         taken=TAKEN,
     )
 

@@ -10,26 +10,15 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.plugins.serve import example
+from pretrace.plugins.serve import uploads as room
 from pretrace.plugins.serve.facts import UNSPOKEN, UploadFacts
 from pretrace.plugins.serve.forms import COMMANDS, CommandForm, prefilled
 from pretrace.plugins.serve.jobs import FilledForm
 from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.plugins.serve.settings import WORDS
-from pretrace.plugins.serve.uploads import (
-    TAKEN,
-    Upload,
-    facts_of,
-    remove,
-    rename,
-    seen,
-    take,
-    take_folder,
-    texts_of,
-    together,
-    upload_of,
-    uploads,
-)
+from pretrace.plugins.serve.uploads import TAKEN, Upload, facts_of, texts_of, upload_of, uploads
 from pretrace.plugins.serve.workspace import RequestError, fresh, slug
+from pretrace.results.wording import say
 from pretrace.verdicts.advise import Advice, Advised, advise, situate
 from pretrace.verdicts.expected import enough
 
@@ -54,25 +43,21 @@ def upload(desk: CurrentPage, form: Posted) -> RedirectResponse:
     if not files:
         raise RequestError(f"No file was chosen: choose {TAKEN}.", 422)
     names = [file.filename or "" for file in files]
-    found = together(names)
+    found = room.together(names)
     if len(found) > desk.limits.files:
-        raise RequestError(
-            f"{len(found):,} files would become a collection each, and {desk.limits.files} are the most at once: where "
-            "they are one text each, choose the folder they lie in.",
-            422,
-        )
+        raise RequestError(say("serve.refused.files", number=len(found), files=desk.limits.files), 422)
     made: list[Upload] = []
     how = (desk.limits, desk.most_kept)
     try:
         for called, places in found:
             if called:
                 texts = {names[i].replace("\\", "/"): files[i].file for i in places}
-                made.append(take_folder(desk.workspace, called, texts, *how))
+                made.append(room.take_folder(desk.workspace, called, texts, *how))
             else:
-                made.append(take(desk.workspace, names[places[0]], files[places[0]].file, *how))
+                made.append(room.take(desk.workspace, names[places[0]], files[places[0]].file, *how))
     except RequestError:
         for one in made:  # all or none: whoever mends one file sends them again
-            remove(desk.workspace.room("texts") / one.id)
+            room.remove(desk.workspace.room("texts") / one.id)
         raise
     beside = line(form, "beside")
     if beside and len(made) == 1:  # control documents of another collection, which the visitor is looking at
@@ -85,7 +70,7 @@ def upload(desk: CurrentPage, form: Posted) -> RedirectResponse:
 @router.post("/collections/{name}/name")
 def named_anew(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Call a collection something else."""
-    rename(desk.workspace, upload_of(desk.workspace, name), line(form, "name"))
+    room.rename(desk.workspace, upload_of(desk.workspace, name), line(form, "name"))
     return go(f"/collections/{name}")
 
 
@@ -97,7 +82,7 @@ def deleted(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     for job in desk.jobs.all():
         if not desk.jobs.state(job).over and any(folder in part for part in job.command):
             raise RequestError(f"{found.name} is read by a job that is not over: stop the job first.", 409)
-    remove(desk.workspace.room("texts") / found.id)
+    room.remove(desk.workspace.room("texts") / found.id)
     return go("/collections")
 
 
@@ -106,7 +91,7 @@ def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
     """What was seen in an upload, and which tests can be made with it and with what else there is."""
     found = upload_of(desk.workspace, name)
     facts = facts_of(desk.workspace, found)
-    given = _given(request.query_params)
+    given = {name: request.query_params.get(name, "").strip() for name in GIVEN}
     others = [one for one in uploads(desk.workspace) if one.id != name]
     jobs = [(job, desk.jobs.state(job)) for job in desk.jobs.all() if job.texts == name]
     return desk.page(
@@ -134,7 +119,7 @@ def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
 def column(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Look again, at another column of text."""
     found = upload_of(desk.workspace, name)
-    seen(desk.workspace, found, line(form, "text_column"), desk.limits)
+    room.seen(desk.workspace, found, line(form, "text_column"), desk.limits)
     return go(f"/collections/{found.id}")
 
 
@@ -143,7 +128,7 @@ def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str 
     """The essential options of a test, with what is known filled in."""
     found = upload_of(desk.workspace, name)
     facts = facts_of(desk.workspace, found)
-    given = _given(request.query_params)
+    given = {name: request.query_params.get(name, "").strip() for name in GIVEN}
     row = _row(_advice(desk, found, facts, given), test)
     wanted = _form(desk, test)
     filled, notes = prefilled(wanted, row, facts, given), ""
@@ -206,8 +191,7 @@ def _begun(
     """To the job of a test, or of its plan, which waits for its turn."""
     wanted = _form(desk, test)
     texts = texts_of(desk.workspace, found.id)
-    options = wanted.arguments(values, lambda upload: texts_of(desk.workspace, upload), desk.models)
-    wanted.find_models(values, desk.models)
+    options = wanted.arguments(values, lambda upload: texts_of(desk.workspace, upload), desk.find_model)
     if facts_of(desk.workspace, found).other_labels:
         options.append("--label-column=")
     out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
@@ -243,7 +227,7 @@ def _ready(desk: PageContext) -> frozenset[str]:
 @router.post("/example")
 def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
     """Test the example texts, without a question."""
-    if not example.offered(desk.models):
+    if not example.offered(desk):
         raise RequestError("The example takes the packaged model smollm2, which cannot be chosen here.", 403)
     suspect, known = example.ready(desk.workspace, desk.most_kept)
     desk.jobs.check_room()
@@ -258,10 +242,7 @@ def _form(desk: PageContext, test: str) -> CommandForm:
     if command != SEARCH:
         return desk.forms[command]
     if not desk.settings.corpus:
-        raise RequestError(
-            "Nothing can be searched on this page: whoever serves it names training data with pretrace serve --corpus.",
-            403,
-        )
+        raise RequestError(say("serve.refused.no_corpus"), 403)
     named = {
         "kind": "choice",
         "choices": desk.settings.corpus,
@@ -269,11 +250,6 @@ def _form(desk: PageContext, test: str) -> CommandForm:
         "required": True,
     }
     return desk.forms[command].changed("corpus", **named)
-
-
-def _given(query: Mapping[str, str]) -> dict[str, str]:
-    """What a visitor said of the case, in the address of the page."""
-    return {name: query.get(name, "").strip() for name in GIVEN}
 
 
 def _query(given: Mapping[str, str]) -> str:
@@ -284,7 +260,7 @@ def _advice(desk: PageContext, upload: Upload, facts: UploadFacts, given: Mappin
     controls, model = given["controls"], given["model"]
     unseen = facts_of(desk.workspace, upload_of(desk.workspace, controls)).documents if controls else 0
     # of a model that may not be chosen nobody learns whether it is there
-    known = model if desk.models.free or model in desk.models.listed else ""
+    known = model if desk.may_choose(model) else ""
     has = situate(facts.situation, known, unseen=unseen, checkpoint=bool(given["earlier"]))
     return advise(has, upload.name, model=model or "MODEL", names=facts.names)
 

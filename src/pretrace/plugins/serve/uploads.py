@@ -1,9 +1,8 @@
 """What a visitor uploads: taken in as a whole or not at all, and what was seen in it.
 
-There is one way in (`take` for a file, `take_folder` for several that are one text each), and it fails in one way: a
-RequestError, after which nothing is left. The bytes lie in `incoming/` while they are looked into, and become an entry
-of `texts/` by one renaming. A zip is read entry by entry and never past the limits, whatever its table of contents
-says. Names in a zip or folder become paths inside the upload's own folder, or the whole is refused (`_places`).
+`take` (a file) and `take_folder` (several that are one text each) fail with a RequestError, after which nothing is
+left. Bytes lie in `incoming/` until they become an entry of `texts/` by one renaming. A zip is read entry by entry and
+never past the limits, and names in it become paths inside the upload's own folder (`_places`).
 """
 
 from __future__ import annotations
@@ -34,12 +33,9 @@ from pretrace.plugins.serve.facts import UploadFacts, look_into
 from pretrace.plugins.serve.settings import Limits
 from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, record_in, save, slug
 from pretrace.results.atomic import explained
+from pretrace.results.wording import say
 
-TAKEN = (
-    "a table (.jsonl, .json, .csv, .tsv, .parquet, .arrow), a text (.txt, .md, .html, .docx, .pdf, .epub) or a saved "
-    "feed (.rss, .atom, .xml), each also packed (.gz, .zst, .bz2, .xz); a folder of texts or of tables, or a .zip of "
-    "one"
-)
+TAKEN = say("serve.taken")
 OF_A_FOLDER = (".txt", *DOCUMENTS)
 """Files that are one text each in a folder or a zip."""
 _TABLES = tuple(one for one in FORMATS if one != ".txt")
@@ -70,9 +66,7 @@ class Upload:
 def take(
     workspace: Workspace, name: str, stream: BinaryIO, limits: Limits | None = None, most: int | None = None
 ) -> Upload:
-    """The upload, kept in the workspace with what was seen in it; `most` is the size of the workspace in bytes from
-    which on nothing is taken. RequestError, and nothing kept, where it is empty, not what its name says, too costly to
-    look into, or cannot be read."""
+    """The upload, kept with what was seen in it, up to `most` bytes of workspace; RequestError, and nothing is kept."""
     limits = limits or Limits()
     name = PurePosixPath(name.replace("\\", "/")).name.strip()
     ending = ending_of(name)
@@ -144,14 +138,10 @@ def _readable(path: Path, name: str, *, unpacking: bool = False) -> Iterator[Non
         if isinstance(error, OSError) and error.errno is not None:  # the disk, and not the file
             raise
         if unpacking:
-            raise RequestError(
-                f"{name} cannot be unpacked ({error}): make it again, or upload the files as they are."
-            ) from error
+            raise RequestError(say("serve.refused.packed", name=name, error=error)) from error
         said = f"{type(error).__name__}: {error}".rstrip(".: ").replace(str(path), name)
         raise RequestError(
-            f"{name} cannot be read ({' '.join(said.split())[:_LONGEST_SENTENCE]}): mend it, or leave out the column "
-            "that holds this.",
-            422,
+            say("serve.refused.unreadable", name=name, found=" ".join(said.split())[:_LONGEST_SENTENCE]), 422
         ) from error
 
 
@@ -274,8 +264,7 @@ def facts_of(workspace: Workspace, upload: Upload) -> UploadFacts:
 def seen(
     workspace: Workspace, upload: Upload, text_column: str = "", limits: Limits | None = None
 ) -> UploadFacts:
-    """Look into an upload again, at another column of text, and keep what was seen; RequestError, and what was seen
-    before stays, where that cannot be."""
+    """Look into an upload again, at another column, and keep what was seen; RequestError, and nothing changes."""
     path = workspace.within(upload.path)
     if not os.path.lexists(path):
         raise RequestError(f"The file of {upload.name} is not there any more: upload it again.", 404)
@@ -307,7 +296,7 @@ def ending_of(name: str) -> str:
     if name.lower().endswith(".zip"):
         return name[-4:]
     raise RequestError(
-        f"{name[:100] or 'A file without a name'} is of no kind that can be read here: upload {TAKEN}."
+        say("serve.refused.other_kind", name=name[:100] or "A file without a name", taken=TAKEN)
     )
 
 
@@ -325,11 +314,7 @@ def check(place: Path, name: str, limits: Limits) -> None:
 
 def _check_size(size: int, name: str, limits: Limits) -> None:
     if size > limits.expanded:
-        raise RequestError(
-            f"{name} unpacks to more than {limits.expanded // 1_000_000:,} MB: upload a part of it, or use the command "
-            "line, which reads files of any size.",
-            413,
-        )
+        raise RequestError(say("serve.refused.expanded", name=name, most=limits.expanded // 1_000_000), 413)
 
 
 def _unpacked(archive: Path, folder: Path, name: str, limits: Limits) -> tuple[int, int]:
@@ -360,11 +345,8 @@ def _unpacked(archive: Path, folder: Path, name: str, limits: Limits) -> tuple[i
 
 def _places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> dict[str, Path]:
     """Where the texts among the files of a zip, or of a folder that a visitor calls `whole`, go inside `folder`, by
-    their names; files of other kinds are left out, and so is the folder that all lie in.
-
-    RequestError where nothing is left, where there are too many or two of a name, and for a name that lies too deep or
-    would leave the folder.
-    """
+    name, without files of other kinds. RequestError for none, too many, two of a name, or a name that leaves the
+    folder."""
     kept = [name for name in names if not _litter(name)]
     parts = {name: _parts(name, whole, limits) for name in kept}
     above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
@@ -377,18 +359,15 @@ def _places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> d
     texts = {name: folder.joinpath(*within[name]) for name in documents or tables}
     if not texts:
         raise RequestError(
-            f"{whole} holds no texts: put files that end in {', '.join((*OF_A_FOLDER, *_TABLES))} into it."
+            say("serve.refused.no_texts", whole=whole, endings=", ".join((*OF_A_FOLDER, *_TABLES)))
         )
     found = {str(place).lower() for place in texts.values()}
     folders = {str(up).lower() for one in texts.values() for up in one.parents if up.is_relative_to(folder)}
     if len(parts) < len(kept) or len(found) < len(texts) or found & folders:
-        raise RequestError(
-            f"{whole} holds two files, or a file and a folder, of the same name: rename one of them."
-        )
+        raise RequestError(say("serve.refused.same_names", whole=whole))
     if len(found | folders) - 1 > limits.entries:
         raise RequestError(
-            f"{whole} holds {len(found | folders) - 1:,} files and folders, and {limits.entries:,} is the most: "
-            "upload the texts as one .jsonl file, one text a line."
+            say("serve.refused.entries", whole=whole, most=len(found | folders) - 1, entries=limits.entries)
         )
     return texts
 
@@ -404,15 +383,9 @@ def _parts(name: str, whole: str, limits: Limits) -> tuple[str, ...]:
     shown = f"{whole}: {name[:100]}"
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\\" in name or ":" in name or "\0" in name:
-        raise RequestError(
-            f"{shown} names a place outside of it, or holds a sign that not every system has in names: rename the "
-            "file, or make the zip anew from the folder."
-        )
+        raise RequestError(say("serve.refused.outside", shown=shown))
     if any(len(part.encode("utf-8", "replace")) > _LONGEST_PART for part in parts):
         raise RequestError(f"{shown} has too long a name: shorten it.")
     if len(parts) - 1 > limits.depth:
-        raise RequestError(
-            f"{shown} lies in {len(parts) - 1:,} folders inside each other, and {limits.depth} is the most: put the "
-            "files into fewer folders."
-        )
+        raise RequestError(say("serve.refused.depth", shown=shown, most=len(parts) - 1, depth=limits.depth))
     return parts

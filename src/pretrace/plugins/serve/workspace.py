@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 from pretrace.errors import OutputError, PretraceError
 from pretrace.results.atomic import atomic_bytes, explained
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
+from pretrace.results.wording import say
 
 T = TypeVar("T")
 _MODELS_KEPT = 12
@@ -37,8 +38,7 @@ _BLOCK = 4096  # a file takes more room than its bytes, and so does its name
 
 
 class RequestError(PretraceError):
-    """A request that is answered with a sentence and a status of HTTP instead of what it asks for; `field` is that of
-    the form which the sentence is about, "" where it is about none."""
+    """A request that is answered with a sentence and a status of HTTP; `field` is that of the form, or ""."""
 
     def __init__(self, message: str, status: int = 400, *, field: str = "") -> None:
         super().__init__(message)
@@ -54,16 +54,12 @@ class Workspace:
 
     @classmethod
     def at(cls, folder: Path) -> Workspace:
-        """The workspace in `folder`, made where there is none; OutputError where that fails, or where the folder holds
-        something else."""
+        """The workspace in `folder`, made where there is none; OutputError where it holds something else."""
         with explained(folder):
             place = Path(os.path.realpath(folder))
             strange = place.is_dir() and any(place.iterdir()) and not (place / "secret").is_file()
             if strange:
-                raise OutputError(
-                    f"{folder} holds files and is no workspace of pretrace: name a new or empty folder with "
-                    "--workspace."
-                )
+                raise OutputError(say("serve.refused.not_workspace", folder=folder))
             place.mkdir(parents=True, exist_ok=True)
             place.chmod(0o700)
             for name in ROOMS:
@@ -87,11 +83,7 @@ class Workspace:
     def check_room(self, name: str, most: int) -> None:
         """RequestError (507) where one of its folders holds so many entries that no more are taken in."""
         if sum(1 for _ in self.room(name).iterdir()) >= most:
-            raise RequestError(
-                f"The folder {name} of the workspace holds {most:,} entries, and no more are kept: whoever serves this "
-                "page can delete old ones there.",
-                507,
-            )
+            raise RequestError(say("serve.refused.room_full", name=name, most=most), 507)
 
     def left(self, most: int) -> int:
         """The bytes until the workspace has `most`; RequestError (507) where there are none left."""
@@ -102,10 +94,7 @@ class Workspace:
                     used += Path(root, name).lstat().st_size + _BLOCK
         if used >= most:
             raise RequestError(
-                f"The workspace holds {used // 1_000_000:,} MB, and {most // 1_000_000:,} MB is the most: whoever "
-                "serves this page can delete old texts, looks and results there, or start pretrace serve with a larger "
-                "--max-workspace.",
-                507,
+                say("serve.refused.workspace_full", used=used // 1_000_000, most=most // 1_000_000), 507
             )
         return most - used
 
@@ -127,10 +116,7 @@ class Workspace:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """The entry of a folder that a request names; RequestError (404) where there is none, or where it lies elsewhere.
-
-    `name` may have several parts, such as "scores/part-00000.parquet".
-    """
+    """The entry of a folder that a request names, also of several parts; RequestError (404) where it lies elsewhere."""
     parts = name.split("/")
     plain = all(part not in ("", ".", "..") and len(part) <= _LONGEST for part in parts)
     if not plain or "\0" in name or "\\" in name:
